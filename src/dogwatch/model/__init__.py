@@ -1,0 +1,47 @@
+"""The words of Dogwatch, as frozen values, and `follow()`, which turns a Look into Changes.
+
+Imports the standard library only; no I/O and no clock: time comes in as an argument, in seconds
+since the epoch (UTC). To add a word, give it a file of its own or put it beside its kin, and an
+entry in docs/words.md.
+"""
+
+from dogwatch.model.finding import Finding, Level, Notice
+from dogwatch.model.follow import Change, Known, follow
+from dogwatch.model.job import Expectation, Job, Place
+from dogwatch.model.look import Dark, Look, Seen, Sighting, Worker
+from dogwatch.model.mark import Finished, Mark, Metric, Phase, Step, Trouble
+from dogwatch.model.progress import Eta, Point, Progress
+from dogwatch.model.state import Ended, Missing, Outcome, Proof, Running, State, Waiting
+
+__all__ = [
+    "Change",
+    "Dark",
+    "Ended",
+    "Eta",
+    "Expectation",
+    "Finding",
+    "Finished",
+    "Job",
+    "Known",
+    "Level",
+    "Look",
+    "Mark",
+    "Metric",
+    "Missing",
+    "Notice",
+    "Outcome",
+    "Phase",
+    "Place",
+    "Point",
+    "Progress",
+    "Proof",
+    "Running",
+    "Seen",
+    "Sighting",
+    "State",
+    "Step",
+    "Trouble",
+    "Waiting",
+    "Worker",
+    "follow",
+]

@@ -1,0 +1,51 @@
+"""Job, Place and Expectation: what is watched, where, and what its owner said should be true."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+LAUNCH_TIMEOUT = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A host or cluster: its name, the kind of reach that gets there, and how gently to ask."""
+
+    name: str
+    kind: str = "here"
+    reach: Mapping[str, Any] = field(default_factory=dict)
+    floor: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """What the user said should be true of a job. Globs are absolute; None means: nothing was said."""
+
+    workers: int | None = None
+    logs: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()
+    checkpoints: tuple[str, ...] = ()
+    total_items: int | None = None
+    launch_timeout: float = LAUNCH_TIMEOUT
+    stall_timeout: float | None = None
+    check_interval: float | None = None
+    progress_patterns: Mapping[str, str] = field(default_factory=dict)
+    error_patterns: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What the user cares about. `track` is the source's own note of how to find it on the place."""
+
+    ref: str
+    place: str
+    source: str
+    id: str
+    name: str
+    description: str = ""
+    submitted: float | None = None
+    registered: float = 0.0
+    track: Mapping[str, Any] = field(default_factory=dict)
+    expect: Expectation = field(default_factory=Expectation)

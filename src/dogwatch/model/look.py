@@ -1,0 +1,70 @@
+"""Look: one round trip to one place, which either saw (`Seen`) or stayed `Dark`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from dogwatch.model.state import Proof, State
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """One process of a job as the place showed it. `doing` is running, sleeping, stopped, zombie,
+    uninterruptible, gone, hidden or waiting; the exit fields are set only where somebody recorded them."""
+
+    index: int
+    doing: str
+    pid: int | None = None
+    gpu: str | None = None
+    log: str | None = None
+    started: float | None = None
+    cpu_seconds: float | None = None
+    memory_bytes: int | None = None
+    children: int | None = None
+    ended: float | None = None
+    exit_code: int | None = None
+    signal: int | None = None
+    outcome: str | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """What one look said of one job. `attempt` names the execution it saw, so that a restart is
+    told from a change; `track` replaces the job's own when the look learnt how to find it better."""
+
+    ref: str
+    attempt: str
+    state: State
+    native: str = ""
+    reason: str = ""
+    proof: tuple[Proof, ...] = ()
+    workers: tuple[Worker, ...] = ()
+    track: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """The place answered in full. A ref in `asked` without a sighting was really not there; a ref
+    in neither could not be judged by this look and keeps what was known."""
+
+    place: str
+    at: float
+    duration: float
+    asked: frozenset[str]
+    sightings: Mapping[str, Sighting] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Dark:
+    """The place did not answer, or not in full: nothing was learnt about any job."""
+
+    place: str
+    at: float
+    duration: float
+    why: str
+
+
+Look: TypeAlias = Seen | Dark

@@ -1,0 +1,109 @@
+"""follow(): the one place where states move."""
+
+from __future__ import annotations
+
+from dogwatch.model import (
+    Dark,
+    Ended,
+    Known,
+    Missing,
+    Outcome,
+    Proof,
+    Running,
+    Seen,
+    Sighting,
+    State,
+    Waiting,
+    follow,
+)
+
+REF = "here/process:train-1"
+
+
+def seen(state: State | None, at: float, attempt: str = "a", reason: str = "") -> Seen:
+    sightings = {} if state is None else {REF: Sighting(REF, attempt, state, "word", reason, (Proof("x", "y", at),))}
+    return Seen("here", at, 0.1, frozenset({REF}), sightings)
+
+
+def after(*looks: Seen | Dark) -> Known:
+    known = {REF: Known()}
+    for look in looks:
+        known, _ = follow(known, look)
+    return known[REF]
+
+
+def test_a_dark_look_changes_nothing_and_proves_nothing() -> None:
+    """What was known stays, with the age it had."""
+    before = {REF: after(seen(Running(since=1.0), 10.0))}
+    known, changes = follow(before, Dark("here", 99.0, 5.0, "no answer"))
+    assert (known, changes) == (before, ())
+    assert known[REF].proved_at == 10.0
+
+
+def test_not_listed_starts_a_clock_once_and_ends_nothing() -> None:
+    """Absence is Missing since the first look that lacked it, however often it is lacking."""
+    known = after(seen(Running(), 10.0), seen(None, 20.0), seen(None, 30.0))
+    assert known.state == Missing(since=20.0)
+    assert known.proved_at == 10.0
+
+
+def test_a_job_nobody_has_seen_yet_is_not_missing() -> None:
+    """Before the first sighting there is no state to lose."""
+    assert after(seen(None, 20.0)).state is None
+
+
+def test_missing_becomes_running_again_when_it_is_listed_again() -> None:
+    """The clock of Missing is not a verdict."""
+    assert after(seen(Running(), 10.0), seen(None, 20.0), seen(Running(), 30.0)).state == Running()
+
+
+def test_a_ref_that_the_look_could_not_judge_keeps_what_was_known() -> None:
+    """Neither asked nor sighted: no fact, no change."""
+    before = {REF: after(seen(Running(), 10.0))}
+    known, changes = follow(before, Seen("here", 20.0, 0.1, frozenset(), {}))
+    assert (known, changes) == (before, ())
+
+
+def test_an_ending_is_final_for_its_attempt() -> None:
+    """A later look that says running about the same attempt does not raise the dead."""
+    ended = Ended(Outcome.FAILED, exit_code=3, at=19.0)
+    known = after(seen(Running(), 10.0), seen(ended, 20.0), seen(Running(), 30.0))
+    assert known.state == ended
+    assert known.since == 19.0
+    assert known.proved_at == 20.0
+
+
+def test_a_known_outcome_is_never_renamed() -> None:
+    """Accounting that returns another record does not rewrite history."""
+    known = after(seen(Ended(Outcome.FAILED, 3), 20.0), seen(Ended(Outcome.SUCCEEDED, 0), 30.0))
+    assert isinstance(known.state, Ended)
+    assert known.state.outcome is Outcome.FAILED
+
+
+def test_an_unknown_outcome_is_settled_by_a_late_witness() -> None:
+    """Unknown means that nobody knew, so whoever knows later may say."""
+    before = {REF: after(seen(Ended(Outcome.UNKNOWN), 20.0))}
+    known, changes = follow(before, seen(Ended(Outcome.OUT_OF_MEMORY, signal=9), 30.0))
+    assert [change.after.state for change in changes] == [Ended(Outcome.OUT_OF_MEMORY, signal=9)]
+    assert known[REF].attempts == 1
+
+
+def test_another_attempt_of_an_ended_job_is_a_new_attempt_of_the_same_job() -> None:
+    """A requeue or restart counts up and runs again."""
+    known = after(seen(Ended(Outcome.PREEMPTED), 20.0, "a"), seen(Running(), 30.0, "b"))
+    assert (known.state, known.attempts, known.attempt) == (Running(), 2, "b")
+
+
+def test_a_running_job_that_learns_more_about_itself_has_not_changed() -> None:
+    """A node name that comes late is no change of state, nor is a new reason for waiting."""
+    before = {REF: after(seen(Waiting("Priority"), 10.0))}
+    known, changes = follow(before, seen(Waiting("Resources"), 20.0, reason="Resources"))
+    assert changes == ()
+    assert known[REF].reason == "Resources"
+    assert (known[REF].since, known[REF].proved_at) == (10.0, 20.0)
+
+
+def test_a_state_begins_when_the_place_says_so_and_not_when_we_came_by() -> None:
+    """The place's own start and end times win over the time of the look."""
+    assert after(seen(Running(since=5.0), 60.0)).since == 5.0
+    assert after(seen(Waiting(), 60.0)).since == 60.0
