@@ -1,0 +1,90 @@
+"""Hourly copies of the live store, each proved sound before it gets its name, kept for a day."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from dogwatch.errors import StoreDamaged
+from dogwatch.store import faults
+from dogwatch.store.check import complaints
+from dogwatch.store.database import Store, connect
+from dogwatch.store.home import make_private, open_private
+from dogwatch.store.making import settle_file
+
+FOLDER = "backups"
+KEEP_SECONDS = 24 * 3600.0
+_PREFIX, _SUFFIX, _HOUR = "dogwatch-", ".db", "%Y%m%dT%H"
+
+
+def backup(store: Store, now: float) -> str:
+    """Copy the store as it is at one moment, while it goes on being written; returns the copy's path."""
+    folder = os.path.join(store.home, FOLDER)
+    final = os.path.join(folder, _name(now))
+    draft = final + ".new"
+    try:
+        make_private(folder)
+        _copy(store, draft)
+        _prove(draft)
+        settle_file(draft, final)
+        prune(store.home, now)
+    except OSError as error:
+        raise faults.of_os(error, final) from error
+    finally:
+        for name in (draft, draft + "-journal"):
+            if os.path.exists(name):
+                os.unlink(name)
+    return final
+
+
+def due(home: str, now: float) -> bool:
+    """Whether the hour of `now` has no backup yet."""
+    return not os.path.exists(os.path.join(home, FOLDER, _name(now)))
+
+
+def backups(home: str) -> list[str]:
+    """The hourly backups, oldest first by name."""
+    folder = os.path.join(home, FOLDER)
+    try:
+        names = sorted(os.listdir(folder))
+    except FileNotFoundError:
+        return []
+    return [os.path.join(folder, name) for name in names if _hour_of(name) is not None]
+
+
+def prune(home: str, now: float) -> None:
+    """Remove what is older than a day, never the newest."""
+    for path in backups(home)[:-1]:
+        if os.path.basename(path) < _name(now - KEEP_SECONDS):
+            os.unlink(path)
+
+
+def _copy(store: Store, draft: str) -> None:
+    os.close(open_private(draft, os.O_CREAT | os.O_TRUNC | os.O_RDWR))
+    copy = connect(draft, "mode=rw")
+    try:
+        store.db.backup(copy)
+        copy.execute("PRAGMA journal_mode = DELETE")  # one file that needs no other beside it
+    except faults.FAILURES as error:
+        raise store.failed(error) from error
+    finally:
+        copy.close()
+
+
+def _prove(draft: str) -> None:
+    copy = connect(draft, "mode=ro")
+    try:
+        wrong = complaints(copy, history=False)
+    finally:
+        copy.close()
+    if wrong:
+        raise StoreDamaged(f"The store could not be backed up, it is damaged: {wrong[0]}.")
+
+
+def _name(at: float) -> str:
+    return _PREFIX + time.strftime(_HOUR, time.gmtime(at)) + _SUFFIX
+
+
+def _hour_of(name: str) -> str | None:
+    hour = name.removeprefix(_PREFIX).removesuffix(_SUFFIX)
+    return hour if name == _PREFIX + hour + _SUFFIX and len(hour) == 11 and hour[:8].isdigit() else None

@@ -1,0 +1,123 @@
+"""The lease: an flock that one watcher per store holds, free the moment its holder dies.
+
+The lock decides who watches; the text in the file only says who that is, and a pid never proves anything.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+
+from dogwatch.clock import stamp
+from dogwatch.errors import LeaseHeld
+from dogwatch.store import cells, faults
+from dogwatch.store.home import open_private
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+LOCK = "watch.lock"
+_TRIES, _PAUSE = 15, 0.02  # `holder` holds a shared lock for an instant, which must not look like a watcher
+
+
+class Lease:
+    """A lease that is held until `close()` or the end of the process."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+
+    def fileno(self) -> int:
+        return self._fd
+
+    def close(self) -> None:
+        fd, self._fd = self._fd, -1
+        if fd >= 0:
+            os.close(fd)
+
+    def __enter__(self) -> Lease:
+        return self
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        self.close()
+
+
+def take(home: str, who: str, now: float) -> Lease:
+    """Become the watcher of this home, or LeaseHeld with who already is."""
+    path = os.path.join(home, LOCK)
+    try:
+        fd = open_private(path, os.O_CREAT | os.O_RDWR)
+    except OSError as error:
+        raise faults.of_os(error, path) from error
+    try:
+        _lock(fd)
+    except BlockingIOError:
+        told = _text(fd)
+        os.close(fd)
+        who = told.get("who", "another process")
+        raise LeaseHeld(
+            f"{home} is watched already, by {who} (pid {told.get('pid', 'unknown')} on "
+            f"{told.get('host', 'this machine')}) since {_since(told) or 'just now'}: stop that one first."
+        ) from None
+    _say(fd, who, now)
+    return Lease(fd)
+
+
+def holder(home: str) -> dict[str, Any] | None:
+    """What the holder of the lease says of itself; None when nobody holds it."""
+    try:
+        fd = os.open(os.path.join(home, LOCK), os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except FileNotFoundError:
+        return None
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return _text(fd)
+    finally:
+        os.close(fd)
+    return None
+
+
+def _lock(fd: int) -> None:
+    for left in reversed(range(_TRIES)):
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            if not left:
+                raise
+            time.sleep(_PAUSE)
+
+
+def _say(fd: int, who: str, now: float) -> None:
+    with open("/proc/self/stat", "rb") as file:
+        start = int(file.read().rpartition(b")")[2].split()[19])
+    with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+        boot = file.read().strip()
+    told = {
+        "pid": os.getpid(),
+        "boot": boot,
+        "start": start,
+        "who": who,
+        "since": now,
+        "host": os.uname().nodename,
+    }
+    try:
+        os.ftruncate(fd, 0)
+        os.pwrite(fd, cells.dump(told).encode() + b"\n", 0)
+    except OSError:  # a full disk takes the text away, not the lock
+        return
+
+
+def _text(fd: int) -> dict[str, Any]:
+    try:
+        told = cells.parse(os.pread(fd, 4096, 0).decode("utf-8", "replace"))
+    except ValueError:
+        return {}
+    return told if isinstance(told, dict) else {}
+
+
+def _since(told: dict[str, Any]) -> str | None:
+    since = told.get("since")
+    return stamp(since) if isinstance(since, (int, float)) else None

@@ -1,0 +1,103 @@
+"""Taking jobs and places under watch, and letting jobs go; each with its event in one transaction."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from dogwatch.errors import NoSuchJob, UsageError
+from dogwatch.model.job import Job, Place
+from dogwatch.store import cells, events
+from dogwatch.store.findings import close_findings
+from dogwatch.store.jobs import row_of
+from dogwatch.store.memories import remember
+from dogwatch.store.places import rows_of
+from dogwatch.store.tables import JOBS, PLACES
+from dogwatch.store.tick import Event
+
+if TYPE_CHECKING:
+    import sqlite3
+
+    from dogwatch.store.database import Store
+
+_UNSEEN: dict[str, Any] = {
+    "active": 1,
+    "forgotten": None,
+    "state": None,
+    "state_facts": None,
+    "outcome": None,
+    "native": "",
+    "reason": "",
+    "exit_code": None,
+    "signal": None,
+    "attempts": 0,
+    "attempt": "",
+    "since": None,
+    "proved_at": None,
+    "started": None,
+    "proof": [],
+    "progress": None,
+    "eta": None,
+    "diagnosis": None,
+    "detail": {},
+}
+
+
+def register(store: Store, job: Job, at: float, mono: float) -> int:
+    """Take a job under watch; a ref that was forgotten or has ended starts anew with its history kept.
+    Returns the number of its job.added event."""
+    with store.writing() as db:
+        held = row_of(db, job.ref, expected=False)
+        if held is not None and held["active"]:
+            raise UsageError(f"{job.ref} is watched already: `dogwatch forget {job.ref}` lets go of it.")
+        if job.place not in {place["name"] for place in rows_of(db)}:
+            raise UsageError(f"There is no place called {job.place!r}: add it first.")
+        _check_identity(db, job)
+        row = {**asdict(job), **_UNSEEN, "registered": job.registered or at}
+        if held is None:
+            key = JOBS.add(db, row)
+        else:
+            key = held["key"]
+            JOBS.change(db, {**row, "key": key})
+            close_findings(db, job.ref, at)
+        remember(db, key, {})
+        return events.append(
+            store, at, mono, Event("job.added", f"{job.name} is watched", ref=job.ref, place=job.place)
+        )
+
+
+def forget(store: Store, ref: str, at: float, mono: float) -> int:
+    """Let go of a job: it is no longer watched or listed, and its history stays."""
+    with store.writing() as db:
+        held = row_of(db, ref)
+        if held is None or held["forgotten"] is not None:
+            raise NoSuchJob(f"No job is called {ref}: `dogwatch ls --all` lists them.")
+        JOBS.change(db, {**held, "active": 0, "forgotten": at})
+        remember(db, held["key"], None)
+        close_findings(db, ref, at)
+        event = Event("job.forgotten", f"{held['name']} is no longer watched", ref=ref, place=held["place"])
+        return events.append(store, at, mono, event)
+
+
+def add_place(store: Store, place: Place) -> None:
+    """Add a place, or change how a known one is reached."""
+    fresh = asdict(place)
+    with store.writing() as db:
+        for row in rows_of(db):
+            if row["name"] == place.name:
+                PLACES.change(db, {**row, **fresh})
+                return
+        PLACES.add(db, {**fresh, "looks": 0, "dark_looks": 0, "facts": {}})
+
+
+def _check_identity(db: sqlite3.Connection, job: Job) -> None:
+    """One job is not to be watched under two refs."""
+    if job.submitted is None:
+        return
+    same = (job.place, job.source, job.id)
+    row = db.execute(
+        "SELECT ref FROM jobs WHERE place = ? AND source = ? AND id = ? AND submitted = ? AND ref <> ?",
+        (*map(cells.pack, same), cells.real(job.submitted), cells.pack(job.ref)),
+    ).fetchone()
+    if row is not None:
+        raise UsageError(f"{job.ref} is the same job as {cells.unpack(row[0])}, which is here already.")

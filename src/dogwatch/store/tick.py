@@ -1,0 +1,166 @@
+"""One tick's outcome as a value, and `commit()`, which writes all of it or none of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from dogwatch.errors import StoreError
+from dogwatch.model.finding import Finding, Notice
+from dogwatch.model.follow import Known
+from dogwatch.model.job import Job
+from dogwatch.store import cells, events
+from dogwatch.store.findings import OpenFinding, open_finding, open_findings, resolve_finding
+from dogwatch.store.jobs import row_of
+from dogwatch.store.memories import memory_of, remember
+from dogwatch.store.places import rows_of
+from dogwatch.store.shapes import columns_of, job_of, known_of
+from dogwatch.store.tables import JOBS, NOTICES, PLACES, add_up
+from dogwatch.store.watch import ticked
+
+if TYPE_CHECKING:
+    import sqlite3
+
+    from dogwatch.store.database import Store
+
+
+__all__ = [
+    "Event",
+    "JobUpdate",
+    "OpenFinding",
+    "PlaceUpdate",
+    "Tick",
+    "Tracked",
+    "commit",
+    "load",
+    "open_findings",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened, to be appended to the history; the store gives it its number and time."""
+
+    kind: str
+    text: str
+    ref: str | None = None
+    place: str | None = None
+    level: str = "info"
+    body: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class JobUpdate:
+    """What is known of a job after a tick, whole: `progress`, `eta` and `detail` replace what was there.
+    `memory` and `track` do so too unless they are None, which keeps the old ones."""
+
+    ref: str
+    known: Known
+    started: float | None = None
+    progress: Mapping[str, Any] | None = None
+    eta: Mapping[str, Any] | None = None
+    detail: Mapping[str, Any] = field(default_factory=dict)
+    memory: Mapping[str, Any] | None = None
+    track: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceUpdate:
+    """That a place was looked at, and whether it was seen; `why` says why it stayed dark."""
+
+    name: str
+    looked_at: float
+    seen: bool
+    why: str = ""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """Everything one tick concluded. `resolved` holds (subject, rule, what) of findings that ceased."""
+
+    at: float
+    mono: float
+    places: tuple[PlaceUpdate, ...] = ()
+    jobs: tuple[JobUpdate, ...] = ()
+    events: tuple[Event, ...] = ()
+    opened: tuple[Finding, ...] = ()
+    resolved: tuple[tuple[str, str, str], ...] = ()
+    notices: tuple[Notice, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Tracked:
+    """An active job as the watcher needs it to go on where the last tick stopped."""
+
+    job: Job
+    known: Known
+    memory: dict[str, Any]
+    progress: dict[str, Any] | None
+    started: float | None
+
+
+def commit(store: Store, tick: Tick) -> int:
+    """Write the tick in one transaction; returns the number of the newest event."""
+    with store.writing() as db:
+        for place in tick.places:
+            _write_place(db, place)
+        for update in tick.jobs:
+            _write_job(db, update)
+        for subject, rule, what in tick.resolved:
+            resolve_finding(db, (subject, rule, what), tick.at)
+        for finding in tick.opened:
+            open_finding(db, finding, tick.at)
+        for notice in tick.notices:
+            _queue(db, notice, tick.at)
+        ticked(db, tick.at, tick.mono)
+        return events.append(store, tick.at, tick.mono, *tick.events)
+
+
+def load(store: Store, place: str) -> list[Tracked]:
+    """The active jobs of a place, as they were last committed, oldest first."""
+    with store.reading() as db:
+        rows = db.execute(JOBS.select + "WHERE active = 1 ORDER BY key").fetchall()
+        add_up(db, "jobs.open", rows)
+        jobs = [row for row in map(JOBS.unpack, rows) if row["place"] == place]
+        return [_tracked(row, memory_of(db, row)) for row in jobs]
+
+
+def _write_place(db: sqlite3.Connection, update: PlaceUpdate) -> None:
+    row = next((row for row in rows_of(db) if row["name"] == update.name), None)
+    if row is None:
+        raise StoreError(f"There is no place called {update.name!r} in the store.")
+    row["looked_at"] = update.looked_at
+    row["looks"] += 1
+    if update.seen:
+        row.update(seen_at=update.looked_at, dark_since=None, dark_why=None, facts=update.facts)
+    else:
+        since = row["dark_since"] if row["dark_since"] is not None else update.looked_at
+        row.update(dark_since=since, dark_why=update.why, dark_looks=row["dark_looks"] + 1)
+    PLACES.change(db, row)
+
+
+def _write_job(db: sqlite3.Connection, update: JobUpdate) -> None:
+    """A job that was forgotten while the tick was under way stays forgotten."""
+    row = row_of(db, update.ref)
+    if row is None or row["forgotten"] is not None:
+        return
+    row.update(columns_of(update.known))
+    row.update(started=update.started, progress=update.progress, eta=update.eta, detail=update.detail)
+    if update.track is not None:
+        row["track"] = update.track
+    JOBS.change(db, row)
+    if not row["active"]:
+        remember(db, row["key"], None)
+    elif update.memory is not None:
+        remember(db, row["key"], update.memory)
+
+
+def _queue(db: sqlite3.Connection, notice: Notice, at: float) -> None:
+    if db.execute("SELECT 1 FROM notices WHERE key = ?", (cells.pack(notice.key),)).fetchone() is None:
+        NOTICES.add(db, {**asdict(notice), "level": notice.level.value, "created": at})
+
+
+def _tracked(row: dict[str, Any], memory: dict[str, Any]) -> Tracked:
+    return Tracked(job_of(row), known_of(row), memory, row["progress"], row["started"])

@@ -1,0 +1,116 @@
+"""What the store's tests have in common: jobs and ticks to write, and the whole of what can be read back."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from dogwatch.model import Ended, Finding, Job, Known, Level, Notice, Outcome, Proof, Running
+from dogwatch.store import events, jobs, notices, places, tick
+from dogwatch.store.database import Store, open_store
+from dogwatch.store.register import register
+
+ROOT = Path(__file__).parents[2]
+NOW = 1_800_000_000.0
+
+
+def job(number: int = 1, **more: Any) -> Job:
+    return Job(
+        **{
+            "ref": f"here/process:{number}",
+            "place": "here",
+            "source": "process",
+            "id": str(number),
+            "name": f"train-{number}",
+            "registered": NOW + number,
+            **more,
+        }
+    )
+
+
+def running(at: float = NOW) -> Known:
+    return Known(Running(NOW, "here"), NOW, "R", "", "a1", 1, at, (Proof("probe", "running", at),))
+
+
+def ended(outcome: Outcome = Outcome.SUCCEEDED, at: float = NOW) -> Known:
+    return Known(Ended(outcome, 0, None, at), at, "exit 0", "", "a1", 1, at, (Proof("keeper", "exit 0", at),))
+
+
+def numbered(n: int, ref: str = "here/process:1") -> tick.Tick:
+    """A tick whose every part carries the same number, so that a half one would show."""
+    return tick.Tick(
+        NOW + n,
+        float(n),
+        places=(tick.PlaceUpdate("here", NOW + n, True),),
+        jobs=(tick.JobUpdate(ref, running(NOW + n), progress={"step": n, "at": NOW + n}, memory={"n": n}),),
+        events=(tick.Event("job.state", f"step {n}", ref=ref, body={"n": n}),),
+        opened=(Finding(ref, "numbered", Level.WARNING, str(n)),),
+        notices=(Notice(f"n{n}", ref, Level.INFO, str(n)),),
+    )
+
+
+def filled(home: Path, ticks: int = 5, count: int = 8) -> Store:
+    """A store with some jobs, half of them ended, and a history."""
+    store = open_store(str(home))
+    for number in range(1, count + 1):
+        register(store, job(number), NOW, 1.0)
+    for n in range(1, ticks + 1):
+        tick.commit(store, numbered(n))
+    over = [tick.JobUpdate(f"here/process:{n}", ended()) for n in range(count // 2 + 1, count + 1)]
+    tick.commit(store, tick.Tick(NOW + ticks, 9.0, jobs=tuple(over)))
+    return store
+
+
+def everything(store: Store) -> dict[str, Any]:
+    """All that the faces can read of a store."""
+    return {
+        "documents": jobs.documents(store, everything=True),
+        "active": jobs.documents(store),
+        "brief": jobs.brief(store),
+        "places": places.places(store),
+        "events": events.read(store),
+        "notices": notices.queued(store),
+        "tracked": [repr(one) for one in tick.load(store, "here")],
+        "damage": events.verify(store),
+    }
+
+
+def worker(*words: object, wrapper: tuple[str, ...] = (), **more: Any) -> subprocess.Popen[str]:
+    """Start one of the programs of workers.py as a process of its own."""
+    argv = [*wrapper, sys.executable, "-m", "tests.store.workers", *map(str, words)]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    return subprocess.Popen(argv, cwd=ROOT, **{**pipes, **more})
+
+
+def finish(process: subprocess.Popen[str], timeout: float = 120) -> tuple[int, str, str]:
+    out, err = process.communicate(timeout=timeout)
+    return process.returncode, out, err
+
+
+@contextmanager
+def mounted(point: Path, *options: str) -> Iterator[Path]:
+    """A tmpfs of its own for the time of a test."""
+    point.mkdir(mode=0o700, exist_ok=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", ",".join(("mode=0700", *options)), "tmpfs", point], check=True)
+    try:
+        yield point
+    finally:
+        subprocess.run(["umount", "--lazy", point], check=True)
+
+
+def fill_up(folder: Path, leave: int = 0) -> None:
+    """Write until the disk is full, then give back `leave` bytes."""
+    fd = os.open(folder / "ballast", os.O_CREAT | os.O_WRONLY)
+    size, block = 0, 65536
+    while block:
+        try:
+            size += os.write(fd, bytes(block))
+        except OSError:
+            block //= 2
+    os.ftruncate(fd, max(0, size - leave))
+    os.close(fd)
