@@ -1,0 +1,30 @@
+"""Reach: asking a place once, and what comes back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from dogwatch.model import Dark
+
+DEADLINE = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One whole reply of the probe: `at` is our clock when it was asked, `body` the reply as it came."""
+
+    place: str
+    at: float
+    duration: float
+    body: dict[str, Any]
+
+
+class Reach(Protocol):
+    """A way to one place. `ask` takes the probe's sections, returns within the deadline and never raises
+    for a place that cannot be reached; one caller at a time."""
+
+    def ask(self, request: Mapping[str, Any], deadline: float = DEADLINE) -> Answer | Dark: ...
+
+    def close(self) -> None: ...
