@@ -1,0 +1,346 @@
+"""The classic single-job YAML file, read strictly: whatever is not understood is refused by name.
+
+Every refusal is one sentence with the file, the line, the key and what to do; nothing is executed,
+expanded or guessed. A value that the file does not set is None, so that a flag can override it.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import os
+import re
+import stat
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dogwatch.errors import NotYet, UsageError
+from dogwatch.text import named, plain
+
+LARGEST = 1 << 20
+MOST_EVENTS = 20_000
+DEEPEST = 16
+LONGEST_WAIT = 10 * 365 * 86400.0
+_SECONDS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_DURATION = re.compile(r"(\d{1,12}(?:\.\d{1,9})?)\s?([smhd]?)", re.ASCII)
+_GPU = re.compile(r"\d{1,4}(?:,\d{1,4}){0,63}|(?:GPU|MIG)-[0-9A-Za-z/-]{1,80}", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class JobFile:
+    """What a job file sets; None for what it leaves open."""
+
+    path: str
+    name: str | None = None
+    description: str | None = None
+    workers: int | None = None
+    gpu_ids: tuple[str, ...] | None = None
+    total_items: int | None = None
+    output_dir: str | None = None
+    log_dir: str | None = None
+    checkpoint_dir: str | None = None
+    output_pattern: str | None = None
+    log_pattern: str | None = None
+    checkpoint_pattern: str | None = None
+    check_interval: float | None = None
+    launch_timeout: float | None = None
+    stall_timeout: float | None = None
+    progress_patterns: Mapping[str, str] | None = None
+    error_patterns: tuple[tuple[str, str], ...] | None = None
+    terminal: bool | None = None
+    refresh_rate: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Value:
+    """A YAML value with the line it stands on; `held` is a scalar, a list or a dict of these."""
+
+    held: Any
+    line: int
+    key: str
+
+    def refuse(self, file: str, wrong: str) -> UsageError:
+        return UsageError(f"{file} line {self.line}: {self.key} {wrong}")
+
+
+def duration(value: str | float, what: str = "the duration") -> float:
+    """Seconds from 90, "90s", "15m", "2h" or "1d"; more than nothing and less than ten years."""
+    found = _DURATION.fullmatch(str(value).strip())
+    seconds = float(found[1]) * _SECONDS[found[2]] if found else math.nan
+    if not 0 < seconds <= LONGEST_WAIT:
+        shown = plain(str(value), 40)
+        raise UsageError(
+            f"{what} '{shown}' is not a time above zero; write seconds, or a number with s, m, h or d as in 15m"
+        )
+    return seconds
+
+
+def load_job_file(path: str) -> JobFile:
+    """The job that a YAML file describes, or one sentence about the first thing wrong with it."""
+    shown = plain(path, 200)
+    root = _tree(_text(path, shown), shown)
+    if not isinstance(root.held, dict):
+        wrong = "is empty" if root.held is None else "is not a mapping"
+        raise UsageError(f"{shown} {wrong}; start it with a section such as 'job:' and put its keys below, indented")
+    found: dict[str, Any] = {}
+    for name, section in root.held.items():
+        _known(name, section, _SECTIONS, shown, "section")
+        if section.held is not None:
+            found.update(_SECTIONS[name](section, shown))
+    job = JobFile(path=path, **found)
+    if job.progress_patterns or job.error_patterns:
+        from dogwatch.logs.user import compile_patterns
+
+        compile_patterns(job.progress_patterns or {}, job.error_patterns or (), shown)
+    return job
+
+
+def _text(path: str, shown: str) -> str:
+    """The file's text; only a regular file of sane size is read at all."""
+    try:
+        with open(path, "rb", opener=lambda p, flags: os.open(p, flags | os.O_NONBLOCK)) as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise UsageError(f"{shown} is not a regular file; give the path of a YAML file")
+            raw = file.read(LARGEST + 1)
+    except FileNotFoundError:
+        raise UsageError(f"{shown} does not exist; check the path given to --config") from None
+    except (OSError, ValueError) as wrong:
+        why = getattr(wrong, "strerror", None) or str(wrong)
+        raise UsageError(f"{shown} cannot be read ({why}); check the path and its permissions") from None
+    if len(raw) > LARGEST:
+        raise UsageError(f"{shown} is larger than 1 MiB; a job file is a few lines, check the path")
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as wrong:
+        line = raw.count(b"\n", 0, wrong.start) + 1
+        raise UsageError(f"{shown} line {line}: the text is not UTF-8; save the file as UTF-8") from None
+
+
+def _tree(text: str, file: str) -> _Value:
+    """The YAML as values with their lines; no tags, anchors, aliases, duplicate keys or second document."""
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import MarkedYAMLError, YAMLError
+
+    try:
+        _check_events(YAML(typ="safe", pure=True).parse(text), file)
+        node = YAML(typ="safe", pure=True).compose(text)
+        return _value(node, file, "the file") if node is not None else _Value(None, 1, "the file")
+    except MarkedYAMLError as wrong:
+        mark = wrong.problem_mark or wrong.context_mark
+        line = f" line {mark.line + 1}" if mark is not None else ""
+        why = plain(wrong.problem or wrong.context or "cannot be read", 120)
+        raise UsageError(f"{file}{line}: this is not YAML ({why}); correct the line") from None
+    except (YAMLError, ValueError) as wrong:
+        why = plain(str(wrong).splitlines()[0] if str(wrong) else "cannot be read", 120)
+        raise UsageError(f"{file}: this is not YAML ({why}); correct the file") from None
+
+
+def _check_events(events: Iterator[Any], file: str) -> None:
+    """Refuse what only a trick needs before anything is built from it."""
+    depth = documents = 0
+    for count, event in enumerate(events):
+        kind = type(event).__name__
+        line = event.start_mark.line + 1 if event.start_mark is not None else 1
+        depth += kind.endswith("StartEvent") - kind.endswith("EndEvent")
+        documents += kind == "DocumentStartEvent"
+        wrong = None
+        if kind == "AliasEvent" or getattr(event, "anchor", None):
+            wrong = "anchors and aliases (& and *) are not taken; write the value out"
+        elif getattr(event, "tag", None) is not None or getattr(event, "tags", None):
+            wrong = "tags (! and !!) are not taken; write a plain value"
+        elif depth > DEEPEST or count > MOST_EVENTS:
+            wrong = "the file is nested too deep or too long for a job file; check the path"
+        elif documents > 1:
+            wrong = "a second document starts here; keep one document in the file"
+        if wrong:
+            raise UsageError(f"{file} line {line}: {wrong}")
+
+
+def _value(node: Any, file: str, key: str) -> _Value:
+    line = node.start_mark.line + 1
+    if node.id == "mapping":
+        held: dict[str, _Value] = {}
+        for name, child in node.value:
+            text, at = name.value, name.start_mark.line + 1
+            if not isinstance(text, str):
+                raise UsageError(f"{file} line {at}: a key must be a word; write it as text")
+            if text in held:
+                first = held[text].line
+                raise UsageError(
+                    f"{file} line {at}: the key '{plain(text, 60)}' is given twice (first on line {first}); keep one"
+                )
+            inner = plain(text, 60) if key == "the file" else f"{key}.{plain(text, 60)}"
+            held[text] = _Value(_value(child, file, inner).held, at, inner)
+        return _Value(held, line, key)
+    if node.id == "sequence":
+        return _Value([_value(child, file, f"{key}[{i}]") for i, child in enumerate(node.value, 1)], line, key)
+    return _Value(_scalar(node), line, key)
+
+
+def _scalar(node: Any) -> Any:
+    """A plain YAML 1.2 scalar: a quoted one is text, and so is whatever is no number, truth or nothing."""
+    kind = str(node.tag).rpartition(":")[2]
+    if kind == "null":
+        return None
+    if kind == "bool":
+        return node.value.lower() == "true"
+    if kind == "int" and re.fullmatch(r"[-+]?[0-9]{1,18}", node.value):
+        return int(node.value)
+    if kind in ("int", "float") and re.fullmatch(r"[-+]?[0-9]{1,18}(\.[0-9]{0,18})?([eE][-+]?[0-9]{1,2})?", node.value):
+        return float(node.value)
+    return node.value
+
+
+def _known(name: str, value: _Value, choices: Mapping[str, Any], file: str, kind: str) -> None:
+    if name not in choices:
+        near = difflib.get_close_matches(name, choices, 1, 0.5)
+        remedy = f"did you mean '{near[0]}'?" if near else f"use one of {', '.join(choices)}"
+        raise value.refuse(file, f"is not a known {kind}; {remedy}")
+
+
+Check = Callable[[_Value, str], Any]
+
+
+def _section(keys: Mapping[str, tuple[str, Check]]) -> Callable[[_Value, str], dict[str, Any]]:
+    """A section whose keys each fill one field of JobFile."""
+
+    def read(section: _Value, file: str) -> dict[str, Any]:
+        found = {}
+        for name, value in _mapping(section, file).items():
+            _known(name, value, keys, file, "key")
+            field, check = keys[name]
+            if value.held is not None:
+                found[field] = check(value, file)
+        return found
+
+    return read
+
+
+def _mapping(value: _Value, file: str) -> dict[str, _Value]:
+    if not isinstance(value.held, dict):
+        raise value.refuse(file, "must hold keys with values; indent them below it")
+    return value.held
+
+
+def _text_value(value: _Value, file: str) -> str:
+    if not isinstance(value.held, str) or not value.held or "\0" in value.held:
+        raise value.refuse(file, "must be text; put it in quotes")
+    return value.held
+
+
+def _name(what: str) -> Check:
+    def check(value: _Value, file: str) -> str:
+        text = _text_value(value, file)
+        try:
+            return named(text, what)
+        except UsageError as wrong:
+            raise UsageError(f"{file} line {value.line}: {wrong}") from None
+
+    return check
+
+
+def _whole(value: _Value, file: str) -> int:
+    if isinstance(value.held, bool) or not isinstance(value.held, int) or value.held < 1:
+        raise value.refuse(file, "must be a whole number above zero")
+    return value.held
+
+
+def _truth(value: _Value, file: str) -> bool:
+    if not isinstance(value.held, bool):
+        raise value.refuse(file, "must be true or false")
+    return value.held
+
+
+def _duration(value: _Value, file: str) -> float:
+    if isinstance(value.held, bool) or not isinstance(value.held, int | float | str):
+        raise value.refuse(file, "must be a number of seconds above zero")
+    return duration(value.held, f"{file} line {value.line}: {value.key}")
+
+
+def _gpus(value: _Value, file: str) -> tuple[str, ...]:
+    listed = value.held if isinstance(value.held, list) else []
+    found = [str(item.held) for item in listed if not isinstance(item.held, bool | float)]
+    if not found or len(found) != len(listed) or not all(_GPU.fullmatch(gpu) for gpu in found):
+        raise value.refuse(file, "must be a list of GPU numbers such as [0, 1]")
+    return tuple(found)
+
+
+def _progress(section: _Value, file: str) -> dict[str, Any]:
+    patterns = {name: _text_value(value, file) for name, value in _mapping(section, file).items()}
+    for name, value in section.held.items():
+        if not name or not name.isprintable() or len(name) > 60:
+            raise value.refuse(file, "must have a short printable name")
+    return {"progress_patterns": patterns}
+
+
+def _errors(section: _Value, file: str) -> dict[str, Any]:
+    if not isinstance(section.held, list):
+        raise section.refuse(file, "must be a list; write each entry as '- pattern: …' with 'severity: …' below it")
+    found = []
+    for entry in section.held:
+        for name, value in _mapping(entry, file).items():
+            _known(name, value, {"pattern": None, "severity": None}, file, "key")
+        if "pattern" not in entry.held:
+            raise entry.refuse(file, "has no 'pattern'; write '- pattern: …'")
+        severity = entry.held.get("severity")
+        level = "warning" if severity is None else severity.held
+        if level not in ("critical", "warning"):
+            raise severity.refuse(file, "must be critical or warning")
+        found.append((_text_value(entry.held["pattern"], file), level))
+    return {"error_patterns": tuple(found)}
+
+
+_CHANNELS = {
+    "email": ("e-mail", ("enabled", "address", "smtp_server", "smtp_port")),
+    "slack": ("Slack", ("enabled", "webhook")),
+}
+
+
+def _alerts(section: _Value, file: str) -> dict[str, Any]:
+    """Only the terminal can be told so far; a channel that is wanted is refused, not forgotten."""
+    found: dict[str, Any] = {}
+    for name, value in _mapping(section, file).items():
+        _known(name, value, {**_CHANNELS, "terminal": None}, file, "key")
+        if value.held is None:
+            continue
+        if name == "terminal":
+            found.update(_TERMINAL(value, file))
+            continue
+        called, keys = _CHANNELS[name]
+        for key, inner in _mapping(value, file).items():
+            _known(key, inner, dict.fromkeys(keys), file, "key")
+        wanted = value.held.get("enabled")
+        if wanted is None or _truth(wanted, file):
+            raise NotYet(
+                f"{file} line {value.line}: {value.key} is not yet possible: alerts by {called} come in a"
+                " later release; set enabled: false or leave the section out"
+            )
+    return found
+
+
+_TERMINAL = _section({"enabled": ("terminal", _truth), "refresh_rate": ("refresh_rate", _duration)})
+
+_SECTIONS: dict[str, Callable[[_Value, str], dict[str, Any]]] = {
+    "job": _section(
+        {
+            "name": ("name", _name("job name")),
+            "description": ("description", _name("description")),
+            "num_workers": ("workers", _whole),
+            "gpu_ids": ("gpu_ids", _gpus),
+            "total_items": ("total_items", _whole),
+        }
+    ),
+    "paths": _section({key: (key, _text_value) for key in ("output_dir", "log_dir", "checkpoint_dir")}),
+    "patterns": _section(
+        {
+            "output": ("output_pattern", _text_value),
+            "logs": ("log_pattern", _text_value),
+            "checkpoints": ("checkpoint_pattern", _text_value),
+        }
+    ),
+    "monitoring": _section({key: (key, _duration) for key in ("check_interval", "launch_timeout", "stall_timeout")}),
+    "progress_patterns": _progress,
+    "error_patterns": _errors,
+    "alerts": _alerts,
+}

@@ -1,0 +1,76 @@
+"""A job's history as a few points, how fast it moves, and several workers' counters as one."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from dogwatch.model import Point, Step
+
+MOST = 256
+RECENT = 60.0  # seconds that "now" reaches back, where the counter moves that often
+NOT_ITEMS = frozenset({"epochs", "%", "steps", "iterations", "batches", "it"})
+SHARED = frozenset({"epochs", "%"})  # every worker counts the same ones
+
+
+def add(points: Sequence[Point], point: Point) -> tuple[Point, ...]:
+    """The history with one more point, thinned to `MOST`. A counter that went back resumed: what it had
+    counted beyond there is dropped. A clock that went back moves the history with it."""
+    if not (math.isfinite(point.at) and math.isfinite(point.done)):
+        return tuple(points)
+    kept = [old for old in points if old.done <= point.done]
+    if kept and kept[-1].at > point.at:
+        shift = point.at - kept[-1].at
+        kept = [Point(old.at + shift, old.done) for old in kept[:-1]]
+    elif kept and kept[-1].at == point.at:
+        kept.pop()
+    elif len(kept) > 1 and kept[-1].done == kept[-2].done == point.done:
+        kept.pop()  # a plateau needs its two ends only
+    kept.append(point)
+    return tuple(kept) if len(kept) <= MOST else _thinned(kept)
+
+
+def _thinned(points: list[Point]) -> tuple[Point, ...]:
+    """Every second point of the older half gone; the first and the newer half stay."""
+    half = len(points) // 2
+    return (*points[:half:2], *points[half:])
+
+
+def rates(points: Sequence[Point], now: float) -> tuple[float | None, float | None]:
+    """(units per second now, on average); None where nothing moved yet. Silence longer than the usual gap
+    counts as time passed, so a stalled job's rate falls."""
+    if len(points) < 2 or points[-1].done <= points[0].done:
+        return None, None
+    last = points[-1]
+    gaps = [b.at - a.at for a, b in zip(points[-9:], points[-8:], strict=False)]
+    end = now if now - last.at > 2 * max(gaps) else last.at
+    since = next((p for p in reversed(points[:-1]) if end - p.at >= RECENT), points[0])
+    return _rate(since, last, end), _rate(points[0], last, end)
+
+
+def _rate(start: Point, last: Point, end: float) -> float | None:
+    seconds = end - start.at
+    rate = (last.done - start.done) / seconds if seconds > 0 else math.inf
+    return rate if math.isfinite(rate) else None
+
+
+def combine(steps: Mapping[Any, Step], total_items: float | None = None) -> Step | None:
+    """One counter for a job of several workers: done and totals summed where units agree (the unit that
+    most workers use), epochs and percents averaged. The user's own total wins wherever items are counted."""
+    if not steps:
+        return None
+    unit, _ = max(Counter(step.unit for step in steps.values()).items(), key=lambda pair: (pair[1], pair[0]))
+    agreeing = [step for step in steps.values() if step.unit == unit]
+    share = len(agreeing) if unit in SHARED else 1
+    totals = [step.total for step in agreeing if step.total]
+    total = math.fsum(totals) / share if len(totals) == len(agreeing) else None
+    speeds = [step.rate for step in agreeing if step.rate is not None]
+    rate = math.fsum(speeds) / share if len(speeds) == len(agreeing) else None
+    done = math.fsum(step.done for step in agreeing) / share
+    if total_items and (unit not in NOT_ITEMS or (total is None and unit not in SHARED)):
+        total = float(total_items)
+    best = max(agreeing, key=lambda step: step.rank)
+    return replace(best, done=done, total=total, unit=unit, rate=rate)

@@ -1,0 +1,37 @@
+"""Hugging Face Trainer: a Python dict per report, `{'loss': 0.34, 'learning_rate': 5e-05, 'epoch': 0.35}`."""
+
+from __future__ import annotations
+
+import re
+from itertools import islice
+
+from dogwatch.logs.interface import EPOCH
+from dogwatch.model import Finished, Mark, Metric, Phase, Step
+
+kind = "hf_trainer"
+needles = (b"{'",)
+seeks_step = True
+
+_PAIR = re.compile(
+    r"'([A-Za-z_][\w/.-]{0,63})': '?([-+]?\d{1,20}(?:\.\d{0,20})?(?:[eE][-+]?\d{1,3})?|nan|-?inf)'?(?=[,}])",
+    re.ASCII,
+)
+_MOST = 64
+
+
+def read(line: str) -> list[Mark]:
+    """The last dict of the line, if it reports a loss or an epoch."""
+    opening = line.rfind("{'")
+    found = _PAIR.finditer(line, opening) if opening >= 0 else iter(())
+    pairs = {pair[1]: pair[2] for pair in islice(found, _MOST)}
+    if not ("epoch" in pairs or "loss" in pairs or "eval_loss" in pairs):
+        return []
+    marks: list[Mark] = [Metric(name, float(value)) for name, value in pairs.items() if name != "epoch"]
+    epoch = float(pairs.get("epoch", "nan"))
+    if 0 <= epoch < 1e9:
+        marks.append(Step(epoch, None, "epochs", None, EPOCH))
+    if "train_runtime" in pairs:
+        marks.append(Finished(line[opening : opening + 200]))
+    elif "loss" in pairs or "eval_loss" in pairs:
+        marks.append(Phase("training" if "loss" in pairs else "validating"))
+    return marks
