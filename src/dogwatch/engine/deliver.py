@@ -1,0 +1,37 @@
+"""Deliver: say the queued notices, then record that they were said. Never the other way round."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from dogwatch.channels.interface import Channel, Receipt
+from dogwatch.clock import Clock
+from dogwatch.model import Level, Notice
+from dogwatch.store import notices
+from dogwatch.store.database import Store
+
+
+class Delivery:
+    """Tries every queued notice on every channel: at least once, and twice only after a crash in between.
+    What was said and could not be recorded (a full disk) is remembered, and only recorded the next time."""
+
+    def __init__(self, store: Store, channels: Sequence[Channel], clock: Clock) -> None:
+        self._store, self._channels, self._clock = store, channels, clock
+        self._said: dict[tuple[int, str], tuple[float, Receipt]] = {}
+
+    def deliver(self) -> None:
+        if not self._channels:
+            return
+        for row in notices.queued(self._store):
+            for channel in self._channels:
+                self._say(row, channel)
+        for (id, kind), (at, receipt) in list(self._said.items()):
+            done = receipt.ok or receipt.permanent
+            notices.delivered(self._store, id, kind, at, receipt.ok, receipt.detail, done)
+            del self._said[id, kind]
+
+    def _say(self, row: dict[str, Any], channel: Channel) -> None:
+        if (row["id"], channel.kind) not in self._said:
+            notice = Notice(row["key"], row["subject"], Level(row["level"]), row["text"])
+            self._said[row["id"], channel.kind] = self._clock.now(), channel.deliver(notice)

@@ -1,0 +1,151 @@
+"""Describe: what is known of a job, in the plain values that every face prints."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import Any
+
+from dogwatch.clock import stamp
+from dogwatch.engine.memory import Memory, growth_per_minute
+from dogwatch.model import Eta, Progress, Worker
+from dogwatch.rules.interface import Disk, Verified
+
+MOST_OUTPUTS_SHOWN = 64
+TOGETHER = 1.0
+
+
+def progress_document(progress: Progress | None) -> dict[str, Any] | None:
+    if progress is None:
+        return None
+    return {
+        "step": _whole(progress.step),
+        "total": _whole(progress.total),
+        "unit": progress.unit,
+        "fraction": progress.fraction,
+        "rate": progress.rate,
+        "rate_average": progress.rate_average,
+        "at": stamp(progress.at),
+    }
+
+
+def eta_document(eta: Eta | None, at: float) -> dict[str, Any] | None:
+    if eta is None:
+        return None
+    return {
+        "remaining_seconds": round(eta.remaining, 1),
+        "low_seconds": round(eta.low, 1),
+        "high_seconds": round(eta.high, 1),
+        "confidence": eta.confidence,
+        "at": stamp(at + eta.remaining),
+        "low_at": stamp(at + eta.low),
+        "high_at": stamp(at + eta.high),
+    }
+
+
+def detail_document(
+    memory: Memory,
+    workers: list[dict[str, Any]],
+    disks: Mapping[str, Disk],
+    verified: Verified | None,
+    at: float,
+) -> dict[str, Any]:
+    """The parts of a job document that only its own page needs."""
+    return {
+        "workers": workers,
+        "outputs": _outputs(memory),
+        "checkpoints": _checkpoints(memory, at),
+        "disks": [
+            {
+                "path": disk.path,
+                "free": disk.free,
+                "total": disk.total,
+                "inodes_free": disk.inodes_free,
+                "inodes": disk.inodes,
+            }
+            for disk in disks.values()
+        ],
+        "verified": None if verified is None else {"ok": verified.ok, "text": verified.text},
+    }
+
+
+def worker_document(worker: Worker, memory: Memory, at: float, mono: float) -> dict[str, Any]:
+    """A worker's row; CPU is measured between this look and the last, so the first look shows none."""
+    key = str(worker.index)
+    cpu_percent = None
+    if worker.cpu_seconds is not None:
+        before = memory.cpu.get(key)
+        if before and mono > before[0] and worker.cpu_seconds >= before[1]:
+            cpu_percent = round(100 * (worker.cpu_seconds - before[1]) / (mono - before[0]), 1)
+        memory.cpu[key] = [mono, worker.cpu_seconds]
+    step = memory.worker_steps.get(key)
+    until = worker.ended if worker.ended is not None else at
+    return {
+        "index": worker.index,
+        "pid": worker.pid,
+        "doing": worker.doing,
+        "gpu": worker.gpu,
+        "cpu_percent": cpu_percent,
+        "memory_bytes": worker.memory_bytes,
+        "children": worker.children,
+        "uptime_seconds": None if worker.started is None else round(max(0.0, until - worker.started), 1),
+        "rate": None if step is None or len(step) < 3 else step[2],
+        "step": None if step is None else _whole(step[1]),
+        "exit_code": worker.exit_code,
+        "signal": worker.signal,
+        "outcome": worker.outcome,
+        "reason": worker.reason,
+        "log": worker.log,
+    }
+
+
+def _outputs(memory: Memory) -> list[dict[str, Any]]:
+    return [
+        {
+            "path": path,
+            "size": int(samples[-1][1]),
+            "growth_per_minute": growth_per_minute(samples),
+            "quiet_seconds": _unchanged_for(samples),
+        }
+        for path, samples in sorted(memory.outputs.items())[:MOST_OUTPUTS_SHOWN]
+        if samples
+    ]
+
+
+def _unchanged_for(samples: list[list[float]]) -> float:
+    """Seconds, within the window we remember, since the size last differed."""
+    last = samples[-1]
+    since = last[0]
+    for at, size in reversed(samples):
+        if size != last[1]:
+            break
+        since = at
+    return round(last[0] - since, 1)
+
+
+def _checkpoints(memory: Memory, at: float) -> dict[str, Any] | None:
+    if not memory.checkpoints:
+        return None
+    times = sorted(memory.checkpoints.values())
+    newest = max(memory.checkpoints, key=lambda path: memory.checkpoints[path])
+    interval = checkpoint_interval(times)
+    return {
+        "count": len(times),
+        "newest": newest,
+        "newest_at": stamp(times[-1]),
+        "interval_seconds": interval,
+        "next_at": None if interval is None else stamp(times[-1] + interval),
+    }
+
+
+def checkpoint_interval(times: list[float]) -> float | None:
+    """The usual pause between checkpoints: the median, with those written together (one per worker)
+    counted as one; None until there were two such waves."""
+    gaps = [later - earlier for earlier, later in pairwise(times)]
+    together = max(TOGETHER, max(gaps, default=0.0) / 10)
+    waves = sorted(gap for gap in gaps if gap > together)
+    return round(waves[len(waves) // 2], 1) if waves else None
+
+
+def _whole(value: float | None) -> float | int | None:
+    return int(value) if value is not None and float(value).is_integer() else value

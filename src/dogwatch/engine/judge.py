@@ -1,0 +1,62 @@
+"""Judge: what the rules conclude now, against what they concluded before."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from types import ModuleType
+from typing import TypeAlias
+
+import dogwatch.rules
+from dogwatch.model import Finding
+from dogwatch.rules.interface import Case, PlaceCase
+
+Identity: TypeAlias = tuple[str, str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What opens, what is still open (perhaps in other words), and what resolves."""
+
+    opened: tuple[Finding, ...] = ()
+    reworded: tuple[Finding, ...] = ()
+    resolved: tuple[Finding, ...] = ()
+
+
+def identity(finding: Finding) -> Identity:
+    return finding.subject, finding.rule, finding.what
+
+
+def judge_job(case: Case, open_now: Mapping[Identity, Finding], now: float) -> Judgement:
+    found = [finding for rule in _rules("judge") for finding in rule(case, now)]
+    return compare(case.job.ref, found, open_now)
+
+
+def judge_place(case: PlaceCase, open_now: Mapping[Identity, Finding], now: float) -> Judgement:
+    found = [finding for rule in _rules("judge_place") for finding in rule(case, now)]
+    return compare(f"place:{case.place}", found, open_now)
+
+
+def compare(subject: str, found: Iterable[Finding], open_now: Mapping[Identity, Finding]) -> Judgement:
+    """Findings of `subject` that are new, reworded, or no longer found. A lasting one stays."""
+    new = {identity(finding): finding for finding in found}
+    old = {key: finding for key, finding in open_now.items() if key[0] == subject}
+    return Judgement(
+        opened=tuple(finding for key, finding in new.items() if key not in old),
+        reworded=tuple(finding for key, finding in new.items() if key in old and finding != old[key]),
+        resolved=tuple(finding for key, finding in old.items() if key not in new and not finding.lasting),
+    )
+
+
+@cache
+def _rules(verb: str) -> tuple[Callable[..., Iterable[Finding]], ...]:
+    return tuple(getattr(rule, verb) for rule in _modules() if hasattr(rule, verb))
+
+
+def _modules() -> Iterable[ModuleType]:
+    for found in pkgutil.iter_modules(dogwatch.rules.__path__):
+        if found.name != "interface":
+            yield importlib.import_module(f"dogwatch.rules.{found.name}")

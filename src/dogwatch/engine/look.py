@@ -1,0 +1,155 @@
+"""Look: one request for everything about a place, one answer, read into sightings and file news."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from dogwatch.engine.memory import Memory
+from dogwatch.model import Dark, Job, Known, Look, Seen
+from dogwatch.reach.interface import Answer, Reach
+from dogwatch.sources.interface import Source
+
+# 256 KiB a file and read: what a job can leave behind in its last interval, with room to spare.
+MOST_READS = 64
+CURSOR = ("dev", "ino", "head", "headlen", "offset", "stale_seen")
+
+
+@dataclass(frozen=True, slots=True)
+class Glance:
+    """What one round trip brought: the look at the jobs, and what it said of their files.
+
+    `logs` holds, by ref, the answers in the order they were read; `late` the refs whose files did not
+    answer, for the reason `why_late`, though the process table did."""
+
+    look: Look
+    logs: Mapping[str, list[Mapping[str, Any]]] = field(default_factory=dict)
+    files: Mapping[str, Any] = field(default_factory=dict)
+    disks: Mapping[str, Any] = field(default_factory=dict)
+    late: frozenset[str] = frozenset()
+    why_late: str = ""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+def glance(
+    reach: Reach,
+    sources: Mapping[str, Source],
+    jobs: Sequence[Job],
+    known: Mapping[str, Known],
+    memories: Mapping[str, Memory],
+    *,
+    place: str,
+    at: float,
+    deadline: float,
+) -> Glance:
+    """Ask `place` once for all of `jobs`."""
+    by_kind = {kind: [job for job in jobs if job.source == kind] for kind in sources}
+    request = {sources[kind].section: sources[kind].ask(group, known, at) for kind, group in by_kind.items() if group}
+    request |= file_request(jobs, memories)
+    answer = reach.ask(request, deadline)
+    if isinstance(answer, Dark):
+        return Glance(answer)
+    return _read(answer, sources, by_kind, known, place)
+
+
+def file_request(jobs: Sequence[Job], memories: Mapping[str, Memory]) -> dict[str, Any]:
+    """The sections about files that every kind of job shares."""
+    logs = {job.ref: _log_request(job, memories[job.ref]) for job in jobs if job.expect.logs}
+    files = {
+        job.ref: {"outputs": list(job.expect.outputs), "checkpoints": list(job.expect.checkpoints)}
+        for job in jobs
+        if job.expect.outputs or job.expect.checkpoints
+    }
+    disks = sorted({path for job in jobs for path in disk_paths(job)})
+    return {"logs": logs, "files": files, "disks": disks}
+
+
+def disk_paths(job: Job) -> set[str]:
+    """The directories whose filesystems the job writes to."""
+    globs = (*job.expect.logs, *job.expect.outputs, *job.expect.checkpoints)
+    return {_fixed_directory(pattern) for pattern in globs}
+
+
+def _fixed_directory(pattern: str) -> str:
+    """The part of a glob above its first wildcard."""
+    directory = os.path.dirname(pattern)
+    while any(mark in directory for mark in "*?["):
+        directory = os.path.dirname(directory)
+    return directory or "/"
+
+
+def _log_request(job: Job, memory: Memory) -> dict[str, Any]:
+    known = {path: {key: cursor[key] for key in CURSOR if key in cursor} for path, cursor in memory.logs.items()}
+    return {"globs": list(job.expect.logs), "known": known}
+
+
+def _read(
+    answer: Answer,
+    sources: Mapping[str, Source],
+    by_kind: Mapping[str, Sequence[Job]],
+    known: Mapping[str, Known],
+    place: str,
+) -> Glance:
+    body = answer.body
+    asked: set[str] = set()
+    sightings = {}
+    troubles = []
+    for kind, group in by_kind.items():
+        if not group:
+            continue
+        section = body.get(sources[kind].section) or {"ok": False, "why": "it said nothing of its processes"}
+        if not section.get("ok"):
+            troubles.append(str(section.get("why", "no reason given")))
+            continue
+        spoken_for, seen = sources[kind].read(section, group, known, answer.at)
+        asked |= spoken_for
+        sightings.update(seen)
+    if troubles and not asked:
+        return Glance(Dark(place, answer.at, answer.duration, "; ".join(troubles)))
+    look = Seen(place, answer.at, answer.duration, frozenset(asked), sightings)
+    logs, files, disks = (_section(body, name) for name in ("logs", "files", "disks"))
+    late = frozenset(ref for section in (logs, files) for ref in section.get("late", ()))
+    return Glance(
+        look,
+        logs={ref: [news] for ref, news in rows(logs).items()},
+        files=rows(files),
+        disks=disks.get("disks", {}),
+        late=late,
+        why_late=str(logs.get("why") or files.get("why") or ""),
+        facts={key: body.get(key) for key in ("boot", "host", "python", "clock")},
+    )
+
+
+def rows(section: Mapping[str, Any]) -> dict[str, Any]:
+    """A section's answers by job, without what the section says of itself."""
+    return {key: row for key, row in section.items() if key not in ("ok", "seconds", "why", "late")}
+
+
+def rest_of_logs(reach: Reach, job: Job, answers: list[Mapping[str, Any]], deadline: float) -> list[Mapping[str, Any]]:
+    """`answers` and, as long as they stop short of a file's end, what comes after them (bounded)."""
+    read = list(answers)
+    for _ in range(MOST_READS):
+        behind = {
+            path: {**{key: found[key] for key in ("dev", "ino", "head", "headlen")}, "offset": _end(found)}
+            for path, found in read[-1].get("files", {}).items()
+            if not found.get("stale") and _end(found) < found["size"]
+        }
+        if not behind:
+            break
+        more = reach.ask({"logs": {job.ref: {"globs": sorted(behind), "known": behind}}}, deadline)
+        section = _section(more.body, "logs") if isinstance(more, Answer) else {}
+        if not section.get("ok"):
+            break
+        read.append(section[job.ref])
+    return read
+
+
+def _end(found: Mapping[str, Any]) -> int:
+    return int(found["from"]) + len(found.get("text", ""))
+
+
+def _section(body: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    section = body.get(name)
+    return section if isinstance(section, dict) else {}

@@ -1,0 +1,78 @@
+"""Memory: what watching a job has taught so far and the next look needs.
+
+It is saved in the same transaction as the events it led to, so a killed watcher starts again from
+the very line and size it had taken into account.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+from dogwatch.rules.interface import Quiet
+
+GROWTH_WINDOW = 90.0
+GROWTH_SAMPLES = 12
+
+
+@dataclass(slots=True)
+class Hush:
+    """A patience clock: it runs only while we look, and starts again when something moves."""
+
+    seconds: float = 0.0
+    longest: float = 0.0
+
+    def pass_time(self, watched: float) -> None:
+        self.seconds += watched
+
+    def moved(self) -> None:
+        self.longest = max(self.longest, self.seconds)
+        self.seconds = 0.0
+
+    def quiet(self) -> Quiet:
+        return Quiet(self.seconds, self.longest)
+
+
+@dataclass(slots=True)
+class Memory:
+    """One job's. Everything in it is plain JSON, bounded whatever the job does."""
+
+    age: float = 0.0
+    logs: dict[str, dict[str, Any]] = field(default_factory=dict)
+    points: list[list[float]] = field(default_factory=list)
+    outputs: dict[str, list[list[float]]] = field(default_factory=dict)
+    checkpoints: dict[str, float] = field(default_factory=dict)
+    worker_steps: dict[str, list[float]] = field(default_factory=dict)
+    cpu: dict[str, list[float]] = field(default_factory=dict)
+    hush: dict[str, Hush] = field(default_factory=dict)
+    milestone: int = 0
+    verified_launch: bool = False
+
+    def hush_of(self, what: str) -> Hush:
+        return self.hush.setdefault(what, Hush())
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain JSON values, sharing what it can: it is written out before it changes again."""
+        body = {f.name: getattr(self, f.name) for f in fields(self)}
+        return {**body, "hush": {what: asdict(hush) for what, hush in self.hush.items()}}
+
+    @classmethod
+    def from_json(cls, body: dict[str, Any]) -> Memory:
+        """A memory of an older release lacks what it did not know; one of a newer has more: both open."""
+        known = {f.name for f in fields(cls)}
+        memory = cls(**{key: value for key, value in body.items() if key in known})
+        memory.hush = {what: Hush(**hush) for what, hush in body.get("hush", {}).items()}
+        return memory
+
+
+def grow(samples: list[list[float]], at: float, size: float) -> None:
+    """Remember a size; keeps about the last minute and a half."""
+    samples.append([at, size])
+    while len(samples) > 2 and (samples[0][0] < at - GROWTH_WINDOW or len(samples) > GROWTH_SAMPLES):
+        del samples[0]
+
+
+def growth_per_minute(samples: list[list[float]]) -> float | None:
+    if len(samples) < 2 or samples[-1][0] <= samples[0][0]:
+        return None
+    return (samples[-1][1] - samples[0][1]) / (samples[-1][0] - samples[0][0]) * 60

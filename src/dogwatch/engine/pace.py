@@ -1,0 +1,38 @@
+"""How often to look: as often as suits the job, as seldom as is polite to the place."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+MINUTE, HOUR = 60.0, 3600.0
+FIRST_BACKOFF, LONGEST_BACKOFF = 5.0, 600.0
+
+
+def interval(age: float, remaining: float | None) -> float:
+    """Seconds between looks at a job of this age (seconds): 5-10 while it is young or about to end,
+    10-30 within the hour, up to 60 beyond."""
+    length = max(age, remaining or 0.0)
+    if age < 2 * MINUTE or (remaining is not None and remaining < 2 * MINUTE):
+        return 5.0
+    if length < 10 * MINUTE:
+        return _between(length, 2 * MINUTE, 10 * MINUTE, 5.0, 10.0)
+    if length < HOUR:
+        return _between(length, 10 * MINUTE, HOUR, 10.0, 30.0)
+    return _between(length, HOUR, 4 * HOUR, 30.0, 60.0)
+
+
+def place_interval(floor: float, wanted: Sequence[float]) -> float:
+    """Seconds between looks at a place: what its most impatient job wants, never below its floor."""
+    return max(floor, min(wanted, default=60.0))
+
+
+def backoff(dark_looks: int, floor: float, rng: random.Random) -> float:
+    """Seconds until a dark place is asked again: doubling, jittered, so that a thousand watchers do
+    not come back in the same second."""
+    base: float = min(LONGEST_BACKOFF, max(floor, FIRST_BACKOFF) * 2.0 ** min(max(dark_looks - 1, 0), 10))
+    return base * rng.uniform(0.8, 1.2)
+
+
+def _between(x: float, low: float, high: float, least: float, most: float) -> float:
+    return least + (most - least) * min(1.0, max(0.0, (x - low) / (high - low)))

@@ -1,0 +1,36 @@
+"""Queue: which changes and findings are to be said to people, each once."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+
+from dogwatch.model import Change, Ended, Finding, Level, Notice, Outcome
+
+
+def notices(
+    changes: Iterable[Change], opened: Iterable[Finding], resolved: Iterable[Finding], at: float
+) -> list[Notice]:
+    """What this tick has to say. Bad endings come as findings, so only good ones are said as changes."""
+    said = [_notice(finding.subject, finding.rule, finding.what, finding.level, finding.text, at) for finding in opened]
+    said += [
+        _notice(
+            finding.subject,
+            finding.rule,
+            f"{finding.what} resolved",
+            Level.INFO,
+            f"resolved: {finding.text}",
+            at,
+        )
+        for finding in resolved
+    ]
+    for change in changes:
+        state = change.after.state
+        if isinstance(state, Ended) and state.outcome is Outcome.SUCCEEDED:
+            said.append(_notice(change.ref, "ended", change.after.attempt, Level.INFO, "completed", at))
+    return said
+
+
+def _notice(subject: str, rule: str, what: str, level: Level, text: str, at: float) -> Notice:
+    key = hashlib.sha256("\x1f".join((subject, rule, what, repr(at))).encode("utf-8", "surrogatepass")).hexdigest()
+    return Notice(key[:32], subject, level, text)

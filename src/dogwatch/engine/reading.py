@@ -1,0 +1,137 @@
+"""Reading: what the files of a job said since the last look, taken into its memory."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from dogwatch.engine.memory import Memory, grow
+from dogwatch.logs.reader import Reader, Reading
+from dogwatch.logs.user import UserPatterns
+from dogwatch.model import Finished, Job, Step, Trouble
+
+MOST_LOGS = 256
+MOST_OUTPUTS = 512
+MOST_CHECKPOINTS = 512
+
+
+@dataclass(slots=True)
+class News:
+    """What was new in one look at a job's files."""
+
+    steps: dict[str, Step] = field(default_factory=dict)
+    metrics: dict[str, float] = field(default_factory=dict)
+    phase: str = ""
+    finished: Finished | None = None
+    troubles: list[Trouble] = field(default_factory=list)
+    new_checkpoints: list[str] = field(default_factory=list)
+    log_grew: bool = False
+    output_grew: bool = False
+    unreadable: dict[str, str] = field(default_factory=dict)
+
+
+class Readers:
+    """The open readers of one job's logs; each can be rebuilt from the job's memory."""
+
+    def __init__(self, patterns: UserPatterns | None) -> None:
+        self._patterns = patterns
+        self._readers: dict[str, Reader] = {}
+
+    def of(self, path: str, memory: Memory) -> Reader:
+        if path not in self._readers:
+            saved = memory.logs.get(path, {}).get("reader")
+            self._readers[path] = Reader.restore(saved, self._patterns) if saved else Reader(self._patterns)
+        return self._readers[path]
+
+    def restart(self, path: str) -> Reader:
+        self._readers[path] = Reader(self._patterns)
+        return self._readers[path]
+
+
+def read_logs(memory: Memory, readers: Readers, answer: Mapping[str, Any], news: News) -> None:
+    """Take the new bytes of every log into account, once. A rotated file is the earlier part of the log that
+    now has its name: one reader reads both, the older bytes first."""
+    news.unreadable.update(answer.get("unreadable") or {})
+    for path in answer.get("gone") or ():
+        memory.logs.pop(path, None)
+    files = answer.get("files", {})
+    for path in sorted(files, key=lambda path: "rotated_from" not in files[path]):
+        found = files[path]
+        known = memory.logs.get(path, {})
+        if found.get("stale"):
+            memory.logs[path] = {**known, "stale_seen": True}
+        elif known or len(memory.logs) < MOST_LOGS:
+            _read_log(memory, readers, path, found.get("rotated_from") or known.get("part_of") or path, found, news)
+
+
+def _read_log(
+    memory: Memory, readers: Readers, path: str, log: str, found: Mapping[str, Any], news: News
+) -> None:
+    text = found.get("text", "").encode("latin-1", "replace")
+    reader = readers.restart(log) if found.get("skipped") else readers.of(log, memory)
+    reading = reader.feed(text)
+    news.log_grew |= bool(text)
+    cursor = {key: found[key] for key in ("dev", "ino", "head", "headlen", "size")}
+    memory.logs[path] = {**cursor, "offset": found["from"] + len(text)}
+    if log == path:
+        memory.logs[path]["reader"] = reader.state()
+    else:
+        memory.logs[path]["part_of"] = log
+    _take(reading, log, news)
+
+
+def _take(reading: Reading, path: str, news: News) -> None:
+    if reading.step is not None:
+        news.steps[path] = reading.step
+    news.metrics.update(reading.metrics)
+    news.phase = reading.phase or news.phase
+    news.finished = reading.finished or news.finished
+    news.troubles.extend(reading.troubles)
+
+
+def read_files(memory: Memory, answer: Mapping[str, Any], at: float, news: News) -> None:
+    """Take sizes of outputs and the appearance of checkpoints into account, by change between looks."""
+    for entry in answer.get("outputs", ())[-MOST_OUTPUTS:]:
+        samples = memory.outputs.setdefault(entry["path"], [])
+        if not samples or samples[-1][1] != entry["size"]:
+            news.output_grew = True
+        grow(samples, at, entry["size"])
+    present = {entry["path"] for entry in answer.get("outputs", ())}
+    for path in [path for path in memory.outputs if path not in present]:
+        del memory.outputs[path]
+    for entry in answer.get("checkpoints", ())[-MOST_CHECKPOINTS:]:
+        if entry["path"] not in memory.checkpoints:
+            memory.checkpoints[entry["path"]] = entry["mtime"]
+            news.new_checkpoints.append(entry["path"])
+    present = {entry["path"] for entry in answer.get("checkpoints", ())}
+    for path in [path for path in memory.checkpoints if path not in present]:
+        del memory.checkpoints[path]
+
+
+def pass_time(memory: Memory, watched: float, news: News, job: Job, moved: bool) -> None:
+    """Run the patience clocks by the seconds we really looked; stop those that something moved."""
+    memory.age += watched
+    witnesses = {
+        "log": (bool(job.expect.logs), news.log_grew),
+        "output": (bool(memory.outputs), news.output_grew),
+        "signs": (True, news.log_grew or news.output_grew or moved or bool(news.new_checkpoints)),
+    }
+    for what, (there, grew) in witnesses.items():
+        if not there:
+            memory.hush.pop(what, None)
+        elif grew:
+            memory.hush_of(what).moved()
+        else:
+            memory.hush_of(what).pass_time(watched)
+
+
+def worker_of(path: str, job: Job) -> int | None:
+    """Which worker writes this log: by the run's own list, else by the last number in its name."""
+    logs = list(job.track.get("logs") or ())
+    if path in logs:
+        return logs.index(path)
+    numbers = re.findall(r"[0-9]+", os.path.basename(path))
+    return int(numbers[-1]) if numbers and len(numbers[-1]) < 6 else None

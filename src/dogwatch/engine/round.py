@@ -1,0 +1,339 @@
+"""Round: one tick at one place, from the look to what is to be committed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from dogwatch.engine import describe, queue
+from dogwatch.engine.judge import Identity, judge_job, judge_place
+from dogwatch.engine.look import Glance, disk_paths
+from dogwatch.engine.memory import Memory
+from dogwatch.engine.reading import News, Readers, pass_time, read_files, read_logs, worker_of
+from dogwatch.engine.verify import verify
+from dogwatch.estimate.eta import estimate
+from dogwatch.estimate.series import add, combine, rates
+from dogwatch.model import (
+    Change,
+    Dark,
+    Ended,
+    Finding,
+    Job,
+    Known,
+    Point,
+    Progress,
+    Proof,
+    Running,
+    Seen,
+    Sighting,
+    Step,
+)
+from dogwatch.model.state import word
+from dogwatch.rules.interface import Case, Disk, PlaceCase, Verified
+from dogwatch.store.tick import Event, JobUpdate, PlaceUpdate, Tick
+
+MILESTONES = (25, 50, 75, 100)
+# Between events a memory may lag: a restarted watcher then reads those few seconds of log again.
+SAVE_EVERY = 10.0
+
+
+@dataclass(slots=True)
+class Watched:
+    """One job between ticks: what it is, what is known of it, and what watching it has taught."""
+
+    job: Job
+    known: Known
+    memory: Memory
+    readers: Readers
+    started: float | None = None
+    remaining: float | None = None
+    saved: float = float("-inf")
+
+
+@dataclass(slots=True)
+class Round:
+    """What one tick concluded, for the store and for whoever asked for it."""
+
+    tick: Tick
+    changes: tuple[Change, ...] = ()
+    opened: tuple[Finding, ...] = ()
+    resolved: tuple[Finding, ...] = ()
+    dark: Dark | None = None
+    jobs: dict[str, Watched] = field(default_factory=dict)
+
+
+def dark_round(
+    look: Dark,
+    dark_looks: int,
+    dark_since: float | None,
+    jobs: int,
+    open_now: Mapping[Identity, Finding],
+    mono: float,
+) -> Round:
+    """Nothing was learnt of any job; that itself may be worth a word, once for the place."""
+    case = PlaceCase(look.place, dark_looks, dark_since, look.why, jobs)
+    judgement = judge_place(case, open_now, look.at)
+    events = []
+    if dark_looks == 1:
+        text = f"{look.place} did not answer: {look.why}"
+        events.append(Event("place.dark", text, place=look.place, level="warning", body={"why": look.why}))
+    update = PlaceUpdate(look.place, look.at, seen=False, why=look.why)
+    tick = _tick(look.at, mono, update, (), events, (judgement,), ())
+    return Round(tick, opened=judgement.opened, resolved=judgement.resolved, dark=look)
+
+
+def seen_round(
+    glance: Glance,
+    look: Seen,
+    changes: tuple[Change, ...],
+    after: Mapping[str, Known],
+    jobs: Mapping[str, Watched],
+    *,
+    watched: float,
+    was_dark: bool,
+    open_now: Mapping[Identity, Finding],
+    mono: float,
+) -> Round:
+    """Every job that the look could speak for: its files read, its progress estimated, its rules judged."""
+    updates, events, judgements, after_jobs = [], [], [], {}
+    place_case = PlaceCase(look.place, 0, None, "", len(jobs))
+    judgements.append(judge_place(place_case, open_now, look.at))
+    if was_dark:
+        events.append(Event("place.seen", f"{look.place} answers again", place=look.place))
+    changed = {change.ref: change for change in changes}
+    for ref, one in jobs.items():
+        if ref not in look.asked:
+            continue
+        visit = _Visit(one, after[ref], look.sightings.get(ref), changed.get(ref), glance, look.at, mono)
+        visit.read(watched)
+        judgement = judge_job(visit.case(), open_now, look.at)
+        said = visit.events()
+        updates.append(visit.update(save=bool(said or judgement.opened or judgement.resolved)))
+        judgements.append(judgement)
+        events += said
+        after_jobs[ref] = visit.watched()
+    update = PlaceUpdate(look.place, look.at, seen=True, facts=dict(glance.facts))
+    tick = _tick(look.at, mono, update, updates, events, judgements, changes)
+    opened = tuple(f for j in judgements for f in j.opened)
+    resolved = tuple(f for j in judgements for f in j.resolved)
+    return Round(tick, changes, opened, resolved, jobs=after_jobs)
+
+
+def _tick(
+    at: float, mono: float, place: PlaceUpdate, jobs: Any, events: list[Event], judgements: Any, changes: Any
+) -> Tick:
+    opened = [finding for judgement in judgements for finding in judgement.opened]
+    resolved = [finding for judgement in judgements for finding in judgement.resolved]
+    reworded = [finding for judgement in judgements for finding in judgement.reworded]
+    said = [_finding_event("finding.opened", finding) for finding in opened]
+    said += [_finding_event("finding.resolved", finding) for finding in resolved]
+    return Tick(
+        at=at,
+        mono=mono,
+        places=(place,),
+        jobs=tuple(jobs),
+        events=(*events, *said),
+        opened=(*opened, *reworded),
+        resolved=tuple((finding.subject, finding.rule, finding.what) for finding in resolved),
+        notices=tuple(queue.notices(changes, opened, resolved, at)),
+    )
+
+
+def _finding_event(kind: str, finding: Finding) -> Event:
+    place = finding.subject.removeprefix("place:") if finding.subject.startswith("place:") else None
+    level = finding.level.value if kind == "finding.opened" else "info"
+    text = finding.text if kind == "finding.opened" else f"resolved: {finding.text}"
+    body = {"rule": finding.rule, "what": finding.what}
+    return Event(kind, text, ref=None if place else finding.subject, place=place, level=level, body=body)
+
+
+class _Visit:
+    """One job in one round, from its files to its update. It works on the job's memory in place: a
+    round that cannot be committed is thrown away together with every memory it touched."""
+
+    def __init__(
+        self,
+        one: Watched,
+        after: Known,
+        sighting: Sighting | None,
+        change: Change | None,
+        glance: Glance,
+        at: float,
+        mono: float,
+    ) -> None:
+        self.one, self.after, self.sighting, self.change = one, after, sighting, change
+        self.glance, self.at, self.mono = glance, at, mono
+        self.job = one.job
+        if sighting is not None and sighting.track is not None:
+            self.job = replace(one.job, track=sighting.track)
+        self.memory = one.memory
+        self.news = News()
+        self.progress: Progress | None = None
+        self.verified: Verified | None = None
+        self.started = one.started
+        self.save = False
+
+    def read(self, watched: float) -> None:
+        """Take in the files, run the patience clocks, and work out the progress."""
+        ref = self.job.ref
+        for answer in self.glance.logs.get(ref, ()):
+            read_logs(self.memory, self.one.readers, answer, self.news)
+        if ref in self.glance.files:
+            read_files(self.memory, self.glance.files[ref], self.at, self.news)
+        self._remember_steps()
+        before = self.memory.points[-1][1] if self.memory.points else None
+        self.progress = self._progress()
+        moved = bool(self.memory.points) and self.memory.points[-1][1] != before
+        # A filesystem that did not answer leaves the patience clocks standing: that silence is ours.
+        pass_time(self.memory, 0.0 if ref in self.glance.late else watched, self.news, self.job, moved)
+        if isinstance(self.after.state, Ended):
+            self.verified = verify(self.job, self.memory, self.progress, ref in self.glance.files)
+            self._add_proofs()
+
+    def _remember_steps(self) -> None:
+        for path, step in self.news.steps.items():
+            cursor = self.memory.logs[path]
+            cursor["step"] = {"done": step.done, "total": step.total, "unit": step.unit, "rank": step.rank}
+            worker = worker_of(path, self.job)
+            if worker is None:
+                continue
+            before = self.memory.worker_steps.get(str(worker))
+            rate = step.rate
+            if rate is None and before and self.at > before[0] and step.done >= before[1]:
+                rate = (step.done - before[1]) / (self.at - before[0])
+            self.memory.worker_steps[str(worker)] = [
+                self.at,
+                step.done,
+                *([rate] if rate is not None else []),
+            ]
+
+    def _progress(self) -> Progress | None:
+        steps = {
+            path: Step(s["done"], s["total"], s["unit"], None, s["rank"])
+            for path, cursor in self.memory.logs.items()
+            if (s := cursor.get("step")) is not None
+        }
+        whole = combine(steps, self.job.expect.total_items)
+        if whole is None:
+            return None
+        points = [Point(at, done) for at, done in self.memory.points]
+        if self.news.steps or not points:
+            points = list(add(points, Point(self.at, whole.done)))
+            self.memory.points = [[point.at, point.done] for point in points]
+        rate, average = rates(points, self.at)
+        return Progress(whole.done, whole.total, whole.unit, rate, average, self.at)
+
+    def _add_proofs(self) -> None:
+        if self.verified is not None and self.verified.ok and self.change is not None:
+            proof = Proof("outputs and counters", self.verified.text, self.at)
+            self.after = replace(self.after, proof=(*self.after.proof, proof))
+
+    def case(self) -> Case:
+        memory = self.memory
+        return Case(
+            job=self.job,
+            known=self.after,
+            workers=self.sighting.workers if self.sighting else (),
+            age=memory.age,
+            progress=self.progress,
+            log=memory.hush["log"].quiet() if "log" in memory.hush and memory.logs else None,
+            output=memory.hush["output"].quiet() if "output" in memory.hush else None,
+            signs=memory.hush["signs"].quiet() if "signs" in memory.hush else None,
+            disks=self._disks(),
+            troubles=tuple(self.news.troubles),
+            verified=self.verified,
+        )
+
+    def _disks(self) -> dict[str, Disk]:
+        """The job's filesystems, each once however many of its paths lie on it."""
+        found: dict[str, Disk] = {}
+        for path in sorted(disk_paths(self.job)):
+            entry = self.glance.disks.get(path)
+            if entry is not None and entry["mount"] not in found:
+                sizes = (entry["free"], entry["total"], entry["inodes_free"], entry["inodes"])
+                found[entry["mount"]] = Disk(path, *sizes)
+        return found
+
+    def update(self, *, save: bool) -> JobUpdate:
+        eta = None
+        if self.progress is not None and isinstance(self.after.state, Running):
+            points = [Point(at, done) for at, done in self.memory.points]
+            eta = estimate(points, self.progress.total, self.at)
+        self.one.remaining = eta.remaining if eta is not None else None
+        seen = self.sighting.workers if self.sighting else ()
+        workers = [describe.worker_document(worker, self.memory, self.at, self.mono) for worker in seen]
+        self.started = min((w.started for w in seen if w.started is not None), default=self.one.started)
+        self.save = save or self.change is not None or self.mono - self.one.saved >= SAVE_EVERY
+        return JobUpdate(
+            ref=self.job.ref,
+            known=self.after,
+            started=self.started,
+            progress=describe.progress_document(self.progress),
+            eta=describe.eta_document(eta, self.at),
+            detail=describe.detail_document(self.memory, workers, self._disks(), self.verified, self.at),
+            memory=self.memory.to_json() if self.save else None,
+            track=None if self.sighting is None else self.sighting.track,
+        )
+
+    def events(self) -> list[Event]:
+        ref = self.job.ref
+        said = []
+        if not self.memory.verified_launch and self._all_started():
+            self.memory.verified_launch = True
+            count = len(self.sighting.workers) if self.sighting else 0
+            said.append(
+                Event("launch.verified", f"all {count} workers started" if count > 1 else "it started", ref=ref)
+            )
+        said += [] if self.change is None else [_change_event(self.change)]
+        if self.news.new_checkpoints:
+            said.append(_checkpoint_event(ref, self.news.new_checkpoints))
+        fraction = self.progress.fraction if self.progress else None
+        reached = max((m for m in MILESTONES if fraction is not None and 100 * fraction >= m), default=0)
+        if reached > self.memory.milestone:
+            self.memory.milestone = reached
+            said.append(Event("progress.milestone", f"{reached} % done", ref=ref, body={"percent": reached}))
+        return said
+
+    def _all_started(self) -> bool:
+        want = self.job.expect.workers
+        workers = self.sighting.workers if self.sighting else ()
+        return want is not None and sum(worker.started is not None for worker in workers) >= want
+
+    def watched(self) -> Watched:
+        """The job as the next round finds it, once this one is committed."""
+        return replace(
+            self.one,
+            job=self.job,
+            known=self.after,
+            started=self.started,
+            saved=self.mono if self.save else self.one.saved,
+        )
+
+
+def _checkpoint_event(ref: str, paths: list[str]) -> Event:
+    newest = os.path.basename(paths[-1])
+    text = f"checkpoint {newest}" if len(paths) == 1 else f"{len(paths)} checkpoints, newest {newest}"
+    return Event("checkpoint.saved", text, ref=ref, body={"paths": paths[-8:]})
+
+
+def _change_event(change: Change) -> Event:
+    before, after = change.before.state, change.after.state
+    body = {
+        "before": word(before),
+        "after": word(after),
+        "native": change.after.native,
+        "attempt": change.after.attempts,
+    }
+    text = f"{word(before) or 'new'} → {word(after)}"
+    level = "info"
+    if isinstance(after, Ended):
+        body |= {"outcome": after.outcome.value, "exit_code": after.exit_code, "signal": after.signal}
+        text = f"{word(before) or 'new'} → ended, {after.outcome.value.replace('_', ' ')}"
+        level = {"succeeded": "info", "unknown": "warning"}.get(after.outcome.value, "critical")
+    if change.after.reason:
+        body["reason"] = change.after.reason
+        text += f" ({change.after.reason})"
+    kind = "job.attempt" if change.before.attempt and change.after.attempt != change.before.attempt else "job.state"
+    return Event(kind, text, ref=change.ref, level=level, body=body)

@@ -1,0 +1,27 @@
+"""Start: a watcher begins on a store that is sound, or on one that was just made sound and says so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from dogwatch.clock import Clock
+from dogwatch.errors import StoreDamaged, StoreGone
+from dogwatch.store import repair
+from dogwatch.store.database import Store, open_store
+
+
+def sound_store(home: str, clock: Clock, narrate: Callable[[str], None]) -> Store:
+    """The store, checked; if it is damaged or gone, set aside and restored. The caller holds the lease."""
+    try:
+        store = open_store(home)
+        problems = repair.check(store)
+        if not problems:
+            return store
+        store.close()
+        why = problems[0]
+    except (StoreDamaged, StoreGone) as error:
+        why = str(error)
+    narrate(f"the store is damaged ({why}); setting it aside and restoring what can be trusted")
+    done = repair.repair(home, clock.now(), clock.mono())
+    narrate(f"restored from {done.restored_from or 'what could still be read'}; {done.lost}")
+    return open_store(home)

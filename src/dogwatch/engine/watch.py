@@ -1,0 +1,187 @@
+"""Watch: the loop. It waits for the next due place or the bell, ticks, commits, and says what is due."""
+
+from __future__ import annotations
+
+import os
+import select
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from dogwatch.channels.interface import Channel
+from dogwatch.clock import Clock, boot_id, stamp
+from dogwatch.engine.deliver import Delivery
+from dogwatch.engine.judge import Identity
+from dogwatch.engine.post import Post, index
+from dogwatch.engine.record import RECORD, Record
+from dogwatch.engine.round import Round
+from dogwatch.model import Finding
+from dogwatch.store import backup, places, reserve
+from dogwatch.store import tick as rows
+from dogwatch.store import watch as watchers
+from dogwatch.store.bell import Bell
+from dogwatch.store.database import Store
+
+# A crowd of workers that end together ring the bell together: one look answers them all.
+BELL_PAUSE = 0.05
+BEAT = 5.0
+GAP = 60.0
+BACKUP_AGAIN = 60.0
+READ = "read the store"
+
+
+class Watch:
+    """One watcher over one store; the caller holds the lease. `step()` does what is due and says how
+    long nothing will be; `run()` does so until told to stop."""
+
+    def __init__(
+        self,
+        store: Store,
+        posts: Sequence[Post],
+        clock: Clock,
+        *,
+        who: str,
+        channels: Sequence[Channel] = (),
+        narrate: Callable[[str], None] = lambda text: None,
+        gap: float = GAP,
+    ) -> None:
+        self._store, self._posts, self._clock = store, posts, clock
+        self._who, self._narrate, self._longest_gap = who, narrate, gap
+        self._record = Record(store, narrate)
+        self._delivery = Delivery(store, channels, clock)
+        self._begun = False
+        self._backup_after = float("-inf")
+        self._stop_in, self._stop_out = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        self._stopping = False
+        self._last_step: float | None = None
+
+    def stop(self) -> None:
+        """Ask the loop to end; safe from a signal handler or another thread."""
+        self._stopping = True
+        os.write(self._stop_out, b".")
+
+    def begin(self) -> None:
+        """Say that somebody watches again, and from when to when nobody did; tried again at every step
+        until the store has taken it."""
+        now, mono = self._clock.now(), self._clock.mono()
+        self._record.attempt("set room aside", lambda: reserve.lay(self._store.home))
+        gap = self._gap_before(now)
+        said = [*([] if gap is None else [gap]), rows.Event("watch.started", f"{self._who} watches")]
+        self._begun = self._record.attempt(
+            RECORD, lambda: watchers.begin(self._store, self._who, now, mono, boot_id(), *said)
+        )
+        if self._begun and gap is not None:
+            self._narrate(gap.text)
+
+    def _gap_before(self, now: float) -> rows.Event | None:
+        """From when to when nobody watched though there was something to watch."""
+        last = watchers.last(self._store)
+        if (
+            last is None
+            or last["last_tick"] is None
+            or not any(rows.load(self._store, p.place.name) for p in self._posts)
+        ):
+            return None
+        ended = last["stopped"] or last["last_tick"]
+        how = "was stopped" if last["stopped"] else "died"
+        text = f"nobody watched from {stamp(ended)} to {stamp(now)}: {last['who']} {how}"
+        return rows.Event("watch.gap", text, level="warning", body={"from": stamp(ended), "to": stamp(now)})
+
+    def end(self) -> None:
+        """Say that this watcher left of its own will, and let go of what it holds."""
+        said = rows.Event("watch.stopped", f"{self._who} stopped watching")
+        now, mono = self._clock.now(), self._clock.mono()
+        try:
+            self._record.attempt(RECORD, lambda: watchers.finish(self._store, now, mono, said))
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """Let go of every reach."""
+        for post in self._posts:
+            post.reach.close()
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is left to watch."""
+        return not any(post.jobs for post in self._posts)
+
+    def look_once(self) -> list[str]:
+        """One tick of every place that has jobs and was not looked at within its floor; their names."""
+        looked_at = {row["name"]: row["looked_at"] for row in places.places(self._store)}
+        looked = []
+        for post in self._posts:
+            post.refresh(self._store)
+            last = looked_at.get(post.place.name)
+            now = self._clock.now()
+            # A time that lies ahead of us was written before the clock was set back: it forbids nothing.
+            too_soon = last is not None and (stamp(now - post.place.floor) or "") < last <= (stamp(now) or "")
+            if post.jobs and not too_soon and self.tick(post) is not None:
+                looked.append(post.place.name)
+        return looked
+
+    def run(self, until: Callable[[], bool] = lambda: False) -> None:
+        """Watch until stopped, or until `until` says that nothing is left to wait for."""
+        bell = Bell(self._store.home)
+        try:
+            while not self._stopping:
+                pause = self.step()
+                if until():
+                    return
+                self._wait(bell, pause)
+        finally:
+            bell.close()
+
+    def step(self) -> float:
+        """Tick every place that is due, deliver, keep house; returns the seconds until the next is due."""
+        self._store.still_there()
+        if not self._begun:
+            self.begin()
+        self._notice_own_gap()
+        for post in self._posts:
+            self._record.attempt(READ, partial(post.refresh, self._store))
+            if post.jobs and post.due <= self._clock.mono():
+                self.tick(post)
+        self._record.attempt("note what was said", self._delivery.deliver)
+        self._keep_house()
+        pauses = [max(0.0, post.due - self._clock.mono()) for post in self._posts if post.jobs]
+        return min([*pauses, BEAT])
+
+    def tick(self, post: Post) -> Round | None:
+        """One look at one place, committed; None when what it concluded could not be written down, in
+        which case the next tick concludes it again from what the store still says."""
+        open_now: dict[Identity, Finding] = {}
+        if self._record.attempt(READ, lambda: open_now.update(index(rows.open_findings(self._store)))):
+            round_ = post.tick(open_now)
+            if self._record.commit(round_.tick, open_now):
+                post.accept(round_)
+                return round_
+        post.forget_all()
+        post.due = self._clock.mono() + max(1.0, post.place.floor)
+        return None
+
+    def _notice_own_gap(self) -> None:
+        """A suspended machine or a stopped watcher sees its own absence and says so."""
+        mono = self._clock.mono()
+        last, self._last_step = self._last_step, mono
+        if last is None or mono - last < self._longest_gap + BEAT:
+            return
+        text = f"nobody watched for {mono - last:.0f} s: the watcher was suspended"
+        self._record.owe(rows.Event("watch.gap", text, level="warning", body={"seconds": round(mono - last, 1)}))
+        self._narrate(text)
+
+    def _keep_house(self) -> None:
+        now, mono = self._clock.now(), self._clock.mono()
+        if mono < self._backup_after or not backup.due(self._store.home, now):
+            return
+        if not self._record.attempt("make a backup", lambda: backup.backup(self._store, now)):
+            self._backup_after = mono + BACKUP_AGAIN
+
+    def _wait(self, bell: Bell, pause: float) -> None:
+        ready, _, _ = select.select([bell.fileno(), self._stop_in], [], [], pause)
+        if bell.fileno() not in ready:
+            return
+        select.select([self._stop_in], [], [], BELL_PAUSE)
+        bell.clear()
+        for post in self._posts:
+            if post.place.kind == "here":
+                post.due = float("-inf")

@@ -1,0 +1,64 @@
+"""What a rule is given to judge."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from dogwatch.model import Job, Known, Progress, Trouble, Worker
+
+
+@dataclass(frozen=True, slots=True)
+class Disk:
+    """Room on the filesystem under a watched path, bytes and inodes, as we may use it."""
+
+    path: str
+    free: int
+    total: int
+    inodes_free: int
+    inodes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Quiet:
+    """How long something has not changed while we were really looking, in seconds, and the longest
+    such gap it came back from. Our own absence does not count: `seconds` stands still meanwhile."""
+
+    seconds: float
+    longest: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """Whether what was expected at the end is there, in words."""
+
+    ok: bool
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A job as the rules see it. `age` is the seconds of really watching it since it was added."""
+
+    job: Job
+    known: Known
+    workers: tuple[Worker, ...] = ()
+    age: float = 0.0
+    progress: Progress | None = None
+    log: Quiet | None = None
+    output: Quiet | None = None
+    signs: Quiet | None = None
+    disks: Mapping[str, Disk] = field(default_factory=dict)
+    troubles: tuple[Trouble, ...] = ()
+    verified: Verified | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceCase:
+    """A place as the rules see it: how many looks in a row stayed dark, since when, and why."""
+
+    place: str
+    dark_looks: int
+    dark_since: float | None
+    why: str
+    jobs: int

@@ -1,0 +1,25 @@
+"""Fewer workers than expected were ever seen within the launch timeout."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dogwatch.model import Ended, Finding, Level
+from dogwatch.rules.interface import Case
+
+name = "launch_failed"
+
+
+def judge(case: Case, now: float) -> Iterator[Finding]:
+    want = case.job.expect.workers
+    if want is None or isinstance(case.known.state, Ended) or case.age < case.job.expect.launch_timeout:
+        return
+    there = [worker for worker in case.workers if worker.started is not None]
+    if len(there) >= want:
+        return
+    missing = sorted(set(range(want)) - {worker.index for worker in there})
+    text = (
+        f"only {len(there)} of {want} workers started within {case.job.expect.launch_timeout:g} s"
+        f" (missing: {', '.join(map(str, missing[:16]))}{' …' if len(missing) > 16 else ''})"
+    )
+    yield Finding(case.job.ref, name, Level.CRITICAL, text)

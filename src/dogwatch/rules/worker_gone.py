@@ -1,0 +1,35 @@
+"""One of N workers is no longer there, or no longer able to work, while the job goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dogwatch.model import Finding, Level, Outcome, Running, Worker
+from dogwatch.rules.interface import Case
+
+name = "worker_gone"
+
+
+def judge(case: Case, now: float) -> Iterator[Finding]:
+    if not isinstance(case.known.state, Running):
+        return
+    for worker in case.workers:
+        told = _tell(worker)
+        if told is not None:
+            level, text = told
+            yield Finding(case.job.ref, name, level, text, f"worker {worker.index}", lasting=worker.doing == "gone")
+
+
+def _tell(worker: Worker) -> tuple[Level, str] | None:
+    who = f"worker {worker.index}" + (f" (pid {worker.pid})" if worker.pid else "")
+    if worker.doing == "stopped":
+        return (
+            Level.WARNING,
+            f"{who} is stopped: it will not work until somebody continues it (kill -CONT {worker.pid})",
+        )
+    if worker.doing not in ("gone", "zombie") or worker.outcome == Outcome.SUCCEEDED:
+        return None
+    if worker.outcome is None:
+        return Level.WARNING, f"{who} is gone; how it ended is not recorded yet"
+    level = Level.WARNING if worker.outcome == Outcome.UNKNOWN else Level.CRITICAL
+    return level, f"{who} is gone while others go on: {worker.reason}"

@@ -1,0 +1,28 @@
+"""What a source must offer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from dogwatch.model import Job, Known, Sighting
+
+
+class Source(Protocol):
+    """A kind of thing that jobs live in. `section` names its part of the probe's request and answer."""
+
+    kind: str
+    section: str
+
+    def ask(self, jobs: Sequence[Job], known: Mapping[str, Known], at: float) -> dict[str, Any]:
+        """This source's part of the request: one question for all `jobs` of a place."""
+        ...
+
+    def read(
+        self, answer: Mapping[str, Any], jobs: Sequence[Job], known: Mapping[str, Known], at: float
+    ) -> tuple[frozenset[str], dict[str, Sighting]]:
+        """The refs that this answer can speak for, and what it says of those it listed.
+
+        A ref in the first and not in the second was really not there; one in neither keeps what was known.
+        """
+        ...

@@ -1,0 +1,272 @@
+"""Jobs that are processes: kept runs of our own, and workers that somebody else started.
+
+A job's `track` is one of
+    {"run": directory}                               a run under the keeper
+    {"find": {...}, "workers": [[pid, start, boot]]}  others' workers: found ones, and how to find the rest
+A process is (boot id, pid, start time); a reused pid is somebody else. A worker that vanished
+without a record has ended, and nobody knows how: that is never success.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from dogwatch.model import Ended, Expectation, Job, Known, Outcome, Proof, Running, Sighting, Waiting, Worker
+from dogwatch.model.state import State
+
+ALIVE = frozenset({"running", "sleeping", "stopped", "uninterruptible", "hidden"})
+RECORD_PATIENCE = 30.0  # a keeper writes its record at once, unless the disk is full or it is stopped
+WORST_FIRST = (Outcome.OUT_OF_MEMORY, Outcome.FAILED, Outcome.UNKNOWN, Outcome.SUCCEEDED)
+
+
+class ProcessSource:
+    """See the module: one question about all runs, pids and names; one sighting per job."""
+
+    kind = "process"
+    section = "process"
+
+    def ask(self, jobs: Sequence[Job], known: Mapping[str, Known], at: float) -> dict[str, Any]:
+        runs, pids, find = {}, {}, {}
+        for job in jobs:
+            if "run" in job.track:
+                runs[job.ref] = job.track["run"]
+                continue
+            if job.track.get("workers"):
+                pids[job.ref] = job.track["workers"]
+            if "find" in job.track and _still_gathering(job, known.get(job.ref, Known()), at):
+                find[job.ref] = job.track["find"]
+        return {"runs": runs, "pids": pids, "find": find}
+
+    def read(
+        self, answer: Mapping[str, Any], jobs: Sequence[Job], known: Mapping[str, Known], at: float
+    ) -> tuple[frozenset[str], dict[str, Sighting]]:
+        asked, sightings = set(), {}
+        for job in jobs:
+            sighting: Sighting | None
+            if "run" in job.track:
+                run = answer["runs"].get(job.ref)
+                if run is None or run.get("problem") or run.get("keeper_alive") is None:
+                    continue
+                sighting = _kept(job, run, at)
+                if sighting is None and _just_seen(known.get(job.ref, Known()), at):
+                    continue
+            else:
+                found = answer["find"].get(job.ref) or {}
+                sighting = _attached(job, answer["pids"].get(job.ref) or [], found, at)
+            asked.add(job.ref)
+            if sighting is not None:
+                sightings[job.ref] = sighting
+        return frozenset(asked), sightings
+
+
+source = ProcessSource()
+
+
+def _still_gathering(job: Job, known: Known, at: float) -> bool:
+    """Whether to go on looking for workers: until all are there, and not long after the first came,
+    lest an unrelated process of the same name is taken for one of them next week."""
+    have, want = len(job.track.get("workers") or ()), job.track["find"].get("want")
+    if not have:
+        return True
+    if want is None or have >= want:
+        return False
+    return known.since is None or at - known.since <= job.expect.launch_timeout
+
+
+def _just_seen(known: Known, at: float) -> bool:
+    """Whether a keeper that has not written down an ending may still be about to."""
+    return known.proved_at is not None and 0 <= at - known.proved_at < RECORD_PATIENCE
+
+
+def _kept(job: Job, run: Mapping[str, Any], at: float) -> Sighting | None:
+    """A run under the keeper, by its records; None when it is between its end and its record."""
+    keeper_alive = bool(run.get("keeper_alive"))
+    workers = tuple(_kept_worker(job, entry, keeper_alive) for entry in run["workers"])
+    if run.get("keeper") is None and not any(entry.get("start") for entry in run["workers"]):
+        return Sighting(job.ref, job.id, Waiting("its keeper has not started"), native="prepared", workers=workers)
+    if any(worker.outcome is None for worker in workers) and not _alive(workers):
+        return None  # the keeper lives and is about to say how it ended
+    witness = "keeper" if all(entry.get("end") for entry in run["workers"]) else "process table"
+    return _sighting(job, job.id, workers, witness, at)
+
+
+def _kept_worker(job: Job, entry: Mapping[str, Any], keeper_alive: bool) -> Worker:
+    index = int(entry["index"])
+    start, end, process = entry.get("start"), entry.get("end"), entry.get("process")
+    worker = Worker(index=index, doing="waiting", log=_log_of(job, index), gpu=_gpu_of(job, index))
+    if start is None:
+        if keeper_alive:
+            return worker
+        return replace(worker, doing="gone", outcome=Outcome.UNKNOWN, reason="its keeper was killed before starting it")
+    worker = replace(worker, pid=start.get("pid"), started=start.get("at"))
+    if end is not None:
+        return _recorded(worker, end, start.get("error"))
+    if process is None:
+        return worker
+    worker = _seen(worker, process)
+    if worker.doing not in ("gone", "zombie") or keeper_alive:
+        return worker
+    return _vanished(worker, process, "its keeper was killed, so nobody saw how it ended")
+
+
+def _recorded(worker: Worker, end: Mapping[str, Any], error: str | None) -> Worker:
+    """How a worker ended, by the keeper's record. A bare 137 or SIGKILL is no proof of lacking memory."""
+    code, signum, oom = end.get("code"), end.get("signal"), end.get("oom") or {}
+    ended = replace(worker, doing="gone", ended=end.get("at"), exit_code=code, signal=signum)
+    if error:
+        return replace(ended, outcome=Outcome.FAILED, reason=f"could not be started: {error}")
+    if code == 0:
+        return replace(ended, outcome=Outcome.SUCCEEDED, reason="exit code 0")
+    # Where the kernel's log can be read it names the pid; the counter is shared by the whole cgroup.
+    risen = oom.get("counter") and not oom.get("log_read")
+    evidence = oom.get("kernel_log") or ("the oom_kill counter of its cgroup rose" if risen else None)
+    if signum == signal.SIGKILL and evidence:
+        return replace(ended, outcome=Outcome.OUT_OF_MEMORY, reason=f"killed for lack of memory: {evidence}")
+    return replace(ended, outcome=Outcome.FAILED, reason=how_it_ended(code, signum))
+
+
+def how_it_ended(code: int | None, signum: int | None) -> str:
+    """An exit code or signal in words that claim no more than it shows."""
+    if signum == signal.SIGKILL:
+        return "killed by SIGKILL; nothing shows by whom or why"
+    if signum is not None:
+        return f"killed by {_signal_name(signum)}"
+    if code is not None and 128 < code < 192:
+        return f"exit code {code}, which programs use for {_signal_name(code - 128)}; that alone proves nothing"
+    return f"exit code {code}"
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _attached(job: Job, processes: Sequence[Mapping[str, Any]], found: Mapping[str, Any], at: float) -> Sighting | None:
+    """Workers that somebody else started: the ones already known, and those found just now."""
+    identities = [list(one) for one in job.track.get("workers") or ()]
+    processes = list(processes)
+    for identity, process in zip(found.get("workers") or (), found.get("process") or (), strict=False):
+        if list(identity) not in identities:
+            identities.append(list(identity))
+            processes.append(process)
+    if not identities:
+        want = job.track.get("find", {}).get("want")
+        reason = found.get("problem") or f"no worker yet{f' of {want}' if want else ''}"
+        return Sighting(job.ref, "", Waiting(reason), native="not found", reason=reason)
+    ends = dict(job.track.get("ends") or {})
+    workers = tuple(_attached_worker(job, i, process, ends) for i, process in enumerate(processes))
+    pid, start, boot = identities[0]
+    track = {**job.track, "workers": identities, "ends": ends}
+    sighting = _sighting(job, f"{boot}:{pid}:{start}", workers, "process table", at)
+    return replace(sighting, track=track if track != dict(job.track) else None)
+
+
+def _attached_worker(job: Job, index: int, process: Mapping[str, Any], ends: dict[str, Any]) -> Worker:
+    """One foreign worker. `ends` remembers what a zombie showed before its parent reaped it, and the
+    memory-kill counter it had while alive, since neither can be read once it is gone."""
+    worker = Worker(index=index, doing="gone", log=_log_of(job, index), gpu=_gpu_of(job, index))
+    worker = _seen(replace(worker, pid=process.get("pid")), process)
+    kept = dict(ends.get(str(index)) or {})
+    kills = (process.get("oom") or {}).get("kills")
+    if worker.doing in ALIVE:
+        if kills is not None and kept.get("kills") != kills:
+            ends[str(index)] = {**kept, "kills": kills}
+        return worker
+    if worker.doing == "zombie" and process.get("exit") is not None:
+        status = int(process["exit"])
+        kept |= {"code": None if status & 0x7F else status >> 8 & 0xFF, "signal": status & 0x7F or None}
+        ends[str(index)] = kept
+    if "code" in kept:
+        return _recorded(worker, {**kept, "oom": {"kernel_log": process.get("kernel_log")}}, None)
+    if worker.doing == "zombie":
+        return replace(worker, outcome=Outcome.UNKNOWN, reason="it has exited, and nobody has reaped it yet")
+    why = "it vanished, and nobody recorded how it ended"
+    if kills is not None and kills > kept.get("kills", kills):
+        why += "; the kernel killed something in its cgroup for lack of memory meanwhile"
+    return _vanished(worker, process, why)
+
+
+def _vanished(worker: Worker, process: Mapping[str, Any], why: str) -> Worker:
+    """Gone for certain, with no exit record: unknown, unless the kernel itself says it lacked memory."""
+    if process.get("rebooted"):
+        return replace(worker, outcome=Outcome.UNKNOWN, reason="the machine was restarted while it ran")
+    if process.get("kernel_log"):
+        reason = f"killed for lack of memory: {process['kernel_log']}"
+        return replace(worker, outcome=Outcome.OUT_OF_MEMORY, signal=int(signal.SIGKILL), reason=reason)
+    return replace(worker, outcome=Outcome.UNKNOWN, reason=why)
+
+
+def _seen(worker: Worker, process: Mapping[str, Any]) -> Worker:
+    return replace(
+        worker,
+        doing=process["doing"],
+        pid=process.get("pid", worker.pid),
+        started=process.get("started") or worker.started,
+        cpu_seconds=process.get("cpu"),
+        memory_bytes=process.get("rss"),
+        children=process.get("children"),
+    )
+
+
+def _alive(workers: Sequence[Worker]) -> list[Worker]:
+    return [worker for worker in workers if worker.doing in ALIVE or worker.doing == "waiting"]
+
+
+def _sighting(job: Job, attempt: str, workers: tuple[Worker, ...], witness: str, at: float) -> Sighting:
+    """The job as the sum of its workers: running while one is, ended as its worst worker ended."""
+    alive = _alive(workers)
+    if alive:
+        started = min((w.started for w in workers if w.started is not None), default=None)
+        says = f"{len(alive)} of {_expected(job.expect, workers)} workers there"
+        state: State = Running(since=started, where=job.place)
+        native = ", ".join(sorted({w.doing for w in alive}))
+        return Sighting(job.ref, attempt, state, native, proof=(Proof(witness, says, at),), workers=workers)
+    state = _ending(workers, at)
+    native = ", ".join(dict.fromkeys(_native(worker) for worker in workers))
+    proof = (Proof(witness, _tally(workers), at),)
+    return Sighting(job.ref, attempt, state, native, state.reason, proof, workers)
+
+
+def _ending(workers: Sequence[Worker], at: float) -> Ended:
+    worst = min(workers, key=lambda w: WORST_FIRST.index(Outcome(w.outcome or Outcome.UNKNOWN)))
+    outcome = Outcome(worst.outcome or Outcome.UNKNOWN)
+    ended = max((w.ended for w in workers if w.ended is not None), default=at)
+    reason = worst.reason if len(workers) == 1 else f"worker {worst.index}: {worst.reason}"
+    if outcome is Outcome.SUCCEEDED:
+        reason = ""
+    return Ended(outcome, worst.exit_code, worst.signal, ended, reason)
+
+
+def _expected(expect: Expectation, workers: Sequence[Worker]) -> int:
+    return max(expect.workers or 0, len(workers))
+
+
+def _native(worker: Worker) -> str:
+    if worker.signal is not None:
+        return f"signal {worker.signal}"
+    if worker.exit_code is not None:
+        return f"exit {worker.exit_code}"
+    return worker.doing
+
+
+def _tally(workers: Sequence[Worker]) -> str:
+    """`4 workers: exit 0` or `3 workers: exit 0; 1 worker: signal 9`."""
+    counts: dict[str, int] = {}
+    for worker in workers:
+        counts[_native(worker)] = counts.get(_native(worker), 0) + 1
+    return "; ".join(f"{n} worker{'s' if n > 1 else ''}: {how}" for how, n in counts.items())
+
+
+def _log_of(job: Job, index: int) -> str | None:
+    logs = job.track.get("logs") or ()
+    return logs[index] if index < len(logs) else None
+
+
+def _gpu_of(job: Job, index: int) -> str | None:
+    gpus = job.track.get("gpus") or ()
+    return str(gpus[index]) if index < len(gpus) else None

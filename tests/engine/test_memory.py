@@ -1,0 +1,52 @@
+"""What watching a job has taught survives a restart of the watcher."""
+
+from __future__ import annotations
+
+import json
+
+from dogwatch.engine.describe import checkpoint_interval
+from dogwatch.engine.memory import Memory, grow, growth_per_minute
+from dogwatch.engine.reading import News, pass_time
+from dogwatch.model import Expectation, Job
+
+JOB = Job("here/process:t", "here", "process", "t", "t", expect=Expectation(logs=("/l/*.log",)))
+
+
+def test_a_memory_is_the_same_after_json() -> None:
+    """Every part of it."""
+    memory = Memory(age=3.5, points=[[1.0, 2.0]], milestone=25)
+    memory.hush_of("log").pass_time(7.0)
+    grow(memory.outputs.setdefault("/o", []), 10.0, 5)
+    assert Memory.from_json(json.loads(json.dumps(memory.to_json()))) == memory
+
+
+def test_a_memory_of_an_older_or_newer_release_still_opens() -> None:
+    """Keys that are missing get their defaults, unknown ones are left out."""
+    assert Memory.from_json({"age": 2.0, "from_the_future": 1}) == Memory(age=2.0)
+
+
+def test_patience_runs_only_while_we_look() -> None:
+    """A gap of our own passes no time, and a sign of life starts the clock again but is remembered."""
+    memory = Memory()
+    for watched in (5.0, 5.0, 0.0):
+        pass_time(memory, watched, News(), JOB, moved=False)
+    assert memory.hush["log"].seconds == 10.0
+    pass_time(memory, 5.0, News(log_grew=True), JOB, moved=False)
+    assert (memory.hush["log"].seconds, memory.hush["log"].longest) == (0.0, 10.0)
+    assert memory.age == 15.0
+
+
+def test_growth_is_measured_over_the_last_minute_or_so() -> None:
+    """Old samples leave, so that a file that stands still shows it."""
+    samples: list[list[float]] = []
+    for second in range(0, 300, 10):
+        grow(samples, float(second), min(second, 100) * 60)
+    assert growth_per_minute(samples) == 0
+    assert len(samples) <= 13
+
+
+def test_checkpoints_written_together_are_one_wave() -> None:
+    """Four workers that save at the same moment do not make an interval of milliseconds."""
+    one_wave = [10.0, 10.1, 10.2, 10.3]
+    assert checkpoint_interval(one_wave) is None
+    assert checkpoint_interval([*one_wave, 70.0, 70.1, 70.3, 130.2, 130.3]) in (59.7, 59.9)

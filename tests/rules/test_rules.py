@@ -1,0 +1,118 @@
+"""The rules: what deserves a word, and what does not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from dogwatch.model import Ended, Expectation, Finding, Job, Known, Level, Outcome, Running, Waiting, Worker
+from dogwatch.rules import all_ended, disk_low, launch_failed, not_verified, place_dark, silent, worker_gone
+from dogwatch.rules.interface import Case, Disk, PlaceCase, Quiet, Verified
+
+JOB = Job("here/process:t-1", "here", "process", "t-1", "train", expect=Expectation(workers=2))
+RUNNING = Case(JOB, Known(state=Running()), workers=(Worker(0, "sleeping", 1, started=1.0), Worker(1, "running", 2, started=1.0)))
+DISK = Disk("/data", free=50_000_000_000, total=100_000_000_000, inodes_free=900, inodes=1000)
+
+
+def levels(findings: list[Finding]) -> list[Level]:
+    return [finding.level for finding in findings]
+
+
+def test_a_healthy_job_deserves_no_word() -> None:
+    """No rule speaks of two workers that work."""
+    case = replace(RUNNING, log=Quiet(10.0), output=Quiet(10.0), signs=Quiet(10.0), disks={"1": DISK}, age=500.0)
+    for rule in (worker_gone, all_ended, launch_failed, silent, disk_low, not_verified):
+        assert list(rule.judge(case, 0.0)) == []
+
+
+@pytest.mark.parametrize(
+    ("worker", "level"),
+    [
+        (Worker(1, "gone", 2, outcome=Outcome.FAILED, reason="exit code 1"), Level.CRITICAL),
+        (Worker(1, "gone", 2, outcome=Outcome.UNKNOWN, reason="it vanished"), Level.WARNING),
+        (Worker(1, "zombie", 2, outcome=Outcome.UNKNOWN, reason="not reaped"), Level.WARNING),
+        (Worker(1, "stopped", 2), Level.WARNING),
+    ],
+)
+def test_one_worker_of_several_that_is_missing_is_a_finding_at_once(worker: Worker, level: Level) -> None:
+    """Whatever its siblings do."""
+    found = list(worker_gone.judge(replace(RUNNING, workers=(RUNNING.workers[0], worker)), 0.0))
+    assert levels(found) == [level]
+    assert "worker 1 (pid 2)" in found[0].text
+
+
+def test_a_worker_that_finished_early_and_well_is_no_finding() -> None:
+    """Workers need not end together."""
+    done = Worker(1, "gone", 2, outcome=Outcome.SUCCEEDED)
+    assert list(worker_gone.judge(replace(RUNNING, workers=(RUNNING.workers[0], done)), 0.0)) == []
+
+
+def test_a_bad_ending_is_critical_and_an_unknown_one_a_warning() -> None:
+    """Success is no finding at all."""
+    told = {
+        outcome: levels(list(all_ended.judge(replace(RUNNING, known=Known(state=Ended(outcome))), 0.0)))
+        for outcome in Outcome
+    }
+    assert told[Outcome.SUCCEEDED] == []
+    assert told[Outcome.UNKNOWN] == [Level.WARNING]
+    assert told[Outcome.FAILED] == told[Outcome.OUT_OF_MEMORY] == [Level.CRITICAL]
+
+
+def test_fewer_workers_than_expected_within_the_launch_timeout_is_a_failed_launch() -> None:
+    """It names the ones that are missing, and waits its time before it speaks."""
+    case = replace(RUNNING, known=Known(state=Waiting()), workers=RUNNING.workers[:1])
+    assert list(launch_failed.judge(replace(case, age=59.0), 0.0)) == []
+    found = list(launch_failed.judge(replace(case, age=60.0), 0.0))
+    assert levels(found) == [Level.CRITICAL]
+    assert "only 1 of 2 workers" in found[0].text
+    assert "missing: 1" in found[0].text
+
+
+def test_patience_grows_with_the_jobs_own_pauses() -> None:
+    """A job that was once quiet for an hour and came back may be so again."""
+    quiet = Quiet(seconds=2000.0, longest=0.0)
+    assert levels(list(silent.judge(replace(RUNNING, log=quiet), 0.0))) == [Level.WARNING]
+    patient = Quiet(seconds=2000.0, longest=3600.0)
+    assert list(silent.judge(replace(RUNNING, log=patient), 0.0)) == []
+
+
+def test_a_stall_timeout_that_was_given_is_taken_at_its_word() -> None:
+    """Only when every sign of progress is missing, and not a second sooner."""
+    job = replace(JOB, expect=Expectation(stall_timeout=30.0))
+    case = replace(RUNNING, job=job, signs=Quiet(29.0))
+    assert list(silent.judge(case, 0.0)) == []
+    assert levels(list(silent.judge(replace(case, signs=Quiet(30.0)), 0.0))) == [Level.CRITICAL]
+
+
+@pytest.mark.parametrize(
+    ("disk", "level"),
+    [
+        (DISK, None),
+        (replace(DISK, free=9_000_000_000), Level.WARNING),
+        (replace(DISK, free=9_000_000_000, total=1_000_000_000_000), Level.CRITICAL),
+        (replace(DISK, free=90_000_000_000, total=1_000_000_000_000), Level.WARNING),
+        (replace(DISK, inodes_free=99), Level.WARNING),
+        (replace(DISK, inodes_free=0), Level.CRITICAL),
+        (replace(DISK, inodes_free=0, inodes=0), None),
+    ],
+)
+def test_a_disk_is_low_below_a_tenth_or_ten_gigabytes_or_a_tenth_of_its_inodes(disk: Disk, level: Level | None) -> None:
+    """A filesystem that does not count inodes is not out of them."""
+    found = list(disk_low.judge(replace(RUNNING, disks={"1": disk}), 0.0))
+    assert levels(found) == ([] if level is None else [level])
+
+
+def test_a_dark_place_is_one_finding_however_many_jobs_live_there() -> None:
+    """And one late answer is none."""
+    assert list(place_dark.judge_place(PlaceCase("here", 1, 5.0, "no answer", 40), 0.0)) == []
+    found = list(place_dark.judge_place(PlaceCase("here", 2, 5.0, "no answer", 40), 0.0))
+    assert [finding.subject for finding in found] == ["place:here"]
+    assert "40 jobs" in found[0].text
+
+
+def test_a_success_that_lacks_its_outputs_is_contradicted() -> None:
+    """Exit code 0 is one witness; what is on the disk is another."""
+    case = replace(RUNNING, known=Known(state=Ended(Outcome.SUCCEEDED)), verified=Verified(False, "only 97 of 100 items"))
+    assert levels(list(not_verified.judge(case, 0.0))) == [Level.CRITICAL]
+    assert list(not_verified.judge(replace(case, verified=Verified(True, "all there")), 0.0)) == []
