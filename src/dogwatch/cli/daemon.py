@@ -1,0 +1,42 @@
+"""`dogwatch daemon`: the watcher, for as long as it is let run."""
+
+from __future__ import annotations
+
+import signal
+from argparse import ArgumentParser, Namespace
+
+from dogwatch.cli.out import emit, json_flag, say
+from dogwatch.errors import FINE, INTERRUPTED
+
+HELP = "watch everything, in the foreground, until stopped (one watcher per store)"
+
+
+def arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("--interval", metavar="S", help="look this often, instead of as often as suits each job")
+    parser.add_argument("--once-idle", action="store_true", help="leave when nothing is left to watch")
+    json_flag(parser)
+
+
+def run(args: Namespace) -> int:
+    from dogwatch import assemble
+    from dogwatch.clock import Clock
+    from dogwatch.config import duration
+
+    clock = Clock()
+    every = None if args.interval is None else duration(args.interval, "--interval")
+    stopped_by: list[int] = []
+    with assemble.held(clock, who="daemon", channels=[assemble.terminal()], narrate=say, every=every) as watch:
+
+        def stop(number: int, frame: object) -> None:
+            stopped_by.append(number)
+            watch.stop()
+
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, stop)
+        signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+        if args.json:
+            emit({"watching": True})
+        else:
+            say("watching; Ctrl-C or SIGTERM stops the watching, never a job")
+        watch.run(until=(lambda: watch.idle) if args.once_idle else (lambda: False))
+    return INTERRUPTED if signal.SIGINT in stopped_by else FINE

@@ -1,0 +1,55 @@
+"""`dogwatch events`: the history, and with --follow what is added to it."""
+
+from __future__ import annotations
+
+import time
+from argparse import ArgumentParser, Namespace
+from typing import Any
+
+from dogwatch.cli.out import emit, json_flag, say
+
+HELP = "print the history: every change, finding and checkpoint, in order"
+EPILOG = 'with --json: {"events": [...]}, or one JSON object per line with --follow'
+NEWEST = 50
+PAUSE = 0.5
+
+
+def arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("ref", nargs="?", metavar="REF", help="only of this job")
+    parser.add_argument("--since", type=int, metavar="N", help=f"after event number N (default: the newest {NEWEST})")
+    parser.add_argument("--follow", action="store_true", help="go on printing events as they happen")
+    json_flag(parser)
+
+
+def run(args: Namespace) -> int:
+    from dogwatch import assemble
+    from dogwatch.desk import ask
+    from dogwatch.errors import UsageError
+
+    if args.since is not None and args.since < 0:
+        raise UsageError(f"--since takes the number of an event, 0 or more, not {args.since}")
+    with assemble.store(readonly=True) as store:
+        ref = ask.find(store, [args.ref]) if args.ref else None
+        found = ask.events(store, since=args.since or 0, limit=None if args.since is not None else NEWEST, ref=ref)
+        if not args.follow:
+            if args.json:
+                emit({"events": found})
+            for event in [] if args.json else found:
+                print(line(event))
+            return 0
+        if not ask.watching(store)["alive"]:
+            say("nobody is watching, so nothing new will come until somebody does (`dogwatch daemon`)")
+        last = args.since or 0
+        while True:
+            for event in found:
+                emit(event) if args.json else print(line(event), flush=True)
+                last = event["seq"]
+            time.sleep(PAUSE)
+            found = ask.events(store, since=last, ref=ref)
+
+
+def line(event: dict[str, Any]) -> str:
+    from dogwatch.text import plain
+
+    subject = plain(event["ref"] or event["place"] or "watch", 60)
+    return f"{event['seq']:>6}  {event['at']}  {event['level']:<8}  {subject}  {plain(event['text'], 300)}"

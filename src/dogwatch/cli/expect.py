@@ -1,0 +1,37 @@
+"""Expect: flags that say what should be true of a job, checked and made absolute."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from dogwatch.errors import UsageError
+
+
+def positive(number: int | None, flag: str) -> int | None:
+    """A whole number above zero, or None where nothing was said."""
+    if number is not None and number < 1:
+        raise UsageError(f"{flag} must be a whole number of at least 1, not {number}")
+    return number
+
+
+def globs(patterns: Sequence[str], flag: str) -> tuple[str, ...]:
+    """File patterns, absolute; the directory above the first wildcard must be there."""
+    return tuple(_absolute(pattern, flag) for pattern in patterns)
+
+
+def _absolute(pattern: str, flag: str) -> str:
+    if not pattern or "\0" in pattern:
+        raise UsageError(f"{flag} needs a file name or pattern, not {pattern!r}")
+    path = os.path.abspath(os.path.expanduser(pattern))
+    directory(os.path.dirname(path), flag) if not any(mark in os.path.dirname(path) for mark in "*?[") else None
+    return path
+
+
+def directory(path: str, flag: str) -> str:
+    """A directory that exists, absolute."""
+    whole = os.path.abspath(os.path.expanduser(path))
+    if not os.path.isdir(whole):
+        what = "is not a directory" if os.path.exists(whole) else "does not exist"
+        raise UsageError(f"{flag}: {whole} {what}; create it or correct the flag")
+    return whole

@@ -1,0 +1,31 @@
+"""`dogwatch forget`: stop watching jobs; the jobs themselves go on."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+
+from dogwatch.cli.out import emit, json_flag
+
+HELP = "stop watching jobs and leave them out of every list (the jobs go on, their history stays)"
+
+
+def arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("refs", nargs="+", metavar="REF", help="a ref, a name or a unique prefix")
+    json_flag(parser)
+
+
+def run(args: Namespace) -> int:
+    from dogwatch import assemble
+    from dogwatch.clock import Clock
+    from dogwatch.desk import ask, tell
+
+    with assemble.store() as store:
+        refs = ask.find_each(store, args.refs)
+        for ref in refs:
+            tell.forget(store, Clock(), ref)
+    if args.json:
+        emit({"forgotten": refs})
+    else:
+        for ref in refs:
+            print(ref)
+    return 0

@@ -1,0 +1,60 @@
+"""`dogwatch ls`: the jobs, one line each."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+    from typing import Any
+
+HELP = "list the jobs that have not ended"
+
+
+def arguments(parser: ArgumentParser) -> None:
+    from dogwatch.cli.out import json_flag
+
+    parser.add_argument("--all", action="store_true", help="list the ended ones too")
+    json_flag(parser)
+
+
+def run(args: Namespace) -> int:
+    from dogwatch import assemble
+    from dogwatch.cli import out
+    from dogwatch.clock import Clock
+    from dogwatch.desk import ask
+
+    with assemble.store(readonly=True) as store:
+        if args.json:
+            out.emit(ask.listing(store, everything=args.all))
+            return 0
+        jobs = ask.brief(store, everything=args.all)
+        watch = ask.watching(store)
+    if jobs:
+        now = Clock().now()
+        for line in out.table([_HEAD, *(_row(job, now) for job in jobs)], out.width()):
+            print(line)
+    else:
+        out.say("nothing is being watched" if args.all else "nothing is being watched that has not ended (--all)")
+    if not watch["alive"] and any(job["state"] != "ended" for job in jobs):
+        out.say("nobody is watching; `dogwatch daemon` does, `dogwatch patrol` looks once")
+    return 0
+
+
+_HEAD = ("REF", "NAME", "STATE", "PROGRESS", "LEFT", "PROVED", "FINDINGS")
+
+
+def _row(job: dict[str, Any], now: float) -> tuple[str, ...]:
+    from dogwatch.text import plain
+    from dogwatch.tui import words
+
+    running = job["state"] == "running"
+    far = words.percent(job["fraction"]) if job["fraction"] is not None else words.count(job["step"])
+    return (
+        plain(job["ref"], 80),
+        plain(job["name"], 40),
+        (job["outcome"] or job["state"] or "not looked at").replace("_", " "),
+        far if job["step"] is not None else "",
+        words.roughly(job["remaining_seconds"]) if running and job["remaining_seconds"] is not None else "",
+        "never" if job["proved_at"] is None else f"{words.span(max(0.0, now - job['proved_at']))} ago",
+        f"{job['findings']} ({job['worst']})" if job["findings"] else "",
+    )

@@ -1,0 +1,44 @@
+"""Out: data to stdout, narration to stderr, and text from jobs made harmless on the way."""
+
+from __future__ import annotations
+
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import ArgumentParser
+    from collections.abc import Sequence
+    from typing import Any
+
+
+def json_flag(parser: ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print JSON, as docs/json.md describes it")
+
+
+def emit(document: Any) -> None:
+    """One JSON document on stdout. ASCII only, so no control character gets through."""
+    import json
+
+    sys.stdout.write(json.dumps(document, ensure_ascii=True, allow_nan=False) + "\n")
+    sys.stdout.flush()
+
+
+def say(text: str) -> None:
+    """One line of narration."""
+    print(f"dogwatch: {text}", file=sys.stderr)
+
+
+def table(rows: Sequence[Sequence[str]], width: int | None) -> list[str]:
+    """Columns two spaces apart, the last one cut to the terminal's width where there is one."""
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    lines = ["  ".join(cell.ljust(size) for cell, size in zip(row, widths, strict=True)).rstrip() for row in rows]
+    return lines if width is None else [line if len(line) <= width else line[: width - 1] + "…" for line in lines]
+
+
+def width() -> int | None:
+    """The terminal's width, or None when stdout is not one."""
+    if not sys.stdout.isatty():
+        return None
+    import os
+
+    return max(20, os.get_terminal_size(sys.stdout.fileno()).columns)

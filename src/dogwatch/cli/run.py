@@ -1,0 +1,86 @@
+"""`dogwatch run`: start a command as N workers under the keeper, and watch it."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+
+from dogwatch.cli.out import emit, json_flag, say
+from dogwatch.errors import UsageError
+
+HELP = "start a command as N workers that outlive this terminal, and watch them"
+EPILOG = """\
+example: dogwatch run --name train --workers 4 --gpu-ids 0 1 2 3 -- python train.py
+Every worker gets DOGWATCH_WORKER (0, 1, ...), DOGWATCH_WORKERS, CUDA_VISIBLE_DEVICES and a log of its own.
+Closing the terminal or killing dogwatch neither stops the job nor loses its exit code."""
+TAKES_COMMAND = True
+
+
+def arguments(parser: ArgumentParser) -> None:
+    parser.usage = "dogwatch run [OPTIONS] -- CMD..."
+    parser.add_argument("--name", help="what to call the job (default: the program's name)")
+    parser.add_argument("--description", default="", help="what it is for")
+    parser.add_argument("--workers", type=int, default=1, metavar="N", help="how many copies to start (default: 1)")
+    parser.add_argument("--gpu-ids", nargs="+", metavar="ID", help="the GPU of each worker, or the GPUs of the one")
+    parser.add_argument(
+        "--env", action="append", default=[], metavar="K=V", help="an environment variable (repeatable)"
+    )
+    parser.add_argument("--cwd", metavar="DIR", help="the directory to start in (default: this one)")
+    parser.add_argument("--output", action="append", default=[], metavar="GLOB", help="its output files (repeatable)")
+    parser.add_argument(
+        "--checkpoint", action="append", default=[], metavar="GLOB", help="its checkpoints (repeatable)"
+    )
+    parser.add_argument("--total-items", type=int, metavar="N", help="how many items there are to process")
+    parser.add_argument("--detach", action="store_true", help="print the ref and return instead of watching")
+    json_flag(parser)
+
+
+def run(args: Namespace) -> int:
+    import os
+
+    from dogwatch import assemble
+    from dogwatch.cli.expect import globs, positive
+    from dogwatch.clock import Clock
+    from dogwatch.desk import ask
+    from dogwatch.model import Expectation
+
+    if not args.command:
+        raise UsageError("what should be run? put the command after --, as in `dogwatch run -- python train.py`")
+    workers = positive(args.workers, "--workers") or 1
+    expect = Expectation(
+        workers=workers,
+        outputs=globs(args.output, "--output"),
+        checkpoints=globs(args.checkpoint, "--checkpoint"),
+        total_items=positive(args.total_items, "--total-items"),
+    )
+    clock = Clock()
+    with assemble.store() as store:
+        ref = assemble.start_run(
+            store,
+            clock,
+            args.command,
+            name=args.name if args.name is not None else os.path.basename(args.command[0]),
+            description=args.description,
+            workers=workers,
+            gpus=gpus_of(args.gpu_ids, workers),
+            env=args.env,
+            cwd=args.cwd,
+            expect=expect,
+        )
+        if args.detach:
+            if args.json:
+                emit(ask.documents(store, [ref])[0])
+            else:
+                print(ref)
+            if not ask.watching(store)["alive"]:
+                say("started; nobody is watching it yet (`dogwatch daemon` does, `dogwatch patrol` looks once)")
+            return 0
+    from dogwatch.cli.showing import show
+
+    return show([ref], clock, json=args.json)
+
+
+def gpus_of(ids: list[str] | None, workers: int) -> list[str] | None:
+    """One entry per worker. `0 1 2 3` and `0,1,2,3` mean the same, unless each worker gets its own list."""
+    if ids is None or len(ids) == workers:
+        return ids
+    return [one for word in ids for one in word.split(",") if one]

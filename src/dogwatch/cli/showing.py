@@ -1,0 +1,92 @@
+"""Showing: keep jobs in view until they have ended, on a live screen or as plain lines."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from dogwatch import assemble
+from dogwatch.cli.out import emit
+from dogwatch.clock import Clock
+from dogwatch.desk import ask
+from dogwatch.errors import ENDED_BADLY, FINE, INTERRUPTED
+from dogwatch.tui.view import View
+
+RECENT = 12
+PAUSE = 0.5
+
+
+def can_show() -> bool:
+    """Whether there is a terminal for the live screen; without one the screen's library is not even loaded."""
+    if not sys.stdout.isatty():
+        return False
+    from dogwatch.tui import live
+
+    return live.can_show()
+
+
+def show(
+    refs: Sequence[str], clock: Clock, *, json: bool = False, every: float | None = None, who: str = "watch"
+) -> int:
+    """Watch until every job has ended (or one has stalled for longer than its owner allows)."""
+    screen = not json and can_show()
+    channels = [assemble.terminal(shown=True)]
+    with (
+        assemble.store(readonly=True) as store,
+        assemble.eyes(store.home, clock, who=who, channels=channels, every=every) as eyes,
+    ):
+
+        def fetch() -> View:
+            eyes.mind()
+            jobs = ask.documents(store, refs)
+            events = _recent(store, refs)
+            return View(jobs, events, ask.watching(store) | {"ours": eyes.ours}, ask.listing_places(store))
+
+        if screen:
+            from dogwatch.tui import live
+
+            if not live.show(fetch, done, clock):
+                return INTERRUPTED  # the terminal went away, and with it whoever watched
+        else:
+            _lines(fetch, clock, quiet=json)
+        jobs = ask.documents(store, refs)
+    if json:
+        emit({"jobs": jobs})
+    return FINE if ask.verdict(jobs) else ENDED_BADLY
+
+
+def done(view: View) -> bool:
+    """Whether there is nothing left to wait for: all ended, or given up as stalled or never launched."""
+    return all(job["state"] == "ended" or _given_up(job) for job in view.jobs)
+
+
+def _given_up(job: Any) -> bool:
+    """A stall timeout or launch timeout that the owner set has passed."""
+    limit = (job.get("expect") or {}).get("stall_timeout")
+    stalled = limit is not None and any(f["rule"] == "silent" and f["level"] == "critical" for f in job["findings"])
+    unlaunched = job["state"] == "waiting" and any(f["rule"] == "launch_failed" for f in job["findings"])
+    return stalled or unlaunched
+
+
+def _recent(store: Any, refs: Sequence[str]) -> list[dict[str, Any]]:
+    only = refs[0] if len(refs) == 1 else None
+    wanted = set(refs)
+    found = ask.events(store, limit=RECENT if only else RECENT * 4, ref=only)
+    return [event for event in found if event["ref"] is None or event["ref"] in wanted][-RECENT:]
+
+
+def _lines(fetch: Callable[[], View], clock: Clock, quiet: bool) -> None:
+    """Without a terminal: one line per fact, as it becomes known."""
+    from dogwatch.tui.lines import lines
+
+    before = None
+    while True:
+        view = fetch()
+        for line in [] if quiet else lines(before, view, clock.now()):
+            print(line, flush=True)
+        if done(view):
+            return
+        before = view
+        time.sleep(PAUSE)

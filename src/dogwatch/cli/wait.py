@@ -1,0 +1,94 @@
+"""`dogwatch wait`: return when something has become true of jobs."""
+
+from __future__ import annotations
+
+import time
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable
+from typing import Any
+
+from dogwatch.cli.out import emit, json_flag, say
+from dogwatch.errors import ENDED_BADLY, FINE, TIMED_OUT
+
+HELP = "wait until jobs have ended (or run, or change) and tell how they ended by the exit code"
+EPILOG = (
+    "exit codes: 0 all ended well, 1 one ended badly, 124 the timeout came first. It watches by itself if nobody does."
+)
+PAUSE = 0.2
+
+
+def arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("refs", nargs="+", metavar="REF", help="a ref, a name or a unique prefix")
+    parser.add_argument(
+        "--for",
+        dest="what",
+        choices=["ended", "running", "change"],
+        default="ended",
+        help="what to wait for (default: ended)",
+    )
+    parser.add_argument("--timeout", metavar="S", help="give up after this long (90, 90s, 15m, 2h)")
+    json_flag(parser)
+
+
+def run(args: Namespace) -> int:
+    from dogwatch import assemble
+    from dogwatch.clock import Clock
+    from dogwatch.config import duration
+    from dogwatch.desk import ask
+
+    clock = Clock()
+    limit = None if args.timeout is None else clock.mono() + duration(args.timeout, "--timeout")
+    with assemble.store(readonly=True) as store:
+        refs = ask.find_each(store, args.refs)
+        first = ask.documents(store, refs)
+        with assemble.eyes(store.home, clock, who="wait", channels=[assemble.terminal(shown=True)]) as eyes:
+            reached = _until(lambda: ask.documents(store, refs), first, args.what, eyes.mind, clock, limit)
+        jobs = ask.documents(store, refs)
+    if args.json:
+        emit({"jobs": jobs, "timed_out": not reached})
+    else:
+        _tell(jobs, clock.now())
+    if not reached:
+        say(f"gave up waiting after {args.timeout}")
+        return TIMED_OUT
+    over = [job for job in jobs if job["state"] == "ended"]
+    return FINE if ask.verdict(over) else ENDED_BADLY
+
+
+def _until(
+    fetch: Callable[[], list[dict[str, Any]]],
+    first: list[dict[str, Any]],
+    what: str,
+    mind: Callable[[], None],
+    clock: Any,
+    limit: float | None,
+) -> bool:
+    """True once `what` holds, False when the limit came first."""
+    while True:
+        jobs = fetch()
+        if _holds(what, first, jobs):
+            return True
+        if limit is not None and clock.mono() >= limit:
+            return False
+        mind()
+        time.sleep(PAUSE)
+
+
+def _holds(what: str, first: list[dict[str, Any]], jobs: list[dict[str, Any]]) -> bool:
+    if what == "change":
+        return [_mark(job) for job in jobs] != [_mark(job) for job in first]
+    wanted = ("ended",) if what == "ended" else ("running", "ended")
+    return all(job["state"] in wanted for job in jobs)
+
+
+def _mark(job: dict[str, Any]) -> tuple[Any, ...]:
+    findings = [(finding["rule"], finding["text"]) for finding in job["findings"]]
+    return job["state"], job["outcome"], job["attempts"], findings
+
+
+def _tell(jobs: list[dict[str, Any]], now: float) -> None:
+    from dogwatch.text import plain
+    from dogwatch.tui.phrases import state
+
+    for job in jobs:
+        print(f"{plain(job['ref'], 80)}  {state(job, now)}")

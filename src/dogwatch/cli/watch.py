@@ -1,0 +1,66 @@
+"""`dogwatch watch`: keep jobs in view; also the classic single-job form that attaches to others' workers."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+
+from dogwatch.cli.out import json_flag, say
+from dogwatch.errors import NotYet, UsageError
+
+HELP = "keep jobs in view until they have ended (Ctrl-C stops watching, never the job)"
+EPILOG = """\
+Without REF and without flags: everything that has not ended. The classic form attaches to workers that
+somebody else started: by LOG_DIR/worker_pids.txt if it is there, by --pid, or by the job name in their command line.
+exit codes: 0 completed and verified, 1 failed (or stalled for longer than --stall-timeout, if that was given)"""
+
+
+def arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("refs", nargs="*", metavar="REF", help="a ref, a name or a unique prefix")
+    classic = parser.add_argument_group("the classic form")
+    classic.add_argument("--config", metavar="FILE", help="a YAML file with any of the following; flags win over it")
+    classic.add_argument("--job-name", metavar="NAME", help="the job's name, also looked for in command lines")
+    classic.add_argument("--num-workers", type=int, metavar="N", help="how many workers there should be")
+    classic.add_argument("--gpu-ids", nargs="+", metavar="ID", help="the GPU of each worker")
+    classic.add_argument("--pid", nargs="+", type=int, metavar="PID", help="the workers' process ids")
+    classic.add_argument("--output-dir", metavar="DIR", help="where the outputs are written")
+    classic.add_argument("--log-dir", metavar="DIR", help="where the logs are written")
+    classic.add_argument(
+        "--checkpoint-dir", metavar="DIR", help="where checkpoints are written (default: --output-dir)"
+    )
+    classic.add_argument("--total-items", type=int, metavar="N", help="how many items there are to process")
+    classic.add_argument("--output-pattern", metavar="GLOB", help="default: output_worker_*.json")
+    classic.add_argument("--log-pattern", metavar="GLOB", help="default: worker_*.log")
+    classic.add_argument("--checkpoint-pattern", metavar="GLOB", help="default: checkpoint_*")
+    classic.add_argument("--launch-timeout", metavar="S", help="how long the workers may take to appear (default: 60)")
+    classic.add_argument("--stall-timeout", metavar="S", help="give up when nothing moves for this long")
+    classic.add_argument("--alert-email", metavar="ADDR", help="not yet")
+    classic.add_argument("--alert-slack", metavar="URL", help="not yet")
+    parser.add_argument("--check-interval", metavar="S", help="seconds between looks (default: what suits the job)")
+    json_flag(parser)
+
+
+def run(args: Namespace) -> int:
+    from dogwatch import assemble
+    from dogwatch.cli.classic import attach, is_classic
+    from dogwatch.cli.showing import show
+    from dogwatch.clock import Clock
+    from dogwatch.config import duration
+    from dogwatch.desk import ask
+
+    for flag, value in (("--alert-email", args.alert_email), ("--alert-slack", args.alert_slack)):
+        if value is not None:
+            raise NotYet(f"{flag}: not yet; alerts by e-mail and Slack come in a later release, so leave the flag out")
+    every = None if args.check_interval is None else duration(args.check_interval, "--check-interval")
+    clock = Clock()
+    with assemble.store() as store:
+        if is_classic(args):
+            if args.refs:
+                raise UsageError("name a REF or describe a job with flags, not both")
+            refs = [attach(args, store, clock, every)]
+            say(f"watching {refs[0]}")
+        else:
+            refs = ask.find_each(store, args.refs) if args.refs else [job["ref"] for job in ask.brief(store)]
+    if not refs:
+        say("nothing is being watched that has not ended; `dogwatch run -- CMD` starts something")
+        return 0
+    return show(refs, clock, json=args.json, every=every)

@@ -1,0 +1,92 @@
+"""Ask: everything that can be asked about jobs without changing anything."""
+
+from __future__ import annotations
+
+from dogwatch.clock import stamp
+from dogwatch.errors import NoSuchJob
+from dogwatch.store import events as event_rows
+from dogwatch.store import jobs as job_rows
+from dogwatch.store import lease, places
+from dogwatch.store import watch as watchers
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from dogwatch.store.database import Store
+
+    Document = dict[str, Any]
+
+
+def brief(store: Store, everything: bool = False) -> list[Document]:
+    """The jobs, active or all, with just what a list shows."""
+    return job_rows.brief(store, everything=everything)
+
+
+def listing(store: Store, everything: bool = False) -> Document:
+    """The jobs in full, with whether anybody is watching them."""
+    return {
+        "jobs": job_rows.documents(store, everything=everything),
+        "places": places.places(store),
+        "watch": watching(store),
+    }
+
+
+def listing_places(store: Store) -> list[Document]:
+    """The places, each with when it last answered and why it does not."""
+    return places.places(store)
+
+
+def find(store: Store, words: Sequence[str]) -> str:
+    """The one ref that `words` mean; NoSuchJob names the choices when there are several."""
+    refs = job_rows.resolve(store, " ".join(words))
+    if not refs:
+        raise NoSuchJob(f"no job answers to {' '.join(words)!r}; `dogwatch ls --all` lists every one")
+    if len(refs) > 1:
+        some = ", ".join(refs[:5]) + (" …" if len(refs) > 5 else "")
+        raise NoSuchJob(f"{' '.join(words)!r} could be any of {len(refs)} jobs ({some}); say which")
+    return refs[0]
+
+
+def find_each(store: Store, refs: Sequence[str]) -> list[str]:
+    """One ref for each of the words given, in order, each once."""
+    return list(dict.fromkeys(find(store, [ref]) for ref in refs))
+
+
+def documents(store: Store, refs: Sequence[str]) -> list[Document]:
+    """These jobs in full, in the order asked for."""
+    found = {job["ref"]: job for job in job_rows.documents(store, everything=True, refs=list(refs))}
+    return [found[ref] for ref in refs if ref in found]
+
+
+def events(store: Store, since: int = 0, limit: int | None = None, ref: str | None = None) -> list[Document]:
+    """The history after event `since`, oldest first; with a limit, the newest of it."""
+    return event_rows.read(store, since=since, limit=limit, ref=ref)
+
+
+def watching(store: Store) -> Document:
+    """Whether somebody watches this store now, who, and when it last finished a useful tick."""
+    holder = lease.holder(store.home)
+    last = watchers.last(store)
+    return {
+        "alive": holder is not None,
+        "who": None if holder is None else holder.get("who"),
+        "pid": None if holder is None else holder.get("pid"),
+        "last_tick": stamp(last["last_tick"]) if last is not None else None,
+    }
+
+
+def verdict(jobs: Sequence[Document]) -> bool:
+    """Whether every one of these jobs ended well: a success that nothing contradicts, or workers whose
+    exit nobody recorded but whose items and outputs were counted and are all there."""
+    return all(_ended_well(job) for job in jobs)
+
+
+def _ended_well(job: Document) -> bool:
+    verified = job.get("verified")
+    if job["outcome"] == "succeeded":
+        return verified is None or bool(verified["ok"])
+    return job["outcome"] == "unknown" and bool(
+        verified and verified["ok"] and (job.get("expect") or {}).get("total_items")
+    )

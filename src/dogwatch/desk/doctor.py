@@ -1,0 +1,123 @@
+"""Doctor: the checks of our own health, each with a verdict and a remedy."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from dogwatch import __version__
+from dogwatch.clock import stamp
+from dogwatch.desk import ask
+from dogwatch.errors import StoreError
+from dogwatch.store import backup, events, jobs, notices, places, repair
+from dogwatch.store.database import Store, open_store
+
+STALE = 300.0
+LEAST_ROOM = 100_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One finding about ourselves: ok, warn or bad."""
+
+    verdict: str
+    what: str
+    text: str
+    remedy: str = ""
+
+    def document(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def examine(home: str, now: float) -> list[Check]:
+    """Every check, the later ones only where the store could be opened."""
+    checks = [
+        Check("ok", "dogwatch", f"{__version__} on Python {sys.version.split()[0]}"),
+        Check("ok", "home", f"{home} is private and on a local disk"),
+        _room(home),
+    ]
+    try:
+        with open_store(home, readonly=True) as store:
+            for examine_one in (_store, _history, _backups, _watcher, _places, _queue):
+                checks += examine_one(store, now)
+    except StoreError as error:
+        checks.append(Check("bad", "store", str(error), "`dogwatch doctor --repair` restores what can be trusted"))
+    return checks
+
+
+Examiner = Callable[[Store, float], Iterator[Check]]
+
+
+def _room(home: str) -> Check:
+    free = shutil.disk_usage(home).free
+    if free < LEAST_ROOM:
+        return Check("warn", "disk", f"{free / 1e6:.0f} MB free for the store", "make room, or move DOGWATCH_HOME")
+    return Check("ok", "disk", f"{free / 1e9:.1f} GB free for the store")
+
+
+def _store(store: Store, now: float) -> Iterator[Check]:
+    problems = repair.check(store)
+    if problems:
+        yield Check("bad", "store", "; ".join(problems[:3]), "`dogwatch doctor --repair` restores what can be trusted")
+    else:
+        yield Check("ok", "store", f"{len(jobs.brief(store, everything=True))} jobs, sound")
+
+
+def _history(store: Store, now: float) -> Iterator[Check]:
+    damaged = events.verify(store)
+    for part in damaged:
+        yield Check("bad", "history", f"events {part['first']} to {part['last']}: {part['why']}")
+    if not damaged:
+        yield Check("ok", "history", "every event follows from the one before it")
+
+
+def _backups(store: Store, now: float) -> Iterator[Check]:
+    kept = backup.backups(store.home)
+    if kept:
+        yield Check("ok", "backups", f"{len(kept)}, the newest {os.path.basename(kept[-1])}")
+    else:
+        yield Check("ok", "backups", "none yet; a watcher makes one every hour")
+
+
+def _watcher(store: Store, now: float) -> Iterator[Check]:
+    watch, active = ask.watching(store), jobs.brief(store)
+    if watch["alive"]:
+        yield Check(
+            "ok",
+            "watcher",
+            f"{watch['who']} (pid {watch['pid']}), last tick {watch['last_tick'] or 'not yet'}",
+        )
+    elif active:
+        text = f"nobody is watching {len(active)} job{'' if len(active) == 1 else 's'}"
+        yield Check(
+            "warn",
+            "watcher",
+            text,
+            "start `dogwatch daemon`; it must outlive your login (tmux, setsid or nohup)",
+        )
+    else:
+        yield Check("ok", "watcher", "none, and nothing to watch")
+
+
+def _places(store: Store, now: float) -> Iterator[Check]:
+    for place in places.places(store):
+        told = f"{place['looks']} looks, {place['dark_looks']} of them dark, at most one every {place['floor']:g} s"
+        if place["dark_since"]:
+            yield Check(
+                "warn",
+                f"place {place['name']}",
+                f"dark since {place['dark_since']}: {place['dark_why']}; {told}",
+            )
+        else:
+            yield Check("ok", f"place {place['name']}", told)
+
+
+def _queue(store: Store, now: float) -> Iterator[Check]:
+    waiting = notices.queued(store)
+    if waiting:
+        oldest = stamp(waiting[0]["created"])
+        yield Check("ok", "notices", f"{len(waiting)} wait for a watcher to say them, the oldest since {oldest}")

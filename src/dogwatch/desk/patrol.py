@@ -1,0 +1,64 @@
+"""Patrol: what changed since the last patrol, whoever saw it change."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from dogwatch.clock import stamp
+from dogwatch.store import cursors, events, jobs, places
+from dogwatch.store.database import Store
+
+CURSOR = "patrol"
+NEWS = frozenset({"job.state", "job.attempt", "finding.opened", "finding.resolved", "store.repaired", "store.full"})
+GOOD = frozenset({"succeeded", None})
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What one patrol has to say; `upto` is the event it has read to."""
+
+    changes: list[dict[str, Any]]
+    dark: list[dict[str, Any]]
+    all_dark: bool
+    watched: int
+    upto: int
+
+    @property
+    def bad_ending(self) -> bool:
+        return any(change.get("after") == "ended" and change.get("outcome") not in GOOD for change in self.changes)
+
+    def sentence(self, now: float) -> str:
+        """The one line of a heartbeat: that somebody looked, when, at how much, and whether it was quiet."""
+        at = stamp(now)
+        what = (
+            f"{len(self.changes)} changes" if len(self.changes) > 1 else ("1 change" if self.changes else "no change")
+        )
+        jobs_ = f"{self.watched} job{'' if self.watched == 1 else 's'} watched"
+        dark = f", {len(self.dark)} dark" if self.dark else ""
+        return f"looked at {at}: {what}, {jobs_}{dark}"
+
+
+def report(store: Store, looked: list[str]) -> Report:
+    """Everything of note after the last patrol's event, and the places that do not answer."""
+    since = cursors.read(store, CURSOR)
+    found = events.read(store, since=since)
+    names = {job["ref"]: job["name"] for job in jobs.brief(store, everything=True)}
+    changes = [_change(event, names) for event in found if event["kind"] in NEWS]
+    active = jobs.brief(store)
+    used = {job["place"] for job in active}
+    known = [place for place in places.places(store) if place["name"] in used]
+    dark = [place for place in known if place["dark_since"]]
+    upto = found[-1]["seq"] if found else since
+    return Report(changes, dark, bool(known) and len(dark) == len(known), len(active), upto)
+
+
+def reported(store: Store, done: Report) -> None:
+    """Remember that all this has been said: only after it was said."""
+    if done.upto != cursors.read(store, CURSOR):
+        cursors.write(store, CURSOR, done.upto)
+
+
+def _change(event: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
+    plain = {key: event[key] for key in ("seq", "at", "kind", "ref", "place", "level", "text")}
+    return {**event["body"], **plain, "name": names.get(event["ref"])}

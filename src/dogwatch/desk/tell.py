@@ -1,0 +1,159 @@
+"""Tell: everything that can be said about jobs: watch this one, forget that one.
+
+What is refused is refused before anything is written.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from dogwatch.clock import Clock
+from dogwatch.errors import CouldNotLook, UsageError
+from dogwatch.model import Dark, Expectation, Job
+from dogwatch.text import named, plain
+from dogwatch.reach.interface import Reach
+from dogwatch.store import bell, jobs, register
+from dogwatch.store.database import Store
+
+HERE = "here"
+LOOK_DEADLINE = 10.0
+
+
+def add_run(
+    store: Store,
+    clock: Clock,
+    *,
+    run_id: str,
+    directory: str,
+    name: str,
+    description: str,
+    logs: Sequence[str],
+    gpus: Sequence[str] | None,
+    expect: Expectation,
+) -> str:
+    """Register a kept run that is about to start."""
+    track = {"run": directory, "logs": list(logs), "gpus": list(gpus or ())}
+    return _register(store, clock, run_id, name, description, track, replace(expect, logs=tuple(logs)), clock.now())
+
+
+def add_processes(
+    store: Store,
+    clock: Clock,
+    reach: Reach,
+    *,
+    pids: Sequence[int] = (),
+    pidfile: str | None = None,
+    match: str | None = None,
+    name: str | None = None,
+    description: str = "",
+    gpus: Sequence[str] | None = None,
+    expect: Expectation | None = None,
+    wait_for_them: bool = False,
+) -> str:
+    """Register workers that somebody else started. Unless `wait_for_them`, they must be there now."""
+    expect = expect or Expectation()
+    find = {"pids": list(pids) or None, "pidfile": pidfile, "name": match, "want": expect.workers}
+    answer = _look(reach, find)
+    if not wait_for_them:
+        _insist(answer, find)
+    found = answer["workers"]
+    if not pids:
+        same = _already(store, found)
+        if same is not None:
+            return same
+    told = name or match or (os.path.basename(pidfile) if pidfile else None) or _command(answer)
+    title = named(told, "the job name") if name else plain(told, 80)
+    track: dict[str, Any] = {"find": find, "workers": found, "gpus": list(gpus or ())}
+    if found and (expect.workers is None or len(found) >= expect.workers):
+        del track["find"]
+        expect = replace(expect, workers=expect.workers or len(found))
+    job_id = f"{found[0][0]}-{found[0][1]}" if found else f"{_slug(title)}-{secrets.token_hex(3)}"
+    same = _already(store, found)
+    if same is not None:
+        return same
+    started = min((process["started"] for process in answer["process"] if process.get("started")), default=None)
+    return _register(store, clock, job_id, title, description, track, expect, started)
+
+
+def forget(store: Store, clock: Clock, ref: str) -> None:
+    """Stop watching a job and leave it out of every list; its history stays."""
+    register.forget(store, ref, clock.now(), clock.mono())
+    bell.ring(store.home)
+
+
+def _register(
+    store: Store,
+    clock: Clock,
+    job_id: str,
+    name: str,
+    description: str,
+    track: dict[str, Any],
+    expect: Expectation,
+    submitted: float | None,
+) -> str:
+    job = Job(
+        ref=f"{HERE}/process:{job_id}",
+        place=HERE,
+        source="process",
+        id=job_id,
+        name=name,
+        description=named(description, "the description") if description else "",
+        submitted=submitted,
+        registered=clock.now(),
+        track=track,
+        expect=expect,
+    )
+    register.register(store, job, clock.now(), clock.mono())
+    bell.ring(store.home)
+    return job.ref
+
+
+def _look(reach: Reach, find: dict[str, Any]) -> dict[str, Any]:
+    answer = reach.ask({"process": {"runs": {}, "pids": {}, "find": {"it": find}}}, LOOK_DEADLINE)
+    if isinstance(answer, Dark):
+        raise CouldNotLook(f"could not look at the processes of this machine: {answer.why}")
+    section = answer.body.get("process") or {}
+    if not section.get("ok"):
+        raise CouldNotLook(f"could not look at the processes of this machine: {section.get('why', 'no reason given')}")
+    found: dict[str, Any] = section["find"]["it"]
+    return found
+
+
+def _insist(answer: dict[str, Any], find: dict[str, Any]) -> None:
+    """Refuse what cannot be watched: nothing there, or nothing we are allowed to see."""
+    if answer.get("problem"):
+        raise UsageError(str(answer["problem"]))
+    hidden = [process["pid"] for process in answer["process"] if process["doing"] == "hidden"]
+    if hidden:
+        raise UsageError(
+            f"process {hidden[0]} exists, but this user may not look at it (hidepid); run dogwatch as its owner"
+        )
+    gone = [process["pid"] for process in answer["process"] if process["doing"] == "gone"]
+    if gone:
+        raise UsageError(f"there is no process {gone[0]} on this machine; `ps -e` lists those there are")
+    if not answer["workers"]:
+        what = f"named {find['name']!r}" if find["name"] else f"from {find['pidfile']}"
+        raise UsageError(f"no process {what} is running on this machine; nothing was registered")
+
+
+def _already(store: Store, found: Sequence[Sequence[Any]]) -> str | None:
+    """The ref under which just these processes are watched already, if they are."""
+    if not found:
+        return None
+    first = f"{HERE}/process:{found[0][0]}-{found[0][1]}"
+    active = {job["ref"] for job in jobs.brief(store)}
+    return first if first in active else None
+
+
+def _command(answer: dict[str, Any]) -> str:
+    processes = answer.get("process") or [{}]
+    return str(processes[0].get("command") or "process")
+
+
+def _slug(text: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:40] or "job"

@@ -1,0 +1,65 @@
+"""details(): everything known of one job, as plain lines for `dogwatch status`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dogwatch.tui import phrases, words
+from dogwatch.tui.summary import summary
+from dogwatch.tui.view import Document
+
+_MOST_FILES = 8
+
+
+def details(job: Document, events: Sequence[Document], now: float) -> list[str]:
+    """One page: the closing summary of an ended job, or how a living one stands, and what happened last."""
+    lines = summary(job, now) if phrases.is_ended(job) else _standing(job, now)
+    if events:
+        lines.append("  lately")
+    for event in events:
+        lines.append(f"    {words.clock(event['at'], now, seconds=True)}  {phrases.event(event, [job])}")
+    return lines
+
+
+def _standing(job: Document, now: float) -> list[str]:
+    progress = job.get("progress")
+    rows = [("proved", _proof(job, now))]
+    if job.get("description"):
+        rows.append(("for", phrases.tidy(job["description"])))
+    if progress:
+        share = words.percent(progress["fraction"]) if progress.get("fraction") is not None else ""
+        rows.append(("progress", f"{phrases.counts(progress, phrases.unit(job))} {share}".rstrip()))
+        rows.append(("speed", phrases.throughput(job)))
+        rows.append(("eta", phrases.eta(job, now)))
+    rows += [(f"worker {worker['index']}", _worker(worker)) for worker in job.get("workers") or ()]
+    files = job.get("outputs") or ()
+    rows += [(phrases.base(file), phrases.output_size(file)) for file in files[:_MOST_FILES]]
+    if len(files) > _MOST_FILES:
+        rows.append(("outputs", phrases.output_total(files)))
+    if job.get("checkpoints"):
+        rows.append(("checkpoints", phrases.checkpoints(job["checkpoints"], now)))
+    rows += [("disk", phrases.disk(disk)) for disk in job.get("disks") or ()]
+    rows += [(str(found.get("level")), phrases.finding(found)) for _, found in phrases.findings([job])]
+    width = max(len(label) for label, _ in rows)
+    head = f"{phrases.title(job)} ({phrases.tidy(job.get('ref') or '?', 120)}): {phrases.state(job, now)}"
+    return [head, *(f"  {label:<{width}}  {text}".rstrip() for label, text in rows if text)]
+
+
+def _proof(job: Document, now: float) -> str:
+    if not job.get("proved_at"):
+        return "never: nobody has looked yet"
+    said = "; ".join(f"{phrases.witness(p)}: {phrases.tidy(p.get('says') or '?')}" for p in job.get("proof") or ())
+    return f"{words.ago(job['proved_at'], now)}, by {said}" if said else words.ago(job["proved_at"], now)
+
+
+def _worker(worker: Document) -> str:
+    parts = [f"pid {worker['pid']}" if worker.get("pid") else "", phrases.tidy(worker.get("doing") or "?", 20)]
+    parts.append(f"GPU {phrases.tidy(worker['gpu'], 40)}" if worker.get("gpu") else "")
+    parts.append(f"CPU {worker['cpu_percent']:.0f} %" if worker.get("cpu_percent") is not None else "")
+    parts.append(words.size(worker["memory_bytes"]) if worker.get("memory_bytes") else "")
+    parts.append(f"children {worker['children']}" if worker.get("children") else "")
+    parts.append(f"up {words.span(worker['uptime_seconds'])}" if worker.get("uptime_seconds") is not None else "")
+    parts.append(f"{words.figure(worker['rate'])}/s" if worker.get("rate") is not None else "")
+    parts.append(phrases.exit_words(worker))
+    parts.append(phrases.tidy(worker.get("reason") or ""))
+    return ", ".join(part for part in parts if part)

@@ -1,0 +1,261 @@
+"""What is said of a job, in one phrase each: shared by the screen, the plain lines and the summary.
+
+Every piece of text that came from a job, a path or a place goes through `tidy` here and nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from dogwatch.text import plain
+from dogwatch.tui import words
+from dogwatch.tui.view import Document, View
+
+STALE_SECONDS = 180.0  # the slowest check interval is 60 s; three missed ones are no accident
+LOW_SHARE, LOW_BYTES = 0.10, 10e9
+AT_WORK = ("running", "sleeping", "uninterruptible")
+_SIGNALS = {1: "SIGHUP", 2: "SIGINT", 3: "SIGQUIT", 4: "SIGILL", 6: "SIGABRT", 7: "SIGBUS", 8: "SIGFPE"}
+_SIGNALS |= {9: "SIGKILL", 10: "SIGUSR1", 11: "SIGSEGV", 12: "SIGUSR2", 13: "SIGPIPE", 15: "SIGTERM"}
+
+
+def tidy(text: object, limit: int = 200) -> str:
+    """Foreign text as one harmless line: no control characters, no line ends, no lone surrogates."""
+    line = " ".join(plain(str(text), limit).split())
+    return line.encode("utf-8", "replace").decode("utf-8")
+
+
+def title(job: Document) -> str:
+    return tidy(job.get("name") or job.get("id") or job.get("ref") or "?", 120)
+
+
+def unit(job: Document) -> str:
+    progress = job.get("progress") or {}
+    return tidy(progress.get("unit") or "items", 16)
+
+
+def is_ended(job: Document) -> bool:
+    return bool(job.get("state") == "ended")
+
+
+def elapsed(job: Document, now: float) -> float | None:
+    """How long the job has run, or ran: an ended one is counted to its end, not to now."""
+    began = words.moment(job.get("started") or job.get("submitted"))
+    if began is None:
+        return None
+    until = words.moment(job.get("since")) if is_ended(job) else now
+    return None if until is None else max(0.0, until - began)
+
+
+def outcome(job: Document) -> str:
+    """How an ended job ended: succeeded, failed with exit code 1, killed by SIGKILL, out of memory."""
+    word = str(job.get("outcome") or "unknown")
+    if word == "unknown":
+        return "ended, outcome unknown"
+    said = tidy(word.replace("_", " "), 40)
+    if word == "succeeded":
+        return said
+    how = exit_words(job)
+    return f"{said} ({how})" if how else said
+
+
+def exit_words(thing: Document) -> str:
+    """The recorded exit of a job or worker: exit code 1, SIGKILL, or nothing."""
+    if thing.get("signal") is not None:
+        number = int(thing["signal"])
+        return _SIGNALS.get(number, f"signal {number}")
+    if thing.get("exit_code") is not None:
+        return f"exit code {thing['exit_code']}"
+    return ""
+
+
+def state(job: Document, now: float) -> str:
+    """The state in words, with how long it has been true."""
+    lasted = elapsed(job, now)
+    match job.get("state"):
+        case "ended":
+            return outcome(job) + (f" after {words.span(lasted)}" if lasted is not None else "")
+        case "running":
+            return "running" + (f" for {words.span(lasted)}" if lasted is not None else "")
+        case "missing":
+            return f"missing for {words.span(words.since(job.get('since'), now))}"
+        case "waiting":
+            reason = tidy(job.get("reason") or "", 60)
+            return f"waiting: {reason}" if reason else "waiting"
+        case None:
+            return "not looked at yet"
+        case other:
+            return tidy(other, 40)
+
+
+def is_bad(job: Document) -> bool:
+    return is_ended(job) and job.get("outcome") != "succeeded"
+
+
+def eta(job: Document, now: float, full: bool = True) -> str:
+    """When it will be done, counted from the promised moment, so that silence cannot postpone it."""
+    estimate = job.get("eta")
+    if is_ended(job) or job.get("state") not in ("running", "missing"):
+        return ""
+    due = words.moment(estimate.get("at")) if estimate else None
+    if not estimate or due is None:
+        return "no estimate yet"
+    if due < now - 1:
+        return f"overdue by {words.roughly(now - due)}, was expected at {words.clock(due, now)}"
+    low, high = (_left(estimate, end, now) for end in ("low", "high"))
+    text = f"done in {words.roughly(due - now)}"
+    if low is not None and high is not None:
+        text += f" ({words.between(low, high)})"
+    text += f", about {words.clock(due, now)}"
+    sure = estimate.get("confidence")
+    return f"{text}; {words.percent(sure, 0)} sure" if full and sure is not None else text
+
+
+def _left(estimate: Document, end: str, now: float) -> float | None:
+    at = words.since(estimate.get(f"{end}_at"), now)
+    return max(0.0, -at) if at is not None else estimate.get(f"{end}_seconds")
+
+
+def throughput(job: Document, full: bool = True) -> str:
+    """Speed now and on average; of an ended job only the average still means something."""
+    progress = job.get("progress") or {}
+    now = None if is_ended(job) else progress.get("rate")
+    average = progress.get("rate_average")
+    if now is None and average is None:
+        return ""
+    return words.rates(now, average if full or now is None else None, unit(job))
+
+
+def counts(progress: Document, unit_word: str) -> str:
+    """1,234 of 5,000 images; or, where nobody said how many there are, 1,234 images, unknown total."""
+    if progress.get("total"):
+        return f"{words.count(progress['step'])} of {words.count(progress['total'])} {unit_word}"
+    return f"{words.count(progress.get('step'))} {unit_word}, unknown total"
+
+
+def output_total(files: Sequence[Document]) -> str:
+    """All output files in one phrase."""
+    if len(files) == 1:
+        return f"{base(files[0])}  {output_size(files[0])}"
+    total = sum(f.get("size") or 0 for f in files)
+    grown = [f["growth_per_minute"] for f in files if f.get("growth_per_minute") is not None]
+    text = f"{words.plural(len(files), 'file')}, {words.size(total)}"
+    return f"{text}, {words.growth(sum(grown))}" if grown else text
+
+
+def output_size(file: Document) -> str:
+    """One output file's size and growth, and how long it has been still when that is long."""
+    text = words.size(file.get("size"))
+    if file.get("growth_per_minute") is not None:
+        text += f", {words.growth(file['growth_per_minute'])}"
+    quiet = file.get("quiet_seconds")
+    return f"{text}, still for {words.span(quiet)}" if quiet is not None and quiet >= 60 else text
+
+
+def base(file: Document) -> str:
+    return tidy(str(file.get("path") or "?").rstrip("/").rsplit("/", 1)[-1], 80)
+
+
+def checkpoints(found: Document, now: float, ended: bool = False) -> str:
+    """How many checkpoints there are, when the last was saved and when the next is expected."""
+    text = f"{words.count(found.get('count') or 0)}"
+    if not found.get("newest_at"):
+        return text if found.get("count") else "none yet"
+    text += f", last {words.clock(found['newest_at'], now)} ({words.ago(found['newest_at'], now)})"
+    due = words.moment(found.get("next_at"))
+    if due is None or ended:
+        return text
+    slack = (found.get("interval_seconds") or 0) / 2  # intervals vary; half a one late is news
+    if due + slack < now:
+        return f"{text}, next overdue by {words.roughly(now - due)}"
+    return f"{text}, next about {words.clock(due, now)}"
+
+
+def disk(found: Document) -> str:
+    """Room on one disk; inodes only when they run out, because they seldom matter."""
+    free, total = found.get("free"), found.get("total")
+    text = f"{words.size(free)} free"
+    if total:
+        text += f" of {words.size(total)} ({words.percent((free or 0) / total, 0)})"
+    text += f" at {tidy(found.get('path') or '?', 80)}"
+    if _low_inodes(found):
+        text += f", only {words.count(found['inodes_free'])} inodes left"
+    return text
+
+
+def is_low(found: Document) -> bool:
+    free, total = found.get("free"), found.get("total")
+    return _low_inodes(found) or (free is not None and (free < LOW_BYTES or free < LOW_SHARE * (total or 0)))
+
+
+def _low_inodes(found: Document) -> bool:
+    inodes: float | None = found.get("inodes")
+    free: float | None = found.get("inodes_free")
+    return free is not None and free < LOW_SHARE * (inodes or 0)
+
+
+def findings(jobs: Sequence[Document]) -> list[tuple[Document, Document]]:
+    """Every open finding with its job: the worst first, the newest of equals first."""
+    found = [(job, finding) for job in jobs for finding in job.get("findings") or ()]
+    found.sort(key=lambda pair: pair[1].get("since") or "", reverse=True)
+    return sorted(found, key=lambda pair: _rank(str(pair[1].get("level"))))
+
+
+def finding(found: Document) -> str:
+    return tidy(found.get("text") or found.get("rule") or "?")
+
+
+def _rank(level: str) -> int:
+    return words.LEVELS.index(level) if level in words.LEVELS else len(words.LEVELS)
+
+
+def proved(view: View, now: float) -> tuple[str, bool]:
+    """Since when the shown is known and by whom, and whether that must be said loudly."""
+    last, by = _last_proof(view)
+    when = words.ago(last, now) if last else "never"
+    if view.jobs and all(is_ended(job) for job in view.jobs):
+        return f"proved {when}{by}", False
+    if not view.watch.get("alive"):
+        return f"nobody is watching - last proved {when}", True
+    passed = words.since(last, now)
+    if passed is None:
+        return "waiting for the first look", False
+    if passed > STALE_SECONDS:
+        return f"not proved for {words.span(passed)}: what is shown is old", True
+    return f"proved {when}{by}", False
+
+
+def _last_proof(view: View) -> tuple[str | None, str]:
+    """The oldest of the proofs that matter: a view is only as fresh as its stalest living job."""
+    live = [job for job in view.jobs if not is_ended(job)] or list(view.jobs)
+    if not live or any(not job.get("proved_at") for job in live):
+        return None, ""
+    stalest = min(live, key=lambda job: words.moment(job["proved_at"]) or 0.0)
+    names = list(dict.fromkeys(witness(proof) for proof in stalest.get("proof") or ()))
+    return str(stalest["proved_at"]), f" by {' and '.join(names[:2])}" if names else ""
+
+
+def witness(proof: Document) -> str:
+    """Who says so: the process table, Slurm."""
+    name = tidy(proof.get("by") or "?", 40)
+    return f"the {name}" if name[:1].islower() and not name.startswith("the ") else name
+
+
+def dark(places: Sequence[Document], now: float) -> list[str]:
+    """One loud sentence for each place that does not answer."""
+    return [
+        f"{tidy(place.get('name') or '?', 40)} has been dark for "
+        f"{words.span(words.since(place['dark_since'], now))}: "
+        f"{tidy(place.get('dark_why') or 'no answer', 120)}"
+        for place in places
+        if place.get("dark_since")
+    ]
+
+
+def event(document: Document, jobs: Sequence[Document]) -> str:
+    """An event's text, with the name of its job where several are watched."""
+    text = tidy(document.get("text") or document.get("kind") or "?")
+    if len(jobs) < 2 or not document.get("ref"):
+        return text
+    names: dict[Any, str] = {job.get("ref"): title(job) for job in jobs}
+    return f"{names.get(document['ref']) or tidy(document['ref'], 60)}: {text}"

@@ -1,0 +1,113 @@
+"""summary(): the closing lines of a job that has ended. Plain text, no terminal needed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dogwatch.tui import phrases, words
+from dogwatch.tui.view import Document
+
+_MOST_WORKERS = 32
+_MOST_INCIDENTS = 8
+
+
+def summary(job: Document, now: float) -> list[str]:
+    """How it ended and who says so, how long it took, what it made, and what went wrong on the way."""
+    facts = [
+        *_proof(job),
+        *_reason(job),
+        *_items(job),
+        *_outputs(job),
+        *_checkpoints(job, now),
+        *_incidents(job, now),
+        *_workers(job),
+    ]
+    lines = [f"{phrases.title(job)} ({phrases.tidy(job.get('ref') or '?', 120)}): {phrases.state(job, now)}"]
+    for label, text in facts:
+        lines.append(f"  {label:<12} {text}".rstrip())
+    return lines
+
+
+def _proof(job: Document) -> list[tuple[str, str]]:
+    """The witnesses. A success that only one of them vouches for is said to be just that."""
+    proofs = job.get("proof") or ()
+    verified = job.get("verified")
+    said = [f"{phrases.witness(p)}: {phrases.tidy(p.get('says') or '?')}" for p in proofs]
+    alone = job.get("outcome") == "succeeded" and len(said) == 1 and verified is None
+    lines = [("proof", text + (" (its word alone)" if alone else "")) for text in said] or [("proof", "none")]
+    if verified is not None:
+        label = "verified" if verified.get("ok") else "NOT VERIFIED"
+        lines.append((label, phrases.tidy(verified.get("text") or "")))
+    return _once(lines)
+
+
+def _reason(job: Document) -> list[tuple[str, str]]:
+    reason = phrases.tidy(job.get("reason") or "")
+    return [("reason", reason)] if reason else []
+
+
+def _items(job: Document) -> list[tuple[str, str]]:
+    progress = job.get("progress")
+    if not progress or progress.get("step") is None:
+        return []
+    text = phrases.counts(progress, phrases.unit(job))
+    speed = phrases.throughput(job)
+    return [("progress", f"{text}, {speed}" if speed else text)]
+
+
+def _outputs(job: Document) -> list[tuple[str, str]]:
+    files = job.get("outputs") or ()
+    if not files:
+        return []
+    total = words.size(sum(file.get("size") or 0 for file in files))
+    name = phrases.base(files[0]) if len(files) == 1 else words.plural(len(files), "file")
+    return [("outputs", f"{name}, {total}")]
+
+
+def _checkpoints(job: Document, now: float) -> list[tuple[str, str]]:
+    found = job.get("checkpoints")
+    if not found:
+        return []
+    newest = f", newest {phrases.base({'path': found['newest']})}" if found.get("newest") else ""
+    return [("checkpoints", phrases.checkpoints(found, now, ended=True) + newest)]
+
+
+def _incidents(job: Document, now: float) -> list[tuple[str, str]]:
+    found = phrases.findings([job])
+    lines = [
+        (
+            f"{words.level(str(finding.get('level')))} {words.clock(finding.get('since'), now)}",
+            phrases.finding(finding),
+        )
+        for _, finding in found[:_MOST_INCIDENTS]
+    ]
+    if len(found) > _MOST_INCIDENTS:
+        lines.append(("", f"and {words.plural(len(found) - _MOST_INCIDENTS, 'more finding')}"))
+    return lines
+
+
+def _workers(job: Document) -> list[tuple[str, str]]:
+    """Nothing but a number when every worker succeeded; else a line for each that did not."""
+    workers = job.get("workers") or ()
+    bad = [worker for worker in workers if worker.get("outcome") != "succeeded"]
+    if not workers:
+        return []
+    if not bad:
+        return [("workers", f"all {len(workers)} succeeded" if len(workers) > 1 else "1 succeeded")]
+    lines = [("workers", f"{len(bad)} of {len(workers)} did not succeed")]
+    lines += [(f"  {worker.get('index')}", _ending(worker)) for worker in bad[:_MOST_WORKERS]]
+    if len(bad) > _MOST_WORKERS:
+        lines.append(("", f"and {len(bad) - _MOST_WORKERS} more"))
+    return lines
+
+
+def _ending(worker: Document) -> str:
+    outcome = str(worker.get("outcome") or worker.get("doing") or "unknown").replace("_", " ")
+    how, why = phrases.exit_words(worker), phrases.tidy(worker.get("reason") or "")
+    parts = [phrases.tidy(outcome, 24), "" if how in why else how, why]
+    return ": ".join(part for part in parts if part)
+
+
+def _once(lines: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    """A label is said once; the lines below it carry on."""
+    return [(label if not at or lines[at - 1][0] != label else "", text) for at, (label, text) in enumerate(lines)]

@@ -1,0 +1,55 @@
+"""`dogwatch patrol`: only changes, each reported once, whoever saw them."""
+
+from __future__ import annotations
+
+import json
+
+from tests.support import wait_until
+
+
+def patrol(dogwatch, *flags: str):
+    done = dogwatch("patrol", "--json", *flags)
+    return done.returncode, json.loads(done.stdout)
+
+
+def test_each_change_is_reported_once_and_a_bad_ending_is_exit_1(dogwatch) -> None:
+    """The second patrol of the same events is silent and fine."""
+    dogwatch("run", "--detach", "--name", "bad", "--", "sh", "-c", "exit 5")
+    dogwatch("wait", "bad", "--timeout", "20")
+    code, report = patrol(dogwatch)
+    assert code == 1
+    ending = [change for change in report["changes"] if change.get("after") == "ended"]
+    assert [(c["name"], c["outcome"], c["exit_code"]) for c in ending] == [("bad", "failed", 5)]
+    assert report["dark"] == []
+    assert patrol(dogwatch) == (0, {"changes": [], "dark": [], "looked": []})
+
+
+def test_nothing_new_prints_nothing_unless_a_heartbeat_is_asked_for(dogwatch) -> None:
+    """Silence is for machines; the heartbeat is the line that says somebody looked."""
+    dogwatch("run", "--detach", "--name", "calm", "--", "sleep", "60")
+    assert "running" in dogwatch("patrol").stdout
+    assert dogwatch("patrol").stdout == ""
+    beat = dogwatch("patrol", "--heartbeat").stdout
+    assert beat.startswith("looked at 20")
+    assert "no change, 1 job watched" in beat
+
+
+def test_beside_a_running_watcher_it_answers_from_the_store(dogwatch, spawn) -> None:
+    """It does not look itself, and reports what the watcher saw."""
+    spawn("daemon")
+    wait_until(lambda: json.loads(dogwatch("ls", "--json").stdout)["watch"]["alive"])
+    dogwatch("run", "--detach", "--name", "seen", "--", "true")
+    wait_until(lambda: json.loads(dogwatch("status", "seen", "--json").stdout)["jobs"][0]["state"] == "ended")
+    code, report = patrol(dogwatch)
+    assert code == 0
+    assert report["looked"] == []
+    assert [c["outcome"] for c in report["changes"] if c["kind"] == "job.state"] == ["succeeded"]
+
+
+def test_within_the_floor_of_a_place_it_does_not_look_again(dogwatch) -> None:
+    """Two patrols in the same second are one look."""
+    dogwatch("run", "--detach", "--name", "calm", "--", "sleep", "60")
+    looks = [patrol(dogwatch)[1]["looked"] for _ in range(2)]
+    assert looks[0] == ["here"]
+    counted = json.loads(dogwatch("ls", "--json").stdout)["places"][0]["looks"]
+    assert counted == sum(len(look) for look in looks)

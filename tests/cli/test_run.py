@@ -1,0 +1,152 @@
+"""`dogwatch run` and the verbs around it, against real processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+
+from tests.support import wait_until
+
+
+def jobs(dogwatch, *flags: str) -> dict[str, dict]:
+    found = json.loads(dogwatch("ls", "--all", "--json", *flags).stdout)["jobs"]
+    return {job["name"]: job for job in found}
+
+
+def test_exit_codes_and_outcomes_are_told_truthfully(dogwatch) -> None:
+    """Four endings, four different answers, each with its witness."""
+    wanted = {
+        "good": ("exit 0", "succeeded", 0, None, 0),
+        "bad": ("exit 3", "failed", 3, None, 1),
+        "crash": ("kill -SEGV $$", "failed", None, 11, 1),
+        "killed": ("kill -KILL $$", "failed", None, 9, 1),
+    }
+    for name, (script, *_rest) in wanted.items():
+        ref = dogwatch("run", "--detach", "--name", name, "--", "sh", "-c", script).stdout.strip()
+        assert ref.startswith(f"here/process:{name}-")
+    for name, (_, outcome, code, number, exit_code) in wanted.items():
+        waited = dogwatch("wait", name, "--timeout", "30", "--json")
+        assert waited.returncode == exit_code, waited.stderr
+        job = json.loads(waited.stdout)["jobs"][0]
+        assert (job["state"], job["outcome"], job["exit_code"], job["signal"]) == ("ended", outcome, code, number)
+        assert job["proof"][0]["by"] == "keeper"
+    assert jobs(dogwatch)["killed"]["reason"] == "killed by SIGKILL; nothing shows by whom or why"
+
+
+def test_every_worker_gets_its_number_its_gpu_and_its_own_log(dogwatch) -> None:
+    """And `logs` shows them apart."""
+    script = "echo I am $DOGWATCH_WORKER of $DOGWATCH_WORKERS on $CUDA_VISIBLE_DEVICES with $X"
+    args = ["run", "--detach", "--name", "quad", "--workers", "3", "--gpu-ids", "4", "5", "6", "--env", "X=y"]
+    assert dogwatch(*args, "--", "sh", "-c", script).returncode == 0
+    assert dogwatch("wait", "quad", "--timeout", "30").returncode == 0
+    logs = json.loads(dogwatch("logs", "quad", "--json").stdout)["logs"]
+    assert [log["lines"] for log in logs] == [[f"I am {i} of 3 on {i + 4} with y"] for i in range(3)]
+    assert dogwatch("logs", "quad", "--worker", "1").stdout == "I am 1 of 3 on 5 with y\n"
+
+
+def test_a_run_outlives_the_watcher_and_the_terminal(dogwatch, spawn) -> None:
+    """SIGKILL of the watching `run` and of its whole session loses neither the job nor its exit code."""
+    watching = spawn("run", "--name", "tough", "--", "sh", "-c", "sleep 2; exit 7", start_new_session=True)
+    wait_until(lambda: "tough" in jobs(dogwatch))
+    os.killpg(watching.pid, signal.SIGKILL)
+    assert dogwatch("wait", "tough", "--timeout", "30").returncode == 1
+    assert jobs(dogwatch)["tough"]["exit_code"] == 7
+
+
+def test_a_killed_keeper_leaves_the_worker_running_and_its_end_unknown(dogwatch, home) -> None:
+    """The worker is still watched, and nobody claims to know how it ended."""
+    dogwatch("run", "--detach", "--name", "orphan", "--", "sleep", "3")
+    run = next((home / "runs").iterdir())
+    keeper = json.loads((run / "keeper.json").read_text())["pid"]
+    os.kill(keeper, signal.SIGKILL)
+    dogwatch("patrol")
+    assert jobs(dogwatch)["orphan"]["state"] == "running"
+    assert dogwatch("wait", "orphan", "--timeout", "30").returncode == 1
+    job = jobs(dogwatch)["orphan"]
+    assert (job["state"], job["outcome"], job["exit_code"]) == ("ended", "unknown", None)
+    assert "keeper was killed" in job["reason"]
+
+
+def test_one_missing_worker_of_several_is_a_finding_at_once(dogwatch, spawn, home) -> None:
+    """The job runs on, and the finding says which worker and how."""
+    dogwatch("run", "--detach", "--name", "crew", "--workers", "3", "--", "sleep", "60")
+    spawn("daemon")
+    wait_until(lambda: jobs(dogwatch)["crew"]["state"] == "running")
+    run = next((home / "runs").iterdir())
+    pid = json.loads((run / "worker-1.start.json").read_text())["pid"]
+    os.kill(pid, signal.SIGTERM)
+    finding = wait_until(lambda: jobs(dogwatch)["crew"]["findings"])[0]
+    assert finding["rule"] == "worker_gone"
+    assert finding["level"] == "critical"
+    assert "worker 1" in finding["text"]
+    assert "SIGTERM" in finding["text"]
+    assert jobs(dogwatch)["crew"]["state"] == "running"
+
+
+def test_run_watches_to_the_end_with_plain_lines_when_there_is_no_terminal(dogwatch) -> None:
+    """Without --detach it goes on to watch, and its exit code is the job's."""
+    done = dogwatch("run", "--name", "short", "--", "sh", "-c", "echo 'Processed 5/10 items'; sleep 1; exit 4")
+    assert done.returncode == 1
+    assert "failed (exit code 4)" in done.stdout
+    assert "\x1b" not in done.stdout
+
+
+def test_what_cannot_be_run_is_refused_in_one_sentence_and_leaves_nothing(dogwatch, home) -> None:
+    """Exit code 2, one line on stderr, nothing registered, no run directory."""
+    refused = [
+        ["run", "--", "no-such-program-anywhere"],
+        ["run", "--cwd", "/no/such/place", "--", "true"],
+        ["run", "--workers", "0", "--", "true"],
+        ["run", "--workers", "2", "--gpu-ids", "0", "1", "2", "--", "true"],
+        ["run", "--env", "NOEQUALS", "--", "true"],
+        ["run", "--name", "evil\x1b[2Jname", "--", "true"],
+        ["run", "--name", "two\nlines", "--", "true"],
+        ["run"],
+    ]
+    for words in refused:
+        done = dogwatch(*words)
+        assert done.returncode == 2, words
+        assert done.stdout == ""
+        assert len(done.stderr.strip().splitlines()) == 1, done.stderr
+        assert "\x1b" not in done.stderr
+    assert jobs(dogwatch) == {}
+    assert not (home / "runs").exists() or not list((home / "runs").iterdir())
+
+
+def test_a_job_document_has_every_documented_key(dogwatch) -> None:
+    """The same keys in every verb, before the first look and after the end."""
+    keys = (
+        "ref id source place name description state outcome native reason exit_code signal attempts since submitted "
+        "proved_at proof progress eta findings diagnosis started workers outputs checkpoints disks expect verified"
+    ).split()
+    detached = json.loads(dogwatch("run", "--detach", "--json", "--name", "keys", "--", "true").stdout)
+    assert sorted(detached) == sorted(keys)
+    assert detached["state"] is None
+    waited = json.loads(dogwatch("wait", "keys", "--json", "--timeout", "30").stdout)["jobs"][0]
+    listed = json.loads(dogwatch("ls", "--all", "--json").stdout)["jobs"][0]
+    stated = json.loads(dogwatch("status", "keys", "--json").stdout)["jobs"][0]
+    assert list(waited) == list(listed) == list(stated)
+    assert sorted(waited) == sorted(keys)
+
+
+def test_ls_shows_what_has_not_ended_and_all_shows_the_rest(dogwatch) -> None:
+    """An ended job leaves the list, a forgotten one leaves both."""
+    dogwatch("run", "--detach", "--name", "gone", "--", "true")
+    dogwatch("wait", "gone", "--timeout", "30")
+    assert "gone" not in dogwatch("ls").stdout
+    assert "gone" in dogwatch("ls", "--all").stdout
+    assert dogwatch("forget", "gone").returncode == 0
+    assert "gone" not in dogwatch("ls", "--all").stdout
+    assert dogwatch("status", "gone").returncode == 4
+
+
+def test_wait_times_out_with_124_and_no_such_job_is_4(dogwatch) -> None:
+    """Two ways of not getting an answer, told apart."""
+    dogwatch("run", "--detach", "--name", "long", "--", "sleep", "60")
+    began = time.monotonic()
+    assert dogwatch("wait", "long", "--timeout", "1").returncode == 124
+    assert time.monotonic() - began < 30
+    assert dogwatch("wait", "long", "--for", "running", "--timeout", "30").returncode == 0
+    assert dogwatch("wait", "nobody").returncode == 4

@@ -1,0 +1,65 @@
+"""The closing lines: how it ended, who says so, and what went wrong."""
+
+from __future__ import annotations
+
+from dogwatch.clock import stamp
+from dogwatch.tui.summary import summary
+from tests.tui import sample
+from tests.tui.sample import NOW
+
+
+def test_a_success_with_one_witness_says_that_it_has_one():
+    """Until something else agrees, success is the word of whoever said it."""
+    assert summary(sample.ended(), NOW) == [
+        "train-7b-sft (here/process:7f3a91): succeeded after 2h 33m",
+        "  proof        the keeper's record: 4 workers: exit 0 (its word alone)",
+        "  progress     1,980,000 of 1,980,000 images, 1,180 images/s on average",
+        "  outputs      4 files, 1.2 GB",
+        "  checkpoints  14, last 19:56 (4m ago), newest step-1400.pt",
+        "  workers      all 4 succeeded",
+    ]
+
+
+def test_a_verified_success_names_what_verified_it():
+    """A second witness ends the reservation."""
+    told = summary(sample.ended(verified={"ok": True, "text": "4 outputs, all items"}), NOW)
+    assert "  proof        the keeper's record: 4 workers: exit 0" in told
+    assert "  verified     4 outputs, all items" in told
+
+
+def test_a_success_that_does_not_add_up_is_said_to():
+    """A contradiction stands right under the claim."""
+    told = summary(sample.ended(verified={"ok": False, "text": "2 of 4 outputs are empty"}), NOW)
+    assert "  NOT VERIFIED 2 of 4 outputs are empty" in told
+
+
+def test_a_failure_lists_each_worker_that_did_not_succeed():
+    """By index, with its exit and the reason; the others are only counted."""
+    crew = [{**w, "doing": "gone", "outcome": "succeeded", "exit_code": 0} for w in sample.workers(4)]
+    crew[1] |= {"outcome": "out_of_memory", "exit_code": None, "signal": 9, "reason": "the cgroup counted a kill"}
+    crew[3] |= {"outcome": "unknown", "exit_code": None, "reason": "it vanished, and nobody recorded how"}
+    found = [{"rule": "worker_gone", "level": "critical", "text": "worker 1 is gone", "since": stamp(NOW - 60)}]
+    why = "worker 1: the cgroup counted a kill"
+    bad = {"outcome": "out_of_memory", "signal": 9, "exit_code": None, "reason": why, "findings": found}
+    told = summary({**sample.ended(workers=crew), **bad}, NOW)
+    assert told[0].endswith("out of memory (SIGKILL) after 2h 33m")
+    assert "  reason       worker 1: the cgroup counted a kill" in told
+    assert "  !! 19:59     worker 1 is gone" in told
+    assert told[-3:] == [
+        "  workers      2 of 4 did not succeed",
+        "    1          out of memory: SIGKILL: the cgroup counted a kill",
+        "    3          unknown: it vanished, and nobody recorded how",
+    ]
+
+
+def test_an_unknown_outcome_is_never_dressed_up():
+    """Nobody recorded how it ended, and that is what is said."""
+    told = summary(sample.ended(outcome="unknown", exit_code=None, proof=[]), NOW)
+    assert told[0].endswith("ended, outcome unknown after 2h 33m")
+    assert told[1] == "  proof        none"
+
+
+def test_a_job_of_which_little_is_known_still_gets_a_summary():
+    """Missing values are left out, not printed as None."""
+    told = summary({"ref": "here/process:1", "id": "1", "state": "ended", "outcome": None}, NOW)
+    assert told == ["1 (here/process:1): ended, outcome unknown", "  proof        none"]
