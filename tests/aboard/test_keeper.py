@@ -385,9 +385,7 @@ def test_a_keeper_killed_at_random_leaves_no_unrecorded_worker(home, tmp_path):
 
 
 def check_every_worker_is_recorded(run: Run, seen: Path) -> None:
-    recorded = {
-        json.loads(path.read_text())["pid"] for path in Path(run.directory).glob("worker-*.start.json")
-    }
+    recorded = {json.loads(path.read_text())["pid"] for path in Path(run.directory).glob("worker-*.start.json")}
     assert {int(name) for name in os.listdir(seen)} <= recorded
     if recorded:
         assert Path(run.directory, "keeper.json").exists()
@@ -405,8 +403,8 @@ def end_all(run: Run, seen: Path) -> None:
 
 @pytest.fixture
 def small_disk(home: Path) -> Iterator[Path]:
-    """The home on a disk of 256 KiB."""
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k,mode=700", "tmpfs", str(home)])
+    """The home on a disk of one MiB."""
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m,mode=700", "tmpfs", str(home)])
     if mounted.returncode:
         pytest.skip("needs to mount a tmpfs, which is not permitted here")
     yield home
@@ -487,9 +485,7 @@ def cramped() -> Iterator[Path]:
     """A memory cgroup of 64 MiB without swap, removed afterwards."""
     if os.geteuid() != 0:
         pytest.skip("needs root: a memory cgroup cannot be made without it")
-    own = keeper._find_counter(
-        Path("/proc/self/cgroup").read_text(), Path("/proc/self/mountinfo").read_text()
-    )
+    own = keeper._find_counter(Path("/proc/self/cgroup").read_text(), Path("/proc/self/mountinfo").read_text())
     if own is None:
         pytest.skip("needs a memory cgroup, and none is mounted here")
     old = own.endswith("oom_control")

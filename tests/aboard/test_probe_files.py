@@ -15,7 +15,6 @@ from typing import Any
 
 import pytest
 
-from dogwatch.aboard import PROBE
 from dogwatch.model import Dark
 from dogwatch.reach.here import Here
 from dogwatch.reach.interface import Answer
@@ -307,7 +306,7 @@ def test_a_name_that_is_not_utf8_can_be_found_and_asked_for_again(here: Here, tm
 
 
 @pytest.mark.needs_root
-def test_a_directory_we_may_not_read_is_unreadable_and_not_missing(tmp_path: Path) -> None:
+def test_a_directory_we_may_not_read_is_unreadable_and_not_missing(probe_file: str, tmp_path: Path) -> None:
     """Permission denied is told as such, to somebody who is not root."""
     closed = tmp_path / "closed"
     closed.mkdir()
@@ -328,7 +327,7 @@ def test_a_directory_we_may_not_read_is_unreadable_and_not_missing(tmp_path: Pat
             f'{{"nonce": "a1", "logs": {{"job": {{"globs": ["{inner}/*.log", "{inner}/a.log", "{directory}/b*"]}}}}}}\n'
         )
         said = subprocess.run(
-            [sys.executable, "-c", program, PROBE], input=request.encode(), capture_output=True, timeout=60
+            [sys.executable, "-c", program, probe_file], input=request.encode(), capture_output=True, timeout=60
         )
     assert said.stdout.count(b"Permission denied") == 2, said
     assert f'"missing":["{directory}/b*"]'.encode() in said.stdout
@@ -434,10 +433,10 @@ def test_a_request_of_the_wrong_shape_is_answered_with_an_error(here: Here, requ
 
 
 @pytest.mark.parametrize("line", [b"", b"{", b"[" * 100_000, b"\xff", b"null", b'{"nonce": "x\\n"}', b'{"nonce": 5}'])
-def test_a_line_that_is_no_request_gets_a_sentinel_and_no_traceback(line: bytes) -> None:
+def test_a_line_that_is_no_request_gets_a_sentinel_and_no_traceback(probe_file: str, line: bytes) -> None:
     """Whatever comes in, one JSON line and one sentinel line come out."""
     said = subprocess.run(
-        [sys.executable, "-I", "-S", PROBE], input=line + b"\n", capture_output=True, check=True, timeout=60
+        [sys.executable, "-I", "-S", probe_file], input=line + b"\n", capture_output=True, check=True, timeout=60
     )
     reply, sentinel = said.stdout.splitlines()
     assert b'"error"' in reply

@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from dogwatch.aboard import PROBE
+from dogwatch.aboard import MARK
 from dogwatch.reach.here import Here
 from dogwatch.reach.interface import Answer
 from tests.support import wait_until
@@ -148,6 +149,7 @@ def test_a_zombie_says_how_it_exited(
     child = spawn(started, *argv)
     named = name_of(child.pid)
     proc = wait_until(lambda: next((p for p in look(here, named) if p["doing"] == "zombie"), None))
+    assert proc is not None
     assert proc["exit"] == status
 
 
@@ -273,6 +275,7 @@ def test_a_name_never_finds_dogwatch_itself(here: Here, started: list[subprocess
     """Another Dogwatch that was given the same name on its command line is not a worker."""
     token = "job-" + uuid.uuid4().hex
     commands = [["dogwatch", "watch", "--job-name"], ["-m", "dogwatch", "wait"], ["/x/dogwatch/aboard/keeper.py"]]
+    commands += [["/dev/fd/9", "--serve", MARK]]
     for words in commands:
         spawn(started, sys.executable, "-c", SLEEP, *words, token)
     worker = spawn(started, sys.executable, "-c", SLEEP, "--out", "/data/dogwatch", token)
@@ -411,12 +414,33 @@ exec(compile(source, "probe.py", "exec"), {"__name__": "__main__"})
 
 @pytest.mark.needs_root
 @pytest.mark.needs_tool("unshare")
-def test_a_process_that_proc_hides_is_hidden_and_not_gone() -> None:
+def test_a_process_that_proc_hides_is_hidden_and_not_gone(probe_file: str) -> None:
     """Under hidepid a stranger's process is told as hidden; a pid that nobody has is still gone."""
     space = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
-    said = subprocess.run([*space, sys.executable, "-c", HIDDEN_VIEW, PROBE], capture_output=True, timeout=60)
+    said = subprocess.run([*space, sys.executable, "-c", HIDDEN_VIEW, probe_file], capture_output=True, timeout=60)
     if b"DOGWATCH-END" not in said.stdout:
         pytest.skip(f"no namespace of our own with hidepid here: {said.stderr.decode()[-200:]}")
     section = json.loads(said.stdout.splitlines()[0])["process"]
     assert [proc["doing"] for proc in section["pids"]["job"]] == ["hidden", "gone"]
     assert "cannot be seen" in section["find"]["job"]["problem"]
+
+
+def test_a_run_directory_that_stood_still_is_read_again_when_it_changes(here: Here, tmp_path: Path) -> None:
+    """It is not listed at every look, and still no record is missed, nor one that is written anew."""
+
+    def paper(name: str, **rows: Any) -> None:
+        (tmp_path / "tmp").write_text(json.dumps({"run": "r1", **rows}))
+        (tmp_path / "tmp").rename(tmp_path / name)
+
+    def run() -> dict[str, Any]:
+        return process(here, runs={"job": str(tmp_path)})["runs"]["job"]
+
+    paper("spec.json", workers=1)
+    settled = time.monotonic() + 3.5
+    wait_until(lambda: run()["spec_workers"] == 1 and time.monotonic() > settled, pause=0.5)
+    assert run() == run()
+    for code in (1, 0):
+        paper("worker-0.end.json", worker=0, code=code)
+        assert run()["workers"][0]["end"]["code"] == code
+    (tmp_path / "worker-0.end.json").unlink()
+    assert run()["workers"][0]["end"] is None

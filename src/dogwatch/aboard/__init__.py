@@ -1,8 +1,9 @@
-"""The files that travel: programs that run beside a job, on this machine or another.
+"""What travels: programs that run beside a job, on this machine or another.
 
-Each is one self-contained file for Python >= 3.6: it imports the standard library only and nothing
-of ours, and nothing of ours imports it; it is started by path, as `python -I -S FILE`. To add one,
-write such a file and name its path here.
+The keeper is one file, started by path as `python -I -S FILE`. The probe is a folder of parts that travels as one
+text: `probe_text()` joins them, and reach/ starts it. Both are for Python >= 3.6 and the standard library; nothing of
+ours imports them. To add to the probe, write a part, name it in PARTS after those it imports from, and let
+`answer.py` call it; a name at the top of a part must be its own, because all parts share one text.
 """
 
 import os.path
@@ -10,4 +11,42 @@ import os.path
 _HERE = os.path.dirname(os.path.abspath(__file__))
 
 KEEPER = os.path.join(_HERE, "keeper.py")
-PROBE = os.path.join(_HERE, "probe.py")
+PARTS = ("wire", "processes", "paths", "logs", "files", "hand", "find", "command", "slurm", "answer", "main")
+MARK = "dogwatch-probe"  # an argument by which a probe knows another one in the process list
+
+_joined = b""
+_packed = b""
+
+
+def probe_text() -> bytes:
+    """The probe as one program: its parts in order, without the lines by which they import one another."""
+    global _joined
+    if not _joined:
+        _joined = b"".join(map(_part, PARTS))
+    return _joined
+
+
+def probe_once(request: bytes, deadline: float) -> bytes:
+    """A program for `python3 -` that answers one request line on stdout and is gone after `deadline` seconds.
+
+    The text that would start it comes last, so that a program cut short on its way does nothing.
+    """
+    global _packed
+    if not _packed:
+        import base64
+        import zlib
+
+        _packed = base64.b64encode(zlib.compress(probe_text(), 9))
+    once = b"ONCE = (%a, %a)\n" % (request, float(deadline))
+    return once + b"import base64, zlib\nexec(zlib.decompress(base64.b64decode(%a)))\n" % _packed
+
+
+def _part(name: str) -> bytes:
+    kept, inside = [], False
+    with open(os.path.join(_HERE, "probe", name + ".py"), "rb") as lines:
+        for line in lines:
+            if inside or line.startswith(b"from dogwatch.aboard.probe."):
+                inside = not line.startswith(b")") if inside else line.endswith(b"(\n")
+            else:
+                kept.append(line)
+    return b"".join(kept)

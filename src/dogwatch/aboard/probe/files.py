@@ -1,0 +1,263 @@
+"""What the file hand can do: one function per kind of unit, each given its spec and what it may still read."""
+
+import errno
+import json
+import os
+import re
+import stat
+import time
+import zlib
+
+from dogwatch.aboard.probe.logs import MAX, read_logs
+from dogwatch.aboard.probe.paths import OPEN, Allowance, expand, newest, unfit
+from dogwatch.aboard.probe.wire import WRONG_SHAPE, Refused, dec, enc, mapping, number, texts
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+METRICS_TAIL = 64 << 10
+
+
+def list_files(spec: "dict[str, Any]", allowance: Allowance) -> "dict[str, Any]":
+    """Outputs and checkpoints with size and time of change, newest last; the oldest give way to the cap."""
+    cap = number(spec.get("cap", 2000), "cap", 1, 100000)
+    answer: "dict[str, Any]" = {"capped": False, "missing": [], "unreadable": {}}
+    for name in ("outputs", "checkpoints"):
+        finds = expand(texts(spec.get(name), name), allowance)
+        rows = {
+            path: row
+            for path, row in finds.stats.items()
+            if stat.S_ISREG(row.st_mode) or (name == "checkpoints" and stat.S_ISDIR(row.st_mode))
+        }
+        answer[name] = [
+            {
+                "path": dec(path),
+                "size": rows[path].st_size if stat.S_ISREG(rows[path].st_mode) else None,
+                "mtime": rows[path].st_mtime,
+            }
+            for path in newest(rows, cap)
+        ]
+        answer["capped"] = answer["capped"] or finds.capped or len(rows) > cap
+        answer["missing"] += finds.missing
+        answer["unreadable"].update(finds.unreadable)
+    return answer
+
+
+def look_at_disk(spec: "Any", _: Allowance) -> "dict[str, Any]":
+    """Room for us, in bytes and inodes, where the path is or would be."""
+    try:
+        path = enc(spec)
+    except Refused as problem:
+        return {"why": str(problem)}
+    while True:
+        try:
+            row, device = os.statvfs(path), os.stat(path).st_dev
+            break
+        except OSError as error:
+            if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.EACCES) or path == b"/":
+                return {"why": error.strerror}
+            path = os.path.dirname(path.rstrip(b"/")) or b"/"
+    block = row.f_frsize
+    answer: "dict[str, Any]" = {
+        "total": row.f_blocks * block,
+        "free": row.f_bavail * block,
+        "mount": str(device),
+    }
+    return dict(answer, inodes=row.f_files, inodes_free=row.f_favail)
+
+
+def read_tail(spec: "dict[str, Any]", _: Allowance) -> "dict[str, Any]":
+    """The last lines of a file, or what follows an offset."""
+    most = number(spec.get("max", MAX), "max", 1, 8 << 20)
+    lines = number(spec.get("lines", 0), "lines", 0, 1 << 31)
+    offset = spec.get("offset")
+    try:
+        path = enc(spec["path"])
+        reason = unfit(os.lstat(path).st_mode)
+        if reason:
+            return {"why": reason}
+        fd = os.open(path, OPEN)
+    except OSError as error:
+        return {"why": error.strerror}
+    try:
+        row = os.fstat(fd)
+        size = row.st_size if stat.S_ISREG(row.st_mode) else 0
+        at = max(0, size - most) if offset is None else number(offset, "offset", 0, 1 << 62)
+        reset = at > size
+        at = 0 if reset else at
+        text = os.pread(fd, min(most, size - at), at)
+    except OSError as error:
+        return {"why": error.strerror}
+    finally:
+        os.close(fd)
+    if offset is None:
+        cut = last_lines(text, lines)
+        at, text = at + cut, text[cut:]
+    return {
+        "text": text.decode("latin-1"),
+        "from": at,
+        "offset": at + len(text),
+        "size": size,
+        "reset": reset,
+    }
+
+
+def last_lines(text: bytes, lines: int) -> int:
+    """Where the last `lines` lines begin; an unfinished last line counts as one."""
+    cut = len(text) - 1 if text.endswith(b"\n") else len(text)
+    for _ in range(lines):
+        cut = text.rfind(b"\n", 0, max(cut, 0))
+        if cut < 0:
+            return 0
+    return cut + 1 if lines else len(text)
+
+
+def read_gpu_metrics(spec: "Any", _: Allowance) -> "dict[str, Any] | None":
+    """The header of a CSV that grows, and its last complete lines; a file that is not there is no news."""
+    try:
+        path = enc(spec)
+        reason = unfit(os.lstat(path).st_mode)
+        if reason:
+            return {"why": reason}
+        fd = os.open(path, OPEN)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        return {"why": error.strerror}
+    except Refused as problem:
+        return {"why": str(problem)}
+    try:
+        row = os.fstat(fd)
+        head, found, _rest = os.pread(fd, 4096, 0).partition(b"\n")
+        at = max(len(head) + 1, row.st_size - METRICS_TAIL)
+        text = os.pread(fd, METRICS_TAIL, at) if found else b""
+        if at > len(head) + 1:
+            text = text.partition(b"\n")[2]
+    except OSError as error:
+        return {"why": error.strerror}
+    finally:
+        os.close(fd)
+    text = text[: text.rfind(b"\n") + 1]
+    answer = {"header": head.decode("latin-1") if found else "", "text": text.decode("latin-1")}
+    return dict(answer, size=row.st_size, mtime=row.st_mtime)
+
+
+def read_paper(path: bytes, cap: int = 1 << 20) -> bytes:
+    fd = os.open(path, OPEN)
+    try:
+        reason = unfit(os.fstat(fd).st_mode)
+        if reason:
+            raise Refused(reason)
+        return os.read(fd, cap)
+    finally:
+        os.close(fd)
+
+
+def read_pidfile(spec: "Any", _: Allowance) -> "dict[str, Any]":
+    try:
+        path = enc(spec)
+        reason = unfit(os.lstat(path).st_mode)
+        return {"why": reason} if reason else {"text": read_paper(path, 65536).decode("latin-1")}
+    except OSError as error:
+        return {"why": error.strerror}
+    except Refused as problem:
+        return {"why": str(problem)}
+
+
+STANDS_STILL = 3.0  # seconds; coarser than any file system keeps the time of a change
+PAPERS: "dict[bytes, Folder]" = {}
+PAPER_NAME = re.compile(rb"^(?:(spec|keeper)|worker-(\d{1,6})\.(start|end))\.json$")
+
+
+def load_paper(path: bytes) -> "dict[str, Any]":
+    return mapping(json.loads(read_paper(path).decode("utf-8")), "a record")
+
+
+class Folder:
+    """A run directory as it was last read. Each record is written once, by rename: a known inode is not read
+    again, and a directory is not listed again that was listed after it had stood still for a while."""
+
+    __slots__ = ("papers", "settled", "since", "stamp")
+
+    def __init__(self) -> None:
+        self.papers: "dict[bytes, tuple[int, Any]]" = {}
+        self.stamp: "tuple[int, ...]" = ()
+        self.since = 0.0
+        self.settled = False
+
+    def read(self, directory: bytes) -> "str | None":
+        """Bring `papers` up to date; what stood in the way, if anything did."""
+        try:
+            row, now = os.stat(directory), time.monotonic()
+            if self.stamp != (row.st_dev, row.st_ino, row.st_mtime_ns):
+                self.stamp, self.since, self.settled = (row.st_dev, row.st_ino, row.st_mtime_ns), now, False
+            if self.settled:
+                return None
+            with os.scandir(directory) as entries:
+                inodes = {entry.name: entry.inode() for entry in entries if PAPER_NAME.match(entry.name)}
+        except OSError as error:
+            self.papers, self.stamp = {}, ()
+            return "%s: %s" % (dec(directory), error.strerror)
+        problem = self._load(directory, inodes)
+        self.settled = problem is None and now - self.since > STANDS_STILL
+        return problem
+
+    def _load(self, directory: bytes, inodes: "dict[bytes, int]") -> "str | None":
+        before, self.papers, problem = self.papers, {}, None
+        for name, inode in inodes.items():
+            try:
+                known = name in before and before[name][0] == inode
+                self.papers[name] = before[name] if known else (inode, load_paper(directory + b"/" + name))
+            except OSError as error:
+                problem = "%s/%s: %s" % (dec(directory), dec(name), error.strerror)
+            except WRONG_SHAPE as error:
+                problem = "%s/%s is not a record: %s" % (dec(directory), dec(name), str(error)[:100])
+        return problem
+
+    def mark(self) -> int:
+        """A number that differs when the records do."""
+        return zlib.crc32(b"".join(b"%s %d/" % (name, self.papers[name][0]) for name in sorted(self.papers)))
+
+
+def read_run(spec: "dict[str, Any]", _: Allowance) -> "dict[str, Any]":
+    """The records of a run directory, or that they are those the caller has (by their mark) already."""
+    directory = enc(spec["path"])
+    folder = PAPERS.pop(directory, None) or Folder()
+    while len(PAPERS) > 256:
+        PAPERS.pop(next(iter(PAPERS)))
+    PAPERS[directory] = folder
+    problem, mark = folder.read(directory), folder.mark()
+    if problem is None and spec.get("have") == mark:
+        return {"same": True}
+    return dict(file_papers({name: row[1] for name, row in folder.papers.items()}, problem), mark=mark)
+
+
+def file_papers(papers: "dict[bytes, Any]", problem: "str | None") -> "dict[str, Any]":
+    """Records sorted by kind; a record of another run is nobody's here."""
+    plan = papers.get(b"spec.json", {})
+    answer: "dict[str, Any]" = {"keeper": None, "workers": None, "starts": {}, "ends": {}}
+    count = plan.get("workers")
+    if isinstance(count, int) and 0 < count <= 4096:
+        answer["workers"] = int(count)
+    for name, paper in papers.items():
+        kind, index, moment = PAPER_NAME.match(name).groups()  # type: ignore[union-attr]
+        if plan.get("run") is not None and paper.get("run", plan["run"]) != plan["run"]:
+            problem = "%s belongs to another run" % dec(name)
+        elif kind == b"keeper":
+            answer["keeper"] = paper
+        elif index is not None:
+            answer[moment.decode() + "s"][str(int(index))] = paper
+    answer["problem"] = problem
+    return answer
+
+
+UNITS: "dict[str, Any]" = {
+    "logs": read_logs,
+    "files": list_files,
+    "disks": look_at_disk,
+    "tail": read_tail,
+    "gpu_metrics": read_gpu_metrics,
+    "run": read_run,
+    "pidfile": read_pidfile,
+}

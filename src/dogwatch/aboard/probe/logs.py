@@ -1,0 +1,152 @@
+"""Logs, read from the byte where the last look stopped; rotation, truncation and replacement told apart."""
+
+import os
+import stat
+import zlib
+
+from dogwatch.aboard.probe.paths import OPEN, Allowance, Finds, expand, newest, regular
+from dogwatch.aboard.probe.wire import Refused, dec, enc, mapping, number, texts
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+HEAD = 1024
+MAX = 262144
+SIBLINGS = 1000
+
+
+class KnownLog:
+    """What the caller remembers of a log file: its identity and how far it was read."""
+
+    __slots__ = ("dev", "head", "headlen", "ino", "offset", "stale_seen")
+
+    def __init__(self, row: "Any") -> None:
+        self.dev, self.ino, self.head = row["dev"], row["ino"], row["head"]
+        self.headlen, self.offset = row["headlen"], row["offset"]
+        for value in (self.dev, self.ino, self.head, self.headlen, self.offset):
+            if type(value) is not int or not 0 <= value < 1 << 64:
+                raise Refused("dev, ino, head, headlen and offset of a known log must be whole numbers")
+        self.stale_seen = row.get("stale_seen") is True
+
+    def resume(self, size: int, head: bytes) -> "tuple[int, str | None, bool]":
+        """(where to go on, reset, stale) in a file with the same inode."""
+        whole = len(head) >= self.headlen
+        same = whole and zlib.crc32(head[: self.headlen]) == self.head
+        if size >= max(self.offset, self.headlen):
+            return (self.offset, None, False) if same else (0, "replaced", False)
+        if (whole and not same) or self.stale_seen:
+            return 0, "truncated", False
+        return self.offset, None, True  # an attribute cache may show an old size: not yet a truncation
+
+
+def find_moved(known: "dict[bytes, KnownLog]", finds: Finds) -> "dict[bytes, bytes]":
+    """New path to old path of known inodes that left their place for a matched name, or one beside it."""
+    held = {log.ino for path, log in known.items() if path in finds.stats and finds.stats[path].st_ino == log.ino}
+    lost: "dict[int, bytes]" = {}
+    for path, log in sorted(known.items(), key=lambda row: row[1].offset):
+        if log.ino not in held:
+            lost[log.ino] = path
+    if not lost:
+        return {}
+    now = {row.st_ino: path for path, row in finds.stats.items()}
+    for directory in {os.path.dirname(lost[ino]) for ino in lost if ino not in now}:
+        for ino, path in siblings(directory):
+            if ino in lost and ino not in now:
+                now[ino] = path
+    return {now[ino]: lost[ino] for ino in lost if ino in now}
+
+
+def siblings(directory: bytes) -> "list[tuple[int, bytes]]":
+    found: "list[tuple[int, bytes]]" = []
+    try:
+        with os.scandir(directory) as entries:
+            for entry in entries:
+                found.append((entry.inode(), directory.rstrip(b"/") + b"/" + entry.name))
+                if len(found) >= SIBLINGS:
+                    break
+    except OSError:
+        pass  # the directory's own trouble was told when its path was looked for
+    return found
+
+
+def read_log(path: bytes, log: "KnownLog | None", most: int, first: bool, allowance: Allowance) -> "dict[str, Any]":
+    """One log from where it was left. `first` sight of a long file starts near its end, and so does a
+    backlog that could never be caught up with; both say how much was skipped."""
+    fd = os.open(path, OPEN)
+    try:
+        row = os.fstat(fd)
+        if not stat.S_ISREG(row.st_mode) or (log is not None and log.ino != row.st_ino):
+            raise Refused("was replaced while it was being opened")
+        head = os.pread(fd, HEAD, 0)
+        size = row.st_size
+        at, reset, stale = log.resume(size, head) if log is not None else (0, None, False)
+        skipped = max(0, size - most - at) if size - at > (most if first else 64 * most) else 0
+        at += skipped
+        wish = 0 if stale else min(most, size - at, allowance.bytes)
+        text = os.pread(fd, wish, at) if wish > 0 else b""
+    finally:
+        os.close(fd)
+    allowance.bytes -= len(text)
+    entry: "dict[str, Any]" = {
+        "dev": row.st_dev,
+        "ino": row.st_ino,
+        "head": zlib.crc32(head),
+        "headlen": len(head),
+        "size": size,
+        "mtime": row.st_mtime,
+        "from": at,
+        "text": text.decode("latin-1"),
+        "reset": reset,
+        "skipped": skipped,
+    }
+    if stale and log is not None:
+        entry.update({"stale": True, "head": log.head, "headlen": log.headlen})
+    return entry
+
+
+def read_moved(path: bytes, old: bytes, log: KnownLog, most: int, allowance: Allowance) -> "dict[str, Any] | None":
+    """The rest of a log under its new name; None if it is another file that merely got the old inode."""
+    if not log.headlen and not path.startswith(old):
+        return None
+    try:
+        regular(os.lstat(path))
+        entry = read_log(path, log, 8 * most, False, allowance)
+    except (OSError, Refused):
+        return None
+    if entry["reset"] or "stale" in entry or entry["dev"] != log.dev:
+        return None
+    return dict(entry, rotated_from=dec(old))
+
+
+def read_logs(spec: "dict[str, Any]", allowance: Allowance) -> "dict[str, Any]":
+    """Every log of one job; a known inode under a new name goes on where it was left, and comes first."""
+    most = number(spec.get("max", MAX), "max", 1, 4 << 20)
+    cap = number(spec.get("files", 64), "files", 1, 4096)
+    known = {enc(path): KnownLog(row) for path, row in mapping(spec.get("known"), "known").items()}
+    finds = expand(texts(spec.get("globs"), "globs"), allowance)
+    gone = [dec(path) for path in known if path not in finds.stats and not finds.lstat(path)]
+    files: "dict[str, Any]" = {}
+    for path, old in sorted(find_moved(known, finds).items()):
+        entry = read_moved(path, old, known[old], most, allowance)
+        if entry:
+            files[dec(path)] = entry
+    arrived = {entry["ino"] for entry in files.values()}
+    for path in sorted(newest(finds.stats, cap)):
+        if dec(path) in files:
+            continue
+        mine = known.get(path)
+        same = mine is not None and mine.ino == finds.stats[path].st_ino
+        try:
+            regular(finds.stats[path])
+            entry = read_log(path, mine if same else None, most, mine is None, allowance)
+            if mine is not None and not same:
+                entry["reset"] = "rotated" if mine.ino in arrived else "replaced"
+            files[dec(path)] = entry
+        except OSError as error:
+            finds.trouble(path, error)
+        except Refused as problem:
+            finds.unreadable[dec(path)] = str(problem)
+    answer = {"files": files, "missing": finds.missing, "unreadable": finds.unreadable}
+    answer["gone"] = [path for path in gone if path not in finds.unreadable]
+    return dict(answer, capped=finds.capped or len(finds.stats) > cap)

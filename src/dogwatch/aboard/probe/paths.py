@@ -1,0 +1,146 @@
+"""What absolute globs lead to, without following a link or opening anything."""
+
+import errno
+import fnmatch
+import os
+import re
+import stat
+import time
+
+from dogwatch.aboard.probe.wire import Refused, dec, enc
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+BYTES_PER_REQUEST = 8 << 20
+ENTRIES_PER_REQUEST = 100000
+MAGIC = re.compile(r"[*?\[]")
+KINDS = (
+    (stat.S_ISLNK, "a symbolic link"),
+    (stat.S_ISDIR, "a directory"),
+    (stat.S_ISFIFO, "a FIFO"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
+PATTERNS: "dict[str, Any]" = {}
+
+
+class Allowance:
+    """What one request may still read and scan; a tree of a million files must not cost the look."""
+
+    def __init__(self, seconds: float) -> None:
+        self.bytes = BYTES_PER_REQUEST
+        self.entries = ENTRIES_PER_REQUEST
+        self.until = time.monotonic() + seconds / 2
+
+    def spent(self) -> bool:
+        self.entries -= 1
+        return self.entries < 0 or (self.entries % 256 == 0 and time.monotonic() > self.until)
+
+
+class Finds:
+    """What globs led to: paths with their lstat, and what stood in the way."""
+
+    def __init__(self) -> None:
+        self.stats: "dict[bytes, os.stat_result]" = {}
+        self.missing: "list[str]" = []
+        self.unreadable: "dict[str, str]" = {}
+        self.capped = False
+
+    def trouble(self, path: bytes, error: OSError) -> None:
+        if error.errno not in (errno.ENOENT, errno.ENOTDIR):
+            self.unreadable[dec(path)] = error.strerror or str(error)
+
+    def lstat(self, path: bytes) -> bool:
+        try:
+            self.stats[path] = os.lstat(path)
+        except OSError as error:
+            self.trouble(path, error)
+        return path in self.stats
+
+
+def unfit(mode: int) -> "str | None":
+    """Why this is not a file to read, or None for a regular one."""
+    if stat.S_ISREG(mode):
+        return None
+    return "is %s, not a regular file" % next((word for test, word in KINDS if test(mode)), "something else")
+
+
+def regular(row: "os.stat_result") -> None:
+    """Asked before opening, since to open some devices is to use them."""
+    reason = unfit(row.st_mode)
+    if reason:
+        raise Refused(reason)
+
+
+def matcher(part: str) -> "Any":
+    if part not in PATTERNS:
+        if len(PATTERNS) > 4096:
+            PATTERNS.clear()
+        try:
+            PATTERNS[part] = re.compile(fnmatch.translate(part)).match
+        except re.error:  # a backward range such as [z-a]
+            PATTERNS[part] = re.compile(re.escape(part) + r"\Z").match
+    return PATTERNS[part]
+
+
+def expand(globs: "list[str]", allowance: Allowance) -> Finds:
+    """Everything that absolute globs name; `**` means `*`, links to directories are not walked into."""
+    finds = Finds()
+    for glob in globs:
+        before, known_troubles = len(finds.stats), len(finds.unreadable)
+        try:
+            path = enc(glob)
+            if path in finds.stats:
+                continue
+            if MAGIC.search(glob):
+                walk([part for part in glob.split("/") if part], finds, allowance)
+            else:
+                finds.lstat(path)
+        except Refused as problem:
+            finds.unreadable[glob] = str(problem)
+        if len(finds.stats) == before and len(finds.unreadable) == known_troubles:
+            finds.missing.append(glob)
+    return finds
+
+
+def walk(parts: "list[str]", finds: Finds, allowance: Allowance) -> None:
+    heads = [b""]
+    for depth, part in enumerate(parts):
+        last = depth == len(parts) - 1
+        if MAGIC.search(part):
+            heads = [path for head in heads for path in scan(head, part, last, finds, allowance)]
+        else:
+            heads = [head + enc("/" + part) for head in heads]
+            if last:
+                for path in heads:
+                    finds.lstat(path)
+
+
+def scan(head: bytes, part: str, last: bool, finds: Finds, allowance: Allowance) -> "list[bytes]":
+    """The directories that match, or, for the last part of a glob, everything that matches, into `finds`."""
+    match, found = matcher(part), []
+    try:
+        with os.scandir(head or b"/") as entries:
+            for entry in entries:
+                if allowance.spent():
+                    finds.capped = True
+                    break
+                name = dec(entry.name)
+                if (name[0] == "." and part[0] != ".") or not match(name):
+                    continue
+                path = head + b"/" + entry.name
+                if not last and entry.is_dir(follow_symlinks=False):
+                    found.append(path)
+                elif last:
+                    finds.lstat(path)
+    except OSError as error:
+        finds.trouble(head or b"/", error)
+    return found
+
+
+def newest(stats: "dict[bytes, os.stat_result]", cap: int) -> "list[bytes]":
+    return sorted(stats, key=lambda path: (stats[path].st_mtime, path))[-cap:]
