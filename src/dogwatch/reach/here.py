@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import json
 import os
-import selectors
-import signal
-import subprocess
+import select
 import sys
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
-from dogwatch.aboard import PROBE
+from dogwatch.aboard import MARK, probe_text
 from dogwatch.clock import Clock
 from dogwatch.model import Dark
+from dogwatch.reach.child import Child, Graves, fd_of, start
 from dogwatch.reach.interface import DEADLINE, Answer
 
 REPLY_CAP = 64 << 20
 SLACK = 1.0  # how long past the deadline bytes that are already there are still read
-REAP_PATIENCE = 0.5
+_ENVIRONMENT = {"PATH": os.defpath, "LANG": "C", "LC_ALL": "C"}
+_PASSED = ("PATH", "SLURM_CONF")
 
 
 class _Void(Exception):
@@ -38,8 +38,8 @@ class Here:
         self.place = place
         self._clock = clock or Clock()
         self._python = python
-        self._child: subprocess.Popen[bytes] | None = None
-        self._dying: list[subprocess.Popen[bytes]] = []
+        self._child: Child | None = None
+        self._graves = Graves()
 
     @property
     def pid(self) -> int | None:
@@ -59,10 +59,7 @@ class Here:
 
     def close(self) -> None:
         self._drop()
-        for child in self._dying:
-            with suppress(subprocess.TimeoutExpired):
-                child.wait(REAP_PATIENCE / len(self._dying))
-        self._reap()
+        self._graves.close()
 
     def _ask(self, request: dict[str, Any], until: float) -> dict[str, Any]:
         line = json.dumps(request).encode("ascii") + b"\n"
@@ -79,86 +76,79 @@ class Here:
             raise _Void(f"the probe refused the request: {body['error']}", mad=False)
         return body
 
-    def _living(self) -> subprocess.Popen[bytes]:
+    def _living(self) -> Child:
         """The child to ask; one that died since the last request is replaced without a word."""
-        self._reap()
+        self._graves.reap()
         if self._child is not None and self._child.poll() is not None:
             self._drop()
         if self._child is None:
             self._child = self._start()
         return self._child
 
-    def _start(self) -> subprocess.Popen[bytes]:
+    def _start(self) -> Child:
+        passed = {name: os.environ[name] for name in _PASSED if name in os.environ}
         try:
-            child = subprocess.Popen(
-                [self._python, "-I", "-S", PROBE, "--serve"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                bufsize=0,
-                close_fds=True,
-                start_new_session=True,
-                cwd="/",
-                env={"PATH": os.environ.get("PATH", os.defpath), "LANG": "C", "LC_ALL": "C"},
-            )
+            with _program() as text:
+                argv = [self._python, "-I", "-S", f"/dev/fd/{text}", "--serve", MARK]
+                return start(argv, {**_ENVIRONMENT, **passed}, pass_fds=(text,))
         except (OSError, ValueError) as error:
             raise _Void(f"the probe could not be started with {self._python}: {error}") from error
-        for pipe in (child.stdin, child.stdout, child.stderr):
-            os.set_blocking(_fd(pipe), False)
-        return child
 
-    def _exchange(
-        self, child: subprocess.Popen[bytes], line: bytes, until: float, deadline: float
-    ) -> tuple[bytes, bytes]:
+    def _exchange(self, child: Child, line: bytes, until: float, deadline: float) -> tuple[bytes, bytes]:
         """Write the request while reading the reply, up to its second newline."""
-        rest, inbox, first = memoryview(line), bytearray(), -1
-        stdin, stdout = _fd(child.stdin), _fd(child.stdout)
-        with selectors.DefaultSelector() as waiting:
-            waiting.register(stdout, selectors.EVENT_READ)
-            waiting.register(stdin, selectors.EVENT_WRITE)
-            while True:
-                left = until - self._clock.mono()
-                ready = {key.fd for key, _ in waiting.select(max(0.0, left))}
-                if not ready or left < -SLACK:
-                    raise _Void(f"the probe did not answer in {deadline:g} s")
-                if stdin in ready:
-                    rest = rest[_write(stdin, rest) :]
-                    if not rest:
-                        waiting.unregister(stdin)
-                if stdout in ready:
-                    searched = len(inbox)
-                    inbox += _read(stdout)
-                    first = inbox.find(b"\n", searched) if first < 0 else first
-                    second = inbox.find(b"\n", max(searched, first + 1)) if first >= 0 else -1
-                    if second >= 0:
-                        if second + 1 < len(inbox):
-                            raise _Void("the probe said more than it was asked")
-                        return bytes(inbox[:first]), bytes(inbox[first + 1 : second])
-                    if len(inbox) > REPLY_CAP:
-                        raise _Void(f"the probe's answer was larger than {REPLY_CAP >> 20} MiB")
+        inbox, first = bytearray(), -1
+        stdin, stdout = fd_of(child.stdin), fd_of(child.stdout)
+        rest = memoryview(line)[_write(stdin, memoryview(line)) :]
+        waiting = select.poll()
+        waiting.register(stdout, select.POLLIN)
+        if rest:
+            waiting.register(stdin, select.POLLOUT)
+        while True:
+            left = until - self._clock.mono()
+            ready = {fd for fd, _ in waiting.poll(max(0.0, 1000 * left))}
+            if not ready or left < -SLACK:
+                raise _Void(f"the probe did not answer in {deadline:g} s")
+            if stdin in ready:
+                rest = rest[_write(stdin, rest) :]
+                if not rest:
+                    waiting.unregister(stdin)
+            if stdout in ready:
+                searched = len(inbox)
+                inbox += _read(stdout)
+                first = inbox.find(b"\n", searched) if first < 0 else first
+                second = inbox.find(b"\n", max(searched, first + 1)) if first >= 0 else -1
+                if second >= 0:
+                    if second + 1 < len(inbox):
+                        raise _Void("the probe said more than it was asked")
+                    return bytes(inbox[:first]), bytes(inbox[first + 1 : second])
+                if len(inbox) > REPLY_CAP:
+                    raise _Void(f"the probe's answer was larger than {REPLY_CAP >> 20} MiB")
 
     def _drop(self) -> str:
         """Kill the child and all it started, without waiting; returns the last words on its stderr."""
         child, self._child = self._child, None
         if child is None:
             return ""
-        words = _last_words(_fd(child.stderr))
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(child.pid, signal.SIGKILL)
-        for pipe in (child.stdin, child.stdout, child.stderr):
-            with suppress(OSError):
-                if pipe is not None:
-                    pipe.close()
-        self._dying.append(child)
-        self._reap()
+        words = _last_words(fd_of(child.stderr))
+        self._graves.kill(child)
         return words
 
-    def _reap(self) -> None:
-        self._dying = [child for child in self._dying if child.poll() is None]
 
+@contextmanager
+def _program() -> Iterator[int]:
+    """The probe's text in a file without a name, which is there for as long as somebody has it open."""
+    try:
+        fd = os.memfd_create(MARK)
+    except OSError:
+        import tempfile
 
-def _fd(pipe: Any) -> int:
-    return int(pipe.fileno())
+        fd, path = tempfile.mkstemp()
+        os.unlink(path)
+    try:
+        os.write(fd, probe_text())
+        yield fd
+    finally:
+        os.close(fd)
 
 
 def _write(fd: int, rest: memoryview) -> int:
@@ -172,7 +162,7 @@ def _write(fd: int, rest: memoryview) -> int:
 
 def _read(fd: int) -> bytes:
     try:
-        chunk = os.read(fd, 1 << 20)
+        chunk = os.read(fd, 65536)  # what a pipe holds; asking for more costs a fresh mapping each time
     except BlockingIOError:
         return b""
     if not chunk:

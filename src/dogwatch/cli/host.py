@@ -1,0 +1,144 @@
+"""`dogwatch host`: the machines that ssh reaches."""
+
+from __future__ import annotations
+
+import os
+from argparse import ArgumentParser, Namespace
+
+from dogwatch.cli.out import emit, json_flag, say, table, width
+from dogwatch.errors import COULD_NOT_LOOK, FINE, USAGE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+HELP = "add, list and try out the machines whose jobs are watched over ssh"
+EPILOG = """\
+ssh is used as you use it: your configuration, your keys and agent, your jump hosts; nothing is asked, nothing is
+installed there. `ssh NAME` must get in without a question. A host key that is not known is shown with its
+fingerprint and taken only with --accept-key; one that has changed is never taken."""
+
+
+def arguments(parser: ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    add = actions.add_parser("add", help="add a host, or change how it is reached", allow_abbrev=False)
+    add.add_argument("name", metavar="NAME", help="what to call it")
+    add.add_argument("--ssh", metavar="ALIAS", help="how ssh knows it: an alias, a name or an address (default NAME)")
+    add.add_argument("--ssh-config", metavar="FILE", help="an ssh configuration file to use instead of your own")
+    add.add_argument("--floor", metavar="TIME", help="never look more often than this (default 60s, at least 1s)")
+    add.add_argument("--accept-key", action="store_true", help="take the host key that is shown, if none is known yet")
+    json_flag(add)
+    json_flag(actions.add_parser("ls", help="list the hosts", allow_abbrev=False))
+    for action, text in (("test", "one round trip to a host"), ("rm", "let go of a host on which no job is watched")):
+        one = actions.add_parser(action, help=text, allow_abbrev=False)
+        one.add_argument("name", metavar="NAME", help="its name")
+        json_flag(one)
+
+
+def run(args: Namespace) -> int:
+    return {"add": _add, "ls": _list, "test": _test, "rm": _remove}[args.action](args)
+
+
+def _add(args: Namespace) -> int:
+    from dogwatch import assemble
+    from dogwatch.clock import Clock
+    from dogwatch.config import duration
+    from dogwatch.desk import hosts
+
+    floor = None if args.floor is None else duration(args.floor, "--floor")
+    config = None if args.ssh_config is None else os.path.abspath(os.path.expanduser(args.ssh_config))
+    with assemble.store() as store:
+        told = hosts.add(
+            store, Clock(), args.name, alias=args.ssh, config=config, floor=floor, accept_key=args.accept_key
+        )
+    if args.json:
+        emit(told)
+    elif told["added"]:
+        print(f"{told['name']}: added" + (f", {_sentence(told)}" if told["reachable"] else ""))
+    _remarks(told)
+    if told["added"] and not told["reachable"]:
+        say(f"{told['name']} was added, but could not be looked at now: {told['why']}")
+    return FINE if told["added"] else _refused(told, "it was not added")
+
+
+def _list(args: Namespace) -> int:
+    from dogwatch import assemble
+    from dogwatch.desk import hosts
+    from dogwatch.text import plain
+
+    with assemble.store(readonly=True) as store:
+        found = hosts.listing(store)
+    if args.json:
+        emit({"hosts": found})
+    elif found:
+        rows = [["NAME", "SSH", "FLOOR", "JOBS", "LAST SEEN", "DARK"]]
+        for host in found:
+            dark = f"since {host['dark_since']}: {plain(str(host['dark_why']), 200)}" if host["dark_since"] else ""
+            told = [host["name"], host["ssh"], f"{host['floor_seconds']:g} s", str(host["jobs"])]
+            rows.append([*told, host["seen_at"] or "never", dark])
+        for line in table(rows, width()):
+            print(line)
+    else:
+        say("no host yet; `dogwatch host add NAME` adds one")
+    return FINE
+
+
+def _test(args: Namespace) -> int:
+    from dogwatch import assemble
+    from dogwatch.clock import Clock
+    from dogwatch.desk import hosts
+
+    with assemble.store(readonly=True) as store:
+        told = hosts.test(store, Clock(), args.name)
+    if args.json:
+        emit(told)
+    elif told["reachable"]:
+        print(f"{told['name']}: {_sentence(told)}")
+    _remarks(told)
+    return FINE if told["reachable"] else _refused(told, "")
+
+
+def _remove(args: Namespace) -> int:
+    from dogwatch import assemble
+    from dogwatch.desk import hosts
+
+    with assemble.store() as store:
+        hosts.remove(store, args.name)
+    if args.json:
+        emit({"removed": args.name})
+    else:
+        print(f"{args.name}: removed")
+    return FINE
+
+
+def _remarks(told: dict[str, Any]) -> None:
+    for key in told.get("accepted", ()):
+        say(f"the host key of {told['name']} is trusted from now on: {key}")
+    for warning in told["warnings"]:
+        say(f"warning: {warning}")
+
+
+def _refused(told: dict[str, Any], outcome: str) -> int:
+    """Say why a host could not be looked at; an unknown key is a question to the user, the rest is not."""
+    end = f"; {outcome}" if outcome else ""
+    if told["fingerprints"]:
+        shown = ", ".join(told["fingerprints"])
+        say(f"the host key of {told['name']} is not known here: {shown}{end}")
+        say(f"if that is what its owner says it is: dogwatch host add {told['name']} … --accept-key")
+        return USAGE
+    say(f"{told['why']}{end}")
+    return COULD_NOT_LOOK
+
+
+def _sentence(told: dict[str, Any]) -> str:
+    slurm, skew = told["slurm"], told["skew_seconds"]
+    if slurm is None:
+        scheduler = "no Slurm"
+    elif slurm["version"] is None:
+        scheduler = f"Slurm, which does not answer ({slurm['why']})"
+    else:
+        scheduler = f"Slurm {slurm['version']}, cluster {slurm['cluster']}"
+    clock = (
+        "" if skew is None or abs(skew) < 1 else f", its clock is {abs(skew):g} s {'ahead' if skew > 0 else 'behind'}"
+    )
+    return f"reachable in {told['seconds']:.1f} s, Python {told['python']}, {scheduler}{clock}"

@@ -1,0 +1,215 @@
+"""Hosts: the places that ssh reaches. Each is added on a person's word, and never with a key that nobody knows."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from dogwatch.clock import Clock
+from dogwatch.desk.tell import HERE
+from dogwatch.errors import CouldNotLook, UsageError
+from dogwatch.model import Dark
+from dogwatch.model.job import Place
+from dogwatch.reach import host_keys
+from dogwatch.reach.interface import Answer
+from dogwatch.reach.ssh import Ssh
+from dogwatch.reach.target import Target, audit
+from dogwatch.store import bell, jobs, places, register
+from dogwatch.store.database import Store
+from dogwatch.text import plain
+
+KIND, REMOVED = "ssh", "removed"
+FLOOR, LEAST_FLOOR = 60.0, 1.0
+TEST_DEADLINE = 60.0
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What one round trip to a host showed. `fingerprints` are of a key that is not known here."""
+
+    reachable: bool
+    seconds: float
+    kind: str = ""
+    why: str = ""
+    python: str | None = None
+    host: str | None = None
+    skew: float | None = None
+    slurm: dict[str, Any] | None = None
+    fingerprints: tuple[str, ...] = ()
+
+    def document(self) -> dict[str, Any]:
+        return {
+            "reachable": self.reachable,
+            "kind": self.kind or None,
+            "why": self.why or None,
+            "seconds": round(self.seconds, 3),
+            "python": self.python,
+            "hostname": self.host,
+            "skew_seconds": self.skew,
+            "slurm": self.slurm,
+            "fingerprints": list(self.fingerprints),
+        }
+
+
+def add(
+    store: Store,
+    clock: Clock,
+    name: str,
+    *,
+    alias: str | None = None,
+    config: str | None = None,
+    floor: float | None = None,
+    accept_key: bool = False,
+) -> dict[str, Any]:
+    """Try a host out and register it, or register it anew with another way to it. Not added (`added` is false): one
+    whose key is not known, unless `accept_key`, and one that cannot be reached while its key is not known."""
+    place = _place(name, alias or name, config, FLOOR if floor is None else floor)
+    target = Target(place.reach["ssh"], config)
+    warnings = audit(target)
+    trial, accepted = _first_trial(target, place, clock, accept_key)
+    added = trial.reachable or host_keys.is_known(target)
+    if added:
+        register.add_place(store, place)
+        bell.ring(store.home)
+    told = {**_document(place), **trial.document(), "warnings": warnings}
+    return {**told, "added": added, "accepted": accepted}
+
+
+def listing(store: Store) -> list[dict[str, Any]]:
+    """Every host, with when it was last seen and why it is dark."""
+    return [
+        {
+            **_document(_place_of(row)),
+            **{key: row[key] for key in ("looked_at", "seen_at", "dark_since", "dark_why", "looks", "dark_looks")},
+            "jobs": len(_living(store, row["name"])),
+        }
+        for row in _rows(store)
+    ]
+
+
+def everyone(store: Store) -> list[Place]:
+    """The hosts to watch, in the order they were added."""
+    return [_place_of(row) for row in _rows(store)]
+
+
+def find(store: Store, name: str) -> Place:
+    """The host of that name; the nearest is named when there is none."""
+    known = {row["name"]: row for row in _rows(store)}
+    if name not in known:
+        near = difflib.get_close_matches(name, known, n=1)
+        hint = f"did you mean {near[0]}?" if near else "`dogwatch host ls` lists them, `dogwatch host add` adds one"
+        raise UsageError(f"there is no host called '{plain(name, 40)}'; {hint}")
+    return _place_of(known[name])
+
+
+def reach(place: Place, clock: Clock) -> Ssh:
+    """The way to a host that was added."""
+    return Ssh(place.name, str(place.reach["ssh"]), place.reach.get("config"), clock)
+
+
+def test(store: Store, clock: Clock, name: str) -> dict[str, Any]:
+    """One round trip to a host: whether it answers, with what, how fast, and what connecting runs here."""
+    place = find(store, name)
+    target = Target(str(place.reach["ssh"]), place.reach.get("config"))
+    warnings = audit(target)
+    trial = _with_key(target, try_out(reach(place, clock)))
+    return {**_document(place), **trial.document(), "warnings": warnings}
+
+
+def remove(store: Store, name: str) -> None:
+    """Let go of a host; refused while a job of it is watched. What happened there stays in the history."""
+    place = find(store, name)
+    living = _living(store, name)
+    if living:
+        more = f" and {len(living) - 1} more" if len(living) > 1 else ""
+        raise UsageError(
+            f"{living[0]}{more} is watched on {name}; `dogwatch forget` lets go of jobs, then the host can go"
+        )
+    register.add_place(store, Place(place.name, REMOVED, place.reach, place.floor))
+    bell.ring(store.home)
+
+
+def try_out(way: Ssh, deadline: float = TEST_DEADLINE) -> Trial:
+    """One probe there and back."""
+    answer = way.ask({"slurm": {"about": True}}, deadline)
+    if isinstance(answer, Dark):
+        return Trial(False, answer.duration, answer.kind, answer.why)
+    body = answer.body
+    return Trial(
+        True, answer.duration, python=body.get("python"), host=body.get("host"), skew=_skew(answer), slurm=_slurm(body)
+    )
+
+
+def _first_trial(target: Target, place: Place, clock: Clock, accept_key: bool) -> tuple[Trial, list[str]]:
+    """The trial, and the fingerprints that were accepted for it."""
+    way = reach(place, clock)
+    trial = _with_key(target, try_out(way))
+    if not trial.fingerprints or not accept_key:
+        return trial, []
+    accepted, _ = host_keys.accept(target.alias, target.config)
+    return try_out(way), accepted
+
+
+def _with_key(target: Target, trial: Trial) -> Trial:
+    """With what an unknown host shows; a key that changed is refused for good."""
+    if trial.kind != "host_key":
+        return trial
+    if host_keys.is_known(target):
+        raise UsageError(trial.why)
+    try:
+        shown = host_keys.unknown_key(target.alias, target.config)
+    except CouldNotLook as error:
+        return Trial(False, trial.seconds, trial.kind, str(error))
+    return Trial(False, trial.seconds, trial.kind, trial.why, fingerprints=tuple(shown))
+
+
+def _place(name: str, alias: str, config: str | None, floor: float) -> Place:
+    if not _NAME.fullmatch(name) or name == HERE:
+        why = "stands for this machine" if name == HERE else "is not a name"
+        raise UsageError(f"'{plain(name, 40)}' {why}; call a host by letters, digits and . _ -")
+    if floor < LEAST_FLOOR:
+        raise UsageError(f"--floor {floor:g}s is too often for anybody; a host is looked at once a second at most")
+    return Place(name, KIND, {"ssh": alias, "config": config}, floor)
+
+
+def _rows(store: Store) -> list[dict[str, Any]]:
+    return [row for row in places.places(store) if row["kind"] == KIND]
+
+
+def _place_of(row: dict[str, Any]) -> Place:
+    return Place(row["name"], row["kind"], row["reach"], row["floor"])
+
+
+def _document(place: Place) -> dict[str, Any]:
+    way = place.reach
+    return {"name": place.name, "ssh": way["ssh"], "ssh_config": way.get("config"), "floor_seconds": place.floor}
+
+
+def _living(store: Store, name: str) -> list[str]:
+    return [job["ref"] for job in jobs.brief(store) if job["place"] == name]
+
+
+def _skew(answer: Answer) -> float | None:
+    """How far the host's clock is ahead of ours. It was read before the scheduler was asked, after the way there."""
+    try:
+        wall = float(answer.body["clock"]["wall"])
+        busy = float((answer.body.get("slurm") or {}).get("seconds") or 0.0)
+    except (KeyError, TypeError, ValueError):
+        return None
+    return round(wall - (answer.at + max(0.0, answer.duration - busy) / 2), 1)
+
+
+def _slurm(body: dict[str, Any]) -> dict[str, Any] | None:
+    """Version and cluster, or why there is neither; None where no Slurm is installed."""
+    section = body.get("slurm") or {}
+    about = section.get("about") or {}
+    if not section.get("ok") or about.get("why") == "not found":
+        return None
+    why = None
+    if section.get("version") is None:
+        said = str(about.get("err") or "").strip().rpartition("\n")[2]
+        why = plain(said, 200) or str(about.get("why") or "it did not say")
+    return {"version": section.get("version"), "cluster": section.get("cluster"), "why": why}

@@ -1,0 +1,24 @@
+"""For the tests that reach another machine: an sshd of their own, and the laboratory with its cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.lab.plugin import calm_lab, lab
+from tests.reach.sshd import SSHD, Sshd, running
+
+__all__ = ["calm_lab", "lab", "sshd"]
+
+
+@pytest.fixture
+def sshd(tmp_path: Path) -> Iterator[Sshd]:
+    """An sshd of the test's own, not started yet."""
+    if SSHD is None:
+        pytest.skip("needs sshd, which is not installed (Debian: openssh-server)")
+    directory = tmp_path / "sshd"
+    directory.mkdir()
+    with running(directory) as one:
+        yield one

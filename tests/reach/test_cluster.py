@@ -1,0 +1,137 @@
+"""One ssh to a real Slurm cluster: queue, accounting and scripts in one answer, and nothing is left there after."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+
+from dogwatch.model import Dark, Job
+from dogwatch.reach import host_keys
+from dogwatch.reach.interface import Answer
+from dogwatch.reach.ssh import Ssh
+from dogwatch.sources.slurm import source
+from tests.lab.lab import Lab
+from tests.support import wait_until
+
+AT = 1_794_000_000.0
+
+
+def reach(lab: Lab, alias: str = "lab") -> Ssh:
+    return Ssh(alias, alias, str(lab.ssh_config))
+
+
+def question(*ids: int, **more: Any) -> dict[str, Any]:
+    """What the watcher asks about jobs that it knows by id only."""
+    jobs = [Job(f"lab/slurm:{one}", "lab", "slurm", str(one), str(one)) for one in ids]
+    return {"slurm": {**source.ask(jobs, {}, AT), **more}}
+
+
+def whole(answer: Answer | Dark) -> dict[str, Any]:
+    assert isinstance(answer, Answer), answer
+    return answer.body
+
+
+def probes_of(lab: Lab, user: str) -> list[str]:
+    return [
+        command for command in lab.processes_of(user).values() if "dogwatch-probe" in command or "squeue" in command
+    ]
+
+
+@pytest.mark.parametrize(
+    ("alias", "user"), [("lab", "alice"), ("lab-csh", "carol"), ("lab-noisy", "noisy"), ("lab-jump", "alice")]
+)
+def test_queue_and_accounting_come_in_one_answer(calm_lab: Lab, alias: str, user: str) -> None:
+    """Whatever the login shell is, prints or exports; the accounting is asked about the job that has ended."""
+    ended = calm_lab.sbatch(user, "exit 3")
+    waiting = calm_lab.sbatch(user, "sleep 600", "--hold")
+    calm_lab.wait_accounting(ended, "FAILED")
+    body = whole(reach(calm_lab, alias).ask(question(ended, waiting, about=True), 60))
+    said = body["slurm"]
+    assert (said["queue"]["rc"], said["accounting"]["rc"]) == (0, 0)
+    assert (said["me"], said["cluster"]) == (user, "lab")
+    assert said["version"].count(".") >= 1
+    assert said["accounting"]["ids"] == [str(ended)]
+    assert said["counts"] == {"squeue": 1, "sacct": 1, "scontrol": 1}
+    assert f"{waiting}\x1f" in said["queue"]["out"]
+    assert "FAILED" in said["accounting"]["out"]
+    times = [int(word) for word in said["accounting"]["out"].split("\x1f") if word.isdigit() and len(word) == 10]
+    assert times, "no unix time in the accounting"
+
+
+def test_the_accounting_is_left_alone_while_all_wait(calm_lab: Lab) -> None:
+    """An array and a heterogeneous job are listed under their base."""
+    array = calm_lab.sbatch("alice", "sleep 600", "--hold", "--array=1-9%2")
+    body = whole(reach(calm_lab).ask(question(array), 60))
+    assert body["slurm"]["accounting"] is None
+    assert body["slurm"]["counts"] == {"squeue": 1, "sacct": 0, "scontrol": 0}
+
+
+def test_a_batch_script_comes_as_it_was_submitted(calm_lab: Lab) -> None:
+    """Redirections and all; another user's is refused in words only, because scontrol exits with 0 all the same."""
+    mine = calm_lab.sbatch("alice", "python train.py >out.log 2>&1", "--hold")
+    other = calm_lab.sbatch("bob", "true", "--hold")
+    scripts = {"mine": {"id": str(mine)}, "other": {"id": str(other)}}
+    body = whole(reach(calm_lab).ask({"scripts": scripts}, 60))
+    assert body["scripts"]["mine"]["out"] == "#!/bin/sh\npython train.py >out.log 2>&1\n"
+    assert (body["scripts"]["other"]["rc"], body["scripts"]["other"]["out"]) == (0, "")
+    assert "Invalid user id" in body["scripts"]["other"]["err"]
+
+
+def test_a_stopped_controller_leaves_the_accounting(calm_lab: Lab) -> None:
+    """squeue hangs and is killed in time; sacct is asked all the same, about every job."""
+    job = calm_lab.sbatch("alice", "sleep 600", "--hold")
+    calm_lab.wait_accounting(job, "PENDING")
+    calm_lab.stop_slurmctld()
+    body = whole(reach(calm_lab).ask({**question(job), "scripts": {"x": {"id": str(job)}}, "disks": ["/"]}, 20))
+    assert body["slurm"]["queue"]["why"] == "late"
+    assert body["slurm"]["accounting"]["rc"] == 0
+    assert body["scripts"]["x"]["why"] == "late"
+    assert body["disks"]["ok"] is True
+    wait_until(lambda: not probes_of(calm_lab, "alice"))
+
+
+def test_a_host_without_python3_and_a_foreign_key_are_told_apart(calm_lab: Lab) -> None:
+    """Each is Dark of its own kind."""
+    kinds = {}
+    for alias in ("lab-bare", "lab-refused", "lab-unknown"):
+        answer = reach(calm_lab, alias).ask({}, 60)
+        assert isinstance(answer, Dark)
+        kinds[alias] = answer.kind
+    assert kinds == {"lab-bare": "refused", "lab-refused": "auth", "lab-unknown": "host_key"}
+    shown = host_keys.unknown_key("lab-unknown", str(calm_lab.ssh_config))
+    assert [line.split()[0] for line in shown] == ["ED25519"]
+
+
+def cut_when_busy(lab: Lab, host: str) -> None:
+    wait_until(lambda: any("squeue" in command for command in lab.processes_of("alice").values()))
+    lab.cut(host)
+
+
+def test_a_cable_pulled_during_a_look_leaves_nothing_there(calm_lab: Lab) -> None:
+    """Nobody is told that the link is gone: the look is late here, and the probe there ends by its own clock."""
+    host = calm_lab.far()
+    whole(reach(calm_lab, host).ask({}, 60))
+    job = calm_lab.sbatch("alice", "sleep 600", "--hold")
+    calm_lab.stop_slurmctld()
+    cutter = threading.Thread(target=cut_when_busy, args=(calm_lab, host))
+    cutter.start()
+    answer = reach(calm_lab, host).ask(question(job), 12)
+    cutter.join()
+    assert isinstance(answer, Dark)
+    assert answer.kind in ("late", "unreachable")
+    wait_until(lambda: not probes_of(calm_lab, "alice"), timeout=30)
+    calm_lab.restore(host)
+
+
+def test_half_an_answer_of_the_host_is_void(calm_lab: Lab) -> None:
+    """The command's output ends early and with exit code 0."""
+    host = calm_lab.far()
+    for count in (0, 1, 50, 100, 300):
+        calm_lab.cut_after(host, count)
+        answer = reach(calm_lab, host).ask({"disks": ["/"]}, 60)
+        assert isinstance(answer, Dark), count
+        assert answer.kind == "garbled"
+    calm_lab.cut_after(host, None)
+    whole(reach(calm_lab, host).ask({"disks": ["/"]}, 60))
