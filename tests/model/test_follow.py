@@ -107,3 +107,67 @@ def test_a_state_begins_when_the_place_says_so_and_not_when_we_came_by() -> None
     """The place's own start and end times win over the time of the look."""
     assert after(seen(Running(since=5.0), 60.0)).since == 5.0
     assert after(seen(Waiting(), 60.0)).since == 60.0
+
+
+def test_a_look_may_say_why_a_job_is_missing_and_proves_nothing_by_it() -> None:
+    """A sighting of Missing starts the same clock as none, once, and carries the reason."""
+    why = seen(Missing(since=20.0), 20.0, reason="the accounting cannot be asked")
+    known = after(seen(Running(), 10.0), why, seen(Missing(since=30.0), 30.0, attempt="", reason="still not"))
+    assert known.state == Missing(since=20.0)
+    assert (known.reason, known.proved_at, known.attempts) == ("still not", 10.0, 1)
+    assert after(seen(Ended(Outcome.FAILED), 10.0), why).state == Ended(Outcome.FAILED)
+    assert after(why).state is None
+
+
+def unsettled(state: State, at: float, *, settled: bool, proof: bool = True, native: str = "word") -> Seen:
+    witness = (Proof("x", native, at),) if proof else ()
+    sighting = Sighting(REF, "a", state, native, native, witness, settled=settled)
+    return Seen("here", at, 0.1, frozenset({REF}), {REF: sighting})
+
+
+def test_an_ending_that_is_not_settled_is_an_ending_and_is_settled_later() -> None:
+    """What comes late adds its words and its proof; it is no second change."""
+    ended = Ended(Outcome.CANCELLED)
+    before = {REF: after(seen(Running(), 10.0), unsettled(ended, 20.0, settled=False, native="CANCELLED"))}
+    assert (before[REF].state, before[REF].settled) == (ended, False)
+    later = unsettled(Ended(Outcome.CANCELLED, reason="by 7"), 30.0, settled=True, native="CANCELLED by 7")
+    known, changes = follow(before, later)
+    assert changes == ()
+    assert (known[REF].state, known[REF].settled, known[REF].native) == (ended, True, "CANCELLED by 7")
+    assert (known[REF].proof, known[REF].proved_at) == ((Proof("x", "CANCELLED by 7", 30.0),), 30.0)
+
+
+def test_waiting_for_more_keeps_the_first_proof() -> None:
+    """Its time says since when the ending is known, which is what waiting is measured by."""
+    ended = Ended(Outcome.FAILED)
+    known = after(unsettled(ended, 20.0, settled=False), unsettled(ended, 30.0, settled=False))
+    assert (known.settled, known.proof[0].at, known.proved_at) == (False, 20.0, 30.0)
+
+
+def test_giving_up_on_more_settles_without_a_proof() -> None:
+    """Nothing new was learnt, so that the last proof keeps its age."""
+    ended = Ended(Outcome.FAILED)
+    known = after(unsettled(ended, 20.0, settled=False), unsettled(ended, 400.0, settled=True, proof=False, native=""))
+    assert (known.settled, known.proved_at, known.native) == (True, 20.0, "word")
+
+
+def test_a_witness_that_disagrees_settles_and_renames_nothing() -> None:
+    """The outcome stays; that somebody says otherwise is for a rule to tell."""
+    known = after(
+        unsettled(Ended(Outcome.FAILED), 20.0, settled=False),
+        unsettled(Ended(Outcome.OUT_OF_MEMORY), 30.0, settled=True),
+    )
+    assert (known.state, known.settled, known.proved_at) == (Ended(Outcome.FAILED), True, 20.0)
+
+
+def test_a_settled_ending_does_not_become_unsettled() -> None:
+    """Nor does a running job of the same attempt raise the dead."""
+    ended = Ended(Outcome.FAILED)
+    known = after(seen(ended, 20.0), unsettled(ended, 30.0, settled=False), seen(Running(), 40.0))
+    assert (known.state, known.settled) == (ended, True)
+
+
+def test_a_new_attempt_of_an_unsettled_ending_starts_settled() -> None:
+    """Only an ending has something to settle."""
+    known = after(unsettled(Ended(Outcome.PREEMPTED), 20.0, settled=False), seen(Running(), 30.0, "b"))
+    assert (known.state, known.settled, known.attempts) == (Running(), True, 2)

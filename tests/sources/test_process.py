@@ -112,7 +112,12 @@ def test_a_run_without_a_keeper_yet_is_waiting() -> None:
 
 def test_a_run_directory_that_cannot_be_read_says_nothing_of_the_job() -> None:
     """A problem with the records is not an ending: the job keeps what was known."""
-    run = {"keeper": None, "keeper_alive": False, "workers": [], "problem": "/runs/train-1: Permission denied"}
+    run: dict[str, Any] = {
+        "keeper": None,
+        "keeper_alive": False,
+        "workers": [],
+        "problem": "/runs/train-1: Permission denied",
+    }
     asked, seen = source.read({"runs": {REF: run}, "pids": {}, "find": {}}, [kept_job()], {REF: Known()}, NOW)
     assert (asked, seen) == (frozenset(), {})
 

@@ -12,7 +12,8 @@ from dogwatch.model.state import Ended, Missing, Outcome, Proof, Running, State
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is held true of a job: its state, since when, when that was last proved, and by what."""
+    """What is held true of a job: its state, since when, when that was last proved, and by what.
+    An ending that is not `settled` counts as one everywhere, and is still looked at for what comes late."""
 
     state: State | None = None
     since: float | None = None
@@ -22,6 +23,7 @@ class Known:
     attempts: int = 0
     proved_at: float | None = None
     proof: tuple[Proof, ...] = ()
+    settled: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +66,12 @@ def _follow_seen(known: Mapping[str, Known], look: Seen) -> tuple[dict[str, Know
 
 def _take(before: Known, sighting: Sighting, at: float) -> Known:
     """A sighting of the same attempt moves its state; of another attempt, starts a new one."""
+    if isinstance(sighting.state, Missing):
+        return _lose(before, at, sighting.reason)
     if before.attempt and sighting.attempt != before.attempt:
         return _enter(before, sighting, at, attempts=before.attempts + 1)
     if isinstance(before.state, Ended) and not _settles(before.state, sighting.state):
-        return before if not _agrees(before.state, sighting.state) else replace(before, proved_at=at)
+        return _confirm(before, before.state, sighting, at)
     if _same(before.state, sighting.state):
         return replace(
             before,
@@ -76,6 +80,7 @@ def _take(before: Known, sighting: Sighting, at: float) -> Known:
             reason=sighting.reason,
             proof=sighting.proof or before.proof,
             proved_at=at,
+            settled=sighting.settled,
         )
     return _enter(before, sighting, at, attempts=max(before.attempts, 1))
 
@@ -90,23 +95,37 @@ def _enter(before: Known, sighting: Sighting, at: float, attempts: int) -> Known
         attempts=attempts,
         proved_at=at,
         proof=sighting.proof,
+        settled=sighting.settled,
     )
 
 
-def _lose(before: Known, at: float) -> Known:
-    """Listed before, not listed by a place that answered: the clock of `Missing` starts, once."""
-    if before.state is None or isinstance(before.state, (Ended, Missing)):
+def _confirm(before: Known, ended: Ended, sighting: Sighting, at: float) -> Known:
+    """An ending stays what it is. The look may prove it again, and may bring what was still to be learnt."""
+    if not isinstance(sighting.state, Ended):
         return before
-    return replace(before, state=Missing(since=at), since=at)
+    settled = before.settled or sighting.settled
+    if sighting.state.outcome is not ended.outcome:
+        return replace(before, settled=settled)
+    after = replace(before, settled=settled, proved_at=at if sighting.proof else before.proved_at)
+    if before.settled or not settled:
+        return after
+    native, reason = sighting.native or before.native, sighting.reason or before.reason
+    return replace(after, native=native, reason=reason, proof=sighting.proof or before.proof)
+
+
+def _lose(before: Known, at: float, reason: str = "") -> Known:
+    """Listed before, not listed by a place that answered: the clock of `Missing` starts, once."""
+    if isinstance(before.state, Ended):
+        return before
+    lost = replace(before, reason=reason or before.reason)
+    if before.state is None or isinstance(before.state, Missing):
+        return lost
+    return replace(lost, state=Missing(since=at), since=at)
 
 
 def _settles(ended: Ended, seen: State) -> bool:
     """A late witness may name an outcome that nobody knew; it may never rename one that was known."""
     return isinstance(seen, Ended) and ended.outcome is Outcome.UNKNOWN and seen.outcome is not Outcome.UNKNOWN
-
-
-def _agrees(ended: Ended, seen: State) -> bool:
-    return isinstance(seen, Ended) and seen.outcome is ended.outcome
 
 
 def _began(state: State, seen_at: float) -> float:

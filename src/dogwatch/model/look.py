@@ -32,8 +32,9 @@ class Worker:
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """What one look said of one job. `attempt` names the execution it saw, so that a restart is
-    told from a change; `track` replaces the job's own when the look learnt how to find it better."""
+    """What one look said of one job. `attempt` names the execution it saw, so that a restart is told from a
+    change; `track` replaces the job's own when the look learnt how to find it better. `facts` is what else the
+    place said (JSON-able); not `settled` is an ending that the place may still have more to say about."""
 
     ref: str
     attempt: str
@@ -43,6 +44,8 @@ class Sighting:
     proof: tuple[Proof, ...] = ()
     workers: tuple[Worker, ...] = ()
     track: Mapping[str, Any] | None = None
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    settled: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +62,14 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Dark:
-    """The place did not answer, or not in full: nothing was learnt about any job."""
+    """The place did not answer, or not in full: nothing was learnt about any job. `kind` tells the
+    reasons apart: unreachable, auth, host_key, late, garbled, refused, or empty."""
 
     place: str
     at: float
     duration: float
     why: str
+    kind: str = ""
 
 
 Look: TypeAlias = Seen | Dark

@@ -26,3 +26,11 @@ class Source(Protocol):
         A ref in the first and not in the second was really not there; one in neither keeps what was known.
         """
         ...
+
+    def trouble(self, answer: Mapping[str, Any], jobs: Sequence[Job]) -> str | None:
+        """Why this answer says nothing about any job, in one sentence: then the place is dark. None when it does."""
+        ...
+
+    def blind(self, answer: Mapping[str, Any], jobs: Sequence[Job]) -> Mapping[str, str]:
+        """The jobs that this answer cannot speak for, each with the reason in words."""
+        ...

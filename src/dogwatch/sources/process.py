@@ -61,6 +61,17 @@ class ProcessSource:
                 sightings[job.ref] = sighting
         return frozenset(asked), sightings
 
+    def trouble(self, answer: Mapping[str, Any], jobs: Sequence[Job]) -> str | None:
+        return None  # a process table that answers at all answers for every process
+
+    def blind(self, answer: Mapping[str, Any], jobs: Sequence[Job]) -> dict[str, str]:
+        found = {job.ref: answer["runs"].get(job.ref) or {} for job in jobs if "run" in job.track}
+        return {
+            ref: str(run.get("problem") or "the records of its run could not be read")
+            for ref, run in found.items()
+            if run.get("problem") or run.get("keeper_alive") is None
+        }
+
 
 source = ProcessSource()
 
@@ -94,19 +105,16 @@ def _kept(job: Job, run: Mapping[str, Any], at: float) -> Sighting | None:
 
 
 def _kept_worker(job: Job, entry: Mapping[str, Any], keeper_alive: bool) -> Worker:
-    index = int(entry["index"])
     start, end, process = entry.get("start"), entry.get("end"), entry.get("process")
-    worker = Worker(index=index, doing="waiting", log=_log_of(job, index), gpu=_gpu_of(job, index))
+    worker = _worker(job, int(entry["index"]), "waiting", start, process if end is None else None)
     if start is None:
         if keeper_alive:
             return worker
         return replace(worker, doing="gone", outcome=Outcome.UNKNOWN, reason="its keeper was killed before starting it")
-    worker = replace(worker, pid=start.get("pid"), started=start.get("at"))
     if end is not None:
         return _recorded(worker, end, start.get("error"))
     if process is None:
         return worker
-    worker = _seen(worker, process)
     if worker.doing not in ("gone", "zombie") or keeper_alive:
         return worker
     return _vanished(worker, process, "its keeper was killed, so nobody saw how it ended")
@@ -169,8 +177,7 @@ def _attached(job: Job, processes: Sequence[Mapping[str, Any]], found: Mapping[s
 def _attached_worker(job: Job, index: int, process: Mapping[str, Any], ends: dict[str, Any]) -> Worker:
     """One foreign worker. `ends` remembers what a zombie showed before its parent reaped it, and the
     memory-kill counter it had while alive, since neither can be read once it is gone."""
-    worker = Worker(index=index, doing="gone", log=_log_of(job, index), gpu=_gpu_of(job, index))
-    worker = _seen(replace(worker, pid=process.get("pid")), process)
+    worker = _worker(job, index, "gone", None, process)
     kept = dict(ends.get(str(index)) or {})
     kills = (process.get("oom") or {}).get("kills")
     if worker.doing in ALIVE:
@@ -201,12 +208,18 @@ def _vanished(worker: Worker, process: Mapping[str, Any], why: str) -> Worker:
     return replace(worker, outcome=Outcome.UNKNOWN, reason=why)
 
 
-def _seen(worker: Worker, process: Mapping[str, Any]) -> Worker:
-    return replace(
-        worker,
-        doing=process["doing"],
-        pid=process.get("pid", worker.pid),
-        started=process.get("started") or worker.started,
+def _worker(
+    job: Job, index: int, doing: str, start: Mapping[str, Any] | None, process: Mapping[str, Any] | None
+) -> Worker:
+    """A worker by its start record and what its process is doing, as far as there is either."""
+    start, process = start or {}, process or {}
+    return Worker(
+        index=index,
+        doing=process.get("doing", doing),
+        pid=process.get("pid", start.get("pid")),
+        gpu=_gpu_of(job, index),
+        log=_log_of(job, index),
+        started=process.get("started") or start.get("at"),
         cpu_seconds=process.get("cpu"),
         memory_bytes=process.get("rss"),
         children=process.get("children"),

@@ -1,0 +1,197 @@
+"""Jobs in a Slurm queue: what to ask a cluster, and what its answer means.
+
+`queue.py` and `accounting.py` are squeue and sacct (command line and parser), `words.py` and `reasons.py` tables of
+what Slurm says, `identity.py` tells our job from another with its id, `verdict.py` judges one line or record,
+`tasks.py` puts the pieces of a job together, `judge.py` makes a Sighting of all of it. Everything is pure.
+
+A job's `track`: {"user", "submit", "cluster", "log_given"}, and notes of ours: "lacking" (since when the accounting
+answers without its ending) and "ended" (word → task ids of an array that have left the queue).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+from dogwatch.model import Ended, Job, Known, Missing, Sighting
+from dogwatch.sources.slurm import accounting, queue, words
+from dogwatch.sources.slurm.accounting import Record
+from dogwatch.sources.slurm.judge import Books, Said, judge_job
+from dogwatch.sources.slurm.logs import logs_of
+from dogwatch.sources.slurm.times import number
+
+__all__ = ["SlurmSource", "logs_of", "source"]
+
+DAY = 86400.0
+LONG_AGO = 30 * DAY  # a job whose submit time nobody knows may have ended long before somebody asked about it
+
+
+class SlurmSource:
+    """See the module: one squeue and at most one sacct for all jobs of a cluster; one sighting per job."""
+
+    kind = "slurm"
+    section = "slurm"
+
+    def ask(self, jobs: Sequence[Job], known: Mapping[str, Known], at: float) -> dict[str, Any]:
+        ours = [job for job in jobs if number(job.id) is not None]
+        ids = sorted({job.id for job in ours}, key=int)
+        owners = [job.track.get("user") for job in ours]
+        users = sorted({str(user) for user in owners}) if all(map(queue.is_user, owners)) else []
+        section = _section(users, ids, _history(ours, known), _since(ours, at), at)
+        return section | {"about": not all(job.track.get("cluster") for job in ours)}
+
+    def read(
+        self, answer: Mapping[str, Any], jobs: Sequence[Job], known: Mapping[str, Known], at: float
+    ) -> tuple[frozenset[str], dict[str, Sighting]]:
+        blind = self.blind(answer, jobs)
+        ours = [job for job in jobs if job.ref not in blind]
+        wanted = _wanted(jobs)
+        rows, _ = _queue(answer, wanted)
+        if rows is None:
+            return frozenset(), {}
+        books, why, records = _books(answer, wanted)
+        consulted = _consulted(answer, rows, ours, known)
+        cluster = _text(answer.get("cluster"))
+        sightings = {}
+        for job in ours:
+            asked = books if job.id in consulted or books is Books.NONE else Books.NOT_ASKED
+            said = Said(rows.get(job.id, ()), records.get(job.id, ()), asked, why, cluster)
+            sightings[job.ref] = _with_logs(job, judge_job(job, known.get(job.ref, Known()), said, at))
+        return frozenset(sightings), sightings
+
+    def trouble(self, answer: Mapping[str, Any], jobs: Sequence[Job]) -> str | None:
+        """Why this answer says nothing about any job, in one sentence; None when it does."""
+        rows, why = _queue(answer, _wanted(jobs))
+        return why if rows is None else None
+
+    def blind(self, answer: Mapping[str, Any], jobs: Sequence[Job]) -> dict[str, str]:
+        """The jobs that this answer cannot speak for: what has no Slurm id, or lives on another cluster."""
+        cluster = _text(answer.get("cluster"))
+        found = {}
+        for job in jobs:
+            home = job.track.get("cluster")
+            if number(job.id) is None:
+                found[job.ref] = f"{job.id!r} is not the id of a Slurm job"
+            elif cluster and home and home != cluster:
+                found[job.ref] = f"this place now is the cluster {cluster}, and the job lives on {home}"
+        return found
+
+    def ask_mine(self, at: float) -> dict[str, Any]:
+        """The section that lists all jobs of whoever asks; `listed` reads its answer."""
+        return _section([], [], [], max(1_000_000, int(at - DAY)), at)
+
+    def listed(self, answer: Mapping[str, Any]) -> list[queue.Row]:
+        """One row per job that the queue lists and that has not ended, for those who look for a job to watch."""
+        rows, _ = _queue(answer, None)
+        active = ([row for row in group if row.active] for group in (rows or {}).values())
+        return [group[0] for group in active if group]
+
+
+source = SlurmSource()
+
+
+def _with_logs(job: Job, sighting: Sighting) -> Sighting:
+    """The logs that Slurm names, unless the owner named one."""
+    if job.track.get("log_given") or not sighting.facts.get("stdout"):
+        return sighting
+    return replace(sighting, facts={**sighting.facts, "logs": list(logs_of(sighting.facts, job.id))})
+
+
+def _section(users: list[str], ids: list[str], history: list[str], since: int, at: float) -> dict[str, Any]:
+    """What the probe needs to ask Slurm without knowing anything of it."""
+    mark = hashlib.blake2s(repr((at, ids)).encode()).hexdigest()[:8]
+    return {
+        "users": users,
+        "ids": ids,
+        "history": history,
+        "since": since,
+        "mine": not ids,
+        "squeue": queue.argv(users, ids, mark),
+        "sacct": accounting.argv((), since, mark),
+        "environment": dict(queue.ENVIRONMENT),
+        "mark": mark,
+        "columns": dict(queue.COLUMNS),
+        "active": list(words.ACTIVE),
+    }
+
+
+def _wanted(jobs: Sequence[Job]) -> frozenset[str]:
+    return frozenset(job.id for job in jobs if number(job.id) is not None)
+
+
+def _history(jobs: Sequence[Job], known: Mapping[str, Known]) -> list[str]:
+    """The ids that only the accounting can tell more about: ended, missing, or looked for in vain before."""
+    wanted = set()
+    for job in jobs:
+        before = known.get(job.ref)
+        if before is None:
+            continue
+        if isinstance(before.state, (Ended, Missing)) or (before.state is None and before.reason):
+            wanted.add(job.id)
+    return sorted(wanted, key=int)
+
+
+def _since(jobs: Sequence[Job], at: float) -> int:
+    """From when on to ask the accounting: it leaves out what ended before."""
+    earliest = at
+    for job in jobs:
+        submit = job.track.get("submit")
+        if isinstance(submit, (int, float)) and submit > 0:
+            earliest = min(earliest, submit - DAY)
+        else:
+            earliest = min(earliest, (job.registered or at) - LONG_AGO)
+    return max(1_000_000, int(earliest))  # sacct takes nothing smaller for a unix time
+
+
+def _queue(answer: Mapping[str, Any], wanted: frozenset[str] | None) -> tuple[dict[str, list[queue.Row]] | None, str]:
+    """The rows of squeue by id; None and the reason when it did not answer."""
+    run = answer.get("queue")
+    if not isinstance(run, Mapping):
+        return None, "squeue was not asked"
+    err = _text(run.get("err"))
+    if run.get("why") or run.get("rc") != 0:
+        if not run.get("why") and words.INVALID_ID in err.lower() and wanted and len(wanted) == 1:
+            return {}, ""
+        return None, f"squeue: {words.fault(run.get('why'), run.get('rc'), err)}"
+    rows = _rows(_text(run.get("out")), wanted)
+    return rows, "" if rows is not None else "squeue printed something that cannot be understood"
+
+
+@lru_cache(maxsize=1)
+def _rows(out: str, wanted: frozenset[str] | None) -> dict[str, list[queue.Row]] | None:
+    """Read once, though both `trouble` and `read` want to know."""
+    return queue.parse(out, wanted)
+
+
+def _books(answer: Mapping[str, Any], wanted: frozenset[str]) -> tuple[Books, str, dict[str, list[Record]]]:
+    """How the accounting fared, why, and its records by id."""
+    run = answer.get("accounting")
+    if not isinstance(run, Mapping):
+        return Books.NOT_ASKED, "the accounting was not asked yet", {}
+    if run.get("why") or run.get("rc") != 0:
+        why = words.fault(run.get("why"), run.get("rc"), _text(run.get("err")))
+        missing = run.get("why") == "not found" or why.startswith(words.NO_ACCOUNTING)
+        return (Books.NONE if missing else Books.DOWN), why, {}
+    records = accounting.parse(_text(run.get("out")), wanted)
+    if records is None:
+        return Books.DOWN, "sacct printed something that cannot be understood", {}
+    return Books.ANSWERED, "", records
+
+
+def _consulted(
+    answer: Mapping[str, Any], rows: Mapping[str, Sequence[queue.Row]], jobs: Sequence[Job], known: Mapping[str, Known]
+) -> frozenset[str]:
+    """The ids that the accounting was asked about: as the probe says, else those it should have asked about."""
+    run = answer.get("accounting")
+    told = run.get("ids") if isinstance(run, Mapping) else None
+    if isinstance(told, list):
+        return frozenset(map(str, told))
+    idle = {job.id for job in jobs if not any(row.word in words.ACTIVE for row in rows.get(job.id, ()))}
+    return frozenset(idle | set(_history(jobs, known)))
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,57 @@
+"""What else Slurm said of a job than its state: times, nodes, files, tasks, and why it does not start."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from dogwatch.sources.slurm import reasons, tasks, words
+from dogwatch.sources.slurm.accounting import Record
+from dogwatch.sources.slurm.queue import Row
+from dogwatch.sources.slurm.tasks import Piece
+
+
+def facts_of(found: Sequence[Piece]) -> dict[str, Any]:
+    """What else Slurm said, for faces and rules."""
+    rows = [piece.row for piece in found if piece.row is not None]
+    running = [row for row in rows if row.word in words.RUNNING]
+    waiting = [row for row in rows if row.word in words.WAITING]
+    lines: Sequence[Row | Record] = running or rows or [piece.record for piece in found if piece.record is not None]
+    if not lines:
+        return {}
+    first = lines[0]
+    facts: dict[str, Any] = {
+        "time_limit_at": min([row.end for row in running if row.end is not None], default=None),
+        "expected_start": min([row.start for row in waiting if row.start is not None], default=None),
+        "nodes": first.nodes if len(lines) == 1 else _nodes(lines),
+        "workdir": first.workdir,
+        "partition": first.partition,
+        "name": first.name,
+        "user": first.user,
+        "limit_seconds": first.limit,
+    }
+    if rows:
+        facts["stdout"], facts["stderr"] = rows[0].stdout, rows[0].stderr
+    if waiting:
+        facts |= _chances(waiting)
+    if first.task:
+        facts["tasks"] = tasks.document(found)
+    return facts
+
+
+def _nodes(lines: Sequence[Row | Record]) -> str:
+    return ",".join(dict.fromkeys(line.nodes for line in lines if line.nodes))[:1000]
+
+
+def _chances(waiting: Sequence[Row]) -> dict[str, Any]:
+    """Why it waits: Slurm's own word, and a sentence when it will not start by itself."""
+    facts: dict[str, Any] = {"pending": waiting[0].reason}
+    for row in waiting:
+        found = reasons.meaning(row.reason)
+        if row.word in words.HELD:
+            found = reasons.Pending(words.WAITING[row.word], reasons.Chance.HELD)
+        if found.chance is reasons.Chance.NEVER:
+            facts.setdefault("never_starts", found.words)
+        elif found.chance is reasons.Chance.HELD:
+            facts.setdefault("held", found.words)
+    return facts

@@ -1,0 +1,297 @@
+"""One job: from everything that Slurm said in one look to a Sighting, or to none.
+
+Not listed is not ended. A job that left the queue is Missing until the accounting names its ending; when the
+accounting answers and has nothing for five minutes, it has ended and nobody knows how. The clock of that wait is
+kept in the job's track (`lacking`), because it runs only while the accounting answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from dogwatch.model import Ended, Job, Known, Missing, Outcome, Proof, Running, Sighting
+from dogwatch.sources.slurm import tasks, verdict
+from dogwatch.sources.slurm.accounting import Record
+from dogwatch.sources.slurm.efficiency import efficiency
+from dogwatch.sources.slurm.facts import facts_of
+from dogwatch.sources.slurm.identity import Identity, attempt_key, identity
+from dogwatch.sources.slurm.queue import Row
+from dogwatch.sources.slurm.tasks import Piece
+from dogwatch.sources.slurm.verdict import Verdict
+
+PATIENCE = 300.0  # how long the accounting may lag behind the queue
+LATE_WITNESS = 3600.0  # how long an ending that nobody knows is still asked about
+WITNESS = "Slurm"
+
+
+class Books(StrEnum):
+    """Whether the accounting was asked about a job, and answered."""
+
+    ANSWERED = "answered"
+    DOWN = "down"
+    NONE = "none"
+    NOT_ASKED = "not asked"
+
+
+class Said(NamedTuple):
+    """What one look has to say of one job: its lines in the queue, its records, and how the accounting fared."""
+
+    rows: Sequence[Row] = ()
+    records: Sequence[Record] = ()
+    books: Books = Books.NOT_ASKED
+    why: str = ""
+    cluster: str = ""
+
+
+@dataclass(slots=True)
+class _Case:
+    """One job under judgement, and what is learnt of it on the way."""
+
+    job: Job
+    known: Known
+    said: Said
+    at: float
+    who: Identity
+    track: dict[str, Any] = field(default_factory=dict)
+    strangers: list[Row] = field(default_factory=list)
+    attempt: str = ""
+
+    @property
+    def patient(self) -> bool:
+        """Whether the accounting may still come up with what it lacks."""
+        since = self.track.get("lacking")
+        return self.said.books is Books.ANSWERED and not (since is not None and self.at - since >= PATIENCE)
+
+    @property
+    def long_gone(self) -> bool:
+        """Whether it has been out of the queue for longer than a requeue takes."""
+        state = self.known.state
+        return isinstance(state, Missing) and self.at - state.since >= PATIENCE
+
+
+def judge_job(job: Job, known: Known, said: Said, at: float) -> Sighting:
+    """What this look says of `job`; a Sighting of Missing for one that is in nobody's books yet."""
+    case = _Case(job, known, said, at, identity(job, known), dict(job.track), attempt=known.attempt)
+    rows: list[Row] = []
+    for row in said.rows:
+        (rows if case.who.owns(row) else case.strangers).append(row)
+    if not isinstance(case.track.get("lacking"), (int, float)) or case.track["lacking"] > at:
+        case.track.pop("lacking", None)
+    found = tasks.pieces(rows, _records(case, rows), _noted(case))
+    for piece in found:
+        piece.verdict = _of_piece(case, piece)
+    _learn(case, rows, found)
+    whole = tasks.roll_up(found) if found else Verdict(None, "")
+    if whole.state is None:
+        return _open(case, found, whole)
+    case.track.pop("lacking", None)
+    return _sighting(case, found, whole)
+
+
+def _records(case: _Case, rows: Sequence[Row]) -> dict[str, Record]:
+    """Our newest record of every piece, and the attempt of a job of one piece."""
+    by_task: dict[str, list[Record]] = {}
+    for record in case.said.records:
+        by_task.setdefault(record.task, []).append(record)
+    ours = {}
+    for task, group in by_task.items():
+        newest, attempt = case.who.newest(group)
+        if newest is None:
+            continue
+        ours[task] = newest
+        if not rows and (not task or not case.attempt):
+            case.attempt = attempt
+    if len(rows) == 1 and not rows[0].task:
+        case.attempt = case.who.attempt_of(rows[0])
+        return {task: record for task, record in ours.items() if _of_this_run(record, rows[0])}
+    if rows:
+        case.attempt = _attempt_of_many(case, rows)
+    return ours
+
+
+def _of_this_run(record: Record, row: Row) -> bool:
+    """Whether a record is about the run that the queue lists: the one before it has an older submit time."""
+    return record.submit is None or row.submit is None or record.submit >= row.submit - 2
+
+
+def _attempt_of_many(case: _Case, rows: Sequence[Row]) -> str:
+    """The attempt of an array: one for as long as it lasts, however often single tasks are put back."""
+    over = isinstance(case.known.state, Ended) and any(row.active for row in rows)
+    if case.known.attempt and not over:
+        return case.known.attempt
+    first = min((row.submit for row in rows if row.submit is not None), default=None)
+    return attempt_key(first, max(row.restarts for row in rows))
+
+
+def _noted(case: _Case) -> Mapping[str, Any]:
+    noted = case.track.get("ended")
+    return noted if isinstance(noted, dict) and case.attempt == case.known.attempt else {}
+
+
+def _of_piece(case: _Case, piece: Piece) -> Verdict:
+    """The verdict on one piece, by the best witness it has."""
+    row, record, before = piece.row, piece.record, case.known.state
+    if row is not None and (row.active or row.word == "PREEMPTED"):
+        return verdict.of_row(row, before)
+    if record is not None and record.final:
+        if record.word == "PREEMPTED" and case.patient and not case.long_gone:
+            return Verdict(None, record.native, "preempted; Slurm may still put it back in the queue")
+        return verdict.of_record(record, row, _seen_until(case.known))
+    if row is not None:
+        if verdict.may_hide_memory(row) and case.patient:
+            return Verdict(None, row.native, f"{row.native} {row.exit}; the accounting has not said why yet")
+        return verdict.of_row(row, before)
+    if piece.noted:
+        return verdict.of_memory(piece.noted)
+    return Verdict(None, record.native if record is not None else "")
+
+
+def _seen_until(known: Known) -> float | None:
+    return known.proved_at if isinstance(known.state, (Running, Missing)) else None
+
+
+def _learn(case: _Case, rows: Sequence[Row], found: Sequence[Piece]) -> None:
+    """What the next look needs to find this very job again."""
+    lines: Sequence[Row | Record] = rows or [piece.record for piece in found if piece.record is not None]
+    if lines:
+        first = lines[0]
+        several = any(line.task for line in lines)
+        if first.user and not case.track.get("user"):
+            case.track["user"] = first.user
+        if first.submit is not None and not (several and case.track.get("submit")):
+            case.track["submit"] = first.submit
+    if case.said.cluster and not case.track.get("cluster"):
+        case.track["cluster"] = case.said.cluster
+    noted = tasks.note(_noted(case), found) if any(piece.task for piece in found) else {}
+    if noted:
+        case.track["ended"] = noted
+    else:
+        case.track.pop("ended", None)
+
+
+def _open(case: _Case, found: Sequence[Piece], whole: Verdict) -> Sighting:
+    """Nobody says how it ended, or whether: keep waiting, or give up with the reason."""
+    known, listed = case.known, any(piece.row is not None for piece in found)
+    if isinstance(known.state, Ended) and case.attempt == known.attempt:
+        case.track.pop("lacking", None)
+        patience = LATE_WITNESS if known.state.outcome is Outcome.UNKNOWN else PATIENCE
+        settled = case.said.books is Books.NONE or _waited(case, patience)
+        return _made(case, Verdict(known.state, "", known.reason), facts={}, settled=settled)
+    if case.said.books is not Books.ANSWERED:
+        case.track.pop("lacking", None)
+        return _unanswered(case)
+    if case.patient and not (case.strangers and not listed):
+        case.track.setdefault("lacking", case.at)
+        if listed:
+            row = next(piece.row for piece in found if piece.row is not None)
+            waiting = whole._replace(state=verdict.still(known.state, row.start, row.nodes), says=row.native)
+            return _made(case, waiting, facts=facts_of(found))
+        return _missing(case, _why_missing(case, found, whole))
+    case.track.pop("lacking", None)
+    for piece in found:
+        if piece.verdict.state is None:
+            piece.verdict = verdict.unknown(_why_unknown(case, piece), piece.verdict.native)
+    lost = tasks.roll_up(found) if found else verdict.unknown(_why_unknown(case, None), "", case.at)
+    return _sighting(case, found, lost)
+
+
+def _unanswered(case: _Case) -> Sighting:
+    """Left the queue, and the accounting cannot be asked: absence alone ends nothing, except after PREEMPTED."""
+    if case.long_gone and case.known.native == "PREEMPTED":
+        why = "preempted, and Slurm did not put it back in the queue"
+        state = Ended(Outcome.PREEMPTED, at=case.known.since, reason=why)
+        return _made(case, Verdict(state, "PREEMPTED", why, "PREEMPTED"), facts={})
+    return _missing(case, f"it left the queue, and how it ended is not known: {case.said.why or 'nobody was asked'}")
+
+
+def _missing(case: _Case, why: str) -> Sighting:
+    return _made(case, Verdict(Missing(case.at), "", why), facts={})
+
+
+def _why_missing(case: _Case, found: Sequence[Piece], whole: Verdict) -> str:
+    record = next((piece.record for piece in found if piece.record is not None), None)
+    if whole.reason:
+        return whole.reason
+    if record is not None:
+        return f"it left the queue, and the accounting still says {record.native}"
+    if case.known.state is None:
+        return "neither the queue nor the accounting lists it yet"
+    return "it left the queue, and the accounting has no record of it yet"
+
+
+def _why_unknown(case: _Case, piece: Piece | None) -> str:
+    record = piece.record if piece is not None else None
+    still = f", and the accounting still says {record.native}" if record is not None else ""
+    if case.strangers:
+        return (
+            f"the controller no longer knows it: the id now belongs to another job of {case.strangers[0].user}"
+            f"{still}; nobody knows how ours ended"
+        )
+    if record is not None:
+        return f"the controller no longer lists it{still}; nobody knows how it ended"
+    if case.known.state is None:
+        return "Slurm knows no such job: neither the queue nor the accounting lists it"
+    return "it left the queue, and the accounting has no record of it; nobody knows how it ended"
+
+
+def _sighting(case: _Case, found: Sequence[Piece], whole: Verdict) -> Sighting:
+    facts = facts_of(found)
+    if whole.contradiction:
+        facts["contradiction"] = whole.contradiction
+    if not isinstance(whole.state, Ended):
+        return _made(case, whole, facts=facts)
+    before = case.known.state
+    taken_for = before.outcome if isinstance(before, Ended) and case.attempt == case.known.attempt else None
+    if taken_for not in (None, Outcome.UNKNOWN, whole.state.outcome):
+        facts["contradiction"] = f"it was taken for {taken_for}, but {whole.reason or whole.says}"
+    used = efficiency([piece.record for piece in found if piece.record is not None])
+    if used is not None:
+        facts["efficiency"] = used
+    return _made(case, whole, facts=facts, settled=_settled(case, found, whole.state))
+
+
+def _settled(case: _Case, found: Sequence[Piece], ended: Ended) -> bool:
+    """Whether nothing more is to be expected of the accounting."""
+    if ended.outcome is Outcome.UNKNOWN and not all(piece.record and piece.record.final for piece in found):
+        return _waited(case, LATE_WITNESS)
+    if found and all(piece.record is not None and piece.record.final and piece.record.whole for piece in found):
+        return True
+    return case.said.books is Books.NONE or _waited(case)
+
+
+def _waited(case: _Case, patience: float = PATIENCE) -> bool:
+    """Whether the ending has been known for that long. Its first proof says since when."""
+    known = case.known
+    if not isinstance(known.state, Ended) or case.attempt != known.attempt:
+        return False
+    return case.at - min((proof.at for proof in known.proof), default=0.0) >= patience
+
+
+def _made(case: _Case, whole: Verdict, facts: Mapping[str, Any], settled: bool = True) -> Sighting:
+    assert whole.state is not None
+    proof = (Proof(WITNESS, whole.says, case.at),) if whole.says else ()
+    attempt = _raised(case, whole) or (attempt_key(None, 0) if isinstance(whole.state, Ended) else "")
+    track = case.track if case.track != case.job.track else None
+    return Sighting(
+        case.job.ref,
+        attempt,
+        whole.state,
+        whole.native,
+        whole.reason,
+        proof,
+        track=track,
+        facts=facts,
+        settled=settled,
+    )
+
+
+def _raised(case: _Case, whole: Verdict) -> str:
+    """The attempt; a new one for a job that was given up and is there after all."""
+    before = case.known.state
+    given_up = isinstance(before, Ended) and before.outcome is Outcome.UNKNOWN and case.attempt == case.known.attempt
+    if given_up and not isinstance(whole.state, (Ended, Missing)):
+        return f"{case.attempt}:{int(case.at)}"
+    return case.attempt

@@ -1,0 +1,157 @@
+"""Which job a line is about, and which run of it: requeues, preemption, and ids that are used again."""
+
+from __future__ import annotations
+
+from dogwatch.model import Ended, Missing, Outcome, Running, Waiting
+from dogwatch.sources.slurm import source
+from tests.sources.slurm.lines import DISABLED, NOW, REF, SUBMIT, Watcher, answer, job, ran, record, row, whole
+
+LATER = SUBMIT + 500
+
+
+def running() -> Watcher:
+    watcher = Watcher()
+    watcher.look(row("RUNNING"), at=NOW - 60)
+    return watcher
+
+
+def ended(watcher: Watcher) -> Ended:
+    assert isinstance(watcher.known.state, Ended), watcher.known
+    return watcher.known.state
+
+
+def test_a_requeue_is_a_new_attempt_that_waits() -> None:
+    """Same id, restarts counted up, a new submit time, PENDING until its begin time."""
+    watcher = running()
+    known = watcher.look(
+        row("PENDING", SubmitTime=LATER, RestartCnt=1, Reason="BeginTime", StartTime=LATER + 120, NodeList="")
+    )
+    assert (known.state, known.attempts) == (Waiting("its begin time has not come"), 2)
+    assert watcher.facts["expected_start"] == LATER + 120
+    known = watcher.look(row("RUNNING", SubmitTime=LATER, RestartCnt=1, StartTime=LATER + 120), at=NOW + 60)
+    assert (type(known.state), known.attempts) == (Running, 2)
+    watcher.look("", whole("NODE_FAIL") + whole(Submit=LATER, End=LATER + 200), at=NOW + 120)
+    assert (ended(watcher).outcome, watcher.known.attempts) == (Outcome.SUCCEEDED, 2)
+
+
+def test_a_requeue_that_keeps_its_submit_time_is_told_by_its_restarts() -> None:
+    """A node that fails at the launch leaves the submit time as it was."""
+    assert running().look(row("RUNNING", RestartCnt=1, StartTime=LATER)).attempts == 2
+
+
+def test_a_requeue_counts_once_though_its_submit_time_moves_later() -> None:
+    """While the old run is cleaned up the restarts are already counted and the submit time is still the old one."""
+    watcher = running()
+    assert watcher.look(row("COMPLETING", RestartCnt=1)).attempts == 1
+    assert watcher.look(row("PENDING", RestartCnt=1), at=NOW + 10).attempts == 2
+    assert watcher.look(row("PENDING", RestartCnt=1, SubmitTime=LATER), at=NOW + 20).attempts == 2
+    known = watcher.look("", whole("REQUEUED") + whole("FAILED", "2:0", Submit=LATER), at=NOW + 300)
+    assert (ended(watcher).exit_code, known.attempts) == (2, 2)
+
+
+def test_a_requeue_between_two_looks_is_followed_through_the_accounting() -> None:
+    """The run that was known says REQUEUED or NODE_FAIL, and the next one of the same name is ours."""
+    watcher = running()
+    known = watcher.look("", whole("NODE_FAIL") + whole(Submit=LATER, End=LATER + 60))
+    assert (ended(watcher).outcome, known.attempts) == (Outcome.SUCCEEDED, 2)
+    assert watcher.job.track["submit"] == LATER
+
+
+def test_a_requeued_record_alone_is_not_an_ending() -> None:
+    """It is on its way back into the queue."""
+    assert running().look("", whole("REQUEUED")).state == Missing(NOW)
+
+
+def test_the_queue_s_running_beats_an_accounting_that_says_node_fail() -> None:
+    """Seen on a real cluster for a minute after a requeue."""
+    watcher = running()
+    known = watcher.look(row("RUNNING", RestartCnt=1), whole("NODE_FAIL"))
+    assert isinstance(known.state, Running)
+
+
+def test_preempted_in_the_queue_is_not_over() -> None:
+    """Slurm may put it back; then it is a new attempt."""
+    watcher = running()
+    known = watcher.look(row("PREEMPTED"), whole("PREEMPTED"))
+    assert (type(known.state), known.native) == (Running, "PREEMPTED")
+    known = watcher.look(row("PENDING", RestartCnt=1, SubmitTime=LATER, Reason="BeginTime"), at=NOW + 60)
+    assert (type(known.state), known.attempts) == (Waiting, 2)
+
+
+def test_preempted_is_over_after_five_minutes_out_of_the_queue() -> None:
+    """Cancelled by preemption: it does not come back."""
+    watcher = running()
+    assert watcher.look("", whole("PREEMPTED")).state == Missing(NOW)
+    assert "may still put it back" in watcher.known.reason
+    watcher.look("", whole("PREEMPTED"), at=NOW + 301)
+    assert ended(watcher).outcome is Outcome.PREEMPTED
+
+
+def test_preempted_is_over_without_accounting_too() -> None:
+    """The queue's last word and five minutes of absence."""
+    watcher = running()
+    watcher.look(row("PREEMPTED"))
+    disabled = ran(rc=1, err=DISABLED)
+    assert watcher.look("", disabled, at=NOW + 60).state == Missing(NOW + 60)
+    watcher.look("", disabled, at=NOW + 400)
+    assert ended(watcher).outcome is Outcome.PREEMPTED
+
+
+def test_an_old_record_of_the_same_id_is_not_ours() -> None:
+    """Another year's job, or another user's: submit time and owner must match."""
+    watcher = running()
+    stale = whole("FAILED", "1:0", Submit=SUBMIT - 9_000_000) + whole("COMPLETED", Submit=SUBMIT, User="bob")
+    assert watcher.look("", stale).state == Missing(NOW)
+    watcher.look("", stale + whole("COMPLETED", Submit=SUBMIT + 1), at=NOW + 60)
+    assert ended(watcher).outcome is Outcome.SUCCEEDED
+
+
+def test_an_id_that_now_is_another_job_s_ends_ours_unknown() -> None:
+    """A controller that lost its state counts from 1 again: what runs under our id is not ours."""
+    watcher = running()
+    other = row("RUNNING", SubmitTime=LATER, Name="other")
+    known = watcher.look(other)
+    assert known.state == Missing(NOW)
+    known = watcher.look(other, record("RUNNING", End="Unknown"), at=NOW + 60)
+    assert ended(watcher).outcome is Outcome.UNKNOWN
+    assert known.reason.startswith("the controller no longer knows it: the id now belongs to another job of alice")
+    assert known.attempts == 1
+
+
+def test_an_id_that_now_is_another_s_still_gets_its_own_ending_from_the_accounting() -> None:
+    """Our record is there, beside the new owner's."""
+    watcher = running()
+    booked = whole("TIMEOUT") + record("RUNNING", Submit=LATER, End="Unknown")
+    watcher.look(row("RUNNING", SubmitTime=LATER, UserName="bob"), booked, accounting={**ran(booked), "ids": ["12"]})
+    assert ended(watcher).outcome is Outcome.TIMED_OUT
+
+
+def test_who_the_job_is_is_learnt_from_the_first_line_that_lists_it() -> None:
+    """A job that was added by its bare id gets its owner, submit time and cluster."""
+    watcher = Watcher(job(user=None, submit=None, cluster=None))
+    watcher.look(row("RUNNING"))
+    assert watcher.job.track == {"user": "alice", "submit": SUBMIT, "cluster": "lab"}
+    assert watcher.known.attempt == f"{SUBMIT}:0"
+
+
+def test_a_job_that_was_added_after_its_end_gets_its_newest_record() -> None:
+    """Nobody knows its submit time, so the latest run of that id is meant."""
+    watcher = Watcher(job(user=None, submit=None))
+    watcher.look("", whole("FAILED", "1:0", Submit=SUBMIT - 9_000_000) + whole())
+    assert ended(watcher).outcome is Outcome.SUCCEEDED
+
+
+def test_another_cluster_s_answer_says_nothing() -> None:
+    """The same id lives on two clusters."""
+    watcher = running()
+    before = watcher.known
+    assert watcher.look(row("COMPLETED"), cluster="elsewhere") == before
+    words = "this place now is the cluster elsewhere, and the job lives on lab"
+    assert source.blind(answer(cluster="elsewhere"), [watcher.job]) == {REF: words}
+
+
+def test_a_job_whose_id_is_no_number_is_never_asked_about() -> None:
+    """An id that is not one cannot become an argument of a command."""
+    watcher = Watcher(job("--help"))
+    assert watcher.look("").state is None
+    assert source.blind(answer(), [watcher.job, job()]) == {watcher.job.ref: "'--help' is not the id of a Slurm job"}
