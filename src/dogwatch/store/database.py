@@ -20,6 +20,7 @@ BUSY_SECONDS = 30.0
 MARKER = "store.json"
 _MAGIC = b"SQLite format 3\0"
 _WAL_LIMIT = 16 * 1024 * 1024
+_HEADERS: dict[tuple[int, int], int] = {}
 
 
 class Store:
@@ -266,8 +267,7 @@ def _settle(db: sqlite3.Connection) -> None:
 
 def _check_header(path: str) -> None:
     try:
-        with open(path, "rb") as file:
-            head = file.read(100)
+        head = os.pread(_kept_open(path), 100, 0)
     except FileNotFoundError:
         raise StoreGone(
             f"{path} is gone although a store was made here, and an empty one is not the same; {REMEDY}."
@@ -276,6 +276,18 @@ def _check_header(path: str) -> None:
         raise faults.of_os(error, path) from error
     if len(head) < 100 or not head.startswith(_MAGIC):
         raise faults.damaged(path, "it is empty, cut short or overwritten")
+
+
+def _kept_open(path: str) -> int:
+    """A descriptor of the database that stays open: POSIX takes every lock of a process on a file away when
+    it closes any descriptor of it, and without SQLite's locks another process deletes the log in use."""
+    there = _identity(path)
+    fd = None if there is None else _HEADERS.get(there)
+    if fd is None:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        found = os.fstat(fd)
+        _HEADERS[found.st_dev, found.st_ino] = fd
+    return fd
 
 
 def _check_contents(db: sqlite3.Connection, path: str, told: int) -> None:

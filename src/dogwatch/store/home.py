@@ -90,7 +90,7 @@ def make_private(path: str) -> None:
 
 def write_durably(path: str, content: bytes) -> None:
     """Replace a file whole: temporary, fsync, rename, fsync of the directory."""
-    draft = f"{path}.new-{os.getpid()}"
+    draft = f"{path}.new"  # callers hold a lock, so a draft that a kill left is the next one's
     fd = open_private(draft, os.O_CREAT | os.O_TRUNC | os.O_WRONLY)
     try:
         os.write(fd, content)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 LEVELS = ("critical", "warning", "info")
 _DETAIL: dict[str, Any] = {"workers": [], "outputs": [], "checkpoints": None, "disks": [], "verified": None}
+_DETAIL.update(dict.fromkeys(("tasks", "efficiency", "expected_start", "time_limit_at", "nodes", "stdout")))
 _TIMES = ("at", "low_at", "high_at", "newest_at", "next_at")
 
 # SQLite reads these few numbers out of the JSON, so that `ls` need not import a JSON reader.
@@ -86,13 +87,19 @@ def resolve(store: Store, words: str | Sequence[str]) -> list[str]:
 
 
 def row_of(db: sqlite3.Connection, ref: str, expected: bool = True) -> dict[str, Any] | None:
-    """A job's row by its ref. A damaged index must not hide a job: one that is expected and that the index
-    does not find is looked for row by row."""
+    """A job's row by its ref."""
+    row = cells_of(db, ref, expected)
+    return None if row is None else JOBS.unpack(row)
+
+
+def cells_of(db: sqlite3.Connection, ref: str, expected: bool = True) -> tuple[Any, ...] | None:
+    """A job's row as it lies there, proved. A damaged index must not hide a job: one that is expected and
+    that the index does not find is looked for row by row."""
     packed = cells.pack(ref)
     row = db.execute(JOBS.select + "WHERE ref = ?", (packed,)).fetchone()
     if expected and (row is None or row[JOBS.label] != packed):
         row = db.execute(JOBS.select + "NOT INDEXED WHERE ref = ?", (packed,)).fetchone()
-    return None if row is None else JOBS.unpack(row)
+    return None if row is None else JOBS.proved(row)
 
 
 def findings_by_subject(db: sqlite3.Connection) -> dict[str, list[dict[str, Any]]]:
@@ -132,6 +139,7 @@ def _meant(known: list[tuple[Any, ...]], text: str) -> list[tuple[Any, ...]]:
 def _document(row: dict[str, Any], open_now: Iterable[dict[str, Any]]) -> dict[str, Any]:
     facts = row["state_facts"] or {}
     detail = {**_DETAIL, **row["detail"]}
+    detail["workers"] = cells.unfolded(detail["workers"])
     return {
         "ref": row["ref"],
         "id": row["id"],

@@ -53,7 +53,7 @@ def take(home: str, who: str, now: float) -> Lease:
     try:
         _lock(fd)
     except BlockingIOError:
-        told = _text(fd)
+        told = _parsed(os.pread(fd, 4096, 0))
         os.close(fd)
         who = told.get("who", "another process")
         raise LeaseHeld(
@@ -66,6 +66,17 @@ def take(home: str, who: str, now: float) -> Lease:
 
 def holder(home: str) -> dict[str, Any] | None:
     """What the holder of the lease says of itself; None when nobody holds it."""
+    told = _told(home)
+    return None if told is None else _parsed(told)
+
+
+def held(home: str) -> bool:
+    """Whether anybody holds the lease."""
+    return _told(home) is not None
+
+
+def _told(home: str) -> bytes | None:
+    """The text of a lease that is held."""
     try:
         fd = os.open(os.path.join(home, LOCK), os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
     except FileNotFoundError:
@@ -73,7 +84,7 @@ def holder(home: str) -> dict[str, Any] | None:
     try:
         fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
-        return _text(fd)
+        return os.pread(fd, 4096, 0)
     finally:
         os.close(fd)
     return None
@@ -110,9 +121,9 @@ def _say(fd: int, who: str, now: float) -> None:
         return
 
 
-def _text(fd: int) -> dict[str, Any]:
+def _parsed(text: bytes) -> dict[str, Any]:
     try:
-        told = cells.parse(os.pread(fd, 4096, 0).decode("utf-8", "replace"))
+        told = cells.parse(text.decode("utf-8", "replace"))
     except ValueError:
         return {}
     return told if isinstance(told, dict) else {}

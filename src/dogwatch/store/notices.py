@@ -16,6 +16,8 @@ def queued(store: Store) -> list[dict[str, Any]]:
     with store.reading() as db:
         rows = db.execute(NOTICES.select + "WHERE done IS NULL ORDER BY id").fetchall()
         add_up(db, "notices.open", rows)
+        if not rows:
+            return []
         tries = dict(
             db.execute(
                 "SELECT notice, count(*) FROM deliveries WHERE notice IN "

@@ -10,15 +10,19 @@ if TYPE_CHECKING:
     import sqlite3
     from typing import Any
 
+    from dogwatch.model.job import Place
     from dogwatch.store.database import Store
 
 _TIMES = ("looked_at", "seen_at", "dark_since")
 
 
+REMOVED = "removed"  # the row stays, because the history of its jobs names it
+
+
 def places(store: Store) -> list[dict[str, Any]]:
-    """Every place, in the order they were added."""
+    """Every place that was not removed, in the order they were added."""
     with store.reading() as db:
-        rows = rows_of(db)
+        rows = [row for row in rows_of(db) if row["kind"] != REMOVED]
     return [
         {name: stamp(value) if name in _TIMES else value for name, value in row.items() if name != "key"}
         for row in rows
@@ -27,6 +31,20 @@ def places(store: Store) -> list[dict[str, Any]]:
 
 def rows_of(db: sqlite3.Connection) -> list[dict[str, Any]]:
     """The rows with times as numbers, for those who reckon with them."""
+    return [PLACES.unpack(row) for row in all_cells(db)]
+
+
+def all_cells(db: sqlite3.Connection) -> list[tuple[Any, ...]]:
+    """The rows as they lie there, all of them by the tally."""
     rows = db.execute(PLACES.select + "ORDER BY key").fetchall()
     add_up(db, "places", rows)
-    return [PLACES.unpack(row) for row in rows]
+    return rows
+
+
+def known_places(store: Store) -> list[Place]:
+    """Every place as the engine knows it: how it is reached and how gently to ask."""
+    from dogwatch.model.job import Place
+
+    with store.reading() as db:
+        rows = [row for row in rows_of(db) if row["kind"] != REMOVED]
+    return [Place(row["name"], row["kind"], row["reach"], row["floor"]) for row in rows]

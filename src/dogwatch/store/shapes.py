@@ -10,12 +10,12 @@ from dogwatch.model.state import Ended, Missing, Outcome, Proof, Running, State,
 
 
 def columns_of(known: Known) -> dict[str, Any]:
-    """The columns of a job row that a Known fills; a job that has ended is no longer active."""
+    """The columns of a job row that a Known fills; a job that has ended, and settled, is no longer active."""
     ended = known.state if isinstance(known.state, Ended) else None
     return {
-        "active": int(ended is None),
+        "active": int(ended is None or not known.settled),
         "state": word(known.state),
-        "state_facts": _facts(known.state),
+        "state_facts": _facts(known.state) if known.settled else {**(_facts(known.state) or {}), "settled": False},
         "outcome": ended and ended.outcome.value,
         "exit_code": ended and ended.exit_code,
         "signal": ended and ended.signal,
@@ -39,6 +39,7 @@ def known_of(row: dict[str, Any]) -> Known:
         attempts=row["attempts"],
         proved_at=row["proved_at"],
         proof=tuple(Proof(**proof) for proof in row["proof"]),
+        settled=(row["state_facts"] or {}).get("settled", True),
     )
 
 
@@ -68,7 +69,7 @@ def _facts(state: State | None) -> dict[str, Any] | None:
 
 
 def _state(row: dict[str, Any]) -> State | None:
-    facts = row["state_facts"]
+    facts = {key: value for key, value in (row["state_facts"] or {}).items() if key != "settled"}
     match row["state"]:
         case "waiting":
             return Waiting(**facts)

@@ -40,6 +40,7 @@ class Table:
         self.select = f"SELECT {listed}, seal FROM {name} "
         self.insert = f"INSERT INTO {name} ({listed}, seal) VALUES ({marks})"
         self.update = f"UPDATE {name} SET {' = ?, '.join(self.names)} = ?, seal = ? WHERE {self.names[0]} = ?"
+        self._at = {column: at for at, column in enumerate(self.names)}
 
     def pack(self, row: dict[str, Any]) -> tuple[Any, ...]:
         """The row as cells, with its seal at the end."""
@@ -87,6 +88,25 @@ class Table:
     def change(self, db: sqlite3.Connection, row: dict[str, Any]) -> None:
         """Write a row that was read before back under its key."""
         db.execute(self.update, (*self.pack(row), row[self.names[0]]))
+
+    def amend(self, db: sqlite3.Connection, row: tuple[Any, ...], fresh: dict[str, Any]) -> None:
+        """Replace some values of a proved row of cells. Only columns that differ are written: one that is
+        not named costs neither packing nor the upkeep of its index."""
+        values = list(row[: len(self.names)])
+        differing = []
+        for name, value in fresh.items():
+            packed = None if value is None else _PACK[self.columns[name]](value)
+            if packed != values[self._at[name]]:
+                values[self._at[name]] = packed
+                differing.append(name)
+        if differing:
+            listed = " = ?, ".join(differing)
+            statement = f"UPDATE {self.name} SET {listed} = ?, seal = ? WHERE {self.names[0]} = ?"
+            db.execute(statement, (*(values[self._at[name]] for name in differing), cells.seal(tuple(values)), row[0]))
+
+    def cell(self, row: tuple[Any, ...], name: str) -> Any:
+        """One cell of a row, as it lies there."""
+        return row[self._at[name]]
 
 
 JOBS = Table(

@@ -12,9 +12,9 @@ from dogwatch.model.follow import Known
 from dogwatch.model.job import Job
 from dogwatch.store import cells, events
 from dogwatch.store.findings import OpenFinding, open_finding, open_findings, resolve_finding
-from dogwatch.store.jobs import row_of
+from dogwatch.store.jobs import cells_of
 from dogwatch.store.memories import memory_of, remember
-from dogwatch.store.places import rows_of
+from dogwatch.store.places import all_cells
 from dogwatch.store.shapes import columns_of, job_of, known_of
 from dogwatch.store.tables import JOBS, NOTICES, PLACES, add_up
 from dogwatch.store.watch import ticked
@@ -106,16 +106,18 @@ def commit(store: Store, tick: Tick) -> int:
     with store.writing() as db:
         for place in tick.places:
             _write_place(db, place)
-        for update in tick.jobs:
-            _write_job(db, update)
+        forgotten = {update.ref for update in tick.jobs if not _write_job(db, update)}
         for subject, rule, what in tick.resolved:
             resolve_finding(db, (subject, rule, what), tick.at)
         for finding in tick.opened:
-            open_finding(db, finding, tick.at)
+            if finding.subject not in forgotten:
+                open_finding(db, finding, tick.at)
         for notice in tick.notices:
-            _queue(db, notice, tick.at)
+            if notice.subject not in forgotten:
+                _queue(db, notice, tick.at)
         ticked(db, tick.at, tick.mono)
-        return events.append(store, tick.at, tick.mono, *tick.events)
+        said = [event for event in tick.events if event.ref not in forgotten]
+        return events.append(store, tick.at, tick.mono, *said)
 
 
 def load(store: Store, place: str) -> list[Tracked]:
@@ -128,33 +130,37 @@ def load(store: Store, place: str) -> list[Tracked]:
 
 
 def _write_place(db: sqlite3.Connection, update: PlaceUpdate) -> None:
-    row = next((row for row in rows_of(db) if row["name"] == update.name), None)
+    name = cells.pack(update.name)
+    row = next((row for row in all_cells(db) if row[PLACES.label] == name), None)
     if row is None:
         raise StoreError(f"There is no place called {update.name!r} in the store.")
-    row["looked_at"] = update.looked_at
-    row["looks"] += 1
+    fresh: dict[str, Any] = {"looked_at": update.looked_at, "looks": PLACES.cell(row, "looks") + 1}
     if update.seen:
-        row.update(seen_at=update.looked_at, dark_since=None, dark_why=None, facts=update.facts)
+        fresh.update(seen_at=update.looked_at, dark_since=None, dark_why=None, facts=update.facts)
     else:
-        since = row["dark_since"] if row["dark_since"] is not None else update.looked_at
-        row.update(dark_since=since, dark_why=update.why, dark_looks=row["dark_looks"] + 1)
-    PLACES.change(db, row)
+        since = PLACES.cell(row, "dark_since")
+        fresh.update(dark_since=update.looked_at if since is None else since, dark_why=update.why)
+        fresh["dark_looks"] = PLACES.cell(row, "dark_looks") + 1
+    PLACES.amend(db, PLACES.proved(row), fresh)
 
 
-def _write_job(db: sqlite3.Connection, update: JobUpdate) -> None:
-    """A job that was forgotten while the tick was under way stays forgotten."""
-    row = row_of(db, update.ref)
-    if row is None or row["forgotten"] is not None:
-        return
-    row.update(columns_of(update.known))
-    row.update(started=update.started, progress=update.progress, eta=update.eta, detail=update.detail)
+def _write_job(db: sqlite3.Connection, update: JobUpdate) -> bool:
+    """False, and nothing written: a job that was forgotten while the tick was under way stays forgotten,
+    and its history ends with that."""
+    row = cells_of(db, update.ref)
+    if row is None or JOBS.cell(row, "forgotten") is not None:
+        return False
+    fresh = columns_of(update.known)
+    fresh.update(started=update.started, progress=update.progress, eta=update.eta)
+    fresh["detail"] = {**update.detail, "workers": cells.folded(update.detail.get("workers", []))}
     if update.track is not None:
-        row["track"] = update.track
-    JOBS.change(db, row)
-    if not row["active"]:
-        remember(db, row["key"], None)
+        fresh["track"] = update.track
+    JOBS.amend(db, row, fresh)
+    if not fresh["active"]:
+        remember(db, row[0], None)
     elif update.memory is not None:
-        remember(db, row["key"], update.memory)
+        remember(db, row[0], update.memory)
+    return True
 
 
 def _queue(db: sqlite3.Connection, notice: Notice, at: float) -> None:

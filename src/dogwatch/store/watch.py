@@ -40,9 +40,9 @@ def finish(store: Store, at: float, mono: float, *happened: Event) -> int:
 
 def ticked(db: sqlite3.Connection, at: float, mono: float) -> None:
     """Note the time of a tick, inside its transaction."""
-    row = _row(db)
+    row = db.execute(WATCH.select).fetchone()
     if row is not None:
-        WATCH.change(db, {**row, "last_tick": at, "last_mono": mono})
+        WATCH.amend(db, WATCH.proved(row), {"last_tick": at, "last_mono": mono})
 
 
 def _row(db: sqlite3.Connection) -> dict[str, Any] | None:
