@@ -136,9 +136,7 @@ def test_a_relative_program_and_path_are_found_from_the_workers_cwd(home, tmp_pa
 
 def test_each_worker_gets_its_own_gpu_environment_and_log(home):
     """Four workers see four indices, four GPUs and four logs, beside the launcher's own environment."""
-    say = (
-        "echo $DOGWATCH_WORKER/$DOGWATCH_WORKERS $DOGWATCH_RUN $CUDA_VISIBLE_DEVICES $MINE $HOME; echo e >&2"
-    )
+    say = "echo $DOGWATCH_WORKER/$DOGWATCH_WORKERS $DOGWATCH_RUN $CUDA_VISIBLE_DEVICES $MINE $HOME; echo e >&2"
     run = ready(home, ["sh", "-c", say], workers=4, gpus=["0", "1", "2,3", "GPU-7"], env=["MINE=a"])
     start(run)
     for k, gpu in enumerate(["0", "1", "2,3", "GPU-7"]):
@@ -237,9 +235,7 @@ def test_a_keeper_that_comes_after_discard_began_leaves(home):
     """The claim decides: with keeper.json already taken, a keeper starts nothing."""
     run = ready(home, ["sh", "-c", f"touch {home}/ran"])
     Path(run.directory, "keeper.json").touch()
-    late = subprocess.run(
-        [sys.executable, "-I", "-S", aboard.KEEPER, run.directory], capture_output=True, timeout=30
-    )
+    late = subprocess.run([sys.executable, "-I", "-S", aboard.KEEPER, run.directory], capture_output=True, timeout=30)
     assert late.returncode == 1
     assert "already started or discarded" in json.loads(late.stdout)["error"]
     assert not (home / "ran").exists()

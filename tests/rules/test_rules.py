@@ -11,7 +11,9 @@ from dogwatch.rules import all_ended, disk_low, launch_failed, not_verified, pla
 from dogwatch.rules.interface import Case, Disk, PlaceCase, Quiet, Verified
 
 JOB = Job("here/process:t-1", "here", "process", "t-1", "train", expect=Expectation(workers=2))
-RUNNING = Case(JOB, Known(state=Running()), workers=(Worker(0, "sleeping", 1, started=1.0), Worker(1, "running", 2, started=1.0)))
+RUNNING = Case(
+    JOB, Known(state=Running()), workers=(Worker(0, "sleeping", 1, started=1.0), Worker(1, "running", 2, started=1.0))
+)
 DISK = Disk("/data", free=50_000_000_000, total=100_000_000_000, inodes_free=900, inodes=1000)
 
 
@@ -113,6 +115,8 @@ def test_a_dark_place_is_one_finding_however_many_jobs_live_there() -> None:
 
 def test_a_success_that_lacks_its_outputs_is_contradicted() -> None:
     """Exit code 0 is one witness; what is on the disk is another."""
-    case = replace(RUNNING, known=Known(state=Ended(Outcome.SUCCEEDED)), verified=Verified(False, "only 97 of 100 items"))
+    case = replace(
+        RUNNING, known=Known(state=Ended(Outcome.SUCCEEDED)), verified=Verified(False, "only 97 of 100 items")
+    )
     assert levels(list(not_verified.judge(case, 0.0))) == [Level.CRITICAL]
     assert list(not_verified.judge(replace(case, verified=Verified(True, "all there")), 0.0)) == []

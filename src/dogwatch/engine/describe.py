@@ -48,6 +48,7 @@ def detail_document(
     workers: list[dict[str, Any]],
     disks: Mapping[str, Disk],
     verified: Verified | None,
+    facts: Mapping[str, Any],
     at: float,
 ) -> dict[str, Any]:
     """The parts of a job document that only its own page needs."""
@@ -66,6 +67,12 @@ def detail_document(
             for disk in disks.values()
         ],
         "verified": None if verified is None else {"ok": verified.ok, "text": verified.text},
+        "tasks": facts.get("tasks"),
+        "efficiency": facts.get("efficiency"),
+        "expected_start": stamp(facts.get("expected_start")),
+        "time_limit_at": stamp(facts.get("time_limit_at")),
+        "nodes": facts.get("nodes") or None,
+        "stdout": facts.get("stdout") or None,
     }
 
 

@@ -43,7 +43,8 @@ class Eyes:
             self._watch.stop()
         if self._thread is not None:
             self._thread.join(JOIN)
-        if self._lease is not None:
+        # A look that outlasts our patience still commits: then the lease goes only with the process.
+        if self._lease is not None and not (self._thread is not None and self._thread.is_alive()):
             self._lease.close()
 
     def mind(self) -> None:

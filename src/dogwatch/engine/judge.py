@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 import dogwatch.rules
 from dogwatch.model import Finding
-from dogwatch.rules.interface import Case, PlaceCase
+from dogwatch.rules.interface import BlindCase, Case, PlaceCase
 
 Identity: TypeAlias = tuple[str, str, str]
 
@@ -33,6 +33,13 @@ def identity(finding: Finding) -> Identity:
 def judge_job(case: Case, open_now: Mapping[Identity, Finding], now: float) -> Judgement:
     found = [finding for rule in _rules("judge") for finding in rule(case, now)]
     return compare(case.job.ref, found, open_now)
+
+
+def judge_blind(case: BlindCase, open_now: Mapping[Identity, Finding], now: float) -> Judgement:
+    """What was found of a job before it could not be seen stays: only what is new is said."""
+    found = [finding for rule in _rules("judge_blind") for finding in rule(case, now)]
+    judgement = compare(case.job.ref, found, open_now)
+    return Judgement(opened=judgement.opened, reworded=judgement.reworded)
 
 
 def judge_place(case: PlaceCase, open_now: Mapping[Identity, Finding], now: float) -> Judgement:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 
 from dogwatch.engine.memory import Memory
@@ -14,7 +15,6 @@ from dogwatch.sources.interface import Source
 
 # 256 KiB a file and read: what a job can leave behind in its last interval, with room to spare.
 MOST_READS = 64
-CURSOR = ("dev", "ino", "head", "headlen", "offset", "stale_seen")
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,12 +22,14 @@ class Glance:
     """What one round trip brought: the look at the jobs, and what it said of their files.
 
     `logs` holds, by ref, the answers in the order they were read; `late` the refs whose files did not
-    answer, for the reason `why_late`, though the process table did."""
+    answer, for the reason `why_late`, though the process table did, and `blind` the jobs that the place
+    could not be asked about, each with the reason."""
 
     look: Look
     logs: Mapping[str, list[Mapping[str, Any]]] = field(default_factory=dict)
     files: Mapping[str, Any] = field(default_factory=dict)
     disks: Mapping[str, Any] = field(default_factory=dict)
+    blind: Mapping[str, str] = field(default_factory=dict)
     late: frozenset[str] = frozenset()
     why_late: str = ""
     facts: Mapping[str, Any] = field(default_factory=dict)
@@ -45,13 +47,19 @@ def glance(
     deadline: float,
 ) -> Glance:
     """Ask `place` once for all of `jobs`."""
-    by_kind = {kind: [job for job in jobs if job.source == kind] for kind in sources}
+    by_kind = {kind: [job for job in jobs if job.source == kind] for kind in dict.fromkeys(j.source for j in jobs)}
     request = {sources[kind].section: sources[kind].ask(group, known, at) for kind, group in by_kind.items() if group}
     request |= file_request(jobs, memories)
     answer = reach.ask(request, deadline)
     if isinstance(answer, Dark):
         return Glance(answer)
     return _read(answer, sources, by_kind, known, place)
+
+
+def with_logs(job: Job, memory: Memory) -> Job:
+    """The job with the logs that its place named, where its owner named none."""
+    found = memory.facts.get("logs")
+    return job if job.expect.logs or not found else replace(job, expect=replace(job.expect, logs=tuple(found)))
 
 
 def file_request(jobs: Sequence[Job], memories: Mapping[str, Memory]) -> dict[str, Any]:
@@ -66,10 +74,14 @@ def file_request(jobs: Sequence[Job], memories: Mapping[str, Memory]) -> dict[st
     return {"logs": logs, "files": files, "disks": disks}
 
 
-def disk_paths(job: Job) -> set[str]:
+def disk_paths(job: Job) -> tuple[str, ...]:
     """The directories whose filesystems the job writes to."""
-    globs = (*job.expect.logs, *job.expect.outputs, *job.expect.checkpoints)
-    return {_fixed_directory(pattern) for pattern in globs}
+    return _directories(job.expect.logs, job.expect.outputs, job.expect.checkpoints)
+
+
+@lru_cache(maxsize=1024)
+def _directories(*globs: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(sorted({_fixed_directory(pattern) for some in globs for pattern in some}))
 
 
 def _fixed_directory(pattern: str) -> str:
@@ -81,8 +93,8 @@ def _fixed_directory(pattern: str) -> str:
 
 
 def _log_request(job: Job, memory: Memory) -> dict[str, Any]:
-    known = {path: {key: cursor[key] for key in CURSOR if key in cursor} for path, cursor in memory.logs.items()}
-    return {"globs": list(job.expect.logs), "known": known}
+    """A log that is known is asked for by that alone; its path need not be given twice."""
+    return {"globs": [path for path in job.expect.logs if path not in memory.logs], "known": memory.logs}
 
 
 def _read(
@@ -96,6 +108,7 @@ def _read(
     asked: set[str] = set()
     sightings = {}
     troubles = []
+    blind: dict[str, str] = {}
     for kind, group in by_kind.items():
         if not group:
             continue
@@ -103,9 +116,14 @@ def _read(
         if not section.get("ok"):
             troubles.append(str(section.get("why", "no reason given")))
             continue
+        trouble = sources[kind].trouble(section, group)
+        if trouble is not None:
+            troubles.append(trouble)
+            continue
         spoken_for, seen = sources[kind].read(section, group, known, answer.at)
         asked |= spoken_for
         sightings.update(seen)
+        blind |= sources[kind].blind(section, group)
     if troubles and not asked:
         return Glance(Dark(place, answer.at, answer.duration, "; ".join(troubles)))
     look = Seen(place, answer.at, answer.duration, frozenset(asked), sightings)
@@ -116,6 +134,7 @@ def _read(
         logs={ref: [news] for ref, news in rows(logs).items()},
         files=rows(files),
         disks=disks.get("disks", {}),
+        blind=blind,
         late=late,
         why_late=str(logs.get("why") or files.get("why") or ""),
         facts={key: body.get(key) for key in ("boot", "host", "python", "clock")},

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
+from dogwatch.model import Point, Step
 from dogwatch.rules.interface import Quiet
 
 GROWTH_WINDOW = 90.0
@@ -35,16 +36,20 @@ class Hush:
 
 @dataclass(slots=True)
 class Memory:
-    """One job's. Everything in it is plain JSON, bounded whatever the job does."""
+    """One job's, bounded whatever the job does; as JSON, `readers` are as of the last save. Its times are
+    monotonic, so that a wall clock which is set changes no rate; only those of checkpoints are the place's."""
 
     age: float = 0.0
     logs: dict[str, dict[str, Any]] = field(default_factory=dict)
-    points: list[list[float]] = field(default_factory=list)
+    readers: dict[str, dict[str, Any]] = field(default_factory=dict)
+    steps: dict[str, Step] = field(default_factory=dict)
+    points: list[Point] = field(default_factory=list)
     outputs: dict[str, list[list[float]]] = field(default_factory=dict)
     checkpoints: dict[str, float] = field(default_factory=dict)
     worker_steps: dict[str, list[float]] = field(default_factory=dict)
     cpu: dict[str, list[float]] = field(default_factory=dict)
     hush: dict[str, Hush] = field(default_factory=dict)
+    facts: dict[str, Any] = field(default_factory=dict)
     milestone: int = 0
     verified_launch: bool = False
 
@@ -54,6 +59,7 @@ class Memory:
     def to_json(self) -> dict[str, Any]:
         """As plain JSON values, sharing what it can: it is written out before it changes again."""
         body = {f.name: getattr(self, f.name) for f in fields(self)}
+        body["steps"] = {log: [s.done, s.total, s.unit, s.rank] for log, s in self.steps.items()}
         return {**body, "hush": {what: asdict(hush) for what, hush in self.hush.items()}}
 
     @classmethod
@@ -62,11 +68,15 @@ class Memory:
         known = {f.name for f in fields(cls)}
         memory = cls(**{key: value for key, value in body.items() if key in known})
         memory.hush = {what: Hush(**hush) for what, hush in body.get("hush", {}).items()}
+        memory.points = [Point(at, done) for at, done in memory.points]
+        steps = body.get("steps", {}).items()
+        memory.steps = {log: Step(done, total, unit, None, rank) for log, (done, total, unit, rank) in steps}
         return memory
 
 
 def grow(samples: list[list[float]], at: float, size: float) -> None:
-    """Remember a size; keeps about the last minute and a half."""
+    """Remember a size at a monotonic time; keeps about the last minute and a half of this boot."""
+    samples[:] = [sample for sample in samples if sample[0] <= at]
     samples.append([at, size])
     while len(samples) > 2 and (samples[0][0] < at - GROWTH_WINDOW or len(samples) > GROWTH_SAMPLES):
         del samples[0]

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 
 MINUTE, HOUR = 60.0, 3600.0
 FIRST_BACKOFF, LONGEST_BACKOFF = 5.0, 600.0
+# Trying again soon does not open these doors, and login nodes ban those who hammer at them.
+LOCKED_OUT = frozenset({"auth", "host_key"})
 
 
 def interval(age: float, remaining: float | None) -> float:
@@ -27,9 +29,11 @@ def place_interval(floor: float, wanted: Sequence[float]) -> float:
     return max(floor, min(wanted, default=60.0))
 
 
-def backoff(dark_looks: int, floor: float, rng: random.Random) -> float:
+def backoff(dark_looks: int, floor: float, rng: random.Random, kind: str = "") -> float:
     """Seconds until a dark place is asked again: doubling, jittered, so that a thousand watchers do
     not come back in the same second."""
+    if kind in LOCKED_OUT:
+        return LONGEST_BACKOFF * rng.uniform(0.8, 1.2)
     base: float = min(LONGEST_BACKOFF, max(floor, FIRST_BACKOFF) * 2.0 ** min(max(dark_looks - 1, 0), 10))
     return base * rng.uniform(0.8, 1.2)
 

@@ -4,30 +4,42 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from dogwatch.clock import Clock
 from dogwatch.engine import pace
 from dogwatch.engine.judge import Identity, identity
-from dogwatch.engine.look import Glance, glance, rest_of_logs
+from dogwatch.engine.look import Glance, glance, rest_of_logs, with_logs
 from dogwatch.engine.memory import Memory
 from dogwatch.engine.reading import Readers
 from dogwatch.engine.round import Round, Watched, dark_round, seen_round
 from dogwatch.logs.user import UserPatterns, compile_patterns
-from dogwatch.model import Dark, Ended, Finding, Job, Place, follow
+from dogwatch.model import Change, Dark, Ended, Finding, Job, Known, Place, follow
 from dogwatch.reach.interface import Reach
 from dogwatch.sources.interface import Source
 from dogwatch.store import tick as rows
 from dogwatch.store.database import Store
 
-DEADLINE = 10.0
+HERE_DEADLINE = 10.0
+# A controller that is gone takes squeue 20 to 40 s to say so, and the accounting has its own time-out.
+FAR_DEADLINE = 90.0
 # A pause between looks beyond this many intervals is our own absence, not the job's silence.
 GAP_INTERVALS, GAP_LEAST = 3.0, 15.0
 
 
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What one look brought: the glance, what is known after it, the changes, and when it was sent out."""
+
+    glance: Glance
+    after: Mapping[str, Known]
+    changes: tuple[Change, ...]
+    mono: float
+
+
 class Post:
-    """Holds what the last committed tick left, so that a tick costs no reading of the store; reloads
-    when another process wrote there. Nothing it holds is true before the store has it."""
+    """Holds what the last tick left, so that a tick costs no reading of the store; reloads when another
+    process wrote there. But for numbers that move with every look, nothing it holds is ahead of the store."""
 
     def __init__(
         self,
@@ -45,7 +57,9 @@ class Post:
         self._dark_since: float | None = None
         self._last_seen: float | None = None
         self._rng = random.Random()
-        self.due = float("-inf")
+        self.due = self._written = float("-inf")
+        self._deadline = HERE_DEADLINE if place.kind == "here" else FAR_DEADLINE
+        self.rung = False
 
     @property
     def jobs(self) -> Mapping[str, Watched]:
@@ -60,7 +74,7 @@ class Post:
         self._jobs = {}
         for tracked in rows.load(store, self.place.name):
             old = before.get(tracked.job.ref)
-            if old is not None and old.known == tracked.known:
+            if old is not None and _same_story(old.known, tracked.known):
                 old.job = tracked.job
                 self._jobs[tracked.job.ref] = old
                 continue
@@ -74,10 +88,16 @@ class Post:
         """Start again from the store: what was concluded since could not be committed."""
         self._jobs, self._version = {}, None
 
-    def tick(self, open_now: Mapping[Identity, Finding]) -> Round:
-        """One look and everything that follows from it, not yet committed."""
+    def tick(self, open_now: Mapping[Identity, Finding], write_every: float = 0.0) -> Round:
+        """One look and everything that follows from it, not yet committed; see `conclude`."""
+        return self.conclude(self.look(), open_now, write_every)
+
+    def look(self) -> Looked:
+        """Ask the place once, and read what the answer changes. May run in a thread of its own: while it does,
+        nobody else touches this post."""
         mono = self._clock.mono()
-        jobs = [one.job for one in self._jobs.values()]
+        self.rung = False
+        jobs = [with_logs(one.job, one.memory) for one in self._jobs.values()]
         known = {ref: one.known for ref, one in self._jobs.items()}
         memories = {ref: one.memory for ref, one in self._jobs.items()}
         seen = glance(
@@ -88,40 +108,47 @@ class Post:
             memories,
             place=self.place.name,
             at=self._clock.now(),
-            deadline=DEADLINE,
+            deadline=self._deadline,
         )
-        look = seen.look
-        after, changes = follow(known, look)
+        after, changes = follow(known, seen.look)
+        ending = [change.ref for change in changes if isinstance(change.after.state, Ended)]
+        return Looked(self._catch_up(seen, ending), after, changes, mono)
+
+    def conclude(self, looked: Looked, open_now: Mapping[Identity, Finding], write_every: float = 0.0) -> Round:
+        """What follows from a look, not yet committed; numbers that moved are left to a later round when others
+        were written less than `write_every` seconds ago."""
+        look, mono = looked.glance.look, looked.mono
         if isinstance(look, Dark):
             self._dark_looks += 1
             self._dark_since = self._dark_since or look.at
-            return dark_round(look, self._dark_looks, self._dark_since, len(jobs), open_now, mono)
-        ending = [change.ref for change in changes if isinstance(change.after.state, Ended)]
-        seen = self._catch_up(seen, ending)
+            return dark_round(look, self._dark_looks, self._dark_since, len(self._jobs), open_now, mono)
         return seen_round(
-            seen,
+            looked.glance,
             look,
-            changes,
-            after,
+            looked.changes,
+            looked.after,
             self._jobs,
             watched=self._watched_seconds(mono),
             was_dark=self._dark_looks > 0,
             open_now=open_now,
             mono=mono,
+            may_wait=0 <= mono - self._written < write_every,
         )
 
     def accept(self, round_: Round) -> None:
         """The round is committed: what it concluded is now what is known."""
         mono = self._clock.mono()
+        if not round_.waits:
+            self._written = round_.tick.mono
         if round_.dark is not None:
-            self.due = mono + pace.backoff(self._dark_looks, self.place.floor, self._rng)
+            self.due = mono + pace.backoff(self._dark_looks, self.place.floor, self._rng, round_.dark.kind)
             return
         self._dark_looks, self._dark_since = 0, None
         self._last_seen = round_.tick.mono
         self._jobs |= round_.jobs
-        for ref in [ref for ref, one in self._jobs.items() if isinstance(one.known.state, Ended)]:
+        for ref in [ref for ref, one in self._jobs.items() if _is_over(one.known)]:
             del self._jobs[ref]
-        self.due = mono + self.interval()
+        self.due = float("-inf") if self.rung else mono + self.interval()
 
     def interval(self) -> float:
         """Seconds until the next look that suits the jobs and is polite to the place."""
@@ -141,11 +168,24 @@ class Post:
 
     def _catch_up(self, seen: Glance, ending: Sequence[str]) -> Glance:
         """A job that has just ended is read to the end of its logs before anything is said of it."""
+        if not ending:
+            return seen
         logs = dict(seen.logs)
         for ref in ending:
             if ref in logs:
-                logs[ref] = rest_of_logs(self.reach, self._jobs[ref].job, logs[ref], DEADLINE)
+                logs[ref] = rest_of_logs(self.reach, self._jobs[ref].job, logs[ref], self._deadline)
         return replace(seen, logs=logs)
+
+
+def _is_over(known: Known) -> bool:
+    """Whether nothing more is to be learnt of it; an ending that is not settled is still asked about."""
+    return isinstance(known.state, Ended) and known.settled
+
+
+def _same_story(ours: Known, stored: Known) -> bool:
+    """Whether nobody moved the job since; when it was last proved, and by what, may be newer here."""
+    same_state = type(ours.state) is type(stored.state) and ours.since == stored.since
+    return same_state and (ours.attempt, ours.attempts) == (stored.attempt, stored.attempts)
 
 
 def _patterns(job: Job) -> UserPatterns | None:

@@ -42,13 +42,19 @@ class Readers:
 
     def of(self, path: str, memory: Memory) -> Reader:
         if path not in self._readers:
-            saved = memory.logs.get(path, {}).get("reader")
+            saved = memory.readers.get(path)
             self._readers[path] = Reader.restore(saved, self._patterns) if saved else Reader(self._patterns)
         return self._readers[path]
 
     def restart(self, path: str) -> Reader:
         self._readers[path] = Reader(self._patterns)
         return self._readers[path]
+
+    def keep(self, memory: Memory) -> None:
+        """Put into the memory what it takes to go on, of the logs that are still there."""
+        wanted = {cursor.get("part_of", path) for path, cursor in memory.logs.items()}
+        self._readers = {path: reader for path, reader in self._readers.items() if path in wanted}
+        memory.readers = {path: reader.state() for path, reader in self._readers.items()}
 
 
 def read_logs(memory: Memory, readers: Readers, answer: Mapping[str, Any], news: News) -> None:
@@ -57,6 +63,7 @@ def read_logs(memory: Memory, readers: Readers, answer: Mapping[str, Any], news:
     news.unreadable.update(answer.get("unreadable") or {})
     for path in answer.get("gone") or ():
         memory.logs.pop(path, None)
+        memory.steps.pop(path, None)
     files = answer.get("files", {})
     for path in sorted(files, key=lambda path: "rotated_from" not in files[path]):
         found = files[path]
@@ -67,19 +74,15 @@ def read_logs(memory: Memory, readers: Readers, answer: Mapping[str, Any], news:
             _read_log(memory, readers, path, found.get("rotated_from") or known.get("part_of") or path, found, news)
 
 
-def _read_log(
-    memory: Memory, readers: Readers, path: str, log: str, found: Mapping[str, Any], news: News
-) -> None:
+def _read_log(memory: Memory, readers: Readers, path: str, log: str, found: Mapping[str, Any], news: News) -> None:
     text = found.get("text", "").encode("latin-1", "replace")
     reader = readers.restart(log) if found.get("skipped") else readers.of(log, memory)
     reading = reader.feed(text)
     news.log_grew |= bool(text)
-    cursor = {key: found[key] for key in ("dev", "ino", "head", "headlen", "size")}
-    memory.logs[path] = {**cursor, "offset": found["from"] + len(text)}
-    if log == path:
-        memory.logs[path]["reader"] = reader.state()
-    else:
-        memory.logs[path]["part_of"] = log
+    cursor = memory.logs[path] = {key: found[key] for key in ("dev", "ino", "head", "headlen")}
+    cursor["offset"] = found["from"] + len(text)
+    if log != path:
+        cursor["part_of"] = log
     _take(reading, log, news)
 
 
@@ -92,13 +95,13 @@ def _take(reading: Reading, path: str, news: News) -> None:
     news.troubles.extend(reading.troubles)
 
 
-def read_files(memory: Memory, answer: Mapping[str, Any], at: float, news: News) -> None:
+def read_files(memory: Memory, answer: Mapping[str, Any], mono: float, news: News) -> None:
     """Take sizes of outputs and the appearance of checkpoints into account, by change between looks."""
     for entry in answer.get("outputs", ())[-MOST_OUTPUTS:]:
         samples = memory.outputs.setdefault(entry["path"], [])
         if not samples or samples[-1][1] != entry["size"]:
             news.output_grew = True
-        grow(samples, at, entry["size"])
+        grow(samples, mono, entry["size"])
     present = {entry["path"] for entry in answer.get("outputs", ())}
     for path in [path for path in memory.outputs if path not in present]:
         del memory.outputs[path]
@@ -128,10 +131,9 @@ def pass_time(memory: Memory, watched: float, news: News, job: Job, moved: bool)
             memory.hush_of(what).pass_time(watched)
 
 
-def worker_of(path: str, job: Job) -> int | None:
+def worker_of(path: str, listed: Mapping[str, int]) -> int | None:
     """Which worker writes this log: by the run's own list, else by the last number in its name."""
-    logs = list(job.track.get("logs") or ())
-    if path in logs:
-        return logs.index(path)
+    if path in listed:
+        return listed[path]
     numbers = re.findall(r"[0-9]+", os.path.basename(path))
     return int(numbers[-1]) if numbers and len(numbers[-1]) < 6 else None

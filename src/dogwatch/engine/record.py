@@ -26,11 +26,16 @@ class Record:
         self._store, self._narrate = store, narrate
         self._owed: tuple[rows.Event, ...] = ()
         self._full: Finding | None = None
-        self._troubles: set[str] = set()
+        self._troubles: dict[str, str] = {}
 
     def owe(self, event: rows.Event) -> None:
         """Something about the watching itself, to be written with the next tick."""
         self._owed += (event,)
+
+    @property
+    def owes(self) -> bool:
+        """Whether something waits to be written with the next tick."""
+        return bool(self._owed) or self._full is not None
 
     def attempt(self, what: str, act: Callable[[], object]) -> bool:
         """Do what can wait for a later step if the store does not take it now; whether it did."""
@@ -92,16 +97,14 @@ class Record:
         return True
 
     def _trouble(self, what: str, why: str) -> None:
-        """Narrate a trouble with the store when it begins, not at every step."""
-        if what not in self._troubles:
-            self._troubles.add(what)
+        """Narrate a trouble with the store when it begins, not at every step nor for all it prevents."""
+        if what not in self._troubles and why not in self._troubles.values():
             self._narrate(f"cannot {what}: {why.rstrip('.')}; looking on, and trying again")
+        self._troubles[what] = why
 
     def _no_trouble(self, what: str) -> None:
-        if what in self._troubles:
-            self._troubles.remove(what)
-            if what == RECORD:
-                self._narrate("recording again; nothing that was seen meanwhile is lost")
+        if self._troubles.pop(what, None) is not None and what == RECORD:
+            self._narrate("recording again; nothing that was seen meanwhile is lost")
 
 
 def _opening(tick: rows.Tick, finding: Finding) -> rows.Tick:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dogwatch.engine import describe, queue
-from dogwatch.engine.judge import Identity, judge_job, judge_place
-from dogwatch.engine.look import Glance, disk_paths
+from dogwatch.engine.judge import Identity, judge_blind, judge_job, judge_place
+from dogwatch.engine.look import Glance, disk_paths, with_logs
 from dogwatch.engine.memory import Memory
 from dogwatch.engine.reading import News, Readers, pass_time, read_files, read_logs, worker_of
 from dogwatch.engine.verify import verify
@@ -19,6 +19,7 @@ from dogwatch.model import (
     Change,
     Dark,
     Ended,
+    Eta,
     Finding,
     Job,
     Known,
@@ -28,15 +29,16 @@ from dogwatch.model import (
     Running,
     Seen,
     Sighting,
-    Step,
 )
 from dogwatch.model.state import word
-from dogwatch.rules.interface import Case, Disk, PlaceCase, Verified
+from dogwatch.rules.interface import BlindCase, Case, Disk, PlaceCase, Verified
 from dogwatch.store.tick import Event, JobUpdate, PlaceUpdate, Tick
 
 MILESTONES = (25, 50, 75, 100)
 # Between events a memory may lag: a restarted watcher then reads those few seconds of log again.
 SAVE_EVERY = 10.0
+# An estimate walks the whole history: it is made anew only when it could have changed by a visible part.
+ETA_SHARE, ETA_LONGEST = 0.02, 10.0
 
 
 @dataclass(slots=True)
@@ -50,11 +52,14 @@ class Watched:
     started: float | None = None
     remaining: float | None = None
     saved: float = float("-inf")
+    eta: Eta | None = None
+    eta_at: float = float("-inf")
 
 
 @dataclass(slots=True)
 class Round:
-    """What one tick concluded, for the store and for whoever asked for it."""
+    """What one tick concluded, for the store and for whoever asked for it; one that `waits` moved nothing
+    but numbers and leaves them to the next to write."""
 
     tick: Tick
     changes: tuple[Change, ...] = ()
@@ -62,6 +67,7 @@ class Round:
     resolved: tuple[Finding, ...] = ()
     dark: Dark | None = None
     jobs: dict[str, Watched] = field(default_factory=dict)
+    waits: bool = False
 
 
 def dark_round(
@@ -95,30 +101,36 @@ def seen_round(
     was_dark: bool,
     open_now: Mapping[Identity, Finding],
     mono: float,
+    may_wait: bool,
 ) -> Round:
     """Every job that the look could speak for: its files read, its progress estimated, its rules judged."""
-    updates, events, judgements, after_jobs = [], [], [], {}
+    events, judgements, visits = [], [], []
     place_case = PlaceCase(look.place, 0, None, "", len(jobs))
     judgements.append(judge_place(place_case, open_now, look.at))
     if was_dark:
         events.append(Event("place.seen", f"{look.place} answers again", place=look.place))
     changed = {change.ref: change for change in changes}
     for ref, one in jobs.items():
+        if ref in glance.blind:
+            judgements.append(judge_blind(BlindCase(one.job, one.known, glance.blind[ref]), open_now, look.at))
         if ref not in look.asked:
             continue
         visit = _Visit(one, after[ref], look.sightings.get(ref), changed.get(ref), glance, look.at, mono)
         visit.read(watched)
         judgement = judge_job(visit.case(), open_now, look.at)
         said = visit.events()
-        updates.append(visit.update(save=bool(said or judgement.opened or judgement.resolved)))
+        visit.save |= bool(said or judgement.opened or judgement.resolved)
+        visits.append(visit)
         judgements.append(judgement)
         events += said
-        after_jobs[ref] = visit.watched()
-    update = PlaceUpdate(look.place, look.at, seen=True, facts=dict(glance.facts))
-    tick = _tick(look.at, mono, update, updates, events, judgements, changes)
     opened = tuple(f for j in judgements for f in j.opened)
     resolved = tuple(f for j in judgements for f in j.resolved)
-    return Round(tick, changes, opened, resolved, jobs=after_jobs)
+    happened = events or opened or resolved or any(judgement.reworded for judgement in judgements)
+    if may_wait and not happened and not any(visit.save for visit in visits):
+        return Round(Tick(look.at, mono), jobs={visit.job.ref: visit.watched() for visit in visits}, waits=True)
+    update = PlaceUpdate(look.place, look.at, seen=True, facts=dict(glance.facts))
+    tick = _tick(look.at, mono, update, [visit.update() for visit in visits], events, judgements, changes)
+    return Round(tick, changes, opened, resolved, jobs={visit.job.ref: visit.watched() for visit in visits})
 
 
 def _tick(
@@ -172,8 +184,16 @@ class _Visit:
         self.news = News()
         self.progress: Progress | None = None
         self.verified: Verified | None = None
-        self.started = one.started
-        self.save = False
+        self.eta: Eta | None = None
+        self.facts = self._facts()
+        self.job = with_logs(self.job, self.memory)
+        self.workers = sighting.workers if sighting is not None else ()
+        state = after.state
+        first = state.since if isinstance(state, Running) and not self.workers else one.started
+        self.started = min((w.started for w in self.workers if w.started is not None), default=first)
+        self.disks = self._disks()
+        learnt = change is not None or (sighting is not None and sighting.track is not None)
+        self.save = learnt or mono - one.saved >= SAVE_EVERY
 
     def read(self, watched: float) -> None:
         """Take in the files, run the patience clocks, and work out the progress."""
@@ -181,48 +201,49 @@ class _Visit:
         for answer in self.glance.logs.get(ref, ()):
             read_logs(self.memory, self.one.readers, answer, self.news)
         if ref in self.glance.files:
-            read_files(self.memory, self.glance.files[ref], self.at, self.news)
+            read_files(self.memory, self.glance.files[ref], self.mono, self.news)
         self._remember_steps()
-        before = self.memory.points[-1][1] if self.memory.points else None
+        before = self.memory.points[-1].done if self.memory.points else None
         self.progress = self._progress()
-        moved = bool(self.memory.points) and self.memory.points[-1][1] != before
+        moved = bool(self.memory.points) and self.memory.points[-1].done != before
         # A filesystem that did not answer leaves the patience clocks standing: that silence is ours.
         pass_time(self.memory, 0.0 if ref in self.glance.late else watched, self.news, self.job, moved)
+        self.eta = self._eta()
         if isinstance(self.after.state, Ended):
             self.verified = verify(self.job, self.memory, self.progress, ref in self.glance.files)
             self._add_proofs()
 
+    def _facts(self) -> Mapping[str, Any]:
+        """What else the place said; a look that said nothing of it keeps what an earlier one did."""
+        told = self.sighting.facts if self.sighting is not None else {}
+        if told:
+            self.memory.facts = {**self.memory.facts, **told}
+        return self.memory.facts
+
     def _remember_steps(self) -> None:
+        listed = {path: index for index, path in enumerate(self.job.track.get("logs") or ())}
         for path, step in self.news.steps.items():
-            cursor = self.memory.logs[path]
-            cursor["step"] = {"done": step.done, "total": step.total, "unit": step.unit, "rank": step.rank}
-            worker = worker_of(path, self.job)
+            self.memory.steps[path] = step
+            worker = worker_of(path, listed)
             if worker is None:
                 continue
             before = self.memory.worker_steps.get(str(worker))
             rate = step.rate
-            if rate is None and before and self.at > before[0] and step.done >= before[1]:
-                rate = (step.done - before[1]) / (self.at - before[0])
+            if rate is None and before and self.mono > before[0] and step.done >= before[1]:
+                rate = (step.done - before[1]) / (self.mono - before[0])
             self.memory.worker_steps[str(worker)] = [
-                self.at,
+                self.mono,
                 step.done,
                 *([rate] if rate is not None else []),
             ]
 
     def _progress(self) -> Progress | None:
-        steps = {
-            path: Step(s["done"], s["total"], s["unit"], None, s["rank"])
-            for path, cursor in self.memory.logs.items()
-            if (s := cursor.get("step")) is not None
-        }
-        whole = combine(steps, self.job.expect.total_items)
+        whole = combine(self.memory.steps, self.job.expect.total_items)
         if whole is None:
             return None
-        points = [Point(at, done) for at, done in self.memory.points]
-        if self.news.steps or not points:
-            points = list(add(points, Point(self.at, whole.done)))
-            self.memory.points = [[point.at, point.done] for point in points]
-        rate, average = rates(points, self.at)
+        if self.news.steps or not self.memory.points:
+            self.memory.points = list(add(self.memory.points, Point(self.mono, whole.done)))
+        rate, average = rates(self.memory.points, self.mono)
         return Progress(whole.done, whole.total, whole.unit, rate, average, self.at)
 
     def _add_proofs(self) -> None:
@@ -235,44 +256,52 @@ class _Visit:
         return Case(
             job=self.job,
             known=self.after,
-            workers=self.sighting.workers if self.sighting else (),
+            workers=self.workers,
             age=memory.age,
             progress=self.progress,
             log=memory.hush["log"].quiet() if "log" in memory.hush and memory.logs else None,
             output=memory.hush["output"].quiet() if "output" in memory.hush else None,
             signs=memory.hush["signs"].quiet() if "signs" in memory.hush else None,
-            disks=self._disks(),
+            disks=self.disks,
             troubles=tuple(self.news.troubles),
             verified=self.verified,
+            eta=self.eta,
+            facts=self.facts,
         )
 
     def _disks(self) -> dict[str, Disk]:
         """The job's filesystems, each once however many of its paths lie on it."""
         found: dict[str, Disk] = {}
-        for path in sorted(disk_paths(self.job)):
+        for path in disk_paths(self.job):
             entry = self.glance.disks.get(path)
             if entry is not None and entry["mount"] not in found:
                 sizes = (entry["free"], entry["total"], entry["inodes_free"], entry["inodes"])
                 found[entry["mount"]] = Disk(path, *sizes)
         return found
 
-    def update(self, *, save: bool) -> JobUpdate:
-        eta = None
-        if self.progress is not None and isinstance(self.after.state, Running):
-            points = [Point(at, done) for at, done in self.memory.points]
-            eta = estimate(points, self.progress.total, self.at)
-        self.one.remaining = eta.remaining if eta is not None else None
-        seen = self.sighting.workers if self.sighting else ()
-        workers = [describe.worker_document(worker, self.memory, self.at, self.mono) for worker in seen]
-        self.started = min((w.started for w in seen if w.started is not None), default=self.one.started)
-        self.save = save or self.change is not None or self.mono - self.one.saved >= SAVE_EVERY
+    def _eta(self) -> Eta | None:
+        """The estimate; one that is still good, less the time that has passed since."""
+        if self.progress is None or not isinstance(self.after.state, Running):
+            return None
+        one, passed = self.one, self.mono - self.one.eta_at
+        if one.eta is None or not 0 <= passed < min(ETA_LONGEST, ETA_SHARE * one.eta.remaining):
+            one.eta, one.eta_at = estimate(self.memory.points, self.progress.total, self.mono), self.mono
+            return one.eta
+        left, low, high = (max(0.0, each - passed) for each in (one.eta.remaining, one.eta.low, one.eta.high))
+        return Eta(left, low, high, one.eta.confidence)
+
+    def update(self) -> JobUpdate:
+        self.one.remaining = self.eta.remaining if self.eta is not None else None
+        workers = [describe.worker_document(worker, self.memory, self.at, self.mono) for worker in self.workers]
+        if self.save:
+            self.one.readers.keep(self.memory)
         return JobUpdate(
             ref=self.job.ref,
             known=self.after,
             started=self.started,
             progress=describe.progress_document(self.progress),
-            eta=describe.eta_document(eta, self.at),
-            detail=describe.detail_document(self.memory, workers, self._disks(), self.verified, self.at),
+            eta=describe.eta_document(self.eta, self.at),
+            detail=describe.detail_document(self.memory, workers, self.disks, self.verified, self.facts, self.at),
             memory=self.memory.to_json() if self.save else None,
             track=None if self.sighting is None else self.sighting.track,
         )
@@ -282,7 +311,7 @@ class _Visit:
         said = []
         if not self.memory.verified_launch and self._all_started():
             self.memory.verified_launch = True
-            count = len(self.sighting.workers) if self.sighting else 0
+            count = len(self.workers)
             said.append(
                 Event("launch.verified", f"all {count} workers started" if count > 1 else "it started", ref=ref)
             )
@@ -298,8 +327,7 @@ class _Visit:
 
     def _all_started(self) -> bool:
         want = self.job.expect.workers
-        workers = self.sighting.workers if self.sighting else ()
-        return want is not None and sum(worker.started is not None for worker in workers) >= want
+        return want is not None and sum(worker.started is not None for worker in self.workers) >= want
 
     def watched(self) -> Watched:
         """The job as the next round finds it, once this one is committed."""

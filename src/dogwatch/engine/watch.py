@@ -10,16 +10,19 @@ from functools import partial
 from dogwatch.channels.interface import Channel
 from dogwatch.clock import Clock, boot_id, stamp
 from dogwatch.engine.deliver import Delivery
+from dogwatch.engine.experiment_log import ExperimentLog
 from dogwatch.engine.judge import Identity
-from dogwatch.engine.post import Post, index
+from dogwatch.engine.post import Looked, Post, index
 from dogwatch.engine.record import RECORD, Record
 from dogwatch.engine.round import Round
-from dogwatch.model import Finding
+from dogwatch.engine.scouts import Scouts
+from dogwatch.model import Finding, Place
 from dogwatch.store import backup, places, reserve
 from dogwatch.store import tick as rows
 from dogwatch.store import watch as watchers
 from dogwatch.store.bell import Bell
 from dogwatch.store.database import Store
+from dogwatch.store.places import known_places
 
 # A crowd of workers that end together ring the bell together: one look answers them all.
 BELL_PAUSE = 0.05
@@ -42,10 +45,16 @@ class Watch:
         who: str,
         channels: Sequence[Channel] = (),
         narrate: Callable[[str], None] = lambda text: None,
-        gap: float = GAP,
+        write_every: float = 0.0,
+        make_post: Callable[[Place], Post] | None = None,
+        log_file: str | None = None,
     ) -> None:
-        self._store, self._posts, self._clock = store, posts, clock
-        self._who, self._narrate, self._longest_gap = who, narrate, gap
+        self._store, self._posts, self._clock = store, list(posts), clock
+        self._write_every, self._make_post = write_every, make_post
+        self._version: int | None = None
+        self._scouts = Scouts()
+        self._log = ExperimentLog(store, log_file) if log_file is not None else None
+        self._who, self._narrate = who, narrate
         self._record = Record(store, narrate)
         self._delivery = Delivery(store, channels, clock)
         self._begun = False
@@ -78,12 +87,13 @@ class Watch:
         if (
             last is None
             or last["last_tick"] is None
-            or not any(rows.load(self._store, p.place.name) for p in self._posts)
+            or not any(rows.load(self._store, place.name) for place in known_places(self._store))
         ):
             return None
         ended = last["stopped"] or last["last_tick"]
         how = "was stopped" if last["stopped"] else "died"
-        text = f"nobody watched from {stamp(ended)} to {stamp(now)}: {last['who']} {how}"
+        span = f"from {stamp(ended)} to" if ended <= now else "for a while (the clock was set back) until"
+        text = f"nobody watched {span} {stamp(now)}: {last['who']} {how}"
         return rows.Event("watch.gap", text, level="warning", body={"from": stamp(ended), "to": stamp(now)})
 
     def end(self) -> None:
@@ -107,16 +117,21 @@ class Watch:
 
     def look_once(self) -> list[str]:
         """One tick of every place that has jobs and was not looked at within its floor; their names."""
+        self._muster()
         looked_at = {row["name"]: row["looked_at"] for row in places.places(self._store)}
-        looked = []
+        looked: list[str] = []
         for post in self._posts:
             post.refresh(self._store)
             last = looked_at.get(post.place.name)
             now = self._clock.now()
             # A time that lies ahead of us was written before the clock was set back: it forbids nothing.
             too_soon = last is not None and (stamp(now - post.place.floor) or "") < last <= (stamp(now) or "")
-            if post.jobs and not too_soon and self.tick(post) is not None:
-                looked.append(post.place.name)
+            if post.jobs and not too_soon:
+                self._scouts.send(post)
+        while not self._scouts.all_back:
+            self._scouts.wait()
+            looked += self._take_back()
+        self._write_log(looked)
         return looked
 
     def run(self, until: Callable[[], bool] = lambda: False) -> None:
@@ -137,22 +152,61 @@ class Watch:
         if not self._begun:
             self.begin()
         self._notice_own_gap()
+        self._record.attempt(READ, self._muster)
+        looked = self._take_back()
         for post in self._posts:
+            if self._scouts.is_out(post):
+                continue
             self._record.attempt(READ, partial(post.refresh, self._store))
             if post.jobs and post.due <= self._clock.mono():
-                self.tick(post)
+                looked += self._look(post)
+        self._write_log(looked)
         self._record.attempt("note what was said", self._delivery.deliver)
         self._keep_house()
-        pauses = [max(0.0, post.due - self._clock.mono()) for post in self._posts if post.jobs]
-        return min([*pauses, BEAT])
+        resting = [post for post in self._posts if post.jobs and not self._scouts.is_out(post)]
+        return min([*(max(0.0, post.due - self._clock.mono()) for post in resting), BEAT])
+
+    def _muster(self) -> None:
+        """A post for every place that the store knows; places come and go while we watch."""
+        version = self._store.changed()
+        if self._make_post is None or version == self._version:
+            return
+        wanted = {place.name: place for place in known_places(self._store)}
+        held = {post.place.name: post for post in self._posts}
+        for name, post in held.items():
+            if wanted.get(name) != post.place and not self._scouts.is_out(post):
+                post.reach.close()
+                self._posts.remove(post)
+        here = {post.place.name for post in self._posts}
+        self._posts += [self._make_post(place) for name, place in wanted.items() if name not in here]
+        self._version = version
+
+    def _look(self, post: Post) -> list[str]:
+        """Look at a place: at once when it is the only one, else by a scout, so that it delays no other."""
+        if sum(bool(other.jobs) for other in self._posts) == 1:
+            return [post.place.name] if self.tick(post) is not None else []
+        self._scouts.send(post)
+        return []
+
+    def _take_back(self) -> list[str]:
+        """Conclude and commit the looks that have come back; the names of their places."""
+        return [post.place.name for post, looked in self._scouts.back() if self._conclude(post, looked) is not None]
+
+    def _write_log(self, looked: Sequence[str]) -> None:
+        if self._log is not None:
+            self._record.attempt("write the experiment log", partial(self._log.advance, self._clock.now(), looked))
 
     def tick(self, post: Post) -> Round | None:
-        """One look at one place, committed; None when what it concluded could not be written down, in
-        which case the next tick concludes it again from what the store still says."""
+        """One look at one place, concluded and committed."""
+        return self._conclude(post, post.look())
+
+    def _conclude(self, post: Post, looked: Looked) -> Round | None:
+        """Commit what follows from a look; None when it could not be written down, in which case the next
+        one concludes it again from what the store still says."""
         open_now: dict[Identity, Finding] = {}
         if self._record.attempt(READ, lambda: open_now.update(index(rows.open_findings(self._store)))):
-            round_ = post.tick(open_now)
-            if self._record.commit(round_.tick, open_now):
+            round_ = post.conclude(looked, open_now, 0.0 if self._record.owes else self._write_every)
+            if round_.waits or self._record.commit(round_.tick, open_now):
                 post.accept(round_)
                 return round_
         post.forget_all()
@@ -163,7 +217,7 @@ class Watch:
         """A suspended machine or a stopped watcher sees its own absence and says so."""
         mono = self._clock.mono()
         last, self._last_step = self._last_step, mono
-        if last is None or mono - last < self._longest_gap + BEAT:
+        if last is None or mono - last < GAP + BEAT:
             return
         text = f"nobody watched for {mono - last:.0f} s: the watcher was suspended"
         self._record.owe(rows.Event("watch.gap", text, level="warning", body={"seconds": round(mono - last, 1)}))
@@ -177,11 +231,11 @@ class Watch:
             self._backup_after = mono + BACKUP_AGAIN
 
     def _wait(self, bell: Bell, pause: float) -> None:
-        ready, _, _ = select.select([bell.fileno(), self._stop_in], [], [], pause)
+        ready, _, _ = select.select([bell.fileno(), self._stop_in, self._scouts.fileno()], [], [], pause)
         if bell.fileno() not in ready:
             return
         select.select([self._stop_in], [], [], BELL_PAUSE)
         bell.clear()
         for post in self._posts:
             if post.place.kind == "here":
-                post.due = float("-inf")
+                post.due, post.rung = float("-inf"), True

@@ -21,7 +21,10 @@ def add(points: Sequence[Point], point: Point) -> tuple[Point, ...]:
     counted beyond there is dropped. A clock that went back moves the history with it."""
     if not (math.isfinite(point.at) and math.isfinite(point.done)):
         return tuple(points)
-    kept = [old for old in points if old.done <= point.done]
+    if points and points[-1].done <= point.done and points[-1].at <= point.at:
+        kept = list(points)  # what nearly every point is
+    else:
+        kept = [old for old in points if old.done <= point.done]
     if kept and kept[-1].at > point.at:
         shift = point.at - kept[-1].at
         kept = [Point(old.at + shift, old.done) for old in kept[:-1]]
@@ -62,7 +65,8 @@ def combine(steps: Mapping[Any, Step], total_items: float | None = None) -> Step
     most workers use), epochs and percents averaged. The user's own total wins wherever items are counted."""
     if not steps:
         return None
-    unit, _ = max(Counter(step.unit for step in steps.values()).items(), key=lambda pair: (pair[1], pair[0]))
+    units = Counter([step.unit for step in steps.values()])
+    unit = max(units, key=lambda unit: (units[unit], unit))
     agreeing = [step for step in steps.values() if step.unit == unit]
     share = len(agreeing) if unit in SHARED else 1
     totals = [step.total for step in agreeing if step.total]

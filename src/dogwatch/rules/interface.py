@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
-from dogwatch.model import Job, Known, Progress, Trouble, Worker
+from dogwatch.model import Eta, Job, Known, Progress, Trouble, Worker
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,17 @@ class Case:
     disks: Mapping[str, Disk] = field(default_factory=dict)
     troubles: tuple[Trouble, ...] = ()
     verified: Verified | None = None
+    eta: Eta | None = None
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class BlindCase:
+    """A job that its place, which did answer, could not see, and why."""
+
+    job: Job
+    known: Known
+    why: str
 
 
 @dataclass(frozen=True, slots=True)

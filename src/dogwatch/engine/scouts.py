@@ -1,0 +1,64 @@
+"""Scouts: looks under way, each in a thread of its own, so that a place that hangs delays no other."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import threading
+from collections import deque
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from dogwatch.engine.post import Looked, Post
+
+
+class Scouts:
+    """Sends looks out and takes them back in the loop's own thread. A scout only looks: what it brings is
+    concluded and committed by whoever called `back()`."""
+
+    def __init__(self) -> None:
+        self._back: deque[tuple[Post, Looked | BaseException]] = deque()
+        self._out: set[str] = set()
+        self._ring_in, self._ring_out = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+
+    def fileno(self) -> int:
+        return self._ring_in
+
+    def is_out(self, post: Post) -> bool:
+        return post.place.name in self._out
+
+    def send(self, post: Post) -> None:
+        self._out.add(post.place.name)
+        threading.Thread(target=self._go, args=(post,), name=f"look at {post.place.name}", daemon=True).start()
+
+    def back(self) -> list[tuple[Post, Looked]]:
+        """The looks that have come back; a bug in one is raised here, not lost with its thread."""
+        with contextlib.suppress(BlockingIOError):
+            os.read(self._ring_in, 4096)
+        came = []
+        while self._back:
+            post, looked = self._back.popleft()
+            self._out.discard(post.place.name)
+            if isinstance(looked, BaseException):
+                raise looked
+            came.append((post, looked))
+        return came
+
+    def wait(self) -> None:
+        """Until at least one that is out has come back; every look has a deadline of its own."""
+        if self._out:
+            select.select([self._ring_in], [], [])
+
+    @property
+    def all_back(self) -> bool:
+        return not self._out
+
+    def _go(self, post: Post) -> None:
+        brought: Looked | BaseException
+        try:
+            brought = post.look()
+        except BaseException as bug:  # noqa: BLE001 - carried to the loop's thread and raised there
+            brought = bug
+        self._back.append((post, brought))
+        os.write(self._ring_out, b".")

@@ -1,0 +1,15 @@
+"""The place answers, but this job cannot be seen there: what is shown of it is old."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dogwatch.model import Finding, Level
+from dogwatch.rules.interface import BlindCase
+
+name = "cannot_see"
+
+
+def judge_blind(case: BlindCase, now: float) -> Iterator[Finding]:
+    text = f"it cannot be seen, so what is known of it is old: {case.why}"
+    yield Finding(case.job.ref, name, Level.WARNING, text)

@@ -1,0 +1,20 @@
+"""A waiting job that will not start by itself: it never can as it is, or somebody has to release it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dogwatch.model import Finding, Level, Waiting
+from dogwatch.rules.interface import Case
+
+name = "cannot_start"
+
+
+def judge(case: Case, now: float) -> Iterator[Finding]:
+    if not isinstance(case.known.state, Waiting):
+        return
+    never, held = case.facts.get("never_starts"), case.facts.get("held")
+    if never:
+        yield Finding(case.job.ref, name, Level.CRITICAL, f"it can never start as it is: {never}", "never")
+    elif held:
+        yield Finding(case.job.ref, name, Level.WARNING, f"it will not start by itself: {held}", "held")

@@ -1,0 +1,54 @@
+"""Numbers that move with every look may be written a little later; what happened never is."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+from dogwatch import assemble
+from dogwatch.clock import Clock
+from dogwatch.model import Expectation
+from dogwatch.store import jobs
+from dogwatch.store.database import open_store
+from tests.support import wait_until
+
+
+class Ahead(Clock):
+    """The real clock, moved forward by hand."""
+
+    def __init__(self) -> None:
+        self.by = 0.0
+
+    def now(self) -> float:
+        return super().now() + self.by
+
+    def mono(self) -> float:
+        return super().mono() + self.by
+
+
+def test_a_quiet_look_is_written_with_a_later_one_and_an_ending_at_once(home: Path) -> None:
+    """Within the pause the store keeps what it had; the death of the worker does not wait for its end."""
+    clock = Ahead()
+    with open_store(str(home)) as store:
+        argv = ["sleep", "600"]
+        ref = assemble.start_run(
+            store, clock, argv, name="t", workers=1, gpus=None, env=(), cwd=None, expect=Expectation(workers=1)
+        )
+        watch = assemble.watch(store, clock, who="test", every=1.0, write_every=600.0)
+        watch.begin()
+
+        def job() -> dict:
+            return jobs.documents(store, refs=[ref])[0]
+
+        def looked_after(seconds: float) -> dict:
+            clock.by += seconds
+            watch.step()
+            return job()
+
+        first = wait_until(lambda: (found := looked_after(2.0))["state"] == "running" and found)
+        assert looked_after(2.0)["proved_at"] == first["proved_at"]
+        assert wait_until(lambda: looked_after(2.0)["proved_at"] > first["proved_at"]), "a memory is saved in time"
+        os.kill(first["workers"][0]["pid"], signal.SIGKILL)
+        assert wait_until(lambda: (found := looked_after(1.5))["state"] == "ended" and found)["signal"] == 9
+        watch.end()
