@@ -3,7 +3,6 @@ where it is used, because `dogwatch ls` pays for every import."""
 
 from __future__ import annotations
 
-import contextlib
 import os
 import sys
 
@@ -15,12 +14,15 @@ from dogwatch.store.home import locate, prepare
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from contextlib import AbstractContextManager
 
     from dogwatch.channels.interface import Channel
     from dogwatch.engine.eyes import Eyes
     from dogwatch.engine.watch import Watch
-    from dogwatch.model import Expectation
+    from dogwatch.model import Expectation, Place
     from dogwatch.reach.here import Here
+    from dogwatch.reach.interface import Reach
+    from dogwatch.sources.interface import Source
 
 
 def home() -> str:
@@ -32,7 +34,7 @@ def home() -> str:
 
 def store(*, readonly: bool = False) -> Store:
     """The store of this user, opened; read-only for faces that only look."""
-    return open_store(home(), readonly=readonly)
+    return open_store(locate(os.environ), readonly=readonly)
 
 
 def here(clock: Clock) -> Here:
@@ -50,27 +52,69 @@ def watch(
     channels: Sequence[Channel] = (),
     narrate: Callable[[str], None] = lambda text: None,
     every: float | None = None,
+    write_every: float = 0.0,
+    log_file: str | None = None,
 ) -> Watch:
     """A watcher over every place of the store. The caller holds the lease."""
     from dogwatch.engine.post import Post
     from dogwatch.engine.watch import Watch
-    from dogwatch.model import Place
-    from dogwatch.sources.process import source
 
-    posts = [Post(Place("here"), here(clock), {source.kind: source}, clock, every)]
-    return Watch(opened, posts, clock, who=who, channels=channels, narrate=narrate)
+    known_sources = Sources()
+
+    def make_post(place: Place) -> Post:
+        return Post(place, reach(place, clock), known_sources, clock, every)
+
+    return Watch(
+        opened,
+        (),
+        clock,
+        who=who,
+        channels=channels,
+        narrate=narrate,
+        write_every=write_every,
+        make_post=make_post,
+        log_file=log_file,
+    )
+
+
+class Sources(dict):  # type: ignore[type-arg]
+    """The kinds of thing that jobs live in, each loaded when a job of that kind is first watched."""
+
+    def __missing__(self, kind: str) -> Source:
+        import importlib
+
+        self[kind] = importlib.import_module(f"dogwatch.sources.{kind}").source
+        found: Source = self[kind]
+        return found
+
+
+def reach(place: Place, clock: Clock) -> Reach:
+    """The way to a place."""
+    if place.kind == "here":
+        return here(clock)
+    from dogwatch.reach.ssh import Ssh
+
+    return Ssh(place.name, str(place.reach["ssh"]), place.reach.get("config"), clock)
 
 
 def eyes(
-    opened_home: str, clock: Clock, *, who: str, channels: Sequence[Channel] = (), every: float | None = None
+    opened_home: str,
+    clock: Clock,
+    *,
+    who: str,
+    channels: Sequence[Channel] = (),
+    every: float | None = None,
+    log_file: str | None = None,
 ) -> Eyes:
     """Somebody watching for as long as the face that asked is open: this process only if nobody else does."""
     from dogwatch.engine.eyes import Eyes
 
-    return Eyes(opened_home, who, clock, lambda own: watch(own, clock, who=who, channels=channels, every=every))
+    def make(own: Store) -> Watch:
+        return watch(own, clock, who=who, channels=channels, every=every, log_file=log_file)
+
+    return Eyes(opened_home, who, clock, make)
 
 
-@contextlib.contextmanager
 def held(
     clock: Clock,
     *,
@@ -78,32 +122,54 @@ def held(
     channels: Sequence[Channel] = (),
     narrate: Callable[[str], None] = lambda text: None,
     every: float | None = None,
-) -> Iterator[Watch]:
+    write_every: float = 0.0,
+    log_file: str | None = None,
+) -> AbstractContextManager[Watch]:
     """A watcher with the lease, its store repaired first if it is damaged; LeaseHeld says who has it."""
+    from contextlib import contextmanager
+
     from dogwatch.engine.start import sound_store
     from dogwatch.store import lease
 
-    path = home()
-    with lease.take(path, who, clock.now()), sound_store(path, clock, narrate) as opened:
-        watcher = watch(opened, clock, who=who, channels=channels, narrate=narrate, every=every)
-        watcher.begin()
-        try:
-            yield watcher
-        finally:
-            watcher.end()
+    @contextmanager
+    def holding() -> Iterator[Watch]:
+        path = home()
+        with lease.take(path, who, clock.now()), sound_store(path, clock, narrate) as opened:
+            watcher = watch(
+                opened,
+                clock,
+                who=who,
+                channels=channels,
+                narrate=narrate,
+                every=every,
+                write_every=write_every,
+                log_file=log_file,
+            )
+            watcher.begin()
+            try:
+                yield watcher
+            finally:
+                watcher.end()
+
+    return holding()
 
 
-def look_once(opened: Store, clock: Clock) -> list[str]:
-    """One tick of every place that may be looked at now; the names of those that were."""
+def look_once(opened: Store, clock: Clock, log_file: str | None = None) -> list[str]:
+    """One tick of every place that may be looked at now; the names of those that were. Beside a running
+    watcher only the experiment log is brought up to date."""
     from dogwatch.errors import LeaseHeld
     from dogwatch.store import lease
 
     try:
         held_lease = lease.take(opened.home, "patrol", clock.now())
     except LeaseHeld:
+        if log_file is not None:
+            from dogwatch.engine.experiment_log import advance
+
+            advance(opened, log_file, clock.now())
         return []
     with held_lease:
-        watcher = watch(opened, clock, who="patrol")
+        watcher = watch(opened, clock, who="patrol", log_file=log_file)
         try:
             return watcher.look_once()
         finally:
@@ -132,6 +198,8 @@ def start_run(
 ) -> str:
     """Write the intent, register the job, start the keeper: in this order, so that no worker ever runs
     unregistered and nothing is registered that was refused."""
+    import contextlib
+
     from dogwatch.desk import tell
     from dogwatch.errors import DogwatchError
     from dogwatch.hands import launch

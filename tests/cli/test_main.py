@@ -7,7 +7,7 @@ import re
 import pytest
 
 from dogwatch import __version__
-from dogwatch.cli.main import VERBS
+from dogwatch.cli.main import VERBS, Given, load, parser_of
 
 
 def test_the_overview_names_every_verb(dogwatch) -> None:
@@ -24,7 +24,8 @@ def test_every_verb_has_help_and_json(dogwatch, verb: str) -> None:
     """`--help` and `help VERB` print the same to stdout."""
     done = dogwatch(verb, "--help")
     assert done.returncode == 0
-    assert "--json" in done.stdout
+    inner = {"add": ["process"], "host": ["add"]}.get(verb, [])
+    assert "--json" in dogwatch(verb, *inner, "--help").stdout
     assert dogwatch("help", verb).stdout == done.stdout
 
 
@@ -46,3 +47,12 @@ def test_wrong_words_are_exit_2_and_say_what_to_do(dogwatch, words: list[str]) -
 def test_a_near_miss_is_suggested(dogwatch) -> None:
     """One letter off is not a riddle."""
     assert "did you mean `status`?" in dogwatch("statsu").stderr
+
+
+@pytest.mark.parametrize("verb", [verb for verb in VERBS if hasattr(load(verb), "FLAGS")])
+def test_flags_mean_the_same_without_a_parser(verb: str) -> None:
+    """A verb that must be quick is given its flags as argparse would give them."""
+    module = load(verb)
+    for count in range(len(module.FLAGS) + 1):
+        words = list(module.FLAGS[:count])
+        assert vars(parser_of(verb, module).parse_args(words)) == vars(Given(module.FLAGS, words))

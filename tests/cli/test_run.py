@@ -117,10 +117,9 @@ def test_what_cannot_be_run_is_refused_in_one_sentence_and_leaves_nothing(dogwat
 
 def test_a_job_document_has_every_documented_key(dogwatch) -> None:
     """The same keys in every verb, before the first look and after the end."""
-    keys = (
-        "ref id source place name description state outcome native reason exit_code signal attempts since submitted "
-        "proved_at proof progress eta findings diagnosis started workers outputs checkpoints disks expect verified"
-    ).split()
+    keys = """ref id source place name description state outcome native reason exit_code signal attempts since
+        submitted proved_at proof progress eta findings diagnosis started workers outputs checkpoints disks expect
+        verified tasks efficiency expected_start time_limit_at nodes stdout""".split()  # noqa: SIM905 - a list of words
     detached = json.loads(dogwatch("run", "--detach", "--json", "--name", "keys", "--", "true").stdout)
     assert sorted(detached) == sorted(keys)
     assert detached["state"] is None
@@ -150,3 +149,17 @@ def test_wait_times_out_with_124_and_no_such_job_is_4(dogwatch) -> None:
     assert time.monotonic() - began < 30
     assert dogwatch("wait", "long", "--for", "running", "--timeout", "30").returncode == 0
     assert dogwatch("wait", "nobody").returncode == 4
+
+
+def test_a_run_whose_records_are_gone_is_not_ended_and_not_forgotten(dogwatch, home) -> None:
+    """What cannot be seen keeps what was known, says so as a finding, and resolves when it can be seen again."""
+    dogwatch("run", "--detach", "--name", "hidden", "--", "sleep", "60")
+    dogwatch("patrol")
+    run = next((home / "runs").iterdir())
+    run.rename(home / "elsewhere")
+    wait_until(lambda: "cannot be seen" in dogwatch("patrol").stdout)
+    job = jobs(dogwatch)["hidden"]
+    assert job["state"] == "running"
+    assert [finding["rule"] for finding in job["findings"]] == ["cannot_see"]
+    (home / "elsewhere").rename(run)
+    wait_until(lambda: dogwatch("patrol").returncode == 0 and not jobs(dogwatch)["hidden"]["findings"])

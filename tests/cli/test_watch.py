@@ -74,7 +74,7 @@ def only_job(dogwatch) -> dict:
 
 
 def test_workers_found_by_name_are_watched_to_a_verified_end(dogwatch, spawn, crew: Crew) -> None:
-    """Nobody recorded their exit codes, so the outcome is unknown; the items and outputs all being there is proof enough for 0."""
+    """Nobody recorded their exit codes: the outcome is unknown, and what they made is proof enough for exit 0."""
     crew.start(2)
     watching = spawn(*crew.flags("--num-workers", "2", "--total-items", "20"))
     reaped(crew)
@@ -100,7 +100,8 @@ def test_workers_are_found_by_their_pid_file(dogwatch, spawn, crew: Crew) -> Non
     (crew.logs / "worker_pids.txt").write_text(" ".join(map(str, crew.pids)))
     spawn(*crew.flags("--num-workers", "3"))
     wait_until(lambda: json.loads(dogwatch("ls", "--json").stdout)["jobs"])
-    job = wait_until(lambda: j if (j := only_job(dogwatch))["state"] == "running" else None)
+    wait_until(lambda: only_job(dogwatch)["state"] == "running")
+    job = only_job(dogwatch)
     assert [worker["pid"] for worker in job["workers"]] == crew.pids
 
 
@@ -173,7 +174,9 @@ alerts: {{terminal: {{enabled: true, refresh_rate: 1}}}}
         ("job: {name: x}\nalerts: {slack: {enabled: true, webhook: 'https://example.invalid/x'}}", "not yet"),
     ],
 )
-def test_a_bad_config_is_refused_in_one_sentence_and_registers_nothing(dogwatch, tmp_path: Path, yaml: str, words: str) -> None:
+def test_a_bad_config_is_refused_in_one_sentence_and_registers_nothing(
+    dogwatch, tmp_path: Path, yaml: str, words: str
+) -> None:
     """It names the file, the key and the remedy."""
     config = tmp_path / "bad.yaml"
     config.write_text(yaml)
@@ -216,7 +219,13 @@ def test_add_process_refuses_what_is_not_there_and_knows_what_it_already_watches
     assert first.returncode == 0
     again = dogwatch("add", "process", str(crew.pids[0]))
     assert again.stdout == first.stdout
-    for words in (["999999999"], ["--pidfile", "/no/such/file"], ["--match", "no-such-name-anywhere"], [], ["1", "--match", "x"]):
+    for words in (
+        ["999999999"],
+        ["--pidfile", "/no/such/file"],
+        ["--match", "no-such-name-anywhere"],
+        [],
+        ["1", "--match", "x"],
+    ):
         refused = dogwatch("add", "process", *words)
         assert refused.returncode == 2, words
         assert len(refused.stderr.strip().splitlines()) == 1

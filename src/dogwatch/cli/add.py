@@ -1,4 +1,4 @@
-"""`dogwatch add process`: watch workers that somebody else started."""
+"""`dogwatch add`: watch a job that is already there, whoever started it."""
 
 from __future__ import annotations
 
@@ -7,34 +7,59 @@ from argparse import ArgumentParser, Namespace
 from dogwatch.cli.out import emit, json_flag
 from dogwatch.errors import UsageError
 
-HELP = "watch a job that is already running"
+HELP = "watch a job that is already there: processes of this machine, or jobs of a Slurm cluster"
 EPILOG = """\
-A process is known by its pid, its start time and this boot, so a reused pid is never taken for it.
-How it ends is not recorded by anybody: it will be "ended, outcome unknown". `dogwatch run` keeps exit codes."""
+A process is known by its pid, its start time and this boot, so a reused pid is never taken for it. How it ends is
+not recorded by anybody: it will be "ended, outcome unknown". `dogwatch run` keeps exit codes.
+A Slurm job is known by its cluster, id, submit time and owner. `dogwatch host add` adds the cluster's login host."""
 
 
 def arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("source", choices=["process"], help="the kind of job")
-    parser.add_argument("pids", nargs="*", type=int, metavar="PID", help="process ids of its workers")
-    parser.add_argument("--pidfile", metavar="F", help="a file with the pids, separated by white space")
-    parser.add_argument("--match", metavar="NAME", help="every process with NAME in its command line")
-    parser.add_argument("--name", help="what to call the job")
-    parser.add_argument("--description", default="", help="what it is for")
-    parser.add_argument("--workers", type=int, metavar="N", help="how many workers there should be")
-    parser.add_argument("--log", action="append", default=[], metavar="GLOB", help="its log files (repeatable)")
-    parser.add_argument("--output", action="append", default=[], metavar="GLOB", help="its output files (repeatable)")
-    parser.add_argument(
+    kinds = parser.add_subparsers(dest="source", required=True, metavar="KIND")
+    process = kinds.add_parser("process", help="processes of this machine", allow_abbrev=False)
+    process.add_argument("pids", nargs="*", type=int, metavar="PID", help="process ids of its workers")
+    process.add_argument("--pidfile", metavar="F", help="a file with the pids, separated by white space")
+    process.add_argument("--match", metavar="NAME", help="every process with NAME in its command line")
+    process.add_argument("--workers", type=int, metavar="N", help="how many workers there should be")
+    process.add_argument("--log", action="append", default=[], metavar="GLOB", help="its log files (repeatable)")
+    process.add_argument("--output", action="append", default=[], metavar="GLOB", help="its output files (repeatable)")
+    process.add_argument(
         "--checkpoint", action="append", default=[], metavar="GLOB", help="its checkpoints (repeatable)"
     )
-    parser.add_argument("--total-items", type=int, metavar="N", help="how many items there are to process")
-    json_flag(parser)
+    slurm = kinds.add_parser("slurm", help="jobs in the queue of a cluster that ssh reaches", allow_abbrev=False)
+    slurm.add_argument("ids", nargs="*", metavar="ID", help="job ids; an array or heterogeneous job is one")
+    slurm.add_argument("--host", required=True, metavar="NAME", help="the host, as `dogwatch host ls` names it")
+    slurm.add_argument("--mine", action="store_true", help="all jobs that you have in its queue")
+    slurm.add_argument("--user", metavar="NAME", help="who owns them, if not you")
+    slurm.add_argument("--log", metavar="PATH", help="its log on the host (default: what Slurm says)")
+    slurm.add_argument("--output-dir", metavar="DIR", help="where on the host it writes its outputs")
+    for kind in (process, slurm):
+        kind.add_argument("--name", help="what to call the job")
+        kind.add_argument("--description", default="", help="what it is for")
+        kind.add_argument("--total-items", type=int, metavar="N", help="how many items there are to process")
+        json_flag(kind)
 
 
 def run(args: Namespace) -> int:
     from dogwatch import assemble
+    from dogwatch.desk import ask
+
+    refs = {"process": _processes, "slurm": _slurm}[args.source](args)
+    if not args.json:
+        for ref in refs:
+            print(ref)
+        return 0
+    with assemble.store(readonly=True) as store:
+        jobs = ask.documents(store, refs)
+    emit(jobs[0] if len(jobs) == 1 and not getattr(args, "mine", False) else {"jobs": jobs})
+    return 0
+
+
+def _processes(args: Namespace) -> list[str]:
+    from dogwatch import assemble
     from dogwatch.cli.expect import globs, positive
     from dogwatch.clock import Clock
-    from dogwatch.desk import ask, tell
+    from dogwatch.desk import tell
     from dogwatch.model import Expectation
 
     if sum(map(bool, (args.pids, args.pidfile, args.match))) != 1:
@@ -52,21 +77,56 @@ def run(args: Namespace) -> int:
     reach = assemble.here(clock)
     try:
         with assemble.store() as store:
-            ref = tell.add_processes(
-                store,
-                clock,
-                reach,
-                pids=args.pids,
-                pidfile=None if args.pidfile is None else globs([args.pidfile], "--pidfile")[0],
-                match=args.match,
-                name=args.name,
-                description=args.description,
-                expect=expect,
-            )
-            if args.json:
-                emit(ask.documents(store, [ref])[0])
-            else:
-                print(ref)
+            return [
+                tell.add_processes(
+                    store,
+                    clock,
+                    reach,
+                    pids=args.pids,
+                    pidfile=None if args.pidfile is None else globs([args.pidfile], "--pidfile")[0],
+                    match=args.match,
+                    name=args.name,
+                    description=args.description,
+                    expect=expect,
+                )
+            ]
     finally:
         reach.close()
-    return 0
+
+
+def _slurm(args: Namespace) -> list[str]:
+    from dogwatch import assemble
+    from dogwatch.cli.expect import positive, remote_path
+    from dogwatch.clock import Clock
+    from dogwatch.desk import hosts, slurm
+    from dogwatch.model import Expectation
+
+    if bool(args.ids) == args.mine:
+        raise UsageError("say which jobs in one way: ID... or --mine")
+    for text in args.ids:
+        slurm.base_id(text)
+    clock = Clock()
+    with assemble.store() as store:
+        place = hosts.find(store, args.host)
+        if args.mine:
+            return slurm.add_mine(store, clock, hosts.reach(place, clock), args.host)
+        log, outputs = remote_path(args.log, "--log"), remote_path(args.output_dir, "--output-dir")
+        expect = Expectation(
+            logs=() if log is None else (log,),
+            outputs=() if outputs is None else (f"{outputs.rstrip('/')}/*",),
+            total_items=positive(args.total_items, "--total-items"),
+        )
+        return [
+            slurm.add(
+                store,
+                clock,
+                args.host,
+                text,
+                name=args.name,
+                description=args.description,
+                user=args.user,
+                expect=expect,
+                log_given=log is not None,
+            )
+            for text in args.ids
+        ]

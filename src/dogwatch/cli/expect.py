@@ -35,3 +35,12 @@ def directory(path: str, flag: str) -> str:
         what = "is not a directory" if os.path.exists(whole) else "does not exist"
         raise UsageError(f"{flag}: {whole} {what}; create it or correct the flag")
     return whole
+
+
+def remote_path(path: str | None, flag: str) -> str | None:
+    """An absolute path on another machine; whether it is there, only that machine can say."""
+    if path is None:
+        return None
+    if not path.startswith("/") or any(ord(letter) < 32 or letter == "\x7f" for letter in path):
+        raise UsageError(f"{flag} takes an absolute path on the host, without control characters")
+    return path

@@ -8,6 +8,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 HELP = "list the jobs that have not ended"
+# The one verb that must be quick: when it is given nothing but these, no parser is made.
+FLAGS = ("--all", "--json")
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -28,14 +30,14 @@ def run(args: Namespace) -> int:
             out.emit(ask.listing(store, everything=args.all))
             return 0
         jobs = ask.brief(store, everything=args.all)
-        watch = ask.watching(store)
+        watched = ask.watched(store)
     if jobs:
         now = Clock().now()
         for line in out.table([_HEAD, *(_row(job, now) for job in jobs)], out.width()):
             print(line)
     else:
         out.say("nothing is being watched" if args.all else "nothing is being watched that has not ended (--all)")
-    if not watch["alive"] and any(job["state"] != "ended" for job in jobs):
+    if not watched and any(job["state"] != "ended" for job in jobs):
         out.say("nobody is watching; `dogwatch daemon` does, `dogwatch patrol` looks once")
     return 0
 

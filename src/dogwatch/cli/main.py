@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 
 from dogwatch import __version__
-from dogwatch.errors import FINE, INTERRUPTED, USAGE, DogwatchError
+from dogwatch.cli.out import say
+from dogwatch.errors import COULD_NOT_LOOK, FINE, INTERRUPTED, USAGE, DogwatchError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from argparse import Namespace
+    from collections.abc import Iterable, Sequence
     from types import ModuleType
 
+_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EBADF)
 VERBS = (
     "run",
     "watch",
@@ -27,6 +31,9 @@ VERBS = (
     "daemon",
     "doctor",
     "demo",
+    "host",
+    "sync",
+    "keep",
 )
 
 ABOUT = """\
@@ -43,17 +50,40 @@ every verb has --json and --help; state is kept in $DOGWATCH_HOME (default ~/.lo
 def main(words: Sequence[str] | None = None) -> int:
     """Run one verb; never a traceback for what a person can mend."""
     argv = list(sys.argv[1:] if words is None else words)
+    _open_streams()
     try:
         return _dispatch(argv)
     except DogwatchError as error:
-        print(f"dogwatch: {error}", file=sys.stderr)
+        say(str(error))
         return error.exit_code
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
         # Whoever read our output has had enough of it; that is their right, not an error.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        _let_go_of_stdout()
         return FINE
+    except OSError as error:
+        if error.errno not in _DISK:
+            raise
+        _let_go_of_stdout()
+        say(f"{error.filename or 'the output'} could not be written: {error.strerror}")
+        return COULD_NOT_LOOK
+
+
+def _open_streams() -> None:
+    """Cron and `>&-` start programs without streams; the numbers 0 to 2 must not go to files of ours."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            null = os.open(os.devnull, os.O_RDWR)
+            os.dup2(null, number)
+            if null > 2:
+                os.close(null)
+            setattr(sys, name, os.fdopen(number, "w" if number else "r", encoding="utf-8", errors="replace"))
+
+
+def _let_go_of_stdout() -> None:
+    """What is still buffered goes nowhere, instead of failing once more at the exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC), 1)
 
 
 def _dispatch(argv: list[str]) -> int:
@@ -75,28 +105,43 @@ def _run(argv: list[str]) -> int:
 
         near = difflib.get_close_matches(verb, VERBS, n=1)
         hint = f"did you mean `{near[0]}`?" if near else "`dogwatch --help` lists the verbs"
-        print(f"dogwatch: there is no verb {verb!r}; {hint}", file=sys.stderr)
+        say(f"there is no verb {verb!r}; {hint}")
         return USAGE
     module = load(verb)
-    parser = parser_of(verb, module)
     words, command = argv[1:], []
+    flags = getattr(module, "FLAGS", None)
+    if flags is not None and all(word in flags for word in words):
+        return _finish(module, Given(flags, words))
+    parser = parser_of(verb, module)
     if getattr(module, "TAKES_COMMAND", False) and "--" in words:
         words, command = words[: words.index("--")], words[words.index("--") + 1 :]
     try:
         args = parser.parse_args(words)
         args.command = command
-        code: int = module.run(args)
-        sys.stdout.flush()
+        return _finish(module, args)
     except SystemExit as done:  # argparse has said what was wrong, or printed its help
         return done.code if isinstance(done.code, int) else USAGE
+
+
+def _finish(module: ModuleType, args: Namespace | Given) -> int:
+    code: int = module.run(args)
+    sys.stdout.flush()
     return code
+
+
+class Given:
+    """What argparse makes of words that are all flags of a verb's FLAGS, without argparse, whose import
+    takes as long as the rest of a listing."""
+
+    def __init__(self, flags: Iterable[str], words: Sequence[str]) -> None:
+        self.__dict__.update((flag.lstrip("-"), flag in words) for flag in flags)
 
 
 def load(verb: str) -> ModuleType:
     """The file of a verb."""
-    import importlib
-
-    return importlib.import_module(f"dogwatch.cli.{verb}")
+    name = f"dogwatch.cli.{verb}"
+    __import__(name)
+    return sys.modules[name]
 
 
 def parser_of(verb: str, module: ModuleType):  # type: ignore[no-untyped-def]

@@ -15,6 +15,19 @@ def json_flag(parser: ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON, as docs/json.md describes it")
 
 
+def log_file_flag(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--log-file", metavar="F", help="append what happens to this experiment log (STATUS_CHECK, STATE_CHANGE, ...)"
+    )
+
+
+def log_path(given: str | None) -> str | None:
+    """The experiment log, absolute: the watcher may well run somewhere else."""
+    import os
+
+    return None if given is None else os.path.abspath(os.path.expanduser(given))
+
+
 def emit(document: Any) -> None:
     """One JSON document on stdout. ASCII only, so no control character gets through."""
     import json
@@ -24,8 +37,11 @@ def emit(document: Any) -> None:
 
 
 def say(text: str) -> None:
-    """One line of narration."""
-    print(f"dogwatch: {text}", file=sys.stderr)
+    """One line of narration; a stderr that takes none (a full disk, a closed terminal) stops nobody."""
+    try:
+        print(f"dogwatch: {text}", file=sys.stderr, flush=True)
+    except (OSError, ValueError):
+        return
 
 
 def table(rows: Sequence[Sequence[str]], width: int | None) -> list[str]:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from argparse import ArgumentParser, Namespace
-from typing import Any
+from typing import TYPE_CHECKING
 
-from dogwatch.cli.out import emit, json_flag, say
+from dogwatch.cli.out import emit, json_flag, log_file_flag, log_path, say
 from dogwatch.errors import COULD_NOT_LOOK, ENDED_BADLY, FINE
+
+if TYPE_CHECKING:
+    from dogwatch.desk.patrol import Report
 
 HELP = "look once, and print only what has changed since the last patrol"
 EPILOG = """\
@@ -16,6 +20,7 @@ exit codes: 1 when it reports a bad ending, 3 when every place was dark"""
 
 def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--heartbeat", action="store_true", help="print a line even when nothing has changed")
+    log_file_flag(parser)
     json_flag(parser)
 
 
@@ -26,25 +31,28 @@ def run(args: Namespace) -> int:
 
     clock = Clock()
     with assemble.store() as store:
-        looked = assemble.look_once(store, clock)
+        looked = assemble.look_once(store, clock, log_path(args.log_file))
         report = patrol.report(store, looked)
         if args.json:
             emit({"changes": report.changes, "dark": report.dark, "looked": looked})
         else:
-            _print(report.changes, report.dark, args.heartbeat, report.sentence(clock.now()))
+            _print(report, args.heartbeat, clock.now())
+        sys.stdout.flush()  # said before it is remembered as said
         patrol.reported(store, report)
     if report.all_dark:
         return COULD_NOT_LOOK
     return ENDED_BADLY if report.bad_ending else FINE
 
 
-def _print(changes: list[dict[str, Any]], dark: list[dict[str, Any]], heartbeat: bool, sentence: str) -> None:
+def _print(report: Report, heartbeat: bool, now: float) -> None:
     from dogwatch.text import plain
 
-    for change in changes:
+    if report.changes and report.tally:
+        print(report.tally)
+    for change in report.changes:
         subject = plain(change["name"] or change["ref"] or change["place"] or "watch", 60)
         print(f"{subject}: {plain(change['text'], 300)}")
-    for place in dark:
+    for place in report.dark:
         say(f"{place['name']} is dark since {place['dark_since']}: {place['dark_why']}")
     if heartbeat:
-        print(sentence)
+        print(report.sentence(now))

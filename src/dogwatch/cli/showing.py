@@ -28,14 +28,20 @@ def can_show() -> bool:
 
 
 def show(
-    refs: Sequence[str], clock: Clock, *, json: bool = False, every: float | None = None, who: str = "watch"
+    refs: Sequence[str],
+    clock: Clock,
+    *,
+    json: bool = False,
+    every: float | None = None,
+    who: str = "watch",
+    log_file: str | None = None,
 ) -> int:
     """Watch until every job has ended (or one has stalled for longer than its owner allows)."""
     screen = not json and can_show()
     channels = [assemble.terminal(shown=True)]
     with (
         assemble.store(readonly=True) as store,
-        assemble.eyes(store.home, clock, who=who, channels=channels, every=every) as eyes,
+        assemble.eyes(store.home, clock, who=who, channels=channels, every=every, log_file=log_file) as eyes,
     ):
 
         def fetch() -> View:

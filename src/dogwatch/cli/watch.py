@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
-from dogwatch.cli.out import json_flag, say
+from dogwatch.cli.out import json_flag, log_file_flag, log_path, say
 from dogwatch.errors import NotYet, UsageError
 
 HELP = "keep jobs in view until they have ended (Ctrl-C stops watching, never the job)"
@@ -36,6 +36,7 @@ def arguments(parser: ArgumentParser) -> None:
     classic.add_argument("--alert-email", metavar="ADDR", help="not yet")
     classic.add_argument("--alert-slack", metavar="URL", help="not yet")
     parser.add_argument("--check-interval", metavar="S", help="seconds between looks (default: what suits the job)")
+    log_file_flag(parser)
     json_flag(parser)
 
 
@@ -63,4 +64,4 @@ def run(args: Namespace) -> int:
     if not refs:
         say("nothing is being watched that has not ended; `dogwatch run -- CMD` starts something")
         return 0
-    return show(refs, clock, json=args.json, every=every)
+    return show(refs, clock, json=args.json, every=every, log_file=log_path(args.log_file))

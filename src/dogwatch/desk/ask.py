@@ -20,14 +20,16 @@ if TYPE_CHECKING:
 
 
 def brief(store: Store, everything: bool = False) -> list[Document]:
-    """The jobs, active or all, with just what a list shows."""
-    return job_rows.brief(store, everything=everything)
+    """The jobs that have not ended, or all, with just what a list shows."""
+    return [job for job in job_rows.brief(store, everything=everything) if everything or job["state"] != "ended"]
 
 
 def listing(store: Store, everything: bool = False) -> Document:
     """The jobs in full, with whether anybody is watching them."""
     return {
-        "jobs": job_rows.documents(store, everything=everything),
+        "jobs": [
+            job for job in job_rows.documents(store, everything=everything) if everything or job["state"] != "ended"
+        ],
         "places": places.places(store),
         "watch": watching(store),
     }
@@ -62,7 +64,12 @@ def documents(store: Store, refs: Sequence[str]) -> list[Document]:
 
 def events(store: Store, since: int = 0, limit: int | None = None, ref: str | None = None) -> list[Document]:
     """The history after event `since`, oldest first; with a limit, the newest of it."""
-    return event_rows.read(store, since=since, limit=limit, ref=ref)
+    return event_rows.read(store, since=since, limit=limit, ref=ref, newest=limit is not None)
+
+
+def watched(store: Store) -> bool:
+    """Whether somebody watches this store now, and nothing more of it."""
+    return lease.held(store.home)
 
 
 def watching(store: Store) -> Document:

@@ -23,6 +23,7 @@ class Report:
     all_dark: bool
     watched: int
     upto: int
+    tally: str = ""
 
     @property
     def bad_ending(self) -> bool:
@@ -43,14 +44,31 @@ def report(store: Store, looked: list[str]) -> Report:
     """Everything of note after the last patrol's event, and the places that do not answer."""
     since = cursors.read(store, CURSOR)
     found = events.read(store, since=since)
-    names = {job["ref"]: job["name"] for job in jobs.brief(store, everything=True)}
-    changes = [_change(event, names) for event in found if event["kind"] in NEWS]
-    active = jobs.brief(store)
+    news = [event for event in found if event["kind"] in NEWS]
+    refs = dict.fromkeys(event["ref"] for event in news if event["ref"] is not None)
+    spoken_of = jobs.documents(store, refs=refs)
+    names = {job["ref"]: job["name"] for job in spoken_of}
+    ended = [job for job in spoken_of if job["state"] == "ended"]
+    changes = [_change(event, names) for event in news]
+    active = [job for job in jobs.brief(store) if job["state"] != "ended"]
     used = {job["place"] for job in active}
     known = [place for place in places.places(store) if place["name"] in used]
     dark = [place for place in known if place["dark_since"]]
     upto = found[-1]["seq"] if found else since
-    return Report(changes, dark, bool(known) and len(dark) == len(known), len(active), upto)
+    all_dark = bool(known) and len(dark) == len(known)
+    return Report(changes, dark, all_dark, len(active), upto, tally([*active, *ended]))
+
+
+def tally(jobs_: list[dict[str, Any]]) -> str:
+    """`2 of 4 completed, 1 running, 1 waiting`; nothing for a single job, whose change says it all."""
+    counts: dict[str, int] = {}
+    for job in jobs_:
+        word = str(job["outcome"] or job["state"] or "not looked at").replace("_", " ")
+        counts[word] = counts.get(word, 0) + 1
+    if len(jobs_) < 2:
+        return ""
+    done = counts.pop("succeeded", 0)
+    return ", ".join([f"{done} of {len(jobs_)} completed", *(f"{n} {word}" for word, n in counts.items())])
 
 
 def reported(store: Store, done: Report) -> None:

@@ -15,10 +15,10 @@ from typing import Any
 from dogwatch.clock import Clock
 from dogwatch.errors import CouldNotLook, UsageError
 from dogwatch.model import Dark, Expectation, Job
-from dogwatch.text import named, plain
 from dogwatch.reach.interface import Reach
 from dogwatch.store import bell, jobs, register
 from dogwatch.store.database import Store
+from dogwatch.text import named, plain
 
 HERE = "here"
 LOOK_DEADLINE = 10.0

@@ -18,6 +18,7 @@ _PAIR = (
     rf"[ \t]{{0,8}}({_N})(?!\d|[/:.,-]\d)"
 )
 _RATE = re.compile(r"(?<![\d.])(\d{1,12}(?:\.\d{1,9})?)\s?([a-z]{1,12})/s", re.ASCII)
+_RATE_REACH = 40
 _AFTER = re.compile(r"[\])]?\s{1,2}([a-z]{2,20})\b(?![:=])", re.ASCII)
 _BRACKET = re.compile(rf"\[[ \t]{{0,8}}({_N})[ \t]{{0,4}}/[ \t]{{0,8}}({_N})\]", re.ASCII)
 _BRACKET_END = re.compile(rb"/[ \t]{0,8}[\d,]{1,19}\]")
@@ -102,10 +103,12 @@ def _percent(pattern: re.Pattern[str], line: str) -> list[Mark]:
 
 def _rate(low: str, unit: str) -> float | None:
     """A rate on the same line, if it counts the same thing."""
-    if "/s" in low:
-        for found in _RATE.finditer(low):
-            if found[2] in ("it", "its") or unit.startswith(found[2].rstrip("s")):
-                return float(found[1])
+    at = low.find("/s")
+    while at >= 0:
+        found = _RATE.search(low, max(0, at - _RATE_REACH), at + 2)
+        if found and (found[2] in ("it", "its") or unit.startswith(found[2].rstrip("s"))):
+            return float(found[1])
+        at = low.find("/s", at + 2)
     return None
 
 

@@ -11,6 +11,8 @@ import dogwatch.logs as here
 from dogwatch.logs.interface import Format
 
 NOT_FORMATS = frozenset({"interface", "formats", "reader", "current", "user"})
+LONGEST_SHAPE, MOST_SHAPES = 2048, 256
+_PLANS: dict[bytes, tuple[tuple[bytes, Format], ...]] = {}
 
 
 @cache
@@ -24,6 +26,26 @@ def shipped() -> tuple[Format, ...]:
 def plan() -> tuple[tuple[bytes, Format], ...]:
     """Every format with the one literal that all its needles share, which is looked for first."""
     return tuple((stem(fmt.needles), fmt) for fmt in shipped())
+
+
+def plan_for(low: bytes) -> tuple[tuple[bytes, Format], ...]:
+    """The part of the plan whose literals can be in a piece of lower-cased log. Most pieces are the last one
+    with other numbers, and what has no digits is in a piece only if it is in the piece without digits."""
+    if len(low) > LONGEST_SHAPE:
+        return plan()
+    shape = b"\n".join(dict.fromkeys(low.translate(None, _numbers()).split(b"\n")))
+    found = _PLANS.get(shape)
+    if found is None:
+        if len(_PLANS) >= MOST_SHAPES:
+            _PLANS.clear()
+        found = _PLANS[shape] = tuple(row for row in plan() if row[0] in shape)
+    return found
+
+
+@cache
+def _numbers() -> bytes:
+    """What numbers are made of, and no literal is."""
+    return bytes(char for char in b"0123456789." if all(char not in literal for literal, _ in plan()))
 
 
 def stem(needles: tuple[bytes, ...]) -> bytes:

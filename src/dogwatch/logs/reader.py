@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from dogwatch.logs.current import Slot, current
-from dogwatch.logs.formats import plan
+from dogwatch.logs.formats import plan_for
 from dogwatch.logs.interface import Format
 from dogwatch.model import Finished, Mark, Metric, Phase, Step, Trouble
 from dogwatch.text import without_escapes
@@ -58,6 +58,8 @@ class Reader:
 
     def feed(self, chunk: bytes) -> Reading:
         """Take the next bytes of the log; a last line without its end waits for the next piece."""
+        if not chunk:
+            return self._reading([], 0)
         chunk, lines = self._lines(chunk)
         text = _clean(self._whole(chunk))
         troubles: list[Trouble] = []
@@ -194,7 +196,7 @@ class _Piece:
 
     def read(self) -> None:
         low = self._low
-        for stem, fmt in plan():
+        for stem, fmt in plan_for(low):
             at = low.rfind(stem)  # twice as fast as `in` on CPython 3.11
             if at >= 0:
                 if fmt.sift is None:

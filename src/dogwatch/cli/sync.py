@@ -1,0 +1,96 @@
+"""`dogwatch sync`: bring the agents' registry files and the store together."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from contextlib import contextmanager
+
+from dogwatch.cli.out import emit, json_flag, say
+from dogwatch.errors import FINE, USAGE, NotYet
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dogwatch.assemble import Store
+    from dogwatch.clock import Clock
+    from dogwatch.desk.registry import Adopt, Entry, Synced
+
+HELP = "adopt jobs from agents' registry files (.claude/active_jobs.json) and bring those up to date"
+EPILOG = """\
+Reads DIR/.claude/active_jobs.json and DIR/.claude/agents/*/active_jobs.json. New entries are adopted, last_status is
+brought up to date, and entries whose end is recorded are taken out; an entry that cannot be taken is named and left.
+Writers that take `flock` on the file's name plus .lock lose nothing. exit codes: 2 when a --file cannot be used"""
+
+
+def arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("--file", action="append", default=[], metavar="PATH", help="this registry (repeatable)")
+    parser.add_argument("--dir", default=".", metavar="DIR", help="where to look for registries (default: here)")
+    json_flag(parser)
+
+
+def run(args: Namespace) -> int:
+    from dogwatch import assemble
+    from dogwatch.clock import Clock
+    from dogwatch.desk import registry
+
+    paths = args.file or registry.find(args.dir)
+    clock = Clock()
+    done = []
+    with assemble.store() as store, _adopting(store, clock) as adopt:
+        for path in paths:
+            done.append(registry.sync(store, path, adopt, below=None if args.file else args.dir))
+    if args.json:
+        emit({"files": [one.document() for one in done]})
+    for one in done:
+        _tell(one, quiet=args.json)
+    if not paths:
+        say("there is no registry here (.claude/active_jobs.json); --dir or --file says where one is")
+    return USAGE if args.file and any(one.refused for one in done) else FINE
+
+
+@contextmanager
+def _adopting(store: Store, clock: Clock) -> Iterator[Adopt]:
+    """How an entry becomes a job of ours, by its type."""
+    from dogwatch import assemble
+    from dogwatch.desk import slurm, tell
+
+    reach = assemble.here(clock)
+
+    def adopt(entry: Entry) -> str:
+        if entry.kind == "slurm":
+            return slurm.add(
+                store,
+                clock,
+                entry.place,
+                entry.base,
+                description=entry.description,
+                user=entry.user,
+                submitted=entry.submitted,
+            )
+        if entry.kind != "process":
+            raise NotYet(f"jobs of type '{entry.kind}' are not yet adopted from a registry")
+        if entry.place != "here" or not entry.base.isdigit():
+            raise NotYet("only processes of this machine, by their process id, are adopted yet")
+        return tell.add_processes(store, clock, reach, pids=[int(entry.base)], description=entry.description)
+
+    try:
+        yield adopt
+    finally:
+        reach.close()
+
+
+def _tell(done: Synced, quiet: bool) -> None:
+    from dogwatch.text import plain
+
+    for note in (*done.notes, *([] if done.refused is None else [done.refused])):
+        say(note)
+    if quiet:
+        return
+    for each in done.adopted:
+        print(f"{each['id']}: adopted as {plain(each['ref'], 120)}")
+    for each in done.updated:
+        before = plain(str(each["before"] or "nothing"), 40)
+        print(f"{each['id']}: {before} → {each['after']}")
+    for each in done.removed:
+        print(f"{each['id']}: {each['status']}, taken out")

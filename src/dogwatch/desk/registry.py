@@ -1,0 +1,318 @@
+"""Registry: the agents' own lists of jobs (`.claude/active_jobs.json`), adopted from and kept up to date.
+
+A registry is somebody's data and never configuration: it can name a job on a place that is known already, and
+nothing more. The store stays the truth; what it does not know is not written.
+"""
+
+from __future__ import annotations
+
+import calendar
+import contextlib
+import os
+import re
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from dogwatch.desk.registry_file import PATIENCE, Item, RegistryFile, RegistryRefused, edited, parse
+from dogwatch.errors import CouldNotLook, UsageError
+from dogwatch.model.scheduler import status
+from dogwatch.store import jobs as job_rows
+from dogwatch.store import places as place_rows
+from dogwatch.store.database import Store
+from dogwatch.text import NAME_LIMIT, plain
+
+NAME = "active_jobs.json"
+FOLDER = ".claude"
+SESSIONS = "agents"
+MOST_SESSIONS = 1000
+DAY = 86400.0
+_NOT_YET = frozenset({"nel", "launcher"})
+_SLURM_ID = re.compile(r"([1-9][0-9]{0,9})(?:_(?:[0-9]{1,9}|\[[0-9,%-]{1,200}\])|\+[0-9]{1,4})?")
+_PROCESS_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,79}")
+_USER = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
+_TIMES = ("%Y-%m-%d %H:%M", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An entry whose every value was checked. `id` is as it was written, `base` the job it belongs to
+    (12 of 12_3), `place` one of ours, `submitted` unix seconds."""
+
+    kind: str
+    id: str
+    base: str
+    place: str
+    user: str | None = None
+    submitted: float | None = None
+    description: str = ""
+    owner: str | None = None
+
+
+Adopt: TypeAlias = Callable[[Entry], str]
+"""Takes a job under watch and returns its ref; UsageError or CouldNotLook say why it cannot be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Synced:
+    """What one sync did to one file; `refused` says why nothing could be done, or not everything."""
+
+    path: str
+    adopted: tuple[dict[str, Any], ...] = ()
+    updated: tuple[dict[str, Any], ...] = ()
+    removed: tuple[dict[str, Any], ...] = ()
+    notes: tuple[str, ...] = ()
+    refused: str | None = None
+
+    def document(self) -> dict[str, Any]:
+        return {
+            "path": self.path,
+            "adopted": list(self.adopted),
+            "updated": list(self.updated),
+            "removed": list(self.removed),
+            "notes": list(self.notes),
+            "refused": self.refused,
+        }
+
+
+def find(directory: str) -> list[str]:
+    """The registry files of a directory: the one all sessions share, and each session's own."""
+    root = os.path.join(os.path.abspath(directory), FOLDER)
+    sessions: list[str] = []
+    with contextlib.suppress(OSError):
+        sessions = sorted(os.listdir(os.path.join(root, SESSIONS)))[:MOST_SESSIONS]
+    paths = [os.path.join(root, NAME), *(os.path.join(root, SESSIONS, each, NAME) for each in sessions)]
+    return [path for path in paths if os.path.lexists(path)]
+
+
+def sync(store: Store, path: str, adopt: Adopt, below: str | None = None, patience: float = PATIENCE) -> Synced:
+    """Adopt what is new in a registry, then bring its states up to date and take out what has ended.
+    `below` is the directory in which the file was found: from there on, no link is followed. `patience` is how
+    long somebody else's lock is waited for."""
+    shown = plain(path, 200)
+    try:
+        with _opened(path, below, patience) as file:
+            adopted, notes = _adopt_new(store, file, adopt)
+            edit = _Edit(store)
+            refused = None
+            try:
+                file.rewrite(edit)
+            except RegistryRefused as error:
+                refused = f"{shown}: {error}; it was left as it is"
+            except OSError as error:
+                refused = f"{shown} cannot be written ({error.strerror}); it was left as it is"
+    except RegistryRefused as error:
+        return Synced(path, refused=f"{shown}: {error}; it was left as it is")
+    marked = tuple(f"{shown} {note}; the entry was left as it is" for note in notes)
+    if refused is not None:
+        return Synced(path, tuple(adopted), notes=marked, refused=refused)
+    return Synced(path, tuple(adopted), tuple(edit.updated), tuple(edit.removed), marked)
+
+
+@contextlib.contextmanager
+def _opened(path: str, below: str | None, patience: float) -> Iterator[RegistryFile]:
+    """The file by its folder; every folder between `below` and it must be a real one."""
+    whole = os.path.abspath(path)
+    start, parts = os.path.dirname(whole), []
+    if below is not None:
+        start = os.path.abspath(below)
+        parts = os.path.relpath(os.path.dirname(whole), start).split(os.sep)
+    folder = -1
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+    try:
+        folder = os.open(start, flags)
+        for part in parts:
+            inner = os.open(part, flags | os.O_NOFOLLOW, dir_fd=folder)
+            os.close(folder)
+            folder = inner
+    except OSError as error:
+        if folder >= 0:
+            os.close(folder)
+        why = "a folder on the way is a link or no folder" if isinstance(error, NotADirectoryError) else error.strerror
+        raise RegistryRefused(f"cannot be reached ({why})") from None
+    try:
+        yield RegistryFile(folder, os.path.basename(whole), patience)
+    finally:
+        os.close(folder)
+
+
+def _adopt_new(store: Store, file: RegistryFile, adopt: Adopt) -> tuple[list[dict[str, Any]], list[str]]:
+    """Take under watch what is not known; outside the lock, because a look may take its time."""
+    known, places = _Known(store), _places(store)
+    adopted, notes = [], []
+    for number, item in enumerate(parse(file.read()), 1):
+        try:
+            entry = _checked(item, places)
+            if known.job_of(entry) is None:
+                adopted += _adopt_one(store, entry, adopt)
+                known = _Known(store)
+        except (UsageError, CouldNotLook) as error:
+            notes.append(f"line {item.line}: entry {number}{_called(item)}: {error}")
+    return adopted, notes
+
+
+def _adopt_one(store: Store, entry: Entry, adopt: Adopt) -> list[dict[str, Any]]:
+    if _forgotten(store, entry):
+        raise _Refused("it was forgotten here; `dogwatch add` takes it back")
+    try:
+        return [{"id": entry.id, "ref": adopt(entry)}]
+    except UsageError:
+        if _Known(store).job_of(entry) is not None:  # another sync was quicker
+            return []
+        raise
+
+
+class _Edit:
+    """What is to become of a registry's text, by what the store knew when this was made; remembers what
+    the last text it was shown has become."""
+
+    def __init__(self, store: Store) -> None:
+        self._known, self._places = _Known(store), _places(store)
+        self.updated: list[dict[str, Any]] = []
+        self.removed: list[dict[str, Any]] = []
+
+    def __call__(self, text: str) -> str:
+        self.updated, self.removed = [], []
+        items = parse(text)
+        changes: dict[int, str | None] = {}
+        for number, item in enumerate(items):
+            try:
+                job = self._known.job_of(_checked(item, self._places))
+            except _Refused:
+                continue
+            word = None if job is None else status(job["state"], job["outcome"], job["native"])
+            if job is None or word is None:
+                continue
+            said = {"id": str(item.value["id"]), "ref": job["ref"]}
+            if job["state"] == "ended":
+                changes[number] = None
+                self.removed.append({**said, "status": word})
+            elif item.value.get("last_status") != word:
+                changes[number] = word
+                self.updated.append({**said, "before": item.value.get("last_status"), "after": word})
+        return edited(text, items, changes)
+
+
+class _Known:
+    """The jobs of the store, by where they are and what they are called there."""
+
+    def __init__(self, store: Store) -> None:
+        self._jobs: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
+        for job in job_rows.brief(store, everything=True):
+            names = {job["id"]}
+            if job["source"] == "process" and job["id"].partition("-")[0].isdigit():
+                names.add(job["id"].partition("-")[0])
+            for name in names:
+                self._jobs.setdefault((job["place"], job["source"], name), []).append(job)
+
+    def job_of(self, entry: Entry) -> dict[str, Any] | None:
+        """The job an entry means: the same id on the same place, handed in within a day of it where both
+        say when; of several the nearest, the newest where nothing tells them apart."""
+        same = self._jobs.get((entry.place, entry.kind, entry.base), [])
+        near = [job for job in same if _apart(entry.submitted, job["submitted"]) <= DAY]
+        return min(near, key=lambda job: _apart(entry.submitted, job["submitted"]), default=None)
+
+
+class _Refused(UsageError):
+    """A value of an entry that cannot be taken."""
+
+
+def _checked(item: Item, places: dict[str, str]) -> Entry:
+    value = item.value
+    if not isinstance(value, dict):
+        raise _Refused("it is not an object with type, id and host")
+    kind = value.get("type")
+    if kind in _NOT_YET:
+        raise _Refused(f"jobs of type '{kind}' are not yet watched")
+    if kind not in ("slurm", "process"):
+        raise _Refused(f"the type {_quoted(kind)} is not known; it can be slurm or process")
+    host = value.get("host")
+    if not isinstance(host, str) or host not in places:
+        raise _Refused(f"the host {_quoted(host)} is not a place of ours; `dogwatch host add` makes it one")
+    text, base = _id(kind, value.get("id"))
+    return Entry(
+        kind=kind,
+        id=text,
+        base=base,
+        place=places[host],
+        user=_user(value.get("user")),
+        submitted=_submitted(value.get("submitted")),
+        description=_free(value.get("description"), "description") or "",
+        owner=_free(value.get("owner"), "owner"),
+    )
+
+
+def _id(kind: str, given: object) -> tuple[str, str]:
+    text = str(given) if isinstance(given, (str, int)) and not isinstance(given, bool) else ""
+    found = (_SLURM_ID if kind == "slurm" else _PROCESS_ID).fullmatch(text)
+    if found is None:
+        example = "a Slurm job id such as 12345 or 12345_7" if kind == "slurm" else "a process id"
+        raise _Refused(f"the id {_quoted(given)} is not {example}")
+    return text, found[1] if kind == "slurm" else text
+
+
+def _user(given: object) -> str | None:
+    if given in (None, ""):
+        return None
+    if not isinstance(given, str) or _USER.fullmatch(given) is None:
+        raise _Refused(f"the user {_quoted(given)} is not a user name")
+    return given
+
+
+def _submitted(given: object) -> float | None:
+    """Local time, as agents write it; the day of tolerance when matching also covers another time zone."""
+    if given in (None, ""):
+        return None
+    if isinstance(given, str) and len(given) <= 40:
+        for form in _TIMES:
+            with contextlib.suppress(ValueError, OverflowError):
+                return time.mktime(time.strptime(given.strip().removesuffix("Z"), form))
+    raise _Refused(f"submitted {_quoted(given)} is not a time such as 2026-11-15 20:00")
+
+
+def _free(given: object, key: str) -> str | None:
+    if given is None:
+        return None
+    if not isinstance(given, str):
+        raise _Refused(f"the {key} {_quoted(given)} is not text")
+    return plain(" ".join(given[: 8 * NAME_LIMIT].split()), NAME_LIMIT) or None
+
+
+def _forgotten(store: Store, entry: Entry) -> bool:
+    """Whether somebody said that this very job is not to be watched (of a process, only its own ref can tell)."""
+    for job in job_rows.documents(store, refs=[f"{entry.place}/{entry.kind}:{entry.base}"]):
+        return _apart(entry.submitted, _unix(job["submitted"])) <= DAY
+    return False
+
+
+def _places(store: Store) -> dict[str, str]:
+    """What a host may be called → our place: its name, this machine's own names, an ssh alias that one has."""
+    found = [place for place in place_rows.places(store) if place["kind"] in ("here", "ssh")]
+    aliases = [alias for place in found for alias in _aliases(place)]
+    called = {alias: place["name"] for place in found for alias in _aliases(place) if aliases.count(alias) == 1}
+    return called | {place["name"]: place["name"] for place in found}
+
+
+def _aliases(place: dict[str, Any]) -> Sequence[str]:
+    if place["kind"] == "here":
+        return ("localhost", os.uname().nodename)
+    alias = (place["reach"] or {}).get("ssh")
+    return (alias, alias.rpartition("@")[2])[: 2 if "@" in alias else 1] if isinstance(alias, str) else ()
+
+
+def _apart(one: float | None, other: float | None) -> float:
+    return 0.0 if one is None or other is None else abs(one - other)
+
+
+def _unix(stamp: str | None) -> float | None:
+    return None if stamp is None else float(calendar.timegm(time.strptime(stamp[:19], "%Y-%m-%dT%H:%M:%S")))
+
+
+def _called(item: Item) -> str:
+    given = item.value.get("id") if isinstance(item.value, dict) else None
+    return "" if given is None else f" ({_quoted(given)})"
+
+
+def _quoted(value: object) -> str:
+    return "(missing)" if value is None else f"'{plain(str(value)[:200], 60)}'"
