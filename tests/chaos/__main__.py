@@ -1,0 +1,72 @@
+"""`python -m tests.chaos --kills N --seed S [--seconds T]`: one storm, its figures, and what was wrong."""
+
+from __future__ import annotations
+
+import argparse
+import secrets
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+from tests.chaos.gather import gather
+from tests.chaos.history import LEFT, LOST, WRONG, Flaw, History, check
+from tests.chaos.storm import Storm
+
+MOST_SHOWN = 40
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.chaos", description=__doc__)
+    parser.add_argument("--kills", type=int, default=200, help="SIGKILLs of watchers and commands (default: 200)")
+    parser.add_argument("--seed", type=int, default=None, help="of every choice (default: a new one, printed)")
+    parser.add_argument("--seconds", type=float, default=None, help="stop killing after this long")
+    args = parser.parse_args()
+    seed = secrets.randbelow(10**6) if args.seed is None else args.seed
+    place = Path(tempfile.mkdtemp(prefix="dogwatch-chaos-"))
+    home, scratch = place / "home", place / "scratch"
+    home.mkdir(mode=0o700)
+    scratch.mkdir(mode=0o700)
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))  # it ends what it started
+    began = time.monotonic()
+    storm = Storm(home, scratch, seed, args.kills, args.seconds)
+    storm.run()
+    raged = time.monotonic() - began
+    history, flaws = gather(storm)
+    flaws += check(history)
+    report(storm, history, flaws, raged, time.monotonic() - began)
+    print(f"again: python -m tests.chaos --kills {args.kills} --seed {seed}")
+    if flaws:
+        print(f"kept for a look: {place}")
+        return 1
+    shutil.rmtree(place)
+    return 0
+
+
+def report(storm: Storm, history: History, flaws: list[Flaw], raged: float, took: float) -> None:
+    kinds = Counter(flaw.kind for flaw in flaws)
+    events = Counter(event["kind"] for event in history.events)
+    kills = storm.kills
+    print(
+        f"{storm.killed} kills: {kills['watcher']} of watchers, {kills['command']} of commands; "
+        f"and {kills['keeper']} of keepers; {raged:.1f} s, with the check {took:.1f} s"
+    )
+    print(
+        f"{len(history.jobs)} jobs listed of {len(storm.plans) + len(storm.foreign)} asked for, "
+        f"{len(storm.promised)} promised, {len(storm.cut_short)} cut short, {len(storm.forgotten)} forgotten; "
+        f"{len(history.events)} events ({events['job.state']} states, {events['watch.started']} watches); "
+        f"{len(history.notices)} notices"
+    )
+    outcomes = Counter(job["outcome"] or job["state"] or "not looked at" for job in history.jobs)
+    missing = sum(event["body"].get("after") == "missing" for event in history.events)
+    print(f"{', '.join(f'{n} {what}' for what, n in outcomes.most_common())}; {missing} times missing")
+    print(f"lost {kinds[LOST]}, wrong {kinds[WRONG]}, left behind {kinds[LEFT]}")
+    for flaw in flaws[:MOST_SHOWN]:
+        print(f"  {flaw.kind}: {flaw.text}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Faults provoked for real: full disks, damaged files, moved clocks, stopped and killed processes, hostile text."""
