@@ -1,6 +1,6 @@
 # Everything here sets itself up first; a second run with an unchanged pyproject.toml asks no network.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint bench chaos clean tools
+.PHONY: help setup demo test lint bench chaos lab lab-down clean tools
 MAKEFLAGS += --no-print-directory
 
 BIN := .venv/bin
@@ -8,7 +8,7 @@ BIN := .venv/bin
 CHECKED := src tests $(if $(wildcard bench/*.py),bench)
 
 help: ## this list
-	@awk -F ': .*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
+	@awk -F ': .*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
 
 setup: .venv/.ready .venv/.ready-dev ## the virtual environment with what tests need (.venv)
 
@@ -29,6 +29,12 @@ bench: .venv/.ready .venv/.ready-dev ## what watching costs, as ratios measured 
 
 chaos: .venv/.ready .venv/.ready-dev ## 2,000 kills of the real programs at random moments, history checked
 	@$(BIN)/python -m tests.chaos --kills 2000
+
+lab: .venv/.ready .venv/.ready-dev tools ## a real Slurm cluster and ssh hosts on this machine, for trying things (needs root)
+	@$(BIN)/python -m tests.lab start
+
+lab-down: ## stop it
+	@$(BIN)/python -m tests.lab stop
 
 clean: ## remove the virtual environment and every cache
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist

@@ -66,9 +66,7 @@ def test_the_loss_really_falls(tmp_path):
 def test_its_log_counts_items_rate_and_loss(tmp_path):
     """The log has the plain shape that Dogwatch reads progress from."""
     _, out, _ = finish(start(tmp_path, "--seconds", 0, "--items", 30))
-    assert [
-        line.split(" INFO ")[1].split(" items (")[0] for line in out.splitlines() if "Processed" in line
-    ] == [
+    assert [line.split(" INFO ")[1].split(" items (")[0] for line in out.splitlines() if "Processed" in line] == [
         "Processed 20/30",
         "Processed 30/30",
     ]

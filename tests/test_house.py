@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from dogwatch import aboard
 from tests.conftest import kill_recorded
 
 ROOT = Path(__file__).parent.parent
@@ -22,7 +23,6 @@ ABOARD = SRC / "aboard"
 SOURCES = sorted(SRC.rglob("*.py"))
 
 MAX_FILE = 500
-MAX_FILE_OF = {"probe.py": 650}  # one file that travels; it cannot be split
 MAX_FUNCTION = 60
 NO_HOME = {
     "monitor",
@@ -51,7 +51,6 @@ HEAVY = {
     "logging",
     "enum",
     "pathlib",
-    "datetime",
 }
 
 
@@ -110,7 +109,7 @@ def _made(path: Path) -> bool:
 @pytest.mark.parametrize("path", SOURCES, ids=name)
 def test_a_file_fits_in_a_head_and_its_functions_on_a_screen(path):
     """No file and no function outgrows what a reader can hold at once."""
-    assert len(path.read_text(encoding="utf-8").splitlines()) <= MAX_FILE_OF.get(path.name, MAX_FILE)
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= MAX_FILE
     functions = (n for n in ast.walk(tree(path)) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef))
     lines = {f.name: (f.end_lineno or f.lineno) - f.lineno + 1 for f in functions}
     assert {function: n for function, n in lines.items() if n > MAX_FUNCTION} == {}
@@ -169,18 +168,54 @@ def test_the_words_import_the_standard_library_only(path):
     assert foreign == []
 
 
-@pytest.mark.parametrize("path", sorted(ABOARD.glob("[!_]*.py")), ids=name)
+TRAVELS = sorted(ABOARD.rglob("[!_]*.py"))
+BETWEEN_PARTS = re.compile(r"dogwatch\.aboard\.probe\.\w+")
+
+
+@pytest.mark.parametrize("path", TRAVELS, ids=name)
 def test_what_travels_runs_on_python_3_6_and_needs_nothing_installed(path):
     """A probe meets the Python of a login node: old grammar, standard library, no future annotations."""
     ast.parse(path.read_text(encoding="utf-8"), str(path), feature_version=(3, 6))
-    modules = set(imports(path))
+    modules = {module for module in imports(path) if not BETWEEN_PARTS.fullmatch(module)}
     assert [module for module in modules if module.split(".")[0] not in sys.stdlib_module_names] == []
-    assert "annotations" not in {
-        alias.name
-        for node in ast.walk(tree(path))
-        if isinstance(node, ast.ImportFrom) and node.module == "__future__"
-        for alias in node.names
-    }
+    assert "__future__" not in modules
+
+
+def test_the_probe_travels_as_one_text():
+    """Its parts joined are one program of the old grammar that imports the standard library only."""
+    text = aboard.probe_text()
+    joined = ast.parse(text, "probe", feature_version=(3, 6))
+    imported = {node.module for node in ast.walk(joined) if isinstance(node, ast.ImportFrom)}
+    imported |= {alias.name for node in ast.walk(joined) if isinstance(node, ast.Import) for alias in node.names}
+    assert [module for module in imported if str(module).split(".")[0] not in sys.stdlib_module_names] == []
+    parts = [path.stem for path in sorted((ABOARD / "probe").glob("[!_]*.py"))]
+    assert sorted(aboard.PARTS) == parts
+
+
+def test_no_part_of_the_probe_needs_or_hides_another_that_comes_later():
+    """Joined, the parts share one namespace: each name is defined once, before it is imported, and keeps its name."""
+    defined: dict[str, str] = {}
+    for part in aboard.PARTS:
+        body = tree(ABOARD / "probe" / f"{part}.py").body
+        for node in ast.walk(tree(ABOARD / "probe" / f"{part}.py")):
+            if isinstance(node, ast.ImportFrom) and BETWEEN_PARTS.fullmatch(node.module or ""):
+                assert node in body or node.col_offset == 0, f"{part}: an import that is not at the top"
+                for alias in node.names:
+                    assert alias.asname is None, f"{part} renames {alias.name}"
+                    assert defined[alias.name] == str(node.module).rpartition(".")[2]
+        for word in top_names(body):
+            assert defined.setdefault(word, part) == part, f"{part} and {defined[word]} both define {word}"
+
+
+def top_names(body: list[ast.stmt]) -> Iterator[str]:
+    """What a module defines at its top, imports aside."""
+    for node in body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            yield node.name
+        targets = (
+            node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+        )
+        yield from (target.id for target in targets if isinstance(target, ast.Name) and target.id != "TYPE_CHECKING")
 
 
 def test_the_demo_job_needs_nothing_installed():
@@ -305,8 +340,8 @@ def test_the_check_of_every_change_is_make_test():
 def test_make_lists_its_targets():
     """`make` alone explains itself, and every target that a person may call is on the list."""
     listed = subprocess.run(["make"], cwd=ROOT, capture_output=True, text=True, timeout=60)
-    named = re.findall(r"^  make (\w+)", listed.stdout, re.MULTILINE)
-    assert named == ["help", "setup", "demo", "test", "lint", "bench", "chaos", "clean"]
+    named = re.findall(r"^  make ([\w-]+)", listed.stdout, re.MULTILINE)
+    assert named == ["help", "setup", "demo", "test", "lint", "bench", "chaos", "lab", "lab-down", "clean"]
 
 
 def test_the_licence_is_whole():

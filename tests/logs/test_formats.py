@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dogwatch.logs.formats import shipped
+from dogwatch.logs.formats import plan, plan_for, shipped
 from dogwatch.logs.interface import ASIDE, EPOCH, EPOCH_DONE, INNER, PERCENT, RUN, Format
 from dogwatch.model import Finished, Mark, Metric, Phase, Step
 
@@ -192,3 +192,11 @@ def test_a_megabyte_of_malice_hangs_no_format(fmt: Format):
         fmt.read(line)
         if fmt.sift is not None:
             list(fmt.sift(line.lower().encode()))
+
+
+@pytest.mark.parametrize("line", EVERY_SHAPE)
+def test_no_format_is_passed_over_by_the_shape_of_a_piece(line: str) -> None:
+    """What is known of a shape without its numbers names every format whose literal is in the line."""
+    for text in (line, line.replace("3", "7"), f"{line}\n{line}"):
+        low = text.lower().encode()
+        assert {fmt.kind for stem, fmt in plan() if stem in low} <= {fmt.kind for _, fmt in plan_for(low)}
