@@ -105,7 +105,9 @@ def _watcher(store: Store, now: float) -> Iterator[Check]:
 
 def _places(store: Store, now: float) -> Iterator[Check]:
     for place in places.places(store):
+        asked = ", ".join(f"{n} {what}" for what, n in (place["facts"].get("asked") or {}).items())
         told = f"{place['looks']} looks, {place['dark_looks']} of them dark, at most one every {place['floor']:g} s"
+        told += f"; the last asked {asked}" if asked else ""
         if place["dark_since"]:
             yield Check(
                 "warn",

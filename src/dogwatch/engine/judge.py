@@ -26,12 +26,17 @@ class Judgement:
     resolved: tuple[Finding, ...] = ()
 
 
+NOTHING = Judgement()
+
+
 def identity(finding: Finding) -> Identity:
     return finding.subject, finding.rule, finding.what
 
 
 def judge_job(case: Case, open_now: Mapping[Identity, Finding], now: float) -> Judgement:
     found = [finding for rule in _rules("judge") for finding in rule(case, now)]
+    if not found and not open_now:
+        return NOTHING
     return compare(case.job.ref, found, open_now)
 
 

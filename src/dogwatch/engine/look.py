@@ -30,6 +30,7 @@ class Glance:
     files: Mapping[str, Any] = field(default_factory=dict)
     disks: Mapping[str, Any] = field(default_factory=dict)
     blind: Mapping[str, str] = field(default_factory=dict)
+    learnt: dict[str, dict[str, Any]] = field(default_factory=dict)
     late: frozenset[str] = frozenset()
     why_late: str = ""
     facts: Mapping[str, Any] = field(default_factory=dict)
@@ -45,21 +46,28 @@ def glance(
     place: str,
     at: float,
     deadline: float,
+    turn: int = 0,
 ) -> Glance:
     """Ask `place` once for all of `jobs`."""
     by_kind = {kind: [job for job in jobs if job.source == kind] for kind in dict.fromkeys(j.source for j in jobs)}
     request = {sources[kind].section: sources[kind].ask(group, known, at) for kind, group in by_kind.items() if group}
+    facts = {ref: memory.facts for ref, memory in memories.items()}
+    for kind, group in by_kind.items():
+        request |= sources[kind].also_ask(group, known, facts, turn)
     request |= file_request(jobs, memories)
     answer = reach.ask(request, deadline)
     if isinstance(answer, Dark):
         return Glance(answer)
-    return _read(answer, sources, by_kind, known, place)
+    seen = _read(answer, sources, by_kind, known, place)
+    for kind, group in by_kind.items():
+        seen.learnt.update(sources[kind].also_read(answer.body, group, facts))
+    return seen
 
 
 def with_logs(job: Job, memory: Memory) -> Job:
     """The job with the logs that its place named, where its owner named none."""
-    found = memory.facts.get("logs")
-    return job if job.expect.logs or not found else replace(job, expect=replace(job.expect, logs=tuple(found)))
+    found = (*memory.facts.get("logs", ()), *memory.facts.get("script_logs", ()))
+    return job if job.expect.logs or not found else replace(job, expect=replace(job.expect, logs=found))
 
 
 def file_request(jobs: Sequence[Job], memories: Mapping[str, Memory]) -> dict[str, Any]:
@@ -79,7 +87,7 @@ def disk_paths(job: Job) -> tuple[str, ...]:
     return _directories(job.expect.logs, job.expect.outputs, job.expect.checkpoints)
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=32768)
 def _directories(*globs: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(sorted({_fixed_directory(pattern) for some in globs for pattern in some}))
 
@@ -137,8 +145,14 @@ def _read(
         blind=blind,
         late=late,
         why_late=str(logs.get("why") or files.get("why") or ""),
-        facts={key: body.get(key) for key in ("boot", "host", "python", "clock")},
+        facts={**{key: body.get(key) for key in ("boot", "host", "python", "clock")}, **_asked(body)},
     )
+
+
+def _asked(body: Mapping[str, Any]) -> dict[str, Any]:
+    """How many questions this look put to a scheduler, by command: the proof of our manners."""
+    counts = _section(body, "slurm").get("counts")
+    return {"asked": counts} if counts else {}
 
 
 def rows(section: Mapping[str, Any]) -> dict[str, Any]:

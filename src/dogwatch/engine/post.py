@@ -17,6 +17,7 @@ from dogwatch.logs.user import UserPatterns, compile_patterns
 from dogwatch.model import Change, Dark, Ended, Finding, Job, Known, Place, follow
 from dogwatch.reach.interface import Reach
 from dogwatch.sources.interface import Source
+from dogwatch.store import places
 from dogwatch.store import tick as rows
 from dogwatch.store.database import Store
 
@@ -60,6 +61,7 @@ class Post:
         self.due = self._written = float("-inf")
         self._deadline = HERE_DEADLINE if place.kind == "here" else FAR_DEADLINE
         self.rung = False
+        self.turn = 0
 
     @property
     def jobs(self) -> Mapping[str, Watched]:
@@ -70,6 +72,8 @@ class Post:
         version = store.changed()
         if version == self._version:
             return
+        if self._version is None:
+            self._take_over(store)
         before = self._jobs
         self._jobs = {}
         for tracked in rows.load(store, self.place.name):
@@ -83,6 +87,11 @@ class Post:
                 tracked.job, tracked.known, memory, Readers(_patterns(tracked.job)), tracked.started
             )
         self._version = version
+
+    def _take_over(self, store: Store) -> None:
+        """An outage goes on from one watcher to the next: each patrol is a watcher of its own."""
+        self._dark_since = places.dark_since(store, self.place.name)
+        self._dark_looks = 0 if self._dark_since is None else max(1, self._dark_looks)
 
     def forget_all(self) -> None:
         """Start again from the store: what was concluded since could not be committed."""
@@ -109,7 +118,9 @@ class Post:
             place=self.place.name,
             at=self._clock.now(),
             deadline=self._deadline,
+            turn=self.turn,
         )
+        self.turn += 1
         after, changes = follow(known, seen.look)
         ending = [change.ref for change in changes if isinstance(change.after.state, Ended)]
         return Looked(self._catch_up(seen, ending), after, changes, mono)

@@ -67,6 +67,7 @@ class Round:
     resolved: tuple[Finding, ...] = ()
     dark: Dark | None = None
     jobs: dict[str, Watched] = field(default_factory=dict)
+    readings: Mapping[str, Any] = field(default_factory=dict)
     waits: bool = False
 
 
@@ -130,7 +131,9 @@ def seen_round(
         return Round(Tick(look.at, mono), jobs={visit.job.ref: visit.watched() for visit in visits}, waits=True)
     update = PlaceUpdate(look.place, look.at, seen=True, facts=dict(glance.facts))
     tick = _tick(look.at, mono, update, [visit.update() for visit in visits], events, judgements, changes)
-    return Round(tick, changes, opened, resolved, jobs={visit.job.ref: visit.watched() for visit in visits})
+    readings = {ref: facts["gpu"] for ref, facts in glance.learnt.items() if "gpu" in facts}
+    after_jobs = {visit.job.ref: visit.watched() for visit in visits}
+    return Round(tick, changes, opened, resolved, jobs=after_jobs, readings=readings)
 
 
 def _tick(
@@ -216,8 +219,9 @@ class _Visit:
     def _facts(self) -> Mapping[str, Any]:
         """What else the place said; a look that said nothing of it keeps what an earlier one did."""
         told = self.sighting.facts if self.sighting is not None else {}
-        if told:
-            self.memory.facts = {**self.memory.facts, **told}
+        learnt = self.glance.learnt.get(self.job.ref, {})
+        if told or learnt:
+            self.memory.facts = {**self.memory.facts, **told, **learnt}
         return self.memory.facts
 
     def _remember_steps(self) -> None:

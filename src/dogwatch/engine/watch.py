@@ -6,6 +6,7 @@ import os
 import select
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 from dogwatch.channels.interface import Channel
 from dogwatch.clock import Clock, boot_id, stamp
@@ -52,6 +53,7 @@ class Watch:
         self._store, self._posts, self._clock = store, list(posts), clock
         self._write_every, self._make_post = write_every, make_post
         self._version: int | None = None
+        self._readings: dict[str, Any] = {}
         self._scouts = Scouts()
         self._log = ExperimentLog(store, log_file) if log_file is not None else None
         self._who, self._narrate = who, narrate
@@ -118,11 +120,11 @@ class Watch:
     def look_once(self) -> list[str]:
         """One tick of every place that has jobs and was not looked at within its floor; their names."""
         self._muster()
-        looked_at = {row["name"]: row["looked_at"] for row in places.places(self._store)}
+        told = {row["name"]: row for row in places.places(self._store)}
         looked: list[str] = []
         for post in self._posts:
             post.refresh(self._store)
-            last = looked_at.get(post.place.name)
+            last, post.turn = told[post.place.name]["looked_at"], told[post.place.name]["looks"]
             now = self._clock.now()
             # A time that lies ahead of us was written before the clock was set back: it forbids nothing.
             too_soon = last is not None and (stamp(now - post.place.floor) or "") < last <= (stamp(now) or "")
@@ -194,7 +196,10 @@ class Watch:
 
     def _write_log(self, looked: Sequence[str]) -> None:
         if self._log is not None:
-            self._record.attempt("write the experiment log", partial(self._log.advance, self._clock.now(), looked))
+            self._record.attempt(
+                "write the experiment log", partial(self._log.advance, self._clock.now(), looked, self._readings)
+            )
+            self._readings = {}
 
     def tick(self, post: Post) -> Round | None:
         """One look at one place, concluded and committed."""
@@ -208,6 +213,7 @@ class Watch:
             round_ = post.conclude(looked, open_now, 0.0 if self._record.owes else self._write_every)
             if round_.waits or self._record.commit(round_.tick, open_now):
                 post.accept(round_)
+                self._readings |= round_.readings
                 return round_
         post.forget_all()
         post.due = self._clock.mono() + max(1.0, post.place.floor)

@@ -73,14 +73,16 @@ def _take(before: Known, sighting: Sighting, at: float) -> Known:
     if isinstance(before.state, Ended) and not _settles(before.state, sighting.state):
         return _confirm(before, before.state, sighting, at)
     if _same(before.state, sighting.state):
-        return replace(
-            before,
-            state=sighting.state,
-            native=sighting.native or before.native,
-            reason=sighting.reason,
-            proof=sighting.proof or before.proof,
-            proved_at=at,
-            settled=sighting.settled,
+        return Known(  # the usual case, ten thousand times in a look: `replace` takes three times as long
+            sighting.state,
+            before.since,
+            sighting.native or before.native,
+            sighting.reason,
+            before.attempt,
+            before.attempts,
+            at,
+            sighting.proof or before.proof,
+            sighting.settled,
         )
     return _enter(before, sighting, at, attempts=max(before.attempts, 1))
 

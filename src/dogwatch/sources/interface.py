@@ -27,6 +27,18 @@ class Source(Protocol):
         """
         ...
 
+    def also_ask(
+        self, jobs: Sequence[Job], known: Mapping[str, Known], facts: Mapping[str, Mapping[str, Any]], turn: int
+    ) -> dict[str, Any]:
+        """Further sections, for what is asked once or seldom: `facts` is what is known so far, `turn` counts looks."""
+        ...
+
+    def also_read(
+        self, body: Mapping[str, Any], jobs: Sequence[Job], facts: Mapping[str, Mapping[str, Any]]
+    ) -> dict[str, dict[str, Any]]:
+        """What those sections taught, by ref: facts to be added to the known ones."""
+        ...
+
     def trouble(self, answer: Mapping[str, Any], jobs: Sequence[Job]) -> str | None:
         """Why this answer says nothing about any job, in one sentence: then the place is dark. None when it does."""
         ...

@@ -61,6 +61,16 @@ class ProcessSource:
                 sightings[job.ref] = sighting
         return frozenset(asked), sightings
 
+    def also_ask(
+        self, jobs: Sequence[Job], known: Mapping[str, Known], facts: Mapping[str, Mapping[str, Any]], turn: int
+    ) -> dict[str, Any]:
+        return {}
+
+    def also_read(
+        self, body: Mapping[str, Any], jobs: Sequence[Job], facts: Mapping[str, Mapping[str, Any]]
+    ) -> dict[str, dict[str, Any]]:
+        return {}
+
     def trouble(self, answer: Mapping[str, Any], jobs: Sequence[Job]) -> str | None:
         return None  # a process table that answers at all answers for every process
 

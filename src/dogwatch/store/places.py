@@ -48,3 +48,10 @@ def known_places(store: Store) -> list[Place]:
     with store.reading() as db:
         rows = [row for row in rows_of(db) if row["kind"] != REMOVED]
     return [Place(row["name"], row["kind"], row["reach"], row["floor"]) for row in rows]
+
+
+def dark_since(store: Store, name: str) -> float | None:
+    """Since when a place has not answered, by whoever looked last; None when it did answer."""
+    with store.reading() as db:
+        found: list[float | None] = [row["dark_since"] for row in rows_of(db) if row["name"] == name]
+    return found[0] if found else None

@@ -17,7 +17,7 @@ from functools import lru_cache
 from typing import Any
 
 from dogwatch.model import Ended, Job, Known, Missing, Sighting
-from dogwatch.sources.slurm import accounting, queue, words
+from dogwatch.sources.slurm import accounting, queue, seldom, words
 from dogwatch.sources.slurm.accounting import Record
 from dogwatch.sources.slurm.judge import Books, Said, judge_job
 from dogwatch.sources.slurm.logs import logs_of
@@ -61,6 +61,16 @@ class SlurmSource:
             said = Said(rows.get(job.id, ()), records.get(job.id, ()), asked, why, cluster)
             sightings[job.ref] = _with_logs(job, judge_job(job, known.get(job.ref, Known()), said, at))
         return frozenset(sightings), sightings
+
+    def also_ask(
+        self, jobs: Sequence[Job], known: Mapping[str, Known], facts: Mapping[str, Mapping[str, Any]], turn: int
+    ) -> dict[str, Any]:
+        return seldom.ask(jobs, known, facts, turn)
+
+    def also_read(
+        self, body: Mapping[str, Any], jobs: Sequence[Job], facts: Mapping[str, Mapping[str, Any]]
+    ) -> dict[str, dict[str, Any]]:
+        return seldom.read(body, jobs, facts)
 
     def trouble(self, answer: Mapping[str, Any], jobs: Sequence[Job]) -> str | None:
         """Why this answer says nothing about any job, in one sentence; None when it does."""

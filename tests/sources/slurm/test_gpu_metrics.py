@@ -1,0 +1,56 @@
+"""gpu_metrics.csv as nvidia-smi writes it, and as it is found half-way."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dogwatch.sources.slurm.gpu_metrics import newest, read
+
+HEADER = "timestamp, index, utilization.gpu [%], memory.used [MiB], memory.total [MiB]"
+
+
+def test_the_newest_tick_of_several_gpus_is_their_mean_use_and_summed_memory() -> None:
+    """An older tick of the same GPUs does not count."""
+    text = (
+        "2026/11/15 20:00:00.000, 0, 10 %, 100 MiB, 1000 MiB\n2026/11/15 20:00:00.000, 1, 10 %, 100 MiB, 1000 MiB\n"
+        "2026/11/15 20:00:10.000, 0, 90 %, 300 MiB, 1000 MiB\n2026/11/15 20:00:10.000, 1, 70 %, 500 MiB, 1000 MiB\n"
+    )
+    assert newest(HEADER, text) == {
+        "gpu_percent": 80.0,
+        "gpu_memory_used_bytes": 800 << 20,
+        "gpu_memory_total_bytes": 2000 << 20,
+        "gpus": 2,
+    }
+
+
+def test_columns_are_found_by_their_header_whatever_their_order() -> None:
+    """And a file without a column for the GPU has one line a tick."""
+    assert newest("memory.used [GiB], utilization.gpu [%]", "3 GiB, 50 %\n4 GiB, 60 %\n") == {
+        "gpu_percent": 60.0,
+        "gpu_memory_used_bytes": 4 << 30,
+        "gpu_memory_total_bytes": None,
+        "gpus": 1,
+    }
+
+
+def test_what_is_not_available_or_not_whole_counts_for_nothing() -> None:
+    """MIG prints [N/A]; the last line may still be being written."""
+    text = "t, 0, [N/A], 300 MiB, 1000 MiB\nt, 0, 9"
+    found = newest(HEADER, text)
+    assert found is not None
+    assert (found["gpu_percent"], found["gpu_memory_used_bytes"]) == (None, 300 << 20)
+    assert newest(HEADER, "t, 0, [N/A], [N/A], [N/A]\n") is None
+    assert newest("something, else", "1, 2\n") is None
+
+
+def test_a_missing_file_is_silence() -> None:
+    """The probe says null, or why it could not be read."""
+    assert read(None) is None
+    assert read({"why": "Permission denied"}) is None
+
+
+@given(st.text(), st.text())
+def test_no_file_makes_it_fall(header: str, text: str) -> None:
+    """Whatever stands in it."""
+    newest(header, text)
