@@ -50,12 +50,13 @@ class Stage:
 
     def run_job(self, workers: int, *words: str) -> str:
         """Start a benchmark job of so many workers; returns its ref."""
-        return self.dogwatch("run", "--detach", "--name", words[0], "--workers", str(workers), "--", *JOB, *words)
+        how = ("--name", words[0], "--workers", str(workers), "--env", f"BENCH_PID={os.getpid()}")
+        return self.dogwatch("run", "--detach", *how, "--", *JOB, *words)
 
     def daemon(self, interval: float) -> subprocess.Popen[bytes]:
         """Start the watcher and wait until it holds the lease and has ticked."""
         with open(os.path.join(self.directory, "daemon.log"), "ab") as log:
-            command = [DOGWATCH, "daemon", "--interval", f"{interval:g}"]
+            command = [DOGWATCH, "daemon", "--once-idle", "--interval", f"{interval:g}"]
             process = subprocess.Popen(command, env=self.environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         self._started.append(process)
         wait_for(lambda: self._ticking() or process.poll() is not None, "the daemon to watch")

@@ -57,6 +57,12 @@ KEYS = [
     "disks",
     "expect",
     "verified",
+    "tasks",
+    "efficiency",
+    "expected_start",
+    "time_limit_at",
+    "nodes",
+    "stdout",
 ]
 
 
