@@ -26,6 +26,9 @@ class Delivery:
         for row in notices.queued(self._store):
             for channel in self._channels:
                 self._say(row, channel)
+                self._record()  # before the next is said, so that a kill repeats one notice at the most
+
+    def _record(self) -> None:
         for (id, kind), (at, receipt) in list(self._said.items()):
             done = receipt.ok or receipt.permanent
             notices.delivered(self._store, id, kind, at, receipt.ok, receipt.detail, done)
