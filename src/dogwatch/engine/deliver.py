@@ -7,6 +7,7 @@ from typing import Any
 
 from dogwatch.channels.interface import Channel, Receipt
 from dogwatch.clock import Clock
+from dogwatch.errors import StoreError
 from dogwatch.model import Level, Notice
 from dogwatch.store import notices
 from dogwatch.store.database import Store
@@ -23,16 +24,24 @@ class Delivery:
     def deliver(self) -> None:
         if not self._channels:
             return
+        trouble: StoreError | None = None
         for row in notices.queued(self._store):
             for channel in self._channels:
                 self._say(row, channel)
-                self._record()  # before the next is said, so that a kill repeats one notice at the most
+                trouble = trouble or self._record()  # before the next is said: a kill repeats one at the most
+        if trouble is not None:
+            raise trouble
 
-    def _record(self) -> None:
+    def _record(self) -> StoreError | None:
+        """Note what was said; on a full disk that fails, and the saying goes on."""
         for (id, kind), (at, receipt) in list(self._said.items()):
             done = receipt.ok or receipt.permanent
-            notices.delivered(self._store, id, kind, at, receipt.ok, receipt.detail, done)
+            try:
+                notices.delivered(self._store, id, kind, at, receipt.ok, receipt.detail, done)
+            except StoreError as error:
+                return error
             del self._said[id, kind]
+        return None
 
     def _say(self, row: dict[str, Any], channel: Channel) -> None:
         if (row["id"], channel.kind) not in self._said:
