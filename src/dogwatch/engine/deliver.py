@@ -24,7 +24,7 @@ class Delivery:
     def deliver(self) -> None:
         if not self._channels:
             return
-        trouble: StoreError | None = None
+        trouble = self._record()  # what was said before, and is still on the queue because of that
         for row in notices.queued(self._store):
             for channel in self._channels:
                 self._say(row, channel)
