@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 import importlib
 import os
+import signal
 import sys
 import textwrap
 from collections.abc import Sequence
 
 from bench.figures import Figure, table
 
-NAMES = ("cold_start", "footprint", "slowdown", "latency")
+NAMES = ("cold_start", "footprint", "slowdown", "latency", "slurm")
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -21,6 +22,7 @@ def main(words: Sequence[str] | None = None) -> int:
     unknown = [name for name in names if name not in NAMES]
     if unknown:
         parser.error(f"there is no benchmark {unknown[0]!r}; there are {', '.join(NAMES)}")
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))  # and so clean up
     figures: list[Figure] = []
     for name in names:
         figures += _run(name)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
 
 from dogwatch.clock import Clock
 from dogwatch.errors import CouldNotLook, UsageError
 from dogwatch.model import Dark, Expectation, Job
 from dogwatch.reach.interface import Reach
 from dogwatch.sources.slurm import source
+from dogwatch.sources.slurm.queue import Row
 from dogwatch.store import bell, jobs, places, register
 from dogwatch.store.database import Store
 from dogwatch.text import named, plain
@@ -78,7 +78,7 @@ def add_mine(store: Store, clock: Clock, reach: Reach, host: str) -> list[str]:
             store,
             clock,
             host,
-            row.id,
+            row.base,
             name=plain(row.name, 80) or None,
             user=row.user,
             submitted=row.submit,
@@ -88,7 +88,7 @@ def add_mine(store: Store, clock: Clock, reach: Reach, host: str) -> list[str]:
     ]
 
 
-def in_queue(reach: Reach, host: str, clock: Clock) -> Sequence[Any]:
+def in_queue(reach: Reach, host: str, clock: Clock) -> Sequence[Row]:
     """The user's own jobs in the queue of a host, one row each."""
     answer = reach.ask({source.section: source.ask_mine(clock.now())}, LIST_DEADLINE)
     if isinstance(answer, Dark):

@@ -72,7 +72,7 @@ def detail_document(
         "expected_start": stamp(facts.get("expected_start")),
         "time_limit_at": stamp(facts.get("time_limit_at")),
         "nodes": facts.get("nodes") or None,
-        "stdout": facts.get("stdout") or None,
+        "stdout": next(iter(facts.get("logs") or ()), None) or facts.get("stdout") or None,
     }
 
 

@@ -66,8 +66,10 @@ def glance(
 
 def with_logs(job: Job, memory: Memory) -> Job:
     """The job with the logs that its place named, where its owner named none."""
+    if job.expect.logs:
+        return job
     found = (*memory.facts.get("logs", ()), *memory.facts.get("script_logs", ()))
-    return job if job.expect.logs or not found else replace(job, expect=replace(job.expect, logs=found))
+    return replace(job, expect=replace(job.expect, logs=found)) if found else job
 
 
 def file_request(jobs: Sequence[Job], memories: Mapping[str, Memory]) -> dict[str, Any]:
@@ -158,6 +160,17 @@ def _asked(body: Mapping[str, Any]) -> dict[str, Any]:
 def rows(section: Mapping[str, Any]) -> dict[str, Any]:
     """A section's answers by job, without what the section says of itself."""
     return {key: row for key, row in section.items() if key not in ("ok", "seconds", "why", "late")}
+
+
+def first_of_logs(reach: Reach, jobs: Sequence[Job], seen: Seen, deadline: float) -> dict[str, list[Mapping[str, Any]]]:
+    """The logs of jobs that had ended before anybody knew where they write: one more question for all of them."""
+    found = {job.ref: with_logs(job, Memory(facts=dict(seen.sightings[job.ref].facts))).expect.logs for job in jobs}
+    request = {ref: {"globs": list(logs), "known": {}} for ref, logs in found.items() if logs}
+    if not request:
+        return {}
+    answer = reach.ask({"logs": request}, deadline)
+    section = _section(answer.body, "logs") if isinstance(answer, Answer) else {}
+    return {ref: [section[ref]] for ref in request if section.get("ok") and ref in section}
 
 
 def rest_of_logs(reach: Reach, job: Job, answers: list[Mapping[str, Any]], deadline: float) -> list[Mapping[str, Any]]:

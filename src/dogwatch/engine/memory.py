@@ -54,7 +54,10 @@ class Memory:
     verified_launch: bool = False
 
     def hush_of(self, what: str) -> Hush:
-        return self.hush.setdefault(what, Hush())
+        hush = self.hush.get(what)
+        if hush is None:
+            hush = self.hush[what] = Hush()
+        return hush
 
     def to_json(self) -> dict[str, Any]:
         """As plain JSON values, sharing what it can: it is written out before it changes again."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from dogwatch.clock import Clock
 from dogwatch.engine import pace
 from dogwatch.engine.judge import Identity, identity
-from dogwatch.engine.look import Glance, glance, rest_of_logs, with_logs
+from dogwatch.engine.look import Glance, first_of_logs, glance, rest_of_logs, with_logs
 from dogwatch.engine.memory import Memory
 from dogwatch.engine.reading import Readers
 from dogwatch.engine.round import Round, Watched, dark_round, seen_round
@@ -179,9 +179,11 @@ class Post:
 
     def _catch_up(self, seen: Glance, ending: Sequence[str]) -> Glance:
         """A job that has just ended is read to the end of its logs before anything is said of it."""
-        if not ending:
+        if not ending or isinstance(seen.look, Dark):
             return seen
         logs = dict(seen.logs)
+        unread = [self._jobs[ref].job for ref in ending if ref not in logs and ref in seen.look.sightings]
+        logs |= first_of_logs(self.reach, unread, seen.look, self._deadline)
         for ref in ending:
             if ref in logs:
                 logs[ref] = rest_of_logs(self.reach, self._jobs[ref].job, logs[ref], self._deadline)

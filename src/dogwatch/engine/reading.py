@@ -117,18 +117,19 @@ def read_files(memory: Memory, answer: Mapping[str, Any], mono: float, news: New
 def pass_time(memory: Memory, watched: float, news: News, job: Job, moved: bool) -> None:
     """Run the patience clocks by the seconds we really looked; stop those that something moved."""
     memory.age += watched
-    witnesses = {
-        "log": (bool(job.expect.logs), news.log_grew),
-        "output": (bool(memory.outputs), news.output_grew),
-        "signs": (True, news.log_grew or news.output_grew or moved or bool(news.new_checkpoints)),
-    }
-    for what, (there, grew) in witnesses.items():
-        if not there:
-            memory.hush.pop(what, None)
-        elif grew:
-            memory.hush_of(what).moved()
-        else:
-            memory.hush_of(what).pass_time(watched)
+    _pass(memory, "log", bool(job.expect.logs), news.log_grew, watched)
+    _pass(memory, "output", bool(memory.outputs), news.output_grew, watched)
+    signs = news.log_grew or news.output_grew or moved or bool(news.new_checkpoints)
+    _pass(memory, "signs", True, signs, watched)
+
+
+def _pass(memory: Memory, what: str, there: bool, grew: bool, watched: float) -> None:
+    if not there:
+        memory.hush.pop(what, None)
+    elif grew:
+        memory.hush_of(what).moved()
+    else:
+        memory.hush_of(what).seconds += watched
 
 
 def worker_of(path: str, listed: Mapping[str, int]) -> int | None:

@@ -8,10 +8,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dogwatch.engine import describe, queue
-from dogwatch.engine.judge import Identity, judge_blind, judge_job, judge_place
+from dogwatch.engine.judge import NOTHING, Identity, by_subject, judge_blind, judge_job, judge_place
 from dogwatch.engine.look import Glance, disk_paths, with_logs
 from dogwatch.engine.memory import Memory
+from dogwatch.engine.pace import LOCKED_OUT
 from dogwatch.engine.reading import News, Readers, pass_time, read_files, read_logs, worker_of
+from dogwatch.engine.steady import is_steady, same_room
 from dogwatch.engine.verify import verify
 from dogwatch.estimate.eta import estimate
 from dogwatch.estimate.series import add, combine, rates
@@ -32,11 +34,14 @@ from dogwatch.model import (
 )
 from dogwatch.model.state import word
 from dogwatch.rules.interface import BlindCase, Case, Disk, PlaceCase, Verified
-from dogwatch.store.tick import Event, JobUpdate, PlaceUpdate, Tick
+from dogwatch.store.tick import Event, JobUpdate, PlaceUpdate, Proved, Tick
 
+_NO_NEWS = News()
 MILESTONES = (25, 50, 75, 100)
 # Between events a memory may lag: a restarted watcher then reads those few seconds of log again.
 SAVE_EVERY = 10.0
+# A job of which nothing new is said has only its patience clocks to lose; not all are saved in the same round.
+SAVE_STEADY = 600.0
 # An estimate walks the whole history: it is made anew only when it could have changed by a visible part.
 ETA_SHARE, ETA_LONGEST = 0.02, 10.0
 
@@ -54,6 +59,8 @@ class Watched:
     saved: float = float("-inf")
     eta: Eta | None = None
     eta_at: float = float("-inf")
+    told: Mapping[str, Any] | None = None
+    disks: Mapping[str, Disk] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -80,7 +87,7 @@ def dark_round(
     mono: float,
 ) -> Round:
     """Nothing was learnt of any job; that itself may be worth a word, once for the place."""
-    case = PlaceCase(look.place, dark_looks, dark_since, look.why, jobs)
+    case = PlaceCase(look.place, dark_looks, dark_since, look.why, jobs, look.kind in LOCKED_OUT)
     judgement = judge_place(case, open_now, look.at)
     events = []
     if dark_looks == 1:
@@ -111,18 +118,21 @@ def seen_round(
     if was_dark:
         events.append(Event("place.seen", f"{look.place} answers again", place=look.place))
     changed = {change.ref: change for change in changes}
+    held, rooms = by_subject(open_now), Rooms(glance.disks)
     for ref, one in jobs.items():
         if ref in glance.blind:
-            judgements.append(judge_blind(BlindCase(one.job, one.known, glance.blind[ref]), open_now, look.at))
+            case = BlindCase(one.job, one.known, glance.blind[ref])
+            judgements.append(judge_blind(case, held.get(ref, {}), look.at))
         if ref not in look.asked:
             continue
-        visit = _Visit(one, after[ref], look.sightings.get(ref), changed.get(ref), glance, look.at, mono)
+        visit = _Visit(one, after[ref], look.sightings.get(ref), changed.get(ref), glance, rooms, look.at, mono)
         visit.read(watched)
-        judgement = judge_job(visit.case(), open_now, look.at)
+        judgement = judge_job(visit.case(), held.get(ref, {}), look.at)
         said = visit.events()
         visit.save |= bool(said or judgement.opened or judgement.resolved)
         visits.append(visit)
-        judgements.append(judgement)
+        if judgement is not NOTHING:
+            judgements.append(judgement)
         events += said
     opened = tuple(f for j in judgements for f in j.opened)
     resolved = tuple(f for j in judgements for f in j.resolved)
@@ -148,7 +158,8 @@ def _tick(
         at=at,
         mono=mono,
         places=(place,),
-        jobs=tuple(jobs),
+        jobs=tuple(job for job in jobs if isinstance(job, JobUpdate)),
+        proved=tuple(job for job in jobs if isinstance(job, Proved)),
         events=(*events, *said),
         opened=(*opened, *reworded),
         resolved=tuple((finding.subject, finding.rule, finding.what) for finding in resolved),
@@ -164,6 +175,35 @@ def _finding_event(kind: str, finding: Finding) -> Event:
     return Event(kind, text, ref=None if place else finding.subject, place=place, level=level, body=body)
 
 
+class Rooms:
+    """The filesystems of jobs in one look; jobs that write to the same directories share the answer."""
+
+    def __init__(self, disks: Mapping[str, Any]) -> None:
+        self._disks = disks
+        self._found: dict[tuple[str, ...], dict[str, Disk]] = {}
+        self._same: dict[tuple[int, int], bool] = {}
+
+    def of(self, job: Job) -> dict[str, Disk]:
+        """The job's filesystems, each once however many of its paths lie on it."""
+        paths = disk_paths(job)
+        found = self._found.get(paths)
+        if found is None:
+            found = self._found[paths] = {}
+            for path in paths:
+                entry = self._disks.get(path)
+                if entry is not None and entry["mount"] not in found:
+                    sizes = (entry["free"], entry["total"], entry["inodes_free"], entry["inodes"])
+                    found[entry["mount"]] = Disk(path, *sizes)
+        return found
+
+    def same(self, before: Mapping[str, Disk], now: Mapping[str, Disk]) -> bool:
+        """Whether these have about the room that they had; both are held by somebody as long as we live."""
+        key = id(before), id(now)
+        if key not in self._same:
+            self._same[key] = same_room(before, now)
+        return self._same[key]
+
+
 class _Visit:
     """One job in one round, from its files to its update. It works on the job's memory in place: a
     round that cannot be committed is thrown away together with every memory it touched."""
@@ -175,6 +215,7 @@ class _Visit:
         sighting: Sighting | None,
         change: Change | None,
         glance: Glance,
+        rooms: Rooms,
         at: float,
         mono: float,
     ) -> None:
@@ -184,23 +225,43 @@ class _Visit:
         if sighting is not None and sighting.track is not None:
             self.job = replace(one.job, track=sighting.track)
         self.memory = one.memory
-        self.news = News()
         self.progress: Progress | None = None
         self.verified: Verified | None = None
         self.eta: Eta | None = None
+        self.steady = (
+            sighting is not None
+            and change is None
+            and is_steady(one.job, one.known, after, sighting, one.memory, one.told, glance)
+        )
+        if self.steady:
+            self._stay(rooms)
+        if self.steady:
+            return
+        self.news = News()
         self.facts = self._facts()
         self.job = with_logs(self.job, self.memory)
         self.workers = sighting.workers if sighting is not None else ()
         state = after.state
         first = state.since if isinstance(state, Running) and not self.workers else one.started
         self.started = min((w.started for w in self.workers if w.started is not None), default=first)
-        self.disks = self._disks()
+        self.disks = rooms.of(self.job)
         learnt = change is not None or (sighting is not None and sighting.track is not None)
         self.save = learnt or mono - one.saved >= SAVE_EVERY
+
+    def _stay(self, rooms: Rooms) -> None:
+        """What a job has that is as it was; not so if its disks are not."""
+        one = self.one
+        self.disks = rooms.of(self.job)
+        self.steady = rooms.same(one.disks, self.disks)
+        self.news, self.facts, self.workers, self.started = _NO_NEWS, one.memory.facts, (), one.started
+        self.save = self.mono - one.saved >= SAVE_STEADY * (1 + hash(self.job.ref) % 16 / 16)
 
     def read(self, watched: float) -> None:
         """Take in the files, run the patience clocks, and work out the progress."""
         ref = self.job.ref
+        if self.steady:
+            pass_time(self.memory, watched, self.news, self.job, False)
+            return
         for answer in self.glance.logs.get(ref, ()):
             read_logs(self.memory, self.one.readers, answer, self.news)
         if ref in self.glance.files:
@@ -273,16 +334,6 @@ class _Visit:
             facts=self.facts,
         )
 
-    def _disks(self) -> dict[str, Disk]:
-        """The job's filesystems, each once however many of its paths lie on it."""
-        found: dict[str, Disk] = {}
-        for path in disk_paths(self.job):
-            entry = self.glance.disks.get(path)
-            if entry is not None and entry["mount"] not in found:
-                sizes = (entry["free"], entry["total"], entry["inodes_free"], entry["inodes"])
-                found[entry["mount"]] = Disk(path, *sizes)
-        return found
-
     def _eta(self) -> Eta | None:
         """The estimate; one that is still good, less the time that has passed since."""
         if self.progress is None or not isinstance(self.after.state, Running):
@@ -294,7 +345,10 @@ class _Visit:
         left, low, high = (max(0.0, each - passed) for each in (one.eta.remaining, one.eta.low, one.eta.high))
         return Eta(left, low, high, one.eta.confidence)
 
-    def update(self) -> JobUpdate:
+    def update(self) -> JobUpdate | Proved:
+        if self.steady:
+            memory = self.memory.to_json() if self.save else None
+            return Proved(self.job.ref, self.at, self.after.proof, memory)
         self.one.remaining = self.eta.remaining if self.eta is not None else None
         workers = [describe.worker_document(worker, self.memory, self.at, self.mono) for worker in self.workers]
         if self.save:
@@ -311,6 +365,8 @@ class _Visit:
         )
 
     def events(self) -> list[Event]:
+        if self.steady:
+            return []
         ref = self.job.ref
         said = []
         if not self.memory.verified_launch and self._all_started():
@@ -335,12 +391,14 @@ class _Visit:
 
     def watched(self) -> Watched:
         """The job as the next round finds it, once this one is committed."""
+        one = self.one
+        saved = self.mono if self.save else one.saved
+        if self.steady:  # in place, like its memory
+            one.known, one.saved = self.after, saved
+            return one
+        told = one.told if self.sighting is None else self.sighting.facts
         return replace(
-            self.one,
-            job=self.job,
-            known=self.after,
-            started=self.started,
-            saved=self.mono if self.save else self.one.saved,
+            one, job=self.job, known=self.after, started=self.started, saved=saved, told=told, disks=self.disks
         )
 
 

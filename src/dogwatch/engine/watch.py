@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import select
 from collections.abc import Callable, Sequence
@@ -31,6 +32,9 @@ BEAT = 5.0
 GAP = 60.0
 BACKUP_AGAIN = 60.0
 READ = "read the store"
+# A look at ten thousand jobs makes and drops some hundred thousand objects and no cycle: searching all that is
+# held for cycles several times meanwhile would take longer than the look.
+SELDOM = (50_000, 20, 100)
 
 
 class Watch:
@@ -119,6 +123,7 @@ class Watch:
 
     def look_once(self) -> list[str]:
         """One tick of every place that has jobs and was not looked at within its floor; their names."""
+        gc.set_threshold(*SELDOM)
         self._muster()
         told = {row["name"]: row for row in places.places(self._store)}
         looked: list[str] = []
@@ -138,6 +143,7 @@ class Watch:
 
     def run(self, until: Callable[[], bool] = lambda: False) -> None:
         """Watch until stopped, or until `until` says that nothing is left to wait for."""
+        gc.set_threshold(*SELDOM)
         bell = Bell(self._store.home)
         try:
             while not self._stopping:
@@ -156,10 +162,10 @@ class Watch:
         self._notice_own_gap()
         self._record.attempt(READ, self._muster)
         looked = self._take_back()
-        for post in self._posts:
-            if self._scouts.is_out(post):
-                continue
+        at_rest = [post for post in self._posts if not self._scouts.is_out(post)]
+        for post in at_rest:
             self._record.attempt(READ, partial(post.refresh, self._store))
+        for post in at_rest:
             if post.jobs and post.due <= self._clock.mono():
                 looked += self._look(post)
         self._write_log(looked)
@@ -184,8 +190,8 @@ class Watch:
         self._version = version
 
     def _look(self, post: Post) -> list[str]:
-        """Look at a place: at once when it is the only one, else by a scout, so that it delays no other."""
-        if sum(bool(other.jobs) for other in self._posts) == 1:
+        """Look at a place: at once when it is here and the only one, else by a scout, so that it delays no other."""
+        if post.place.kind == "here" and sum(bool(other.jobs) for other in self._posts) == 1:
             return [post.place.name] if self.tick(post) is not None else []
         self._scouts.send(post)
         return []

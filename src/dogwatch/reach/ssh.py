@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import select
+import signal
 import subprocess
 from collections.abc import Mapping
 from contextlib import suppress
@@ -49,6 +50,7 @@ class Ssh:
         self.target = Target(alias, config, ssh)
         self._clock = clock or Clock()
         self._graves = Graves()
+        self._child: Child | None = None
 
     def ask(self, request: Mapping[str, Any], deadline: float = DEADLINE) -> Answer | Dark:
         at, began = self._clock.now(), self._clock.mono()
@@ -62,6 +64,11 @@ class Ssh:
         return Answer(self.place, at, self._clock.mono() - began, body)
 
     def close(self) -> None:
+        """Also from another thread than the one that asks: its ssh is ended, and it comes back with a Dark."""
+        child = self._child
+        if child is not None and child.poll() is None:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(child.pid, signal.SIGKILL)
         self._graves.close()
 
     def _converse(self, program: bytes, nonce: bytes, until: float, deadline: float) -> dict[str, Any]:
@@ -70,6 +77,7 @@ class Ssh:
             child = start(self.target.argv(REMOTE.format(int(deadline) + AFTERLIFE)), self.target.environment())
         except (OSError, ValueError) as error:
             raise _Dark(REFUSED, f"{self.target.ssh} could not be started: {error}") from error
+        self._child = child
         try:
             talk = Talk(child, program, nonce)
             while talk.answer is None and not talk.over:
@@ -88,6 +96,7 @@ class Ssh:
             talk.listen()
             raise _Dark(*excuse(self.place, child.poll(), talk.said(), nonce in talk.inbox))
         finally:
+            self._child = None
             self._graves.kill(child)
             self._graves.close()
 

@@ -67,10 +67,12 @@ class BlindCase:
 
 @dataclass(frozen=True, slots=True)
 class PlaceCase:
-    """A place as the rules see it: how many looks in a row stayed dark, since when, and why."""
+    """A place as the rules see it: how many looks in a row stayed dark, since when, and why; `locked_out` when
+    trying again soon does not help."""
 
     place: str
     dark_looks: int
     dark_since: float | None
     why: str
     jobs: int
+    locked_out: bool = False

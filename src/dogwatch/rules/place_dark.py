@@ -14,7 +14,7 @@ LOOKS = 2
 
 
 def judge_place(case: PlaceCase, now: float) -> Iterator[Finding]:
-    if case.dark_looks < LOOKS:
+    if case.dark_looks < (1 if case.locked_out else LOOKS):
         return
     jobs = f"{case.jobs} job{'' if case.jobs == 1 else 's'} not confirmed since"
     yield Finding(f"place:{case.place}", name, Level.WARNING, f"{case.place} does not answer ({case.why}); {jobs}")

@@ -87,7 +87,12 @@ def canonical(values: tuple[Any, ...]) -> bytes:
 
 def seal(values: tuple[Any, ...]) -> int:
     """The checksum that a row carries of its own other cells."""
-    return zlib.crc32(canonical(values))
+    return checksum(canonical(values))
+
+
+def checksum(text: bytes, begun: int = 0) -> int:
+    """Of `text`, or of all that came before it and it."""
+    return zlib.crc32(text, begun)
 
 
 def _plain(value: Any) -> Any:

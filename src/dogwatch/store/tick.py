@@ -10,11 +10,12 @@ from dogwatch.errors import StoreError
 from dogwatch.model.finding import Finding, Notice
 from dogwatch.model.follow import Known
 from dogwatch.model.job import Job
-from dogwatch.store import cells, events
+from dogwatch.store import cells, events, reproof
 from dogwatch.store.findings import OpenFinding, open_finding, open_findings, resolve_finding
 from dogwatch.store.jobs import cells_of
 from dogwatch.store.memories import memory_of, remember
 from dogwatch.store.places import all_cells
+from dogwatch.store.reproof import Proved
 from dogwatch.store.shapes import columns_of, job_of, known_of
 from dogwatch.store.tables import JOBS, NOTICES, PLACES, add_up
 from dogwatch.store.watch import ticked
@@ -30,6 +31,7 @@ __all__ = [
     "JobUpdate",
     "OpenFinding",
     "PlaceUpdate",
+    "Proved",
     "Tick",
     "Tracked",
     "commit",
@@ -84,6 +86,7 @@ class Tick:
     mono: float
     places: tuple[PlaceUpdate, ...] = ()
     jobs: tuple[JobUpdate, ...] = ()
+    proved: tuple[Proved, ...] = ()
     events: tuple[Event, ...] = ()
     opened: tuple[Finding, ...] = ()
     resolved: tuple[tuple[str, str, str], ...] = ()
@@ -104,9 +107,11 @@ class Tracked:
 def commit(store: Store, tick: Tick) -> int:
     """Write the tick in one transaction; returns the number of the newest event."""
     with store.writing() as db:
+        reproof.begin(store, db)
         for place in tick.places:
             _write_place(db, place)
         forgotten = {update.ref for update in tick.jobs if not _write_job(db, update)}
+        forgotten |= reproof.write(store, db, tick.proved)
         for subject, rule, what in tick.resolved:
             resolve_finding(db, (subject, rule, what), tick.at)
         for finding in tick.opened:
@@ -117,7 +122,9 @@ def commit(store: Store, tick: Tick) -> int:
                 _queue(db, notice, tick.at)
         ticked(db, tick.at, tick.mono)
         said = [event for event in tick.events if event.ref not in forgotten]
-        return events.append(store, tick.at, tick.mono, *said)
+        newest = events.append(store, tick.at, tick.mono, *said)
+        reproof.end(store, db, [update.ref for update in tick.jobs])
+        return newest
 
 
 def load(store: Store, place: str) -> list[Tracked]:

@@ -39,6 +39,18 @@ def test_a_requeue_that_keeps_its_submit_time_is_told_by_its_restarts() -> None:
     assert running().look(row("RUNNING", RestartCnt=1, StartTime=LATER)).attempts == 2
 
 
+def test_the_word_of_the_run_before_is_not_taken_for_the_ending_of_this_one() -> None:
+    """Under the same submit time the accounting keeps NODE_FAIL and its end until it hears of the second ending."""
+    watcher = running()
+    watcher.look(row("RUNNING", RestartCnt=1, StartTime=LATER))
+    stale = whole("NODE_FAIL", Start=LATER, End=SUBMIT + 70)
+    for queued in (row("FAILED", RestartCnt=1, StartTime=LATER, EndTime=LATER + 60, exit_code="256"), ""):
+        watcher.look(queued, stale, at=NOW + 60)
+        assert not isinstance(watcher.known.state, Ended)
+    watcher.look("", whole("FAILED", "1:0", Start=LATER, End=LATER + 60), at=NOW + 90)
+    assert (ended(watcher).outcome, watcher.known.attempts) == (Outcome.FAILED, 2)
+
+
 def test_a_requeue_counts_once_though_its_submit_time_moves_later() -> None:
     """While the old run is cleaned up the restarts are already counted and the submit time is still the old one."""
     watcher = running()
@@ -155,3 +167,15 @@ def test_a_job_whose_id_is_no_number_is_never_asked_about() -> None:
     watcher = Watcher(job("--help"))
     assert watcher.look("").state is None
     assert source.blind(answer(), [watcher.job, job()]) == {watcher.job.ref: "'--help' is not the id of a Slurm job"}
+
+
+def test_an_older_job_of_the_same_owner_and_id_is_no_task_of_an_array() -> None:
+    """Nobody knows the submit time yet: what the queue lists, or else the newest record, says which job is meant."""
+    older = whole("FAILED", "1:0", Submit=SUBMIT - 5000) + whole("FAILED", "1:0", "12_9", Submit=SUBMIT - 9000)
+    tasks = whole(id="12_1") + whole(id="12_2")
+    watcher = Watcher(job(submit=None))
+    watcher.look(row("COMPLETED", "12_1") + row("COMPLETED", "12_2"), older + tasks)
+    assert (ended(watcher).outcome, watcher.facts["tasks"]["count"]) == (Outcome.SUCCEEDED, 2)
+    watcher = Watcher(job(submit=None))
+    watcher.look("", whole("FAILED", "1:0", Submit=SUBMIT - 5000) + tasks)
+    assert (ended(watcher).outcome, watcher.facts["tasks"]["count"]) == (Outcome.SUCCEEDED, 2)

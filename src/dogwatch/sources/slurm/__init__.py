@@ -22,6 +22,7 @@ from dogwatch.sources.slurm.accounting import Record
 from dogwatch.sources.slurm.judge import Books, Said, judge_job
 from dogwatch.sources.slurm.logs import logs_of
 from dogwatch.sources.slurm.times import number
+from dogwatch.sources.slurm.unchanged import Unchanged
 
 __all__ = ["SlurmSource", "logs_of", "source"]
 
@@ -59,7 +60,10 @@ class SlurmSource:
         for job in ours:
             asked = books if job.id in consulted or books is Books.NONE else Books.NOT_ASKED
             said = Said(rows.get(job.id, ()), records.get(job.id, ()), asked, why, cluster)
-            sightings[job.ref] = _with_logs(job, judge_job(job, known.get(job.ref, Known()), said, at))
+            before = known.get(job.ref, _UNKNOWN)
+            sightings[job.ref] = _unchanged.again(job, before, said, at) or _unchanged.keep(
+                job, before, said, _with_logs(job, judge_job(job, before, said, at))
+            )
         return frozenset(sightings), sightings
 
     def also_ask(
@@ -101,6 +105,8 @@ class SlurmSource:
 
 
 source = SlurmSource()
+_unchanged = Unchanged()
+_UNKNOWN = Known()
 
 
 def _with_logs(job: Job, sighting: Sighting) -> Sighting:

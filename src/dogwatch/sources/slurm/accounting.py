@@ -98,6 +98,10 @@ class Record:
 
     @property
     def final(self) -> bool:
+        """Whether its word is about this run: one that is put back under the same submit time keeps the word and
+        the end of the run before it, beside its own start."""
+        if self.start is not None and self.end is not None and self.end < self.start:
+            return False
         return self.word in words.ENDED or self.word == "REVOKED"
 
     @property

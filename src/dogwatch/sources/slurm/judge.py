@@ -17,7 +17,7 @@ from dogwatch.sources.slurm import tasks, verdict
 from dogwatch.sources.slurm.accounting import Record
 from dogwatch.sources.slurm.efficiency import efficiency
 from dogwatch.sources.slurm.facts import facts_of
-from dogwatch.sources.slurm.identity import Identity, attempt_key, identity
+from dogwatch.sources.slurm.identity import CLOSE, Identity, attempt_key, identity
 from dogwatch.sources.slurm.queue import Row
 from dogwatch.sources.slurm.tasks import Piece
 from dogwatch.sources.slurm.verdict import Verdict
@@ -82,6 +82,8 @@ def judge_job(job: Job, known: Known, said: Said, at: float) -> Sighting:
         case.track.pop("lacking", None)
     found = tasks.pieces(rows, _records(case, rows), _noted(case))
     for piece in found:
+        if piece.row is not None and piece.record is not None and not _of_this_run(piece.record, piece.row):
+            piece.record = None
         piece.verdict = _of_piece(case, piece)
     _learn(case, rows, found)
     whole = tasks.roll_up(found) if found else Verdict(None, "")
@@ -94,7 +96,7 @@ def judge_job(job: Job, known: Known, said: Said, at: float) -> Sighting:
 def _records(case: _Case, rows: Sequence[Row]) -> dict[str, Record]:
     """Our newest record of every piece, and the attempt of a job of one piece."""
     by_task: dict[str, list[Record]] = {}
-    for record in case.said.records:
+    for record in _of_one_job(case, rows):
         by_task.setdefault(record.task, []).append(record)
     ours = {}
     for task, group in by_task.items():
@@ -106,15 +108,39 @@ def _records(case: _Case, rows: Sequence[Row]) -> dict[str, Record]:
             case.attempt = attempt
     if len(rows) == 1 and not rows[0].task:
         case.attempt = case.who.attempt_of(rows[0])
-        return {task: record for task, record in ours.items() if _of_this_run(record, rows[0])}
-    if rows:
+    elif rows:
         case.attempt = _attempt_of_many(case, rows)
     return ours
 
 
+def _of_one_job(case: _Case, rows: Sequence[Row]) -> Sequence[Record]:
+    """The records, without those of an older job that had the id when a controller that lost its state gave it out
+    again. A known submit time tells them apart; without one, what the queue lists does, else the newest record."""
+    records = case.said.records
+    if case.who.submits or not records:
+        return records
+    if not rows:
+        newest = _shape(max(records, key=lambda record: record.submit or 0.0).task)
+        return [record for record in records if _shape(record.task) == newest]
+    if any(row.restarts for row in rows):
+        return records
+    first = min((row.submit for row in rows if row.submit is not None), default=0.0)
+    return [record for record in records if record.submit is None or record.submit >= first - CLOSE]
+
+
+def _shape(task: str) -> str:
+    """Whether it is a plain job, a part of a heterogeneous one, or a task of an array."""
+    return "" if not task else "+" if task.startswith("+") else "_"
+
+
 def _of_this_run(record: Record, row: Row) -> bool:
-    """Whether a record is about the run that the queue lists: the one before it has an older submit time."""
-    return record.submit is None or row.submit is None or record.submit >= row.submit - 2
+    """Whether a record is about the run that the queue lists: the one before it has an older submit time, or,
+    where Slurm put it back by itself, the same one with another ending."""
+    if record.submit is not None and row.submit is not None and record.submit < row.submit - CLOSE:
+        return False
+    if row.active or record.word == row.word or record.end is None or row.end is None:
+        return True
+    return record.end >= row.end - CLOSE
 
 
 def _attempt_of_many(case: _Case, rows: Sequence[Row]) -> str:

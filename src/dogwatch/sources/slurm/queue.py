@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from dogwatch.sources.slurm import words
@@ -112,26 +113,33 @@ def parse(out: str, wanted: Collection[str] | None = None) -> dict[str, list[Row
     if not out.endswith(f"{SEPARATOR}\n"):
         return None
     for record in records:
-        fields = record.split(SEPARATOR, _FIXED)
-        if len(fields) <= _FIXED:
+        row = _read(record)
+        if row is None:
             return None
-        array, task, het, offset = fields[5:9]
-        base, piece = (het, f"+{offset}") if number(het) else (array, "" if task in _NONE else task)
-        if number(base) is None:
-            return None
-        if wanted is None or base in wanted:
-            rows.setdefault(base, []).append(_row(base, piece, fields))
+        if wanted is None or row.base in wanted:
+            rows.setdefault(row.base, []).append(row)
     return rows
 
 
+@lru_cache(maxsize=16384)  # from one look to the next most lines stay what they were
+def _read(record: str) -> Row | None:
+    fields = record.split(SEPARATOR, _FIXED)
+    if len(fields) <= _FIXED:
+        return None
+    array, task, het, offset = fields[5:9]
+    base, piece = (het, f"+{offset}") if number(het) else (array, "" if task in _NONE else task)
+    return None if number(base) is None else _row(base, piece, fields)
+
+
 def _records(out: str) -> list[str]:
+    """The records, each without its mark, which is another in every look."""
     records: list[str] = []
     mark = ""
     for line in out.split("\n"):
         head = _HEAD.match(line)
         if head is not None and head[1] == (mark or head[1]):
             mark = head[1]
-            records.append(line)
+            records.append(line[: head.start(1)] + line[head.end(1) :])
         elif records:
             records[-1] += "\n" + line
     return records

@@ -15,6 +15,7 @@ _SIZE = re.compile(r"([0-9]{1,18}(?:\.[0-9]{1,9})?)([KMGTPE]?)[ncB]?")
 _UNITS = {unit: 1024**power for power, unit in enumerate(["", *"KMGTPE"])}
 
 
+@lru_cache(32768)
 def number(text: str) -> int | None:
     """A whole number that is not absurd."""
     return int(text) if text.isascii() and text.isdigit() and len(text) <= 18 else None

@@ -1,0 +1,54 @@
+"""Unchanged: a job of which Slurm prints the same line as at the last look is not judged again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from dogwatch.model import Job, Known, Proof, Running, Sighting, Waiting
+from dogwatch.sources.slurm.judge import Books, Said
+from dogwatch.sources.slurm.queue import Row
+
+MOST = 50_000
+
+
+class _Held(NamedTuple):
+    row: Row
+    track: Mapping[str, Any]
+    cluster: str
+    sighting: Sighting
+
+
+class Unchanged:
+    """The last sightings of jobs that run or wait as one line of the queue. One is given again only if all that
+    it was made of is the same; only the time of its proof is new."""
+
+    def __init__(self) -> None:
+        self._held: dict[str, _Held] = {}
+
+    def again(self, job: Job, known: Known, said: Said, at: float) -> Sighting | None:
+        held = self._held.get(job.ref)
+        if held is None or len(said.rows) != 1 or said.records or said.books is not Books.NOT_ASKED:
+            return None
+        before = held.sighting
+        same_state = known.state is before.state or known.state == before.state
+        same = same_state and said.rows[0] == held.row and known.attempt == before.attempt
+        if not same or job.track != held.track or said.cluster != held.cluster:
+            return None
+        proof = (Proof(before.proof[0].by, before.proof[0].says, at),)
+        said_before = (before.attempt, before.state, before.native, before.reason)
+        return Sighting(job.ref, *said_before, proof, facts=before.facts)
+
+    def keep(self, job: Job, known: Known, said: Said, sighting: Sighting) -> Sighting:
+        """Remember a sighting that says nothing new, so that the next like it says the same."""
+        steady = isinstance(sighting.state, (Running, Waiting)) and known.state == sighting.state
+        alone = len(said.rows) == 1 and said.rows[0].active and not said.rows[0].task and not said.records
+        nothing_learnt = sighting.track is None and "lacking" not in job.track and known.attempt == sighting.attempt
+        plain = said.books is Books.NOT_ASKED and len(sighting.proof) == 1 and sighting.settled
+        if steady and alone and nothing_learnt and plain:
+            if len(self._held) >= MOST:
+                self._held.clear()
+            self._held[job.ref] = _Held(said.rows[0], job.track, said.cluster, sighting)
+        else:
+            self._held.pop(job.ref, None)
+        return sighting
