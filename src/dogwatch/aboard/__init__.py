@@ -1,9 +1,10 @@
 """What travels: programs that run beside a job, on this machine or another.
 
 The keeper is one file, started by path as `python -I -S FILE`. The probe is a folder of parts that travels as one
-text: `probe_text()` joins them, and reach/ starts it. Both are for Python >= 3.6 and the standard library; nothing of
-ours imports them. To add to the probe, write a part, name it in PARTS after those it imports from, and let
-`answer.py` call it; a name at the top of a part must be its own, because all parts share one text.
+text: `probe_text()` joins them, and reach/ starts it. What is asked seldom is an errand, sent with its request. All are
+for Python >= 3.6 and the standard library; nothing of ours imports them. To add to the probe, write a part, name it in
+PARTS after those it imports from, and let `answer.py` call it; a name at the top of a part must be its own, because all
+parts share one text.
 """
 
 import os.path
@@ -11,18 +12,21 @@ import os.path
 _HERE = os.path.dirname(os.path.abspath(__file__))
 
 KEEPER = os.path.join(_HERE, "keeper.py")
-PARTS = ("wire", "processes", "paths", "logs", "files", "hand", "find", "command", "slurm", "answer", "main")
+PARTS = ("wire", "processes", "paths", "logs", "files", "errands", "hand", "find", "command", "slurm", "answer", "main")
+# Programs that ride with the one request that needs them; each ends in a function `errand(call)`.
+ERRANDS = {"sound": ("body", "compressed", "texts", "arrays", "archives", "tables", "images", "tree")}
 MARK = "dogwatch-probe"  # an argument by which a probe knows another one in the process list
 
 _joined = b""
 _packed = b""
+_errands: dict[str, str] = {}
 
 
 def probe_text() -> bytes:
     """The probe as one program: its parts in order, without the lines by which they import one another."""
     global _joined
     if not _joined:
-        _joined = b"".join(map(_part, PARTS))
+        _joined = _joined_parts("probe", PARTS)
     return _joined
 
 
@@ -41,11 +45,26 @@ def probe_once(request: bytes, deadline: float) -> bytes:
     return once + b"import base64, zlib\nexec(zlib.decompress(base64.b64decode(%a)))\n" % _packed
 
 
-def _part(name: str) -> bytes:
+def errand(name: str) -> str:
+    """An errand's program as the probe takes it: packed into text."""
+    if name not in _errands:
+        import base64
+        import zlib
+
+        program = _joined_parts(name, ERRANDS[name])
+        _errands[name] = base64.b64encode(zlib.compress(program, 9)).decode("ascii")
+    return _errands[name]
+
+
+def _joined_parts(folder: str, parts: tuple[str, ...]) -> bytes:
+    return b"".join(_part(folder, part) for part in parts)
+
+
+def _part(folder: str, name: str) -> bytes:
     kept, inside = [], False
-    with open(os.path.join(_HERE, "probe", name + ".py"), "rb") as lines:
+    with open(os.path.join(_HERE, folder, name + ".py"), "rb") as lines:
         for line in lines:
-            if inside or line.startswith(b"from dogwatch.aboard.probe."):
+            if inside or line.startswith(b"from dogwatch.aboard."):
                 inside = not line.startswith(b")") if inside else line.endswith(b"(\n")
             else:
                 kept.append(line)

@@ -34,6 +34,7 @@ VERBS = (
     "host",
     "sync",
     "keep",
+    "check",
 )
 
 ABOUT = """\

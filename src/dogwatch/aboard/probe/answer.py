@@ -16,12 +16,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-FILE_SECTIONS = ("logs", "tail", "files", "disks", "gpu_metrics")
+FILE_SECTIONS = ("logs", "tail", "files", "disks", "gpu_metrics", "errands")
 
 
 def file_units(request: "dict[str, Any]") -> "list[tuple[str, str, Any]]":
     units: "list[tuple[str, str, Any]]" = []
-    for name in ("logs", "files", "gpu_metrics"):
+    for name in ("logs", "files", "gpu_metrics", "errands"):
         for key, spec in mapping(request.get(name), name).items():
             if key in RESERVED:
                 raise Refused("%s: %r cannot be a key" % (name, key))

@@ -6,6 +6,7 @@ import select
 import signal
 import time
 
+from dogwatch.aboard.probe.errands import run_errand
 from dogwatch.aboard.probe.files import UNITS
 from dogwatch.aboard.probe.paths import Allowance
 from dogwatch.aboard.probe.wire import WRONG_SHAPE, Refused, compact, write_all
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 STUCK_MOST = 3
+HAND_UNITS = dict(UNITS, errands=run_errand)
 
 
 def read_exactly(fd: int, count: int) -> bytes:
@@ -40,7 +42,7 @@ def hand_life(inward: int, outward: int) -> None:
         allowance = Allowance(order["seconds"])
         for at, kind, spec in order["units"]:
             try:
-                text = compact(UNITS[kind](spec, allowance))
+                text = compact(HAND_UNITS[kind](spec, allowance))
             except WRONG_SHAPE as problem:
                 text = b"!" + ("%s: %s" % (kind, problem)).encode("ascii", "backslashreplace")
             write_all(outward, len(text).to_bytes(4, "big") + at.to_bytes(4, "big") + text)

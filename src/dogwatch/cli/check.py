@@ -1,0 +1,87 @@
+"""`dogwatch check`: are these files whole?"""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from typing import TYPE_CHECKING, Any
+
+from dogwatch.cli.out import emit, json_flag
+from dogwatch.errors import UsageError
+
+if TYPE_CHECKING:
+    from dogwatch.reach.interface import Reach
+
+HELP = "say whether files are whole: checkpoints, datasets, results, archives, images"
+EPILOG = """\
+Judges files by their format without executing or unpacking anything in them: JSON, JSON lines, CSV, Parquet, Arrow,
+NumPy, HDF5, safetensors, PyTorch, GGUF, gzip, bzip2, xz, zstd, zip, tar, PNG, JPEG, GIF, BMP, WebP. Files are taken as
+finished. A directory stands for all files in it, and its sharded files must have all their parts.
+
+exit codes: 0 all are sound, 1 one is not sound, 3 one cannot be judged"""
+
+
+def arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("path", nargs="+", metavar="PATH", help="a file, or a directory with everything in it")
+    parser.add_argument("--host", metavar="NAME", help="where they are, of `dogwatch host ls` (default: here)")
+    parser.add_argument(
+        "--most", default="60s", metavar="TIME", help="how long each PATH may take to read (default: 60s)"
+    )
+    parser.add_argument("-q", "--quiet", action="store_true", help="print only what is not sound or cannot be judged")
+    json_flag(parser)
+
+
+def run(args: Namespace) -> int:
+    import os
+
+    from dogwatch.config import duration
+    from dogwatch.desk import check
+
+    seconds = duration(args.most, "--most")
+    if not 0 < seconds <= 2400:
+        raise UsageError(f"--most takes a time up to 40m, not {args.most}")
+    if args.host and not all(path.startswith("/") for path in args.path):
+        raise UsageError("with --host every PATH must be absolute, because it is looked up there")
+    seen: set[str] = set()
+    reach = _way(args.host)
+    try:
+        for path in args.path:
+            for row in check.check(reach, path if args.host else os.path.abspath(path), seconds):
+                seen.add(row["verdict"])
+                _show(row, args)
+    finally:
+        reach.close()
+    return check.exit_code(seen)
+
+
+def _way(host: str | None) -> Reach:
+    from dogwatch import assemble
+    from dogwatch.clock import Clock
+    from dogwatch.desk import hosts
+
+    if host is None:
+        return assemble.here(Clock())
+    with assemble.store(readonly=True) as store:
+        return hosts.reach(hosts.find(store, host), Clock())
+
+
+def _show(row: dict[str, Any], args: Namespace) -> None:
+    if args.quiet and row["verdict"] == "sound":
+        return
+    if args.json:
+        emit(row)
+        return
+    from dogwatch.text import plain
+
+    about = ", ".join(_about(row))
+    why = f": {row['why']}" if row["why"] else ""
+    print(
+        f"{row['verdict']:<11} {plain(row['file'], 300)}{f'  ({about})' if about else ''}{plain(why, 300)}", flush=True
+    )
+
+
+def _about(row: dict[str, Any]) -> list[str]:
+    from dogwatch.tui.words import size
+
+    said = [row["format"]] if row["format"] else []
+    said += [size(row["size"])] if row["size"] is not None else []
+    return said + ([f"{row['records']:,} records"] if row["records"] is not None else [])
