@@ -1,6 +1,5 @@
 """Errands: programs that ride with the one request that needs them, run by the file hand."""
 
-import binascii
 import zlib
 
 from dogwatch.aboard.probe.paths import Allowance
@@ -18,6 +17,8 @@ def run_errand(spec: "dict[str, Any]", _: Allowance) -> "Any":
     is kept, since most errands are run for many files."""
     program = spec["program"]
     if program not in KEPT:
+        import binascii
+
         KEPT.clear()
         names: "dict[str, Any]" = {"__name__": "errand"}
         exec(zlib.decompress(binascii.a2b_base64(program)), names)  # noqa: S102
