@@ -6,11 +6,14 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from heapq import heapify, heappop, heappush
 from typing import Any
 
 from dogwatch.model import Point, Step
 
-MOST = 256
+MOST, THINNED = 256, 192
+RECENT_POINTS = 32  # the newest, which are kept as they came
+EVEN = 0.05
 RECENT = 60.0  # seconds that "now" reaches back, where the counter moves that often
 NOT_ITEMS = frozenset({"epochs", "%", "steps", "iterations", "batches", "it"})
 SHARED = frozenset({"epochs", "%"})  # every worker counts the same ones
@@ -37,9 +40,30 @@ def add(points: Sequence[Point], point: Point) -> tuple[Point, ...]:
 
 
 def _thinned(points: list[Point]) -> tuple[Point, ...]:
-    """Every second point of the older half gone; the first and the newer half stay."""
-    half = len(points) // 2
-    return (*points[:half:2], *points[half:])
+    """Without those that tell least, down to `THINNED`: the first, the newest and every corner (a pause, a
+    change of pace) stay, and what is straight keeps points at even distances."""
+    n = len(points)
+    before, after, gone = list(range(-1, n - 1)), list(range(1, n + 1)), [False] * n
+    heap = [(_told(points[i - 1], points[i], points[i + 1]), i) for i in range(1, n - RECENT_POINTS)]
+    heapify(heap)
+    left = n - THINNED
+    while heap and left > 0:
+        worth, i = heappop(heap)
+        if gone[i] or worth < _told(points[before[i]], points[i], points[after[i]]):
+            continue  # it tells more since a neighbour went: that entry comes later
+        gone[i], left = True, left - 1
+        a, b = before[i], after[i]
+        after[a], before[b] = b, a
+        for j in (a, b):
+            if 0 < j < n - RECENT_POINTS:
+                heappush(heap, (_told(points[before[j]], points[j], points[after[j]]), j))
+    return tuple(point for point, out in zip(points, gone, strict=True) if not out)
+
+
+def _told(a: Point, b: Point, c: Point) -> float:
+    """How much the curve through a, b and c loses without b: the corner it makes and the way it marks."""
+    seconds, way = c.at - a.at, c.done - a.done
+    return abs(seconds * (b.done - a.done) - way * (b.at - a.at)) + EVEN * seconds * way
 
 
 def rates(points: Sequence[Point], now: float) -> tuple[float | None, float | None]:
