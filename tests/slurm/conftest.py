@@ -1,0 +1,46 @@
+"""The real cluster, watched by the real program in a home of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.lab.lab import Lab
+from tests.lab.plugin import calm_lab, lab
+from tests.slurm.watch import Watch
+
+__all__ = ["calm_lab", "lab"]
+
+
+@pytest.fixture
+def watch(calm_lab: Lab, dogwatch) -> Watch:
+    """A calm cluster and a home that knows it."""
+    watch = Watch(calm_lab, dogwatch)
+    watch.host()
+    return watch
+
+
+@pytest.fixture(scope="module")
+def long_watch(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Watch:
+    """The same for all tests of a module: what takes Slurm long is begun once and looked at by many."""
+    lab.heal()
+    home = tmp_path_factory.mktemp("long-watch") / "home"
+    home.mkdir(mode=0o700)
+    watch = Watch(lab, _program(home))
+    watch.host()
+    return watch
+
+
+def _program(home: Path):
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("DOGWATCH_")}
+
+    def run(*words: object, timeout: float = 60) -> subprocess.CompletedProcess[str]:
+        argv = [sys.executable, "-m", "dogwatch", *map(str, words)]
+        env = {**kept, "DOGWATCH_HOME": str(home)}
+        return subprocess.run(argv, env=env, timeout=timeout, text=True, capture_output=True, stdin=subprocess.DEVNULL)
+
+    return run
