@@ -112,13 +112,39 @@ def test_a_line_inside_a_job_name_lists_no_job(here: Here, stage: Stage) -> None
     assert said["accounting"]["ids"] == ["2"]
 
 
-def test_a_queue_that_fails_is_told_verbatim_and_the_accounting_is_asked(here: Here, stage: Stage) -> None:
-    """Exit code and words as they were; a failed queue lists nobody."""
+def test_a_queue_that_fails_is_told_verbatim_and_nobody_else_is_asked(here: Here, stage: Stage) -> None:
+    """Exit code and words as they were. What the accounting says of an ending would be void: one dead controller is
+    waited for once."""
     stage.play("squeue", "echo half; echo 'slurm_load_jobs error: Socket timed out' >&2; exit 1")
-    said = section(here, stage.request(ids=["101"]))
+    stage.say("scontrol", "ClusterName = lab")
+    said = section(here, stage.request(ids=["101"], history=["102"], about=True, answers=["invalid job id"]))
     assert (said["queue"]["rc"], said["queue"]["out"]) == (1, "half\n")
     assert said["queue"]["err"] == "slurm_load_jobs error: Socket timed out\n"
-    assert said["accounting"]["ids"] == ["101"]
+    assert (said["accounting"], said["answered"]) == (None, False)
+    assert said["counts"] == {"squeue": 1, "sacct": 0, "scontrol": 0}
+
+
+def test_a_failure_that_says_the_job_is_unknown_is_an_answer(here: Here, stage: Stage) -> None:
+    """squeue fails when it is asked about one id alone that it has forgotten: then the accounting is asked."""
+    stage.play("squeue", "echo 'slurm_load_jobs error: Invalid job id specified' >&2; exit 1")
+    said = section(here, stage.request(ids=["105"], answers=["invalid job id specified"]))
+    assert (said["answered"], said["accounting"]["ids"]) == (True, ["105"])
+
+
+def test_more_ids_than_an_argument_holds_are_asked_about_in_parts(here: Here, stage: Stage) -> None:
+    """As many as fit, said to be those, and sooner or later all of them."""
+    ids = [str(number) for number in range(10_000_000, 10_020_000)]
+    asked: set[str] = set()
+    for _ in range(60):
+        said = section(here, stage.request(ids=ids))["accounting"]
+        assert said["rc"] == 0
+        assert 10_000 < len(said["ids"]) <= 100_000 / 9
+        asked.update(said["ids"])
+        if len(asked) == len(ids):
+            break
+    assert asked == set(ids)
+    words = stage.calls("sacct")
+    assert all(len(word) < 100_100 for call in words for word in call)
 
 
 def test_a_command_killed_by_a_signal_is_not_a_success(here: Here, stage: Stage) -> None:
@@ -134,12 +160,12 @@ def test_a_command_that_is_not_there_is_not_an_empty_answer(here: Here, stage: S
     assert (said["queue"]["rc"], said["queue"]["out"], said["queue"]["why"]) == (None, "", "not found")
 
 
-def test_a_hung_queue_leaves_time_for_the_accounting_and_the_files(here: Here, stage: Stage) -> None:
-    """squeue and all that it started are killed; sacct and the disks answer in the same round trip."""
+def test_a_hung_queue_leaves_time_for_the_files(here: Here, stage: Stage) -> None:
+    """squeue and all that it started are killed; the disks answer in the same round trip, sacct is not waited for."""
     stage.play("squeue", f"sleep 600 &\necho $$ $! >{stage.directory}/pids\necho 101; wait")
     body = ask(here, {**stage.request(ids=["101"]), "disks": ["/"]}, 4.0)
     assert (body["slurm"]["queue"]["why"], body["slurm"]["queue"]["out"]) == ("late", "")
-    assert body["slurm"]["accounting"]["rc"] == 0
+    assert body["slurm"]["accounting"] is None
     assert body["disks"]["ok"] is True
     pids = (stage.directory / "pids").read_text().split()
     wait_until(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in pids))

@@ -80,14 +80,15 @@ def test_a_batch_script_comes_as_it_was_submitted(calm_lab: Lab) -> None:
     assert "Invalid user id" in body["scripts"]["other"]["err"]
 
 
-def test_a_stopped_controller_leaves_the_accounting(calm_lab: Lab) -> None:
-    """squeue hangs and is killed in time; sacct is asked all the same, about every job."""
+def test_a_stopped_controller_is_waited_for_once(calm_lab: Lab) -> None:
+    """squeue hangs and is killed in time; neither the accounting nor the controller is asked after that."""
     job = calm_lab.sbatch("alice", "sleep 600", "--hold")
-    calm_lab.wait_accounting(job, "PENDING")
     calm_lab.stop_slurmctld()
-    body = whole(reach(calm_lab).ask({**question(job), "scripts": {"x": {"id": str(job)}}, "disks": ["/"]}, 20))
+    request = {**question(job, about=True), "scripts": {"x": {"id": str(job)}}, "disks": ["/"]}
+    body = whole(reach(calm_lab).ask(request, 12))
     assert body["slurm"]["queue"]["why"] == "late"
-    assert body["slurm"]["accounting"]["rc"] == 0
+    assert body["slurm"]["accounting"] is None
+    assert body["slurm"]["counts"] == {"squeue": 1, "sacct": 0, "scontrol": 0}
     assert body["scripts"]["x"]["why"] == "late"
     assert body["disks"]["ok"] is True
     wait_until(lambda: not probes_of(calm_lab, "alice"))

@@ -13,8 +13,8 @@ from dogwatch.model import Dark, Job, Known, Look, Seen
 from dogwatch.reach.interface import Answer, Reach
 from dogwatch.sources.interface import Source
 
-# 256 KiB a file and read: what a job can leave behind in its last interval, with room to spare.
-MOST_READS = 64
+# What jobs can leave behind in their last interval, with room to spare: 16 MB of a file, 32 MB of all together.
+MOST_READS, MOST_BYTES = 4, 4 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,23 +173,35 @@ def first_of_logs(reach: Reach, jobs: Sequence[Job], seen: Seen, deadline: float
     return {ref: [section[ref]] for ref in request if section.get("ok") and ref in section}
 
 
-def rest_of_logs(reach: Reach, job: Job, answers: list[Mapping[str, Any]], deadline: float) -> list[Mapping[str, Any]]:
-    """`answers` and, as long as they stop short of a file's end, what comes after them (bounded)."""
-    read = list(answers)
+def rest_of_logs(
+    reach: Reach, logs: Mapping[str, Sequence[Mapping[str, Any]]], deadline: float
+) -> dict[str, list[Mapping[str, Any]]]:
+    """`logs` and, as long as they stop short of a file's end, what comes after them: a few questions for all jobs
+    together, since each is a connection of its own."""
+    read = {ref: list(answers) for ref, answers in logs.items()}
+    spent = 0.0
     for _ in range(MOST_READS):
-        behind = {
-            path: {**{key: found[key] for key in ("dev", "ino", "head", "headlen")}, "offset": _end(found)}
-            for path, found in read[-1].get("files", {}).items()
-            if not found.get("stale") and _end(found) < found["size"]
-        }
-        if not behind:
+        behind = {ref: files for ref, answers in read.items() if (files := _behind(answers[-1]))}
+        if not behind or spent > deadline:
             break
-        more = reach.ask({"logs": {job.ref: {"globs": sorted(behind), "known": behind}}}, deadline)
+        request = {ref: {"globs": sorted(files), "known": files, "max": MOST_BYTES} for ref, files in behind.items()}
+        more = reach.ask({"logs": request}, deadline)
+        spent += more.duration
         section = _section(more.body, "logs") if isinstance(more, Answer) else {}
+        for ref in behind.keys() & section.keys():
+            read[ref].append(section[ref])
         if not section.get("ok"):
             break
-        read.append(section[job.ref])
     return read
+
+
+def _behind(answer: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """The files of which there is more than was read, each known as far as it was."""
+    return {
+        path: {**{key: found[key] for key in ("dev", "ino", "head", "headlen")}, "offset": _end(found)}
+        for path, found in answer.get("files", {}).items()
+        if not found.get("stale") and _end(found) < found["size"]
+    }
 
 
 def _end(found: Mapping[str, Any]) -> int:

@@ -184,9 +184,7 @@ class Post:
         logs = dict(seen.logs)
         unread = [self._jobs[ref].job for ref in ending if ref not in logs and ref in seen.look.sightings]
         logs |= first_of_logs(self.reach, unread, seen.look, self._deadline)
-        for ref in ending:
-            if ref in logs:
-                logs[ref] = rest_of_logs(self.reach, self._jobs[ref].job, logs[ref], self._deadline)
+        logs |= rest_of_logs(self.reach, {ref: logs[ref] for ref in ending if ref in logs}, self._deadline)
         return replace(seen, logs=logs)
 
 

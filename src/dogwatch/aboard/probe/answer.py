@@ -78,7 +78,7 @@ def scheduler_sections(request: "dict[str, Any]", until: float) -> "list[bytes]"
     try:
         if request.get("slurm") is not None:
             section = slurm_section(spec, scheduler, until)
-            answered = section["queue"] is None or section["queue"]["rc"] == 0
+            answered = section["answered"]
             parts.append(b'"slurm":' + compact(section))
         if request.get("scripts") is not None:
             section = scripts_section(mapping(request["scripts"], "scripts"), scheduler, answered, until)

@@ -1,5 +1,6 @@
 """The slurm section: the queue asked once, the accounting at most once and only for what the queue leaves open."""
 
+import itertools
 import os
 import re
 import time
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 
 PATIENCE = {"squeue": 30.0, "sacct": 40.0, "scontrol": 10.0}
 OUT_CAP = 64 << 20
+IDS_CAP = 100000  # Linux takes 128 KiB in one argument
 SCRIPT_CAP = 256 << 10
 SCRIPTS_MOST = 64
 SLURM_BIN = ["/usr/bin", "/usr/local/bin", "/bin", "/opt/slurm/bin", "/opt/slurm/current/bin"]
@@ -57,17 +59,18 @@ def slurm_section(spec: "dict[str, Any]", scheduler: Scheduler, until: float) ->
     queue = accounting = None
     active: "set[str]" = set()
     if spec.get("squeue") is not None:
-        # A queue that hangs must leave time for the accounting, which may know all the same.
-        share = until if spec.get("sacct") is None else began + 0.6 * (until - began)
-        queue = scheduler.run("squeue", queue_words(spec, me), share)
+        queue = scheduler.run("squeue", queue_words(spec, me), until)
         active = in_queue(queue, spec)
     ids = list(dict.fromkeys([one for one in wanted if one not in active] + history))
-    if spec.get("sacct") is not None and ids:
+    # What the accounting says of an ending is void as long as the queue may list the job as running.
+    answered = queue is None or has_answered(queue, spec)
+    if spec.get("sacct") is not None and ids and answered:
+        ids = as_many_as_fit(ids)
         accounting = scheduler.run("sacct", accounting_words(spec, me, ids), until)
         accounting["ids"] = ids
     answer: "dict[str, Any]" = {"ok": True, "queue": queue, "accounting": accounting, "me": me}
-    answer.update(cluster=None, version=None)
-    if spec.get("about"):
+    answer.update(cluster=None, version=None, answered=answered)
+    if spec.get("about") and answered:
         answer.update(about_slurm(scheduler, until))
     answer.update(counts=scheduler.counts, seconds=round(time.monotonic() - began, 6))
     return answer
@@ -90,6 +93,24 @@ def accounting_words(spec: "dict[str, Any]", me: str, ids: "list[str]") -> "list
     if words and words[-1].endswith("="):
         words[-1] += ",".join(ids)
     return words
+
+
+def has_answered(queue: "dict[str, Any]", spec: "dict[str, Any]") -> bool:
+    """Whether the controller said anything; with words in `answers` on stderr, a failure is an answer too."""
+    if queue["rc"] is None:
+        return False
+    said = queue["err"].lower()
+    return queue["rc"] == 0 or any(words in said for words in texts(spec.get("answers"), "slurm.answers"))
+
+
+def as_many_as_fit(ids: "list[str]") -> "list[str]":
+    """The ids that one argument holds; of more than that another part each time, as chance has it."""
+    if sum(map(len, ids)) + len(ids) <= IDS_CAP:
+        return ids
+    first = int.from_bytes(os.urandom(4), "big") % len(ids)
+    turned = ids[first:] + ids[:first]
+    lengths = itertools.accumulate(len(one) + 1 for one in turned)
+    return [one for one, length in zip(turned, lengths) if length <= IDS_CAP]
 
 
 def in_queue(queue: "dict[str, Any]", spec: "dict[str, Any]") -> "set[str]":

@@ -131,6 +131,7 @@ def _section(users: list[str], ids: list[str], history: list[str], since: int, a
         "mark": mark,
         "columns": dict(queue.COLUMNS),
         "active": list(words.ACTIVE),
+        "answers": [words.INVALID_ID],
     }
 
 

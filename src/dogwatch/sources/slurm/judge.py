@@ -207,7 +207,8 @@ def _open(case: _Case, found: Sequence[Piece], whole: Verdict) -> Sighting:
         settled = case.said.books is Books.NONE or _waited(case, patience)
         return _made(case, Verdict(known.state, "", known.reason), facts={}, settled=settled)
     if case.said.books is not Books.ANSWERED:
-        case.track.pop("lacking", None)
+        if case.said.books is not Books.NOT_ASKED:
+            case.track.pop("lacking", None)
         return _unanswered(case)
     if case.patient and not (case.strangers and not listed):
         case.track.setdefault("lacking", case.at)
@@ -230,7 +231,8 @@ def _unanswered(case: _Case) -> Sighting:
         why = "preempted, and Slurm did not put it back in the queue"
         state = Ended(Outcome.PREEMPTED, at=case.known.since, reason=why)
         return _made(case, Verdict(state, "PREEMPTED", why, "PREEMPTED"), facts={})
-    return _missing(case, f"it left the queue, and how it ended is not known: {case.said.why or 'nobody was asked'}")
+    why = case.said.why or "the accounting was not asked about it this time"
+    return _missing(case, f"it left the queue, and how it ended is not known: {why}")
 
 
 def _missing(case: _Case, why: str) -> Sighting:

@@ -1,0 +1,116 @@
+"""The logs of jobs that have ended are read to their end, in a bounded number of questions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dogwatch.engine.look import MOST_READS, rest_of_logs
+from dogwatch.model import Dark
+from dogwatch.reach.here import Here
+from dogwatch.reach.interface import Answer
+
+LINE = b"loss 0.25 and nothing else in this line\n"
+
+
+class Counted:
+    """A real reach, and how often it was asked."""
+
+    def __init__(self) -> None:
+        self.here, self.asked = Here(), 0
+
+    def ask(self, request: Mapping[str, Any], deadline: float = 10.0) -> Answer | Dark:
+        self.asked += 1
+        return self.here.ask(request, deadline)
+
+    def close(self) -> None:
+        self.here.close()
+
+
+@pytest.fixture
+def reach() -> Iterator[Counted]:
+    counted = Counted()
+    yield counted
+    counted.close()
+
+
+def first(reach: Counted, logs: Mapping[str, Path]) -> dict[str, list[Mapping[str, Any]]]:
+    """What a look reads of logs that it knew from their first byte on."""
+    known = {}
+    for ref, path in logs.items():
+        text = path.read_bytes()
+        path.write_bytes(b"")
+        answer = reach.ask({"logs": {ref: {"globs": [str(path)], "known": {}}}})
+        assert isinstance(answer, Answer)
+        found = answer.body["logs"][ref]["files"][str(path)]
+        known[ref] = {str(path): {**{key: found[key] for key in ("dev", "ino", "head", "headlen")}, "offset": 0}}
+        path.write_bytes(text)
+    request = {ref: {"globs": list(files), "known": files} for ref, files in known.items()}
+    answer = reach.ask({"logs": request})
+    assert isinstance(answer, Answer)
+    return {ref: [answer.body["logs"][ref]] for ref in logs}
+
+
+def read(answers: list[Mapping[str, Any]], path: Path) -> bytes:
+    return b"".join(answer["files"][str(path)]["text"].encode("latin-1") for answer in answers)
+
+
+def test_many_jobs_that_end_together_are_read_together(reach: Counted, tmp_path: Path) -> None:
+    """Forty logs of half a megabyte: every byte once, in no more questions than one job may take."""
+    logs = {f"job {number}": tmp_path / f"{number}.log" for number in range(40)}
+    for path in logs.values():
+        path.write_bytes(LINE * 13_000)
+    answers = first(reach, logs)
+    before = reach.asked
+    whole = rest_of_logs(reach, answers, 30.0)
+    assert reach.asked - before <= MOST_READS
+    assert {ref: len(read(whole[ref], path)) for ref, path in logs.items()} == dict.fromkeys(logs, 13_000 * len(LINE))
+    assert read(whole["job 7"], logs["job 7"]) == LINE * 13_000
+
+
+def test_the_longest_backlog_is_read_whole(reach: Counted, tmp_path: Path) -> None:
+    """A look that is further behind than that leaves out the middle and says so."""
+    path = tmp_path / "long.log"
+    path.write_bytes(LINE * 400_000)
+    answers = first(reach, {"job": path})
+    assert read(rest_of_logs(reach, answers, 30.0)["job"], path) == LINE * 400_000
+
+
+def test_a_log_that_grows_as_fast_as_it_is_read_is_left_in_the_middle(tmp_path: Path) -> None:
+    """A few questions and no more."""
+    path = tmp_path / "endless.log"
+    path.write_bytes(LINE * 10_000)
+
+    class Growing(Counted):
+        def ask(self, request: Mapping[str, Any], deadline: float = 10.0) -> Answer | Dark:
+            with path.open("ab") as file:
+                file.write(LINE * 120_000)
+            return super().ask(request, deadline)
+
+    counted, growing = Counted(), Growing()
+    rest_of_logs(growing, first(counted, {"job": path}), 30.0)
+    assert growing.asked == MOST_READS
+    counted.close()
+    growing.close()
+
+
+def test_a_place_that_does_not_answer_is_asked_once(tmp_path: Path) -> None:
+    """What was read before is kept."""
+
+    class Gone(Counted):
+        def ask(self, request: Mapping[str, Any], deadline: float = 10.0) -> Answer | Dark:
+            self.asked += 1
+            return Dark("box", 0.0, 1.0, "gone")
+
+    path = tmp_path / "some.log"
+    path.write_bytes(LINE * 10_000)
+    counted = Counted()
+    answers = first(counted, {"job": path})
+    counted.close()
+    gone = Gone()
+    assert rest_of_logs(gone, answers, 30.0) == answers
+    assert gone.asked == 1
+    gone.close()
