@@ -159,7 +159,7 @@ def short_figure(number: float | None) -> str:
     if number < 9999.5:
         return f"{number:.0f}"
     scaled, letter = (number / 1e3, "k") if number < 999500 else (number / 1e6, "M")
-    return f"{scaled:.1f}{letter}" if scaled < 9.95 else f"{scaled:.0f}{letter}" if scaled < 9999 else "lots"
+    return f"{scaled:.1f}{letter}" if scaled < 9.95 else f"{scaled:.0f}{letter}" if scaled < 999.5 else "lots"
 
 
 def rate(number: float | None, unit: str = "items") -> str:
