@@ -68,12 +68,21 @@ def detail_document(
         ],
         "verified": None if verified is None else {"ok": verified.ok, "text": verified.text},
         "tasks": facts.get("tasks"),
-        "efficiency": facts.get("efficiency"),
+        "efficiency": _efficiency(facts),
         "expected_start": stamp(facts.get("expected_start")),
         "time_limit_at": stamp(facts.get("time_limit_at")),
         "nodes": facts.get("nodes") or None,
         "stdout": next(iter(facts.get("logs") or ()), None) or facts.get("stdout") or None,
     }
+
+
+def _efficiency(facts: Mapping[str, Any]) -> dict[str, Any] | None:
+    """What it used; of the GPUs by what looks at them saw, where the accounting does not know."""
+    used: dict[str, Any] | None = facts.get("efficiency")
+    seen: dict[str, Any] = facts.get("gpu_seen") or {}
+    if used is None:
+        return None
+    return used | {key: seen.get(key) for key in ("gpu_percent", "gpu_memory_bytes") if used.get(key) is None}
 
 
 def worker_document(worker: Worker, memory: Memory, at: float, mono: float) -> dict[str, Any]:

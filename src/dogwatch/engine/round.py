@@ -25,6 +25,7 @@ from dogwatch.model import (
     Finding,
     Job,
     Known,
+    Outcome,
     Point,
     Progress,
     Proof,
@@ -312,9 +313,14 @@ class _Visit:
         return Progress(whole.done, whole.total, whole.unit, rate, average, self.at)
 
     def _add_proofs(self) -> None:
-        if self.verified is not None and self.verified.ok and self.change is not None:
-            proof = Proof("outputs and counters", self.verified.text, self.at)
-            self.after = replace(self.after, proof=(*self.after.proof, proof))
+        """What else vouches for an ending: what is left of it and, where nobody knows how it ended, its log's claim."""
+        more, state = [], self.after.state
+        if self.verified is not None and self.verified.ok:
+            more.append(Proof("outputs and counters", self.verified.text, self.at))
+        if self.news.finished is not None and isinstance(state, Ended) and state.outcome is Outcome.UNKNOWN:
+            more.append(Proof("log", f"it says: {self.news.finished.text}", self.at))
+        if more and self.change is not None:
+            self.after = replace(self.after, proof=(*self.after.proof, *more))
 
     def case(self) -> Case:
         memory = self.memory

@@ -201,18 +201,34 @@ def test_memory_that_is_found_after_a_failure_was_told_is_a_contradiction() -> N
     assert "a step ran out of memory" in watcher.facts["contradiction"]
 
 
-@pytest.mark.parametrize(
-    ("err", "words"),
-    [(REFUSED, "(slurmdbd) cannot be reached"), (DISABLED, "this cluster keeps no accounting")],
-)
-def test_a_job_that_left_the_queue_stays_missing_while_the_accounting_cannot_be_asked(err: str, words: str) -> None:
+def test_a_job_that_left_the_queue_stays_missing_while_the_accounting_cannot_be_asked() -> None:
     """Absence is a clock and not an ending, however long it runs, and the reason is said."""
     watcher = running()
     for minutes in (0, 10, 60, 6000):
-        known = watcher.look("", ran(rc=1, err=err), at=NOW + 60 * minutes)
+        known = watcher.look("", ran(rc=1, err=REFUSED), at=NOW + 60 * minutes)
         assert known.state == Missing(NOW)
-        assert words in known.reason
+        assert "(slurmdbd) cannot be reached" in known.reason
         assert known.proved_at == NOW - 60
+
+
+@pytest.mark.parametrize(
+    ("booked", "words"),
+    [
+        (ran(rc=1, err=DISABLED), "this cluster keeps no accounting (Slurm accounting storage is disabled)"),
+        (ran(rc=None, why="not found"), "sacct is not installed there"),
+    ],
+)
+def test_where_there_is_no_accounting_a_job_that_left_the_queue_ends_unknown(booked: Any, words: str) -> None:
+    """Missing for five minutes; after that nobody will come and tell, and nothing is claimed."""
+    watcher = running()
+    known = watcher.look("", booked)
+    assert (known.state, known.reason) == (Missing(NOW), f"it left the queue, and how it ended is not known: {words}")
+    assert watcher.look("", booked, at=NOW + 299).state == Missing(NOW)
+    known = watcher.look("", booked, at=NOW + 301)
+    assert ended(watcher).outcome is Outcome.UNKNOWN
+    assert known.reason == f"it left the queue, and {words}; nobody knows how it ended"
+    assert known.settled
+    assert isinstance(watcher.look(row(), booked, at=NOW + 400).state, Running), "back in the queue after all"
 
 
 def test_a_job_that_left_the_queue_is_missing_and_then_ended_by_the_accounting() -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dogwatch.sources.slurm.gpu_metrics import newest, read
+from dogwatch.sources.slurm.gpu_metrics import add, newest, read
 
 HEADER = "timestamp, index, utilization.gpu [%], memory.used [MiB], memory.total [MiB]"
 
@@ -54,3 +56,13 @@ def test_a_missing_file_is_silence() -> None:
 def test_no_file_makes_it_fall(header: str, text: str) -> None:
     """Whatever stands in it."""
     newest(header, text)
+
+
+def test_what_looks_saw_is_kept_as_mean_use_and_most_memory() -> None:
+    """For the figures at the end of a job, where the accounting has none; a look without a figure changes nothing."""
+    looks = [(40.0, 5), (None, 9), (60.0, 7)]
+    seen: dict[str, Any] = {}
+    for use, memory in looks:
+        seen = add({"gpu_seen": seen}, {"gpu_percent": use, "gpu_memory_used_bytes": memory})
+    assert seen == {"looks": 2, "gpu_percent": 50.0, "gpu_memory_bytes": 9}
+    assert add({}, {"gpu_percent": None, "gpu_memory_used_bytes": None})["gpu_percent"] is None

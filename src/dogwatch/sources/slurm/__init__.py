@@ -189,7 +189,7 @@ def _books(answer: Mapping[str, Any], wanted: frozenset[str]) -> tuple[Books, st
     if not isinstance(run, Mapping):
         return Books.NOT_ASKED, "the accounting was not asked yet", {}
     if run.get("why") or run.get("rc") != 0:
-        why = words.fault(run.get("why"), run.get("rc"), _text(run.get("err")))
+        why = words.fault(run.get("why"), run.get("rc"), _text(run.get("err")), "sacct")
         missing = run.get("why") == "not found" or why.startswith(words.NO_ACCOUNTING)
         return (Books.NONE if missing else Books.DOWN), why, {}
     records = accounting.parse(_text(run.get("out")), wanted)

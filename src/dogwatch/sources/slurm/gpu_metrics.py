@@ -85,3 +85,14 @@ def read(section: Mapping[str, Any] | None) -> dict[str, Any] | None:
     if not section or not isinstance(section.get("header"), str) or not isinstance(section.get("text"), str):
         return None
     return newest(section["header"], section["text"])
+
+
+def add(facts: Mapping[str, Any], newest: Mapping[str, Any]) -> dict[str, Any]:
+    """What was seen of the GPUs so far: how often, the mean use, the most memory; for the figures at the end."""
+    seen = facts.get("gpu_seen") or {}
+    looks, mean, use = seen.get("looks", 0), seen.get("gpu_percent"), newest["gpu_percent"]
+    if use is not None:
+        mean = use if mean is None else round((mean * looks + use) / (looks + 1), 2)
+        looks += 1
+    memory = [size for size in (seen.get("gpu_memory_bytes"), newest["gpu_memory_used_bytes"]) if size is not None]
+    return {"looks": looks, "gpu_percent": mean, "gpu_memory_bytes": max(memory, default=None)}

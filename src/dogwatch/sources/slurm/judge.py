@@ -1,8 +1,9 @@
 """One job: from everything that Slurm said in one look to a Sighting, or to none.
 
 Not listed is not ended. A job that left the queue is Missing until the accounting names its ending; when the
-accounting answers and has nothing for five minutes, it has ended and nobody knows how. The clock of that wait is
-kept in the job's track (`lacking`), because it runs only while the accounting answers.
+accounting answers and has nothing for five minutes, or there is none and the queue has not listed it for as long, it
+has ended and nobody knows how. The clock of the first wait is kept in the job's track (`lacking`), because it runs
+only while the accounting answers.
 """
 
 from __future__ import annotations
@@ -226,11 +227,15 @@ def _open(case: _Case, found: Sequence[Piece], whole: Verdict) -> Sighting:
 
 
 def _unanswered(case: _Case) -> Sighting:
-    """Left the queue, and the accounting cannot be asked: absence alone ends nothing, except after PREEMPTED."""
+    """Left the queue, and the accounting cannot be asked. Absence alone ends nothing, except after PREEMPTED and
+    where there is no accounting to wait for."""
     if case.long_gone and case.known.native == "PREEMPTED":
         why = "preempted, and Slurm did not put it back in the queue"
         state = Ended(Outcome.PREEMPTED, at=case.known.since, reason=why)
         return _made(case, Verdict(state, "PREEMPTED", why, "PREEMPTED"), facts={})
+    if case.long_gone and case.said.books is Books.NONE:
+        why = f"it left the queue, and {case.said.why}; nobody knows how it ended"
+        return _made(case, verdict.unknown(why, at=case.known.since), facts={})
     why = case.said.why or "the accounting was not asked about it this time"
     return _missing(case, f"it left the queue, and how it ended is not known: {why}")
 

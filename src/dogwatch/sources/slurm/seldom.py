@@ -39,7 +39,8 @@ def read(body: Mapping[str, Any], jobs: Sequence[Job], facts: Facts) -> dict[str
         told = _script_logs(job, facts.get(job.ref, {}), scripts.get(job.ref))
         gpu = gpu_metrics.read(metrics.get(job.ref))
         if told is not None or gpu is not None:
-            learnt[job.ref] = {**(told or {}), **({"gpu": gpu} if gpu is not None else {})}
+            seen = {} if gpu is None else {"gpu": gpu, "gpu_seen": gpu_metrics.add(facts.get(job.ref, {}), gpu)}
+            learnt[job.ref] = {**(told or {}), **seen}
     return learnt
 
 

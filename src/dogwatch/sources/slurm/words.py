@@ -156,13 +156,13 @@ def cancelled_by(state: str, owner: str) -> str:
     return f"cancelled by uid {found[1]}{who}"
 
 
-def fault(run_why: str | None, rc: int | None, err: str) -> str:
+def fault(run_why: str | None, rc: int | None, err: str, command: str = "it") -> str:
     """Why a command gave no answer, in one sentence that keeps its own last words."""
     if run_why:
         return {
-            "late": "it did not answer in time",
-            "not found": "the command is not installed there",
-            "too much": "it said more than can be read",
+            "late": f"{command} did not answer in time",
+            "not found": f"{command} is not installed there",
+            "too much": f"{command} said more than can be read",
         }.get(run_why, run_why)[:_LONGEST]
     said = [line.strip() for line in err.split("\n") if line.strip()]
     last = said[-1][:_LONGEST] if said else f"exit code {rc}"
