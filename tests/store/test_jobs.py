@@ -249,3 +249,15 @@ def test_a_place_tells_since_when_it_is_dark(home: Path) -> None:
     assert places.places(store)[1]["dark_since"] is None
     add_place(store, Place("box", "ssh", {"host": "box2"}, 9.0))
     assert (places.places(store)[1]["floor"], places.places(store)[1]["looks"]) == (9.0, 4)
+
+
+def test_a_removed_place_takes_no_job_until_it_is_added_again(home: Path) -> None:
+    """Nobody would ever look there, so it is refused in one sentence that says how to get it back."""
+    with open_store(str(home)) as store:
+        add_place(store, Place("hpc", "removed", {"ssh": "hpc"}, 60.0))
+        with pytest.raises(UsageError, match="The host hpc was removed: `dogwatch host add hpc`"):
+            register(store, job(7, place="hpc"), NOW, 1.0)
+        assert jobs.documents(store, everything=True) == []
+        add_place(store, Place("hpc", "ssh", {"ssh": "hpc"}, 60.0))
+        register(store, job(7, place="hpc"), NOW, 1.0)
+        assert [one["place"] for one in jobs.documents(store)] == ["hpc"]

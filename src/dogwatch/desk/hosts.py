@@ -18,9 +18,10 @@ from dogwatch.reach.ssh import Ssh
 from dogwatch.reach.target import Target, audit
 from dogwatch.store import bell, jobs, places, register
 from dogwatch.store.database import Store
+from dogwatch.store.places import REMOVED
 from dogwatch.text import plain
 
-KIND, REMOVED = "ssh", "removed"
+KIND = "ssh"
 FLOOR, LEAST_FLOOR = 60.0, 1.0
 TEST_DEADLINE = 60.0
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")

@@ -11,7 +11,7 @@ from dogwatch.store import cells, events
 from dogwatch.store.findings import close_findings
 from dogwatch.store.jobs import row_of
 from dogwatch.store.memories import remember
-from dogwatch.store.places import rows_of
+from dogwatch.store.places import REMOVED, rows_of
 from dogwatch.store.tables import JOBS, PLACES
 from dogwatch.store.tick import Event
 
@@ -50,8 +50,7 @@ def register(store: Store, job: Job, at: float, mono: float) -> int:
         held = row_of(db, job.ref, expected=False)
         if held is not None and held["active"]:
             raise UsageError(f"{job.ref} is watched already: `dogwatch forget {job.ref}` lets go of it.")
-        if job.place not in {place["name"] for place in rows_of(db)}:
-            raise UsageError(f"There is no place called {job.place!r}: add it first.")
+        _check_place(db, job.place)
         _check_identity(db, job)
         row = {**asdict(job), **_UNSEEN, "registered": job.registered or at}
         if held is None:
@@ -88,6 +87,15 @@ def add_place(store: Store, place: Place) -> None:
                 PLACES.change(db, {**row, **fresh})
                 return
         PLACES.add(db, {**fresh, "looks": 0, "dark_looks": 0, "facts": {}})
+
+
+def _check_place(db: sqlite3.Connection, name: str) -> None:
+    """A job on a place that nobody looks at would stay as it is for ever."""
+    kinds = [place["kind"] for place in rows_of(db) if place["name"] == name]
+    if not kinds:
+        raise UsageError(f"There is no place called {name!r}: add it first.")
+    if REMOVED in kinds:
+        raise UsageError(f"The host {name} was removed: `dogwatch host add {name}` takes it back, and then its jobs.")
 
 
 def _check_identity(db: sqlite3.Connection, job: Job) -> None:
