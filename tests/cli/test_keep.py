@@ -125,6 +125,20 @@ def test_the_tick_after_the_last_job_ended_is_the_last(keep, dogwatch, table, ho
     assert "nothing is left to watch" in (home / "keep.log").read_text()
 
 
+def test_what_a_tick_reported_is_still_news_to_the_person(keep, dogwatch, home) -> None:
+    """Each reader has a place of their own in the history; the log tells a thing once, and so does one's patrol."""
+    keep("on", "--yes")
+    dogwatch("run", "--detach", "--name", "bad", "--", "sh", "-c", "exit 5")
+    wait_until(lambda: list(home.glob("runs/bad-*/worker-0.end.json")))
+    wait_until(lambda: keep("tick").returncode == 1)
+    for _ in range(2):
+        assert keep("tick").returncode == 0
+    assert (home / "keep.log").read_text().count("→ ended, failed") == 1
+    mine = dogwatch("patrol")
+    assert (mine.returncode, "exit code 5" in mine.stdout) == (1, True)
+    assert dogwatch("patrol").stdout == ""
+
+
 def test_a_tick_whose_home_is_gone_removes_itself(keep, table, home, tmp_path) -> None:
     """A deleted home does not leave an entry that fails every quarter of an hour."""
     other = tmp_path / "other"

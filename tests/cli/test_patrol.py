@@ -53,3 +53,16 @@ def test_within_the_floor_of_a_place_it_does_not_look_again(dogwatch) -> None:
     assert looks[0] == ["here"]
     counted = json.loads(dogwatch("ls", "--json").stdout)["places"][0]["looks"]
     assert counted == sum(len(look) for look in looks)
+
+
+def test_a_new_reader_begins_where_the_person_stands_and_then_goes_its_own_way(dogwatch, home) -> None:
+    """What was told before it came is not told again; what one of them reads is not taken from the other."""
+    dogwatch("run", "--detach", "--name", "first", "--", "true")
+    dogwatch("wait", "first", "--timeout", "20")
+    assert "succeeded" in dogwatch("patrol").stdout
+    assert patrol(dogwatch, "--reader", "script")[1]["changes"] == []
+    dogwatch("run", "--detach", "--name", "second", "--", "true")
+    dogwatch("wait", "second", "--timeout", "20")
+    for flags in ((), ("--reader", "script")):
+        assert {change["name"] for change in patrol(dogwatch, *flags)[1]["changes"]} == {"second"}
+    assert dogwatch("patrol", "--reader", "--x").returncode == 2

@@ -18,7 +18,9 @@ HELP = "let systemd or cron look every so often, also after logout and reboot, u
 EPILOG = """\
 `keep on` shows what it would make (a systemd timer of yours, or three lines in your crontab) and makes it only when
 told so by --yes or by typing yes. It is made once; it removes itself when nothing is left to watch, or by `keep off`.
-What a look finds is written to keep.log in the home; `keep tick` is what gets started."""
+What a look finds is written to keep.log in the home, and stays news to your own next patrol; `keep tick` is what
+gets started."""
+READER = "keep"
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -134,7 +136,7 @@ def _tick(args: Namespace) -> int:
         if not alone:
             return FINE
         keep.write_to_log(home)
-        code = main(["patrol", "--heartbeat"])
+        code = main(["patrol", "--heartbeat", "--reader", READER])
         sys.stdout.flush()
         keep.ran(home, Clock().now(), code)
         if keep.remove(home, unless=_something_left) is not None:

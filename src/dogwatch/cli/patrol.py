@@ -14,12 +14,14 @@ if TYPE_CHECKING:
 
 HELP = "look once, and print only what has changed since the last patrol"
 EPILOG = """\
-Beside a running watcher, or sooner than a place allows, it answers from what is known.
+Beside a running watcher, or sooner than a place allows, it answers from what is known. What one reader was told is
+still news to another: `keep` reads under a name of its own, and so may a script.
 exit codes: 1 when it reports a bad ending, 3 when every place was dark"""
 
 
 def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--heartbeat", action="store_true", help="print a line even when nothing has changed")
+    parser.add_argument("--reader", metavar="NAME", help="report what this reader was not told yet (default: you)")
     log_file_flag(parser)
     json_flag(parser)
 
@@ -29,16 +31,16 @@ def run(args: Namespace) -> int:
     from dogwatch.clock import Clock
     from dogwatch.desk import patrol
 
-    clock = Clock()
+    clock, cursor = Clock(), patrol.cursor_of(args.reader)
     with assemble.store() as store:
         looked = assemble.look_once(store, clock, log_path(args.log_file))
-        report = patrol.report(store, looked)
+        report = patrol.report(store, looked, cursor)
         if args.json:
             emit({"changes": report.changes, "dark": report.dark, "looked": looked})
         else:
             _print(report, args.heartbeat, clock.now())
         sys.stdout.flush()  # said before it is remembered as said
-        patrol.reported(store, report)
+        patrol.reported(store, report, cursor)
     if report.all_dark:
         return COULD_NOT_LOOK
     return ENDED_BADLY if report.bad_ending else FINE

@@ -8,8 +8,9 @@ from typing import Any
 from dogwatch.clock import stamp
 from dogwatch.store import cursors, events, jobs, places
 from dogwatch.store.database import Store
+from dogwatch.text import named
 
-CURSOR = "patrol"
+CURSOR = "patrol"  # the person's; every other reader has one of their own beside it
 NEWS = frozenset({"job.state", "job.attempt", "finding.opened", "finding.resolved", "store.repaired", "store.full"})
 GOOD = frozenset({"succeeded", None})
 
@@ -40,9 +41,15 @@ class Report:
         return f"looked at {at}: {what}, {jobs_}{dark}"
 
 
-def report(store: Store, looked: list[str]) -> Report:
-    """Everything of note after the last patrol's event, and the places that do not answer."""
-    since = cursors.read(store, CURSOR)
+def cursor_of(reader: str | None) -> str:
+    """The cursor of a reader, by a name that somebody gave; none is the person."""
+    return CURSOR if reader is None else f"{CURSOR}:{named(reader, '--reader name')}"
+
+
+def report(store: Store, looked: list[str], cursor: str = CURSOR) -> Report:
+    """Everything of note after the event that this reader was last told, and the places that do not answer. A reader
+    who was never told anything begins where the person stands."""
+    since = cursors.read(store, cursor) or cursors.read(store, CURSOR)
     found = events.read(store, since=since)
     news = [event for event in found if event["kind"] in NEWS]
     refs = dict.fromkeys(event["ref"] for event in news if event["ref"] is not None)
@@ -71,10 +78,10 @@ def tally(jobs_: list[dict[str, Any]]) -> str:
     return ", ".join([f"{done} of {len(jobs_)} completed", *(f"{n} {word}" for word, n in counts.items())])
 
 
-def reported(store: Store, done: Report) -> None:
-    """Remember that all this has been said: only after it was said."""
-    if done.upto != cursors.read(store, CURSOR):
-        cursors.write(store, CURSOR, done.upto)
+def reported(store: Store, done: Report, cursor: str = CURSOR) -> None:
+    """Remember that all this has been said to this reader: only after it was said."""
+    if done.upto != cursors.read(store, cursor):
+        cursors.write(store, cursor, done.upto)
 
 
 def _change(event: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
