@@ -206,6 +206,7 @@ def start_run(
     from dogwatch.text import named
 
     named(name, "--name")
+    launch.sweep(opened.home, lambda: tell.run_ids(opened), clock.now())
     run = launch.prepare(opened.home, name, argv, workers=workers, gpus=gpus, env=env, cwd=cwd, now=clock.now())
     try:
         ref = tell.add_run(

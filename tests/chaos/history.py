@@ -235,7 +235,7 @@ def _watched(events: Sequence[Document]) -> list[str]:
 
 def _ended_right(truth: Truth, job: Document) -> Iterator[Flaw]:
     if not truth.endings:
-        if job["state"] not in (None, "waiting"):
+        if job["state"] not in (None, "waiting") and job.get("native") != "never started":
             yield Flaw(WRONG, f"{truth.name} never began and is listed as {job['state']} {job['outcome']}")
         return
     shown = Ending(job["outcome"], job["exit_code"], job["signal"])

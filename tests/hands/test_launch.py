@@ -15,7 +15,7 @@ import pytest
 
 from dogwatch import aboard
 from dogwatch.errors import DogwatchError, UsageError
-from dogwatch.hands.launch import AlreadyStarted, LaunchFailed, LaunchUnclear, Run, discard, prepare, start
+from dogwatch.hands.launch import AlreadyStarted, LaunchFailed, LaunchUnclear, Run, discard, prepare, start, sweep
 from tests.support import wait_until
 
 
@@ -292,3 +292,57 @@ def pids_with(text: str) -> list[int]:
         except OSError:
             continue
     return found
+
+
+KILLED_BEFORE_STARTING = """
+import os, signal, sys
+from dogwatch.hands.launch import prepare
+run = prepare(sys.argv[1], "job", ["true"], workers=1, gpus=None, env=[], cwd=None, now=1000.0, token=sys.argv[2])
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def written_by_one_who_was_killed(home: Path, token: str) -> Path:
+    done = subprocess.run([sys.executable, "-c", KILLED_BEFORE_STARTING, home, token])
+    assert done.returncode == -signal.SIGKILL
+    return home / "runs" / f"job-{token}"
+
+
+def grown_old(directory: Path) -> Path:
+    os.utime(directory, (1000.0, 1000.0))
+    return directory
+
+
+def test_what_a_killed_launcher_wrote_is_swept_when_it_is_old(home):
+    """A run that nobody registered or started goes; a young one, a registered one and one that may still start stay."""
+    old = grown_old(written_by_one_who_was_killed(home, "old"))
+    half = grown_old(written_by_one_who_was_killed(home, "half"))
+    (half / "spec.json").rename(half / "spec.json.tmp")
+    young = written_by_one_who_was_killed(home, "young")
+    registered = grown_old(written_by_one_who_was_killed(home, "registered"))
+    held = grown_old(Path(ready(home, ["true"]).directory))
+    now = young.stat().st_mtime + 60
+    grown_old(half)
+    assert sorted(sweep(str(home), lambda: {registered.name}, now)) == ["job-half", "job-old"]
+    assert not old.exists()
+    assert not half.exists()
+    assert all(path.exists() for path in (young, registered, held))
+
+
+def test_only_what_is_just_an_intent_is_swept(home, tmp_path):
+    """Anything with a record, a log, a stranger's file or a link in its place is left alone."""
+    started = ready(home, ["true"])
+    start(started)
+    ended(started)
+    odd = written_by_one_who_was_killed(home, "odd")
+    (odd / "notes.txt").write_text("mine")
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (home / "runs" / "job-link").symlink_to(elsewhere)
+    (home / "runs" / "file").write_text("")
+    for path in (home / "runs").iterdir():
+        os.utime(path, (1000.0, 1000.0), follow_symlinks=False)
+    assert sweep(str(home), set, 1e10) == []
+    assert elsewhere.exists()
+    assert (odd / "notes.txt").exists()
+    assert sweep(str(tmp_path / "no home"), set, 1e10) == []

@@ -170,3 +170,17 @@ def test_gathering_stops_when_the_launch_is_long_over() -> None:
     early, late = Known(state=Running(), since=990.0), Known(state=Running(), since=100.0)
     assert REF in source.ask([job], {REF: early}, NOW)["find"]
     assert REF not in source.ask([job], {REF: late}, NOW)["find"]
+
+
+def test_a_run_that_nobody_is_left_to_start_has_failed():
+    """No keeper, and the one who should have started it is gone: nothing ran, and nothing will."""
+    run = {"keeper": None, "keeper_alive": False, "workers": [entry(start=None), entry(1, start=None)], "problem": None}
+    job = kept_job(2)
+    for abandoned, ended in ((False, False), (True, True)):
+        answer = {"runs": {REF: {**run, "abandoned": abandoned}}, "pids": {}, "find": {}}
+        seen = source.read(answer, [job], {REF: Known()}, NOW)[1][REF]
+        assert isinstance(seen.state, Ended if ended else Waiting)
+    assert isinstance(seen.state, Ended)
+    assert (seen.state.outcome, seen.state.exit_code, seen.native) == (Outcome.FAILED, None, "never started")
+    assert "it was never started" in seen.reason
+    assert [(one.doing, one.outcome) for one in seen.workers] == [("gone", Outcome.FAILED)] * 2

@@ -7,6 +7,7 @@ dropped while the keeper lives. Standard library only, Python >= 3.6.
 
 import contextlib
 import errno
+import fcntl
 import json
 import os
 import re
@@ -411,10 +412,9 @@ class Keeper:
 
     def _put_end(self, worker: Worker, code: Optional[int], signalled: Optional[int], usage: Any) -> None:
         record = self._record(worker, pid=worker.pid, start=worker.start, code=code, signal=signalled)
-        record["oom"] = self.memory.evidence(worker.pid or 0, signalled)
-        record["cpu_user"] = usage.ru_utime if usage else 0.0
-        record["cpu_system"] = usage.ru_stime if usage else 0.0
-        record["max_rss_bytes"] = usage.ru_maxrss * 1024 if usage else 0
+        user, system, rss = (usage.ru_utime, usage.ru_stime, usage.ru_maxrss) if usage else (0.0, 0.0, 0)
+        record.update(oom=self.memory.evidence(worker.pid or 0, signalled), max_rss_bytes=rss * 1024)
+        record.update(cpu_user=user, cpu_system=system)
         self._put("end", record)
 
 
@@ -481,6 +481,7 @@ def main(run_directory: str) -> int:
     umask = os.umask(0o077)
     try:
         directory = os.open(run_directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        fcntl.flock(directory, fcntl.LOCK_SH)  # beside the launcher's: while anybody has it, the run may still begin
         written = os.open("spec.json", os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)
         with open(written, "rb") as file:
             spec = Spec(json.loads(file.read().decode("utf-8")), umask)

@@ -41,6 +41,11 @@ def add_run(
     return _register(store, clock, run_id, name, description, track, replace(expect, logs=tuple(logs)), clock.now())
 
 
+def run_ids(store: Store) -> set[str]:
+    """The kept runs that a job stands for, ended ones included."""
+    return {job["id"] for job in jobs.brief(store, everything=True) if job["source"] == "process"}
+
+
 def add_processes(
     store: Store,
     clock: Clock,

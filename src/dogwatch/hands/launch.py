@@ -2,19 +2,23 @@
 
 `prepare` writes the intent, the caller registers the job, `start` acts; a crash between any two of them
 leaves at most a run that never began. A run is claimed once, by whoever creates its keeper.json first:
-the keeper, or `discard`.
+the keeper, or `discard`. Whoever may still start it holds a shared lock on its directory, so that one
+without a keeper and without a lock is known to have been abandoned.
 """
 
 from __future__ import annotations
 
 import contextlib
+import fcntl
+import itertools
 import json
 import os
 import re
 import secrets
+import stat
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,6 +32,9 @@ _OURS = frozenset({"DOGWATCH_WORKER", "DOGWATCH_WORKERS", "DOGWATCH_RUN"})
 _KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _GPU = re.compile(r"[A-Za-z0-9_.:/,-]{1,200}")
 _CLAIM, _SPEC = "keeper.json", "spec.json"
+_INTENT = frozenset({_SPEC, f"{_SPEC}.tmp"})
+OLD = 3600.0
+MOST_SWEPT, MOST_LOOKED_AT = 100, 10_000
 # What a run writes before its program does: refused beforehand rather than stuck half-way.
 _ROOM, _ROOM_PER_WORKER, _INODES, _INODES_PER_WORKER = 256 << 10, 32 << 10, 6, 4
 
@@ -56,11 +63,12 @@ class AlreadyStarted(DogwatchError):
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A run that is written down; `logs` has one path per worker."""
+    """A run that is written down; `logs` has one path per worker, `lock` is its directory, held while it may start."""
 
     id: str
     directory: str
     logs: tuple[str, ...]
+    lock: int | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +135,7 @@ def start(run: Run) -> Started:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             start_new_session=True,
+            pass_fds=() if run.lock is None else (run.lock,),
         )
     except OSError as why:
         raise LaunchFailed(f"The keeper of {run.id} cannot be started: {why.strerror or why}.") from why
@@ -178,6 +187,49 @@ def _remove(directory: str, claim: str) -> None:
         os.rmdir(directory)
 
 
+def sweep(home: str, registered: Callable[[], Collection[str]], now: float) -> list[str]:
+    """Remove the runs that were written down and neither registered nor started, because whoever did so was killed;
+    the ids of those that went. Only what is ours, old, unlocked and just an intent is touched."""
+    gone: list[str] = []
+    with contextlib.suppress(OSError):  # a broken disk has its own alarm, and a directory too many is none
+        with os.scandir(os.path.join(os.path.abspath(home), "runs")) as entries:
+            old = [entry for entry in itertools.islice(entries, MOST_LOOKED_AT) if _is_abandoned(entry, now)]
+        kept = registered() if old else ()
+        for entry in [entry for entry in old if entry.name not in kept][:MOST_SWEPT]:
+            with contextlib.suppress(AlreadyStarted):
+                discard(Run(entry.name, entry.path, ()))
+                gone.append(entry.name)
+    return gone
+
+
+def _is_abandoned(entry: os.DirEntry[str], now: float) -> bool:
+    try:
+        found = entry.stat(follow_symlinks=False)
+        ours = stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid()
+        if not ours or now - found.st_mtime < OLD or not set(os.listdir(entry.path)) <= _INTENT:
+            return False
+        lock = os.open(entry.path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    finally:
+        os.close(lock)
+    return True
+
+
+def _lock(directory: str) -> int | None:
+    """The run's directory, open and locked; it stays so until this process ends, and its keeper has one too."""
+    try:
+        lock = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        fcntl.flock(lock, fcntl.LOCK_SH)
+    except OSError:  # then a death of ours between registering and starting cannot be told, and that is all
+        return None
+    return lock
+
+
 def _take_report(run: Run, out: bytes, err: bytes) -> Started:
     try:
         report = json.loads(out)
@@ -222,7 +274,8 @@ def _write_run(runs: str, slug: str, token: str | None, spec: Mapping[str, Any])
         raise LaunchFailed(f"A run {run_id} is already there; give the command again.") from why
     except OSError as why:
         raise RunNotWritten(f"The run directory {directory} cannot be made: {why.strerror}.") from why
-    run = Run(run_id, directory, tuple(f"{directory}/worker-{k}.log" for k in range(spec["workers"])))
+    logs = tuple(f"{directory}/worker-{k}.log" for k in range(spec["workers"]))
+    run = Run(run_id, directory, logs, _lock(directory))
     try:
         _write_durably(directory, _SPEC, {"run": run_id, **spec})
         _sync_directory(runs)

@@ -104,6 +104,8 @@ def _just_seen(known: Known, at: float) -> bool:
 
 def _kept(job: Job, run: Mapping[str, Any], at: float) -> Sighting | None:
     """A run under the keeper, by its records; None when it is between its end and its record."""
+    if run.get("abandoned"):
+        return _never_started(job, run, at)
     keeper_alive = bool(run.get("keeper_alive"))
     workers = tuple(_kept_worker(job, entry, keeper_alive) for entry in run["workers"])
     if run.get("keeper") is None and not any(entry.get("start") for entry in run["workers"]):
@@ -112,6 +114,17 @@ def _kept(job: Job, run: Mapping[str, Any], at: float) -> Sighting | None:
         return None  # the keeper lives and is about to say how it ended
     witness = "keeper" if all(entry.get("end") for entry in run["workers"]) else "process table"
     return _sighting(job, job.id, workers, witness, at)
+
+
+def _never_started(job: Job, run: Mapping[str, Any], at: float) -> Sighting:
+    """A run that was written down and that nobody is left to start: it failed, and nothing of it ever ran."""
+    reason = "it was never started: the command that should have done so ended first"
+    absent = [_worker(job, int(entry["index"]), "gone", None, None) for entry in run["workers"]]
+    workers = tuple(replace(one, outcome=Outcome.FAILED, reason="never started") for one in absent)
+    proof = (Proof("run directory", "no keeper, and nobody who could start one", at),)
+    return Sighting(
+        job.ref, job.id, Ended(Outcome.FAILED, at=at, reason=reason), "never started", reason, proof, workers
+    )
 
 
 def _kept_worker(job: Job, entry: Mapping[str, Any], keeper_alive: bool) -> Worker:

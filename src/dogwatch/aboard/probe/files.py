@@ -1,6 +1,7 @@
 """What the file hand can do: one function per kind of unit, each given its spec and what it may still read."""
 
 import errno
+import fcntl
 import json
 import os
 import re
@@ -224,13 +225,33 @@ def read_run(spec: "dict[str, Any]", _: Allowance) -> "dict[str, Any]":
     """The records of a run directory, or that they are those the caller has (by their mark) already."""
     directory = enc(spec["path"])
     folder = PAPERS.pop(directory, None) or Folder()
+    unlocked = b"keeper.json" not in folder.papers and nobody_holds(directory)
     while len(PAPERS) > 256:
         PAPERS.pop(next(iter(PAPERS)))
     PAPERS[directory] = folder
-    problem, mark = folder.read(directory), folder.mark()
+    problem = folder.read(directory)
+    # Asked in this order: whoever let go of the lock before the records were read has written what it ever will.
+    abandoned = unlocked and b"spec.json" in folder.papers and b"keeper.json" not in folder.papers
+    mark = folder.mark() + (abandoned << 32)
     if problem is None and spec.get("have") == mark:
         return {"same": True}
-    return dict(file_papers({name: row[1] for name, row in folder.papers.items()}, problem), mark=mark)
+    papers = file_papers({name: row[1] for name, row in folder.papers.items()}, problem)
+    return dict(papers, mark=mark, abandoned=abandoned)
+
+
+def nobody_holds(directory: bytes) -> bool:
+    """Whether nobody has a lock on a run directory: neither its launcher nor its keeper is there."""
+    try:
+        fd = os.open(directory, OPEN | os.O_DIRECTORY)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    finally:
+        os.close(fd)
+    return True
 
 
 def file_papers(papers: "dict[bytes, Any]", problem: "str | None") -> "dict[str, Any]":

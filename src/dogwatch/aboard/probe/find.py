@@ -168,6 +168,7 @@ def one_run(papers: "dict[str, Any]", eyes: Processes) -> "dict[str, Any]":
         "keeper_alive": alive,
         "spec_workers": count,
         "workers": workers,
+        "abandoned": bool(papers.get("abandoned")) or (keeper is not None and "pid" not in keeper),
         "problem": papers.get("problem"),
     }
 
