@@ -313,7 +313,7 @@ def test_a_directory_we_may_not_read_is_unreadable_and_not_missing(probe_file: s
     (closed / "train.log").write_text("x")
     closed.chmod(0)
     program = (
-        "import os, sys, json, fnmatch, select, signal, stat, zlib, re, errno, time\n"
+        "import fcntl, os, sys, json, fnmatch, select, signal, stat, zlib, re, errno, time\n"
         "source = open(sys.argv[1]).read()\n"
         "os.setgroups([]); os.setgid(65534); os.setuid(65534)\n"
         "sys.argv = ['probe.py']\n"
@@ -387,21 +387,57 @@ def test_a_disk_is_measured_where_the_path_would_be(here: Here, tmp_path: Path) 
     assert 0 < row["free"] <= row["total"]
 
 
-def test_a_tail_gives_the_last_lines_and_then_what_follows(here: Here, tmp_path: Path) -> None:
+def texts(here: Here, **spec) -> dict:
+    return ask(here, {"texts": {"it": spec}})["texts"]["it"]
+
+
+def test_texts_give_the_last_lines_and_then_what_follows(here: Here, tmp_path: Path) -> None:
     """Lines from the end, an unfinished one counted, then on from an offset; a file that shrank starts again."""
     log = tmp_path / "train.log"
     log.write_text("one\ntwo\nthree\nfour")
-    tail = ask(here, {"tail": {"path": str(log), "lines": 2}})["tail"]
+    path = str(log)
+    tail = texts(here, globs=[f"{tmp_path}/*.log"], lines=2)["files"][path]
     assert (tail["text"], tail["offset"], tail["size"]) == ("three\nfour", 18, 18)
     append(log, "!\nfive\n")
-    tail = ask(here, {"tail": {"path": str(log), "offset": 18}})["tail"]
+    tail = texts(here, known={path: 18}, lines=2)["files"][path]
     assert (tail["text"], tail["offset"], tail["reset"]) == ("!\nfive\n", 25, False)
     log.write_text("new\n")
-    tail = ask(here, {"tail": {"path": str(log), "offset": 25}})["tail"]
+    tail = texts(here, known={path: 25}, lines=2)["files"][path]
     assert (tail["text"], tail["reset"]) == ("new\n", True)
-    assert ask(here, {"tail": {"path": str(log), "lines": 9, "max": 2}})["tail"]["text"] == "w\n"
-    tail = ask(here, {"tail": {"path": str(tmp_path / "none"), "lines": 2}})["tail"]
-    assert tail == {"ok": False, "why": "No such file or directory"}
+    assert texts(here, known={path: None}, lines=9, max=2)["files"][path]["text"] == "w\n"
+    assert texts(here, known={path: None}, lines=0)["files"][path]["text"] == ""
+    none = str(tmp_path / "none")
+    assert texts(here, known={none: None}, lines=2) == {
+        "files": {},
+        "missing": [none],
+        "unreadable": {},
+        "capped": False,
+    }
+
+
+def test_a_text_is_given_whole_or_not_at_all(here: Here, tmp_path: Path) -> None:
+    """Without a number of lines: a file that is too large, a link and a directory are named with the reason."""
+    (tmp_path / "small.json").write_text("{}")
+    (tmp_path / "large.json").write_text("x" * 101)
+    (tmp_path / "link.json").symlink_to(tmp_path / "small.json")
+    (tmp_path / "folder.json").mkdir()
+    found = texts(here, globs=[f"{tmp_path}/*.json"], max=100)
+    assert {path: entry["text"] for path, entry in found["files"].items()} == {f"{tmp_path}/small.json": "{}"}
+    why = {path.rpartition("/")[2]: reason for path, reason in found["unreadable"].items()}
+    assert why["large.json"] == "is larger than 100 bytes"
+    assert "symbolic link" in why["link.json"]
+    assert "directory" in why["folder.json"]
+    assert texts(here, globs=[f"{tmp_path}/*.json"], max=100, files=1)["capped"] is True
+
+
+def test_texts_together_stay_below_what_one_answer_may_hold(here: Here, tmp_path: Path) -> None:
+    """The rest is named, not cut."""
+    for number in range(4):
+        (tmp_path / f"{number}.txt").write_bytes(b"x" * (3 << 20))
+    found = texts(here, globs=[f"{tmp_path}/*.txt"], max=4 << 20)
+    assert sum(len(entry["text"]) for entry in found["files"].values()) <= 8 << 20
+    assert len(found["files"]) + len(found["unreadable"]) == 4
+    assert set(found["unreadable"].values()) == {"was left out: the answer would be too large"}
 
 
 @pytest.mark.parametrize(
@@ -413,7 +449,8 @@ def test_a_tail_gives_the_last_lines_and_then_what_follows(here: Here, tmp_path:
         {"logs": {"ok": {}}},
         {"files": [1]},
         {"disks": "all"},
-        {"tail": {"lines": 5}},
+        {"texts": {"it": {"lines": "5"}}},
+        {"texts": {"it": {"known": {"/x": "5"}}}},
         {"process": {"pids": {"job": [[0, 1, "x"]]}}},
         {"process": {"pids": {"job": [[True, 1, "x"]]}}},
         {"process": {"pids": {"job": 5}}},

@@ -63,6 +63,7 @@ KEYS = [
     "time_limit_at",
     "nodes",
     "stdout",
+    "logs",
 ]
 
 

@@ -12,7 +12,10 @@ import os.path
 _HERE = os.path.dirname(os.path.abspath(__file__))
 
 KEEPER = os.path.join(_HERE, "keeper.py")
-PARTS = ("wire", "processes", "paths", "logs", "files", "errands", "hand", "find", "command", "slurm", "answer", "main")
+PARTS = (
+    *("wire", "processes", "paths", "logs", "texts", "files", "errands", "hand", "find"),
+    *("command", "slurm", "answer", "main"),
+)
 # Programs that ride with the one request that needs them; each ends in a function `errand(call)`.
 ERRANDS = {"sound": ("body", "compressed", "texts", "arrays", "archives", "tables", "images", "tree")}
 MARK = "dogwatch-probe"  # an argument by which a probe knows another one in the process list

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import time
 from argparse import ArgumentParser, Namespace
-from typing import Any
 
-from dogwatch.cli.out import emit, json_flag
-from dogwatch.errors import UsageError
+from dogwatch.cli.out import emit, json_flag, say
+from dogwatch.errors import CouldNotLook, UsageError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dogwatch.desk.logs import Reading, Tail
 
 HELP = "print the newest lines of a job's logs"
-PAUSE = 0.5
+EPILOG = """\
+The logs of a job on another host are read there, in one ssh connection; --follow asks again every five seconds, and
+goes on when the host does not answer for a while."""
+PAUSE, FAR_PAUSE, LONGEST_PAUSE = 0.5, 5.0, 60.0
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -33,35 +41,69 @@ def run(args: Namespace) -> int:
         raise UsageError("--follow prints lines, --json one document: choose one of them")
     with assemble.store(readonly=True) as store:
         job = ask.documents(store, [ask.find(store, [args.ref])])[0]
-    reach = assemble.here(Clock())
+        place = ask.place(store, job["place"])
+    here = place.kind == "here"
+    reach = assemble.reach(place, Clock())
     try:
-        tails = logs.tails(reach, job, args.n, args.worker)
+        reading = logs.Reading(reach, job, args.worker, logs.HERE_DEADLINE if here else logs.FAR_DEADLINE)
+        tails = reading.tails(args.n)
         if args.json:
             emit({"ref": job["ref"], "logs": [tail.document() for tail in tails]})
             return 0
-        for tail in tails:
-            _print(tail, many=len(tails) > 1, raw=args.raw)
-        while args.follow:
-            time.sleep(PAUSE)
-            for tail in tails:
-                if logs.more(reach, tail):
-                    _print(tail, many=len(tails) > 1, raw=args.raw)
+        show = _Printer(args.raw, many=len(tails) > 1)
+        show(tails)
+        if args.follow:
+            _follow(reading, show, here)
     finally:
         reach.close()
     return 0
 
 
-def _print(tail: Any, many: bool, raw: bool) -> None:
-    import sys
+def _follow(reading: Reading, show: _Printer, here: bool) -> None:
+    """Print what is written until somebody ends it; another host is asked seldom, and waited for while it is away."""
+    usual = pause = PAUSE if here else FAR_PAUSE
+    while True:
+        time.sleep(pause)
+        try:
+            show(reading.more())
+        except CouldNotLook as dark:
+            if here:
+                raise
+            if pause == usual:
+                say(f"{dark}; trying on")
+            pause = min(LONGEST_PAUSE, 2 * pause)
+        else:
+            if pause != usual:
+                say("it answers again")
+            pause = usual
 
-    from dogwatch.text import plain
 
-    if many and tail.headed_by != "now":
-        print(f"==> {plain(tail.path, 200)} <==", flush=True)
-    if raw:
-        sys.stdout.flush()
-        sys.stdout.buffer.write(tail.raw)
-        sys.stdout.buffer.flush()
-        return
-    for line in tail.lines():
-        print(plain(line, 4000), flush=True)
+class _Printer:
+    """Prints tails; of several, each time another one goes on, its name first."""
+
+    def __init__(self, raw: bool, many: bool) -> None:
+        self._raw, self._many = raw, many
+        self._last: str | None = None
+
+    def __call__(self, tails: Sequence[Tail]) -> None:
+        self._many = self._many or any(tail.path != self._last for tail in tails if self._last is not None)
+        for tail in tails:
+            if self._many and tail.path != self._last:
+                from dogwatch.text import plain
+
+                print(f"==> {plain(tail.path, 200)} <==", flush=True)
+            self._last = tail.path
+            self._print(tail)
+
+    def _print(self, tail: Tail) -> None:
+        import sys
+
+        from dogwatch.text import plain
+
+        if self._raw:
+            sys.stdout.flush()
+            sys.stdout.buffer.write(tail.raw)
+            sys.stdout.buffer.flush()
+            return
+        for line in tail.lines():
+            print(plain(line, 4000), flush=True)

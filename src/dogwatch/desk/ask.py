@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dogwatch.clock import stamp
-from dogwatch.errors import NoSuchJob
+from dogwatch.errors import NoSuchJob, UsageError
 from dogwatch.store import events as event_rows
 from dogwatch.store import jobs as job_rows
 from dogwatch.store import lease, places
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+    from dogwatch.model import Place
     from dogwatch.store.database import Store
 
     Document = dict[str, Any]
@@ -38,6 +39,14 @@ def listing(store: Store, everything: bool = False) -> Document:
 def listing_places(store: Store) -> list[Document]:
     """The places, each with when it last answered and why it does not."""
     return places.places(store)
+
+
+def place(store: Store, name: str) -> Place:
+    """A place with the way to it; one that was removed has none."""
+    for found in places.known_places(store):
+        if found.name == name:
+            return found
+    raise UsageError(f"the host {name} was removed; `dogwatch host add {name}` takes it back")
 
 
 def find(store: Store, words: Sequence[str]) -> str:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from dogwatch.errors import CouldNotLook, UsageError
 from dogwatch.model import Dark
 from dogwatch.reach.interface import Reach
+from dogwatch.text import plain
 
 MOST_BYTES = 4_000_000
-DEADLINE = 10.0
+MOST_FILES = 64
+HERE_DEADLINE, FAR_DEADLINE = 10.0, 60.0
+_ALL_LINES = 1_000_000
 
 
 @dataclass(slots=True)
@@ -20,7 +24,6 @@ class Tail:
     path: str
     raw: bytes
     offset: int
-    headed_by: str = ""
 
     def lines(self) -> list[str]:
         """Its lines; a carriage return ends one, as on the terminal it was meant for."""
@@ -31,45 +34,60 @@ class Tail:
         return {"path": self.path, "lines": self.lines()}
 
 
-def tails(reach: Reach, job: dict[str, Any], lines: int, worker: int | None) -> list[Tail]:
-    """The last `lines` lines of each log of the job, or of one worker's."""
-    return [_tail(reach, path, lines) for path in _paths(reach, job, worker)]
+class Reading:
+    """The logs of one job, or of one worker of it, read on from where the last question left off; each question is
+    one round trip, whatever the number of files."""
+
+    def __init__(self, reach: Reach, job: Mapping[str, Any], worker: int | None, deadline: float) -> None:
+        self._reach, self._ref, self._deadline = reach, str(job["ref"]), deadline
+        self._globs, only = _where(job, worker)
+        self._offsets: dict[str, int | None] = dict.fromkeys(only)
+
+    def tails(self, lines: int) -> list[Tail]:
+        """The last `lines` lines of each log; UsageError when there is none yet."""
+        section = self._ask(lines)
+        if not section["files"] and not section["unreadable"]:
+            wanted = ", ".join(plain(one, 200) for one in (*self._globs, *self._offsets)[:4])
+            raise UsageError(f"{self._ref} has no log yet: nothing matches {wanted}")
+        if not section["files"]:
+            path, why = next(iter(section["unreadable"].items()))
+            raise CouldNotLook(f"could not read the log: {plain(path, 200)}: {plain(str(why), 200)}")
+        return self._taken(section)
+
+    def more(self) -> list[Tail]:
+        """What was written since, a log that is new included."""
+        return [tail for tail in self._taken(self._ask(_ALL_LINES)) if tail.raw]
+
+    def _taken(self, section: Mapping[str, Any]) -> list[Tail]:
+        found = [
+            Tail(path, entry["text"].encode("latin-1", "replace"), entry["offset"])
+            for path, entry in sorted(section["files"].items())
+        ]
+        self._offsets |= {tail.path: tail.offset for tail in found}
+        return found
+
+    def _ask(self, lines: int) -> dict[str, Any]:
+        spec = {"globs": self._globs, "known": self._offsets, "lines": lines, "max": MOST_BYTES, "files": MOST_FILES}
+        answer = self._reach.ask({"texts": {"log": spec}}, self._deadline)
+        if isinstance(answer, Dark):
+            raise CouldNotLook(f"could not read the log: {answer.why}")
+        section: dict[str, Any] = answer.body.get("texts") or {}
+        if not section.get("ok"):
+            raise CouldNotLook(f"could not read the log: {section.get('why', 'no reason given')}")
+        found: dict[str, Any] = section["log"]
+        return found
 
 
-def more(reach: Reach, tail: Tail) -> bool:
-    """Read on from where the tail stops; whether there was anything."""
-    section = _ask(reach, {"tail": {"path": tail.path, "offset": tail.offset, "max": MOST_BYTES}}, "tail")
-    tail.raw = section["text"].encode("latin-1", "replace")
-    tail.offset = section["offset"]
-    return bool(tail.raw)
-
-
-def _tail(reach: Reach, path: str, lines: int) -> Tail:
-    section = _ask(reach, {"tail": {"path": path, "lines": lines, "max": MOST_BYTES}}, "tail")
-    return Tail(path, section["text"].encode("latin-1", "replace"), section["offset"])
-
-
-def _paths(reach: Reach, job: dict[str, Any], worker: int | None) -> list[str]:
+def _where(job: Mapping[str, Any], worker: int | None) -> tuple[list[str], Sequence[str]]:
+    """The globs of a job's logs, or the one path of a worker's."""
     if worker is not None:
         known = {one["index"]: one["log"] for one in job["workers"]}
         if known.get(worker) is None:
             raise UsageError(f"{job['ref']} has no worker {worker} with a log of its own")
-        return [known[worker]]
-    globs = (job.get("expect") or {}).get("logs") or []
+        return [], [known[worker]]
+    globs = (job.get("expect") or {}).get("logs") or job.get("logs") or []
+    if not globs and job["source"] == "slurm" and not job["proved_at"]:
+        raise UsageError(f"no log is known of {job['ref']} yet: nobody has looked at it; `dogwatch patrol` looks once")
     if not globs:
         raise UsageError(f"no log is known of {job['ref']}; `dogwatch add` takes --log")
-    section = _ask(reach, {"files": {"it": {"outputs": list(globs)}}}, "files")
-    found = sorted(entry["path"] for entry in section["it"]["outputs"])
-    if not found:
-        raise UsageError(f"{job['ref']} has no log yet: nothing matches {', '.join(globs)}")
-    return found
-
-
-def _ask(reach: Reach, request: dict[str, Any], section: str) -> dict[str, Any]:
-    answer = reach.ask(request, DEADLINE)
-    if isinstance(answer, Dark):
-        raise CouldNotLook(f"could not read the log: {answer.why}")
-    found: dict[str, Any] = answer.body.get(section) or {}
-    if not found.get("ok"):
-        raise CouldNotLook(f"could not read the log: {found.get('why', 'no reason given')}")
-    return found
+    return list(globs), ()

@@ -16,19 +16,17 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-FILE_SECTIONS = ("logs", "tail", "files", "disks", "gpu_metrics", "errands")
+FILE_SECTIONS = ("logs", "texts", "files", "disks", "gpu_metrics", "errands")
 
 
 def file_units(request: "dict[str, Any]") -> "list[tuple[str, str, Any]]":
     units: "list[tuple[str, str, Any]]" = []
-    for name in ("logs", "files", "gpu_metrics", "errands"):
+    for name in ("logs", "texts", "files", "gpu_metrics", "errands"):
         for key, spec in mapping(request.get(name), name).items():
             if key in RESERVED:
                 raise Refused("%s: %r cannot be a key" % (name, key))
             units.append((name, key, spec if name == "gpu_metrics" else mapping(spec, name)))
     units += [("disks", path, path) for path in dict.fromkeys(texts(request.get("disks"), "disks"))]
-    if request.get("tail") is not None:
-        units.append(("tail", "", mapping(request["tail"], "tail")))
     return units
 
 
@@ -53,10 +51,6 @@ def one_section(
     head: "dict[str, Any]" = {"ok": True, "seconds": round(seconds, 6)}
     if late:
         head = {"ok": False, "why": why, "late": late}
-    if name == "tail":
-        if not late and got[mine[0]].startswith(b'{"why"'):
-            head = {"ok": False}
-        return b",".join([compact(head)[:-1]] + [got[at][1:-1] for at in mine if at in got]) + b"}"
     rows = [at for at in mine if at in got]
     if name == "disks":
         fine = {units[at][1]: json.loads(got[at].decode("ascii")) for at in rows}

@@ -9,8 +9,9 @@ import stat
 import time
 import zlib
 
-from dogwatch.aboard.probe.logs import MAX, read_logs
+from dogwatch.aboard.probe.logs import read_logs
 from dogwatch.aboard.probe.paths import OPEN, Allowance, expand, newest, unfit
+from dogwatch.aboard.probe.texts import read_texts
 from dogwatch.aboard.probe.wire import WRONG_SHAPE, Refused, dec, enc, mapping, number, texts
 
 TYPE_CHECKING = False
@@ -66,52 +67,6 @@ def look_at_disk(spec: "Any", _: Allowance) -> "dict[str, Any]":
         "mount": str(device),
     }
     return dict(answer, inodes=row.f_files, inodes_free=row.f_favail)
-
-
-def read_tail(spec: "dict[str, Any]", _: Allowance) -> "dict[str, Any]":
-    """The last lines of a file, or what follows an offset."""
-    most = number(spec.get("max", MAX), "max", 1, 8 << 20)
-    lines = number(spec.get("lines", 0), "lines", 0, 1 << 31)
-    offset = spec.get("offset")
-    try:
-        path = enc(spec["path"])
-        reason = unfit(os.lstat(path).st_mode)
-        if reason:
-            return {"why": reason}
-        fd = os.open(path, OPEN)
-    except OSError as error:
-        return {"why": error.strerror}
-    try:
-        row = os.fstat(fd)
-        size = row.st_size if stat.S_ISREG(row.st_mode) else 0
-        at = max(0, size - most) if offset is None else number(offset, "offset", 0, 1 << 62)
-        reset = at > size
-        at = 0 if reset else at
-        text = os.pread(fd, min(most, size - at), at)
-    except OSError as error:
-        return {"why": error.strerror}
-    finally:
-        os.close(fd)
-    if offset is None:
-        cut = last_lines(text, lines)
-        at, text = at + cut, text[cut:]
-    return {
-        "text": text.decode("latin-1"),
-        "from": at,
-        "offset": at + len(text),
-        "size": size,
-        "reset": reset,
-    }
-
-
-def last_lines(text: bytes, lines: int) -> int:
-    """Where the last `lines` lines begin; an unfinished last line counts as one."""
-    cut = len(text) - 1 if text.endswith(b"\n") else len(text)
-    for _ in range(lines):
-        cut = text.rfind(b"\n", 0, max(cut, 0))
-        if cut < 0:
-            return 0
-    return cut + 1 if lines else len(text)
 
 
 def read_gpu_metrics(spec: "Any", _: Allowance) -> "dict[str, Any] | None":
@@ -277,7 +232,7 @@ UNITS: "dict[str, Any]" = {
     "logs": read_logs,
     "files": list_files,
     "disks": look_at_disk,
-    "tail": read_tail,
+    "texts": read_texts,
     "gpu_metrics": read_gpu_metrics,
     "run": read_run,
     "pidfile": read_pidfile,
