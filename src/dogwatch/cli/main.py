@@ -25,6 +25,7 @@ VERBS = (
     "ls",
     "status",
     "logs",
+    "read",
     "events",
     "wait",
     "patrol",

@@ -10,7 +10,12 @@ from types import ModuleType
 import dogwatch.logs as here
 from dogwatch.logs.interface import Format
 
-NOT_FORMATS = frozenset({"interface", "formats", "reader", "current", "user"})
+NOT_FORMATS = frozenset(
+    {
+        *("interface", "formats", "reader", "current", "user"),
+        *("stamps", "axis", "timeline", "ending", "ending_words", "charset"),
+    }
+)
 LONGEST_SHAPE, MOST_SHAPES = 2048, 256
 _PLANS: dict[bytes, tuple[tuple[bytes, Format], ...]] = {}
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -45,8 +45,12 @@ class Reading:
 class Reader:
     """Reads one log, piece by piece, in bounded memory; with its `state()` another can go on."""
 
-    def __init__(self, patterns: UserPatterns | None = None) -> None:
+    def __init__(
+        self, patterns: UserPatterns | None = None, listen: Callable[[int, bytes], None] | None = None
+    ) -> None:
+        """`listen` is told of every piece: where it starts and its whole lines, cleaned."""
         self._patterns = patterns
+        self._listen = listen
         self._partial = b""
         self._after_cr = False
         self._offset = 0
@@ -69,6 +73,8 @@ class Reader:
                 for name, at, mark in self._patterns.newest(text):
                     self.note(f"owner {name}", "", self._offset + at, mark)
                 troubles = self._patterns.troubles(text)
+            if self._listen is not None:
+                self._listen(self._offset, text)
             self._offset += len(text)
             self._bound()
         return self._reading(troubles, lines)
@@ -112,6 +118,15 @@ class Reader:
                 self._phase = (at, mark.name)
         elif isinstance(mark, Finished) and (self._finished is None or self._finished[0] <= at):
             self._finished = (at, mark.text)
+
+    def voice(self) -> tuple[str, int] | None:
+        """(format, place of its line) of the counter that the reading's step came from."""
+        named = [(kind, slot) for kind, counters in self._slots.items() for slot in counters.values()]
+        chosen = current([slot for _, slot in named])
+        if chosen is None:
+            return None
+        best = max((slot.at == chosen.at, slot.step.unit == chosen.step.unit, kind) for kind, slot in named)
+        return best[2], chosen.at
 
     def _bound(self) -> None:
         for kind, counters in self._slots.items():

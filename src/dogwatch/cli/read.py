@@ -1,0 +1,111 @@
+"""`dogwatch read`: what logs say, whoever wrote them and whether or not anybody watches their jobs."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from typing import Any
+
+from dogwatch.cli.out import emit, json_flag, say, width
+
+HELP = "read log files: how far, how fast, what is left, how it ended"
+EPILOG = """\
+with --json: one JSON object per file and line
+exit code: 0 every file was read, 3 one could not be (the others are still printed)"""
+MOST_METRICS = 8
+
+
+def arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("files", nargs="+", metavar="FILE", help="a log file, or - for standard input")
+    json_flag(parser)
+
+
+def run(args: Namespace) -> int:
+    from dogwatch.desk.read import read
+    from dogwatch.errors import FINE, CouldNotLook
+
+    code = FINE
+    for place, path in enumerate(args.files):
+        try:
+            found = read(path)
+        except CouldNotLook as error:
+            say(str(error))
+            code = error.exit_code
+            continue
+        if args.json:
+            emit(found)
+            continue
+        for line in block(found, width()):
+            print(line, flush=True)
+        if place + 1 < len(args.files):
+            print(flush=True)
+    return code
+
+
+def block(found: dict[str, Any], columns: int | None) -> list[str]:
+    """One log as a few short lines; what is not known is left out."""
+    from dogwatch.text import plain
+
+    rows = [
+        ("format", plain(found["format"] or "not recognised", 60)),
+        ("progress", _progress(found)),
+        ("phase", plain(found["phase"] or "", 60)),
+        ("metrics", _metrics(found["metrics"])),
+        ("left", _left(found["eta"])),
+        ("ending", _ENDINGS[found["ending"]]),
+        *_why(found["diagnosis"]),
+    ]
+    name = "standard input" if found["file"] == "-" else plain(found["file"], 300)
+    lines = [name, *(f"  {label:<9} {text}" for label, text in rows if text)]
+    return lines if columns is None else [line if len(line) <= columns else line[: columns - 1] + "…" for line in lines]
+
+
+def _progress(found: dict[str, Any]) -> str:
+    from dogwatch.text import plain
+    from dogwatch.tui import words
+
+    progress, rate = found["progress"], found["rate"]
+    if progress is None:
+        return "no counter found"
+    unit, total = plain(progress["unit"], 40), progress["total"]
+    done = words.count(progress["step"])
+    text = f"{done} {unit}"
+    if total is not None:
+        text = f"{done} of {words.count(total)} {unit} ({words.percent(progress['fraction'])})"
+    return text if rate is None else f"{text}, {words.rate(rate, unit)}"
+
+
+def _metrics(metrics: dict[str, float]) -> str:
+    from dogwatch.text import plain
+
+    shown = [f"{plain(name, 40)} {value:.6g}" for name, value in sorted(metrics.items())]
+    more = f", and {len(shown) - MOST_METRICS} more" if len(shown) > MOST_METRICS else ""
+    return ", ".join(shown[:MOST_METRICS]) + more
+
+
+def _left(eta: dict[str, float] | None) -> str:
+    from dogwatch.tui import words
+
+    if eta is None:
+        return ""
+    spread = words.between(eta["low_seconds"], eta["high_seconds"])
+    sure = words.percent(eta["confidence"], 0)
+    return f"{words.roughly(eta['remaining_seconds'])} when the log last spoke ({spread} with {sure} confidence)"
+
+
+def _why(diagnosis: dict[str, Any] | None) -> list[tuple[str, str]]:
+    from dogwatch.text import plain
+    from dogwatch.tui import words
+
+    if diagnosis is None:
+        return []
+    rows = [("why", f"{plain(diagnosis['cause'], 60)} ({words.percent(diagnosis['confidence'], 0)} sure)")]
+    rows += [("", f"line {quote['line']}: {plain(quote['text'], 300)}") for quote in diagnosis["evidence"]]
+    return rows + [("do", plain(advice, 300)) for advice in diagnosis["advice"]]
+
+
+_ENDINGS = {
+    "finished": "finished",
+    "failed": "failed",
+    "cut": "cut: the log stops in mid-run without a word (the job may still be running)",
+    "unknown": "unknown: the log does not say",
+}

@@ -1,0 +1,124 @@
+"""Read: what a whole log says, from the log alone, as the document that every face shows."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from dogwatch.desk.log_file import pieces
+from dogwatch.estimate.eta import estimate
+from dogwatch.estimate.series import rates
+from dogwatch.logs.ending import Counter, Ending
+from dogwatch.logs.timeline import Moment, Timeline
+from dogwatch.logs.timeline import timeline as of_pieces
+from dogwatch.model import Eta, Point, Step
+
+TAIL = 4 << 20  # bytes kept for the diagnosis
+ENDED = ("finished", "failed")
+
+
+def read(path: str) -> dict[str, Any]:
+    """The document of one log (`-` is standard input); CouldNotLook when it cannot be read."""
+    return document(path, pieces(path))
+
+
+def timeline(path: str) -> list[Moment]:
+    """The series of (seconds, done, total) of one log; CouldNotLook when it cannot be read."""
+    return of_pieces(pieces(path))
+
+
+def document(name: str, stream: Iterable[bytes]) -> dict[str, Any]:
+    """The document of a log that comes in pieces of bytes; memory does not grow with the log."""
+    ending, tail = Ending(), Tail()
+    whole = Timeline(listen=ending.hear)
+    for piece in stream:
+        whole.feed(piece)
+        tail.keep(piece)
+    reading = whole.close()
+    step, moments = reading.step, whole.moments()
+    verdict = ending.judge(_counter(whole, step))
+    eta = None if verdict in ENDED else _eta(step, moments)
+    return {
+        "file": name,
+        "format": whole.kind,
+        "progress": _progress(step),
+        "rate": _rate(step, moments),
+        "metrics": dict(reading.metrics),
+        "phase": reading.phase,
+        "ending": verdict,
+        "eta": eta,
+        "diagnosis": _diagnosis(name, tail, verdict),
+    }
+
+
+class Tail:
+    """The last bytes of a log, and the number of the line they begin on."""
+
+    def __init__(self) -> None:
+        self._pieces: deque[bytes] = deque()
+        self._size = 0
+        self.first_line = 1
+
+    def keep(self, piece: bytes) -> None:
+        self._pieces.append(piece)
+        self._size += len(piece)
+        while self._size - len(self._pieces[0]) >= TAIL:
+            gone = self._pieces.popleft()
+            self._size -= len(gone)
+            self.first_line += gone.count(b"\n")
+
+    def __iter__(self) -> Iterator[bytes]:
+        return iter(self._pieces)
+
+
+def _counter(whole: Timeline, step: Step | None) -> Counter | None:
+    voice = whole.reader.voice()
+    if step is None or voice is None:
+        return None
+    return Counter(step, voice[1], *whole.pace())
+
+
+def _progress(step: Step | None) -> dict[str, Any] | None:
+    if step is None:
+        return None
+    fraction = min(1.0, max(0.0, step.done / step.total)) if step.total else None
+    return {"step": _number(step.done), "total": _number(step.total), "unit": step.unit, "fraction": fraction}
+
+
+def _number(value: float | None) -> float | int | None:
+    """Whole numbers without a point, as the log wrote them."""
+    return int(value) if value is not None and value == int(value) else value
+
+
+def _rate(step: Step | None, moments: list[Moment]) -> float | None:
+    """Units per second: as the log states it, else by its clock."""
+    if step is None or step.rate is not None or not moments:
+        return step.rate if step is not None else None
+    points = [Point(at, done) for at, done, _ in moments]
+    now, average = rates(points, points[-1].at)
+    return now if now is not None else average
+
+
+def _eta(step: Step | None, moments: list[Moment]) -> dict[str, float] | None:
+    """What was left when the log last spoke; None for a log without times or without a total."""
+    found = _estimate(step, moments)
+    if found is None:
+        return None
+    return {
+        "remaining_seconds": found.remaining,
+        "low_seconds": found.low,
+        "high_seconds": found.high,
+        "confidence": found.confidence,
+    }
+
+
+def _estimate(step: Step | None, moments: list[Moment]) -> Eta | None:
+    if step is None or step.total is None or not moments:
+        return None
+    points = [Point(at, done) for at, done, _ in moments]
+    return estimate(points, step.total, points[-1].at)
+
+
+def _diagnosis(name: str, tail: Tail, verdict: str) -> dict[str, Any] | None:
+    return None

@@ -1,0 +1,219 @@
+"""How a log ends, by its own words alone: finished, failed, cut, or unknown.
+
+Read piece by piece with a state of a few numbers: where in the log it last said what. A caught exception is
+survived by what the program writes after it; an uncaught one is known by its outermost frame. A claim, as all
+that a log says: whether the job still runs, the log does not know.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from dogwatch.logs.ending_words import CLOSING, FAILED, FINISHED, ROWS, SUMMARY, Row
+from dogwatch.logs.interface import EPOCH, INNER
+from dogwatch.model import Step
+
+WINDOW = 262144  # bytes of log after which a word has nothing to do with the end any more
+SURVIVED = 16384  # bytes of log after an uncaught exception: twice the buffer that a dying process still writes out
+TAIL = 2048  # bytes at the end in which last words and unexplained exceptions stand
+ECHO = 1024  # bytes between a failure and a script's own "done" after it
+LINES = 400  # of a traceback, at most
+TRIES = 200  # lines with a needle that are read before a row gives up
+STATE_VERSION = 1
+CRASHED, CAUGHT = "crashed", "caught"
+SIGNS = (FAILED, FINISHED, CLOSING, SUMMARY, CRASHED, CAUGHT)
+
+_HEADER = b"traceback (most recent call last)"
+_OUTERMOST = re.compile(
+    rb'file "(?!<string>)[^"\n]{1,400}", line \d{1,9}, in <module>|_run_module_as_main|:\d{1,9} in <module>'
+)
+_NOT_OURS = re.compile(rb"exception ignored in|exception in thread|during handling of|was the direct cause")
+_NOT_YET = re.compile(
+    rb"(?<![a-z])(?:not|never|before|until|when|once|after|if|epoch|step|will|to be|each|every|should)(?![a-z])"
+)
+
+
+class Counter(NamedTuple):
+    """What the run's counter has to say about the end: its last word, where, its stride from record to record,
+    and how often it started again."""
+
+    step: Step
+    at: int
+    stride: float = 0.0
+    laps: int = 0
+
+
+class Ending:
+    """Hears a log and keeps where it last said how it ended."""
+
+    def __init__(self) -> None:
+        self._places = dict.fromkeys(SIGNS, -1)
+        self._end = self._last = 0  # where the log ends, and where its last line with a word on it begins
+        self._first: dict[str, int] = {}  # where a summary's words were first said
+        self._open: tuple[int, bool] | None = None  # a traceback that goes on in the next piece: lines, uncaught
+
+    def hear(self, at: int, text: bytes) -> None:
+        """Take the whole lines of a piece, cleaned, that starts at `at`."""
+        skipped = max(0, len(text) - WINDOW)
+        if skipped:
+            skipped = text.find(b"\n", skipped) + 1
+            self._open = None
+            at, text = at + skipped, text[skipped:]
+        low = text.lower()
+        self._tracebacks(at, low)
+        for row in ROWS:
+            place = _newest(low, row)
+            if place < 0:
+                continue
+            if row.sign == SUMMARY:
+                self._first.setdefault(row.needle.decode(), at + _oldest(low, row))
+            self._mark(row.sign, at + place)
+        last = low.rstrip()
+        if last:
+            self._last = at + last.rfind(b"\n") + 1
+        self._end = at + len(text)
+
+    def judge(self, counter: Counter | None) -> str:
+        """The verdict at the end of what was heard."""
+        died = self._died(counter)
+        said = self._places[FINISHED]
+        if said >= 0 and self._end - said > WINDOW:
+            said = -1
+        if died >= 0 and not (said > died + ECHO):
+            return "failed"
+        if counter is not None and counter.at > said >= 0 and _under_way(counter):
+            said = -1
+        if said >= 0 or self._closes(counter) or _full(counter):
+            return "finished"
+        return "cut" if counter is not None and counter.step.total else "unknown"
+
+    def _died(self, counter: Counter | None) -> int:
+        """Where the failure stands that the log ends with; -1 when there is none, or it was survived."""
+        moved = counter.at if counter is not None else -1
+        found = -1
+        for sign, reach in ((FAILED, SURVIVED), (CRASHED, SURVIVED), (CAUGHT, TAIL)):
+            place = self._places[sign]
+            if place < 0 or self._end - place > reach:
+                continue
+            if sign == CAUGHT and (self._places[FINISHED] >= 0 or _full(counter) or moved > place + ECHO):
+                continue
+            found = max(found, place)
+        return found
+
+    def _closes(self, counter: Counter | None) -> bool:
+        """Last words count at the very end only, and not while the counter says that much is left."""
+        place = max([self._places[CLOSING], *self._first.values()])
+        if (place < 0 or self._end - place > TAIL) and self._places[SUMMARY] < self._last:
+            return False
+        return counter is None or not _under_way(counter) or _nearly(counter)
+
+    def _mark(self, sign: str, place: int) -> None:
+        self._places[sign] = max(self._places[sign], place)
+
+    def _tracebacks(self, at: int, low: bytes) -> None:
+        """Where the newest tracebacks end, and whether their outermost frame is the program itself."""
+        if self._open is not None:
+            lines, uncaught = self._open
+            self._follow(at, low, 0, b"", lines, uncaught)
+        here = low.find(_HEADER)
+        while here >= 0:
+            start = low.rfind(b"\n", 0, here) + 1
+            prefix = low[start:here] if here - start <= 80 else b""
+            before = low[max(0, start - 300) : start]
+            theirs = bool(_NOT_OURS.search(before[before.rfind(b"\n", 0, -1) + 1 :]))
+            below = low.find(b"\n", here) + 1
+            frame = low[below : below + 700]
+            uncaught = not theirs and bool(
+                _OUTERMOST.search(frame[: frame.find(b"\n", 300) if len(frame) > 300 else None])
+            )
+            self._mark(CRASHED if uncaught else CAUGHT, at + here)
+            self._follow(at, low, below, prefix, LINES, uncaught)
+            here = low.find(_HEADER, here + 1)
+
+    def _follow(self, at: int, low: bytes, start: int, prefix: bytes, lines: int, uncaught: bool) -> None:
+        """Walk down a traceback to the line that names the exception."""
+        self._open = None
+        while lines > 0:
+            end = low.find(b"\n", start)
+            if end < 0:
+                self._open = (lines, uncaught)
+                return
+            line = low[start:end].removeprefix(prefix)
+            inside = not line or line[:1] in b" \t|" or line.startswith((b"file ", b"[rank"))
+            if not inside:
+                self._mark(CRASHED if uncaught else CAUGHT, at + start)
+                return
+            start, lines = end + 1, lines - 1
+
+    def state(self) -> dict[str, Any]:
+        """All that is known, as JSON can carry it."""
+        state = {"v": STATE_VERSION, "places": dict(self._places), "first": dict(self._first)}
+        return {**state, "end": self._end, "last": self._last, "open": self._open}
+
+    @classmethod
+    def restore(cls, state: Mapping[str, Any]) -> Ending:
+        """One that goes on where the one that gave `state` stopped."""
+        ending = cls()
+        if state.get("v") == STATE_VERSION:
+            ending._places.update(state["places"])
+            ending._first.update(state["first"])
+            ending._end, ending._last = state["end"], state["last"]
+            ending._open = tuple(state["open"]) if state["open"] else None
+        return ending
+
+
+def _newest(low: bytes, row: Row) -> int:
+    """Where the newest line starts that a row describes; -1 when there is none."""
+    here = low.rfind(row.needle)
+    for _ in range(TRIES):
+        if here < 0:
+            return -1
+        start = low.rfind(b"\n", 0, here) + 1
+        if _says(low, row, start, here):
+            return start
+        here = low.rfind(row.needle, 0, start)
+    return -1
+
+
+def _oldest(low: bytes, row: Row) -> int:
+    """The same of the oldest; asked only of a row that describes one."""
+    here = low.find(row.needle)
+    while here >= 0:
+        start = low.rfind(b"\n", 0, here) + 1
+        if _says(low, row, start, here):
+            return start
+        here = low.find(row.needle, low.find(b"\n", here))
+    return 0
+
+
+def _says(low: bytes, row: Row, start: int, here: int) -> bool:
+    """Whether the line says it of the whole run: not of an epoch, not as a condition, not as an intention."""
+    end = low.find(b"\n", here)
+    line = low[start:end] if end - start <= 4096 else low[max(start, here - 1024) : min(end, here + 1024)]
+    found = row.pattern.search(line)
+    if not found:
+        return False
+    return row.sign == FAILED or not _NOT_YET.search(line, max(0, found.start() - 40), found.end() + 24)
+
+
+def _under_way(counter: Counter) -> bool:
+    step = counter.step
+    return bool(step.total) and step.done < (step.total or 0.0)
+
+
+def _full(counter: Counter | None) -> bool:
+    """Whether the counter of the run has arrived."""
+    if counter is None or not counter.step.total or counter.step.rank < INNER:
+        return False
+    if counter.step.rank < EPOCH and counter.laps:
+        return False  # a bar that runs once per epoch
+    return counter.step.done >= counter.step.total
+
+
+def _nearly(counter: Counter) -> bool:
+    """Whether its next report would have been the last: a run that reports every fifty steps ends up to forty-nine
+    steps after a report."""
+    left = (counter.step.total or 0.0) - counter.step.done
+    return left <= max(counter.stride, 0.02 * (counter.step.total or 0.0))

@@ -1,0 +1,174 @@
+"""The words by which a log says how it ended. Data: each row is a sign, a literal that is in every such line, and
+a pattern over the lower-cased line.
+
+FAILED lines are written by what watches a process from outside (scheduler, launcher, shell, kernel) or by a
+program that gives up. FINISHED lines say so of the whole run. CLOSING lines are the last words of a run that
+went well, and mean that only at the very end of a log in which nothing failed. SUMMARY lines are the same where
+the log says them for the first time: a score after every sample closes nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+FAILED, FINISHED, CLOSING, SUMMARY = "failed", "finished", "closing", "summary"
+
+_WORK = (
+    "training|train|pre-?training|fine-?tuning|evaluation|evaluating|inference|generation|testing|test|benchmark"
+    "|optimization|experiment|pipeline|job|run|script|program|fit|prediction|processing|preprocessing|simulation"
+    "|distillation|conversion|export|build|compression|quantization|sweep|tuning|sampling|encoding|indexing"
+)
+_RANK = r"(?:\[?rank ?\d{1,6}\]?:? ?|\[?\d{1,5}\]?: {0,2}|\([^()\n]{1,80}\) ){0,2}"
+
+
+class Row(NamedTuple):
+    """One way to say how it ended."""
+
+    sign: str
+    needle: bytes
+    pattern: re.Pattern[bytes]
+
+
+def _row(sign: str, needle: str, pattern: str = "") -> Row:
+    written = (pattern or re.escape(needle)).replace("{work}", f"(?:{_WORK})")
+    return Row(sign, needle.encode(), re.compile(written.encode()))
+
+
+ROWS = (
+    # Slurm, PBS, LSF
+    _row(FAILED, "cancelled at", r"\*\*\* (?:job|step|\w{1,20}) ?\S{1,40} (?:on \S{1,80} )?cancelled at "),
+    _row(FAILED, "due to time limit"),
+    _row(FAILED, "oom_kill event", r"detected \d{1,6} oom_kill event"),
+    _row(FAILED, "oom-kill event", r"detected \d{1,6} oom-kill event"),
+    _row(
+        FAILED,
+        "srun: error",
+        r"srun: error: .{0,300}(?:exited with exit code [1-9]|: killed|: terminated|segmentation fault|aborted"
+        r"|out of memory|bus error|node failure|unable to (?:create|allocate|confirm))",
+    ),
+    _row(FAILED, "job step aborted", r"srun: job step aborted"),
+    _row(FAILED, "memory limit", r"slurmstepd: error: .{0,120}memory limit"),
+    _row(FAILED, "pbs: job killed", r"=>> pbs: job killed"),
+    _row(FAILED, "term_", r"^term_(?:memlimit|runlimit|owner|external_signal|requeue)"),
+    # Shells, make, containers
+    _row(FAILED, "killed", rf"^{_RANK}killed$|: line \d{{1,6}}: {{1,4}}\d{{1,9}} killed\b"),
+    _row(FAILED, "core dumped", r"\(core dumped\)"),
+    _row(FAILED, "segmentation fault", r"segmentation fault(?:$|[\s!:(])"),
+    _row(FAILED, "fault", r"\bsegfault at |caught signal 11|fatal python error"),
+    _row(FAILED, "aborted", r": line \d{1,6}: {1,4}\d{1,9} aborted\b"),
+    _row(FAILED, "terminated", r": line \d{1,6}: {1,4}\d{1,9} terminated\b"),
+    _row(FAILED, "command not found", r": command not found$"),
+    _row(FAILED, ": not found", r"^\S{0,80}sh: \d{1,6}: .{1,200}: not found$"),
+    _row(FAILED, "no such file or directory", r"(?:: line \d{1,6}|sh): .{1,300}: no such file or directory$"),
+    _row(FAILED, "permission denied", r"(?:: line \d{1,6}|sh): .{1,300}: permission denied$"),
+    _row(FAILED, "can't open file", r"python\S{0,40}: can't open file "),
+    _row(FAILED, "error while finding module", r": error while finding module specification for"),
+    _row(FAILED, "no module named", r"python\S{0,40}: no module named "),
+    _row(FAILED, "***", r"^g?make(?:\[\d{1,3}\])?: \*\*\* .{0,200}(?:error \d|interrupt|killed|terminated)"),
+    _row(FAILED, "fatal:", rf"^{_RANK}fatal: {{2,6}}\S"),
+    _row(FAILED, "error response from daemon"),
+    _row(FAILED, "oci runtime", r"oci runtime (?:create|exec) failed"),
+    _row(FAILED, "error: ", r"\.py: error: (?:argument|unrecognized|the following|ambiguous|invalid)"),
+    _row(FAILED, "conda run", r"error conda\.cli\.main_run:execute.{0,80}conda run"),
+    # Launchers
+    _row(FAILED, "childfailederror"),
+    _row(FAILED, "exits with return code", r"exits with return code = -?[1-9]"),
+    _row(FAILED, "exitcode", r"\bexitcode {0,3}[:=] {0,2}-?[1-9]"),
+    _row(FAILED, "exit code", r"\bexit code(?: was| is| of)?[:=]? {0,2}-?[1-9]\d{0,3}\b"),
+    _row(FAILED, "exit status", r"\bexit status[:=]? {0,2}-?[1-9]\d{0,3}\b"),
+    _row(FAILED, "error executing job with overrides"),
+    _row(
+        FAILED,
+        "received",
+        r"\breceived sig(?:term|int|quit|hup|kill|abrt|usr[12])\b|\bsig(?:term|int|quit|hup) received",
+    ),
+    _row(FAILED, "signal", r"received \d{1,3} death signal|got signal: \d|exited on signal \d|closing signal sig"),
+    _row(FAILED, "detected keyboardinterrupt"),
+    _row(FAILED, "process received signal", r"\*\*\* process received signal \*\*\*"),
+    _row(FAILED, "primary job", r"primary job {1,3}terminated normally, but"),
+    _row(FAILED, "mpi_abort was invoked"),
+    _row(FAILED, "worker died", r"a worker died or was killed|worker \S{1,80} died|worker process .{0,60}died"),
+    _row(FAILED, "actordiederror", r"\bactordiederror\b"),
+    _row(FAILED, "raytaskerror", r"raytaskerror\("),
+    # Programs that give up
+    _row(FAILED, "terminate called", r"terminate called (?:after throwing|without an active)"),
+    _row(FAILED, "collective operation timeout", r"watchdog caught collective operation timeout"),
+    _row(
+        FAILED, "terminating the process", r"taking the entire process down|terminating the process|to avoid data incon"
+    ),
+    _row(FAILED, "xid", r"nvrm: xid \("),
+    _row(FAILED, "out of memory: kill", r"out of memory: kill(?:ed)? process"),
+    _row(FAILED, "engine core", r"engine core initialization failed|enginedeaderror"),
+    _row(FAILED, '"aborted"', r'"status": "aborted"|"key": "status", "value": "aborted"'),
+    # Finished
+    _row(FINISHED, "train_runtime", r"['\"]train_runtime['\"] ?:|train_runtime {1,40}= "),
+    _row(FINISHED, "exits successfully", r"process \d{1,9} exits successfully"),
+    _row(FINISHED, "stopped:", r"trainer\.\w{1,12}` stopped: .{0,60}reached"),
+    _row(FINISHED, "run_stop", r'"key": ?"run_stop"'),
+    _row(FINISHED, '"success"', r'"key": ?"status", ?"value": ?"success"|"status": ?"success"'),
+    _row(
+        FINISHED,
+        "complete",
+        r"(?<![a-z]){work}(?: [\w-]{1,20}){0,3} (?:is |was |has |has been |now )?complete[d!.]?(?![a-z])",
+    ),
+    _row(
+        FINISHED,
+        "finished",
+        r"(?<![a-z]){work}(?: [\w-]{1,20}){0,3} (?:is |was |has |has been |now )?finished(?![a-z])",
+    ),
+    _row(FINISHED, "done", r"(?<![a-z]){work} (?:is |was |all )?done(?![a-z])"),
+    _row(FINISHED, "ended", r"(?<![a-z]){work} (?:has |was )?ended(?![a-z])"),
+    _row(FINISHED, "finished ", r"(?<![a-z])finished (?:the )?{work}(?![a-z])"),
+    _row(FINISHED, "completed ", r"(?<![a-z])completed (?:the )?{work}(?![a-z])"),
+    _row(FINISHED, "done ", r"(?<![a-z])done:? (?:with )?(?:the |a )?{work}(?![a-z])"),
+    _row(
+        FINISHED,
+        "successfully",
+        r"(?:completed|finished|trained|ended|exited) successfully|successfully (?:completed|finished|trained)",
+    ),
+    _row(FINISHED, "epochs completed", r"\d{1,9} epochs completed in "),
+    _row(FINISHED, "training time", r"^(?:[^a-z\n]{0,80}|.{0,80}info.{0,40})(?:total )?training time[:= ]"),
+    _row(FINISHED, "training took", r"training took "),
+    _row(FINISHED, "overall training speed"),
+    _row(FINISHED, "exiting program", r"\[exiting program (?:at|after)"),
+    _row(FINISHED, "server process", r"finished server process \["),
+    _row(FINISHED, "exit code", r"\bexit code(?: was| is| of)?[:=]? {0,2}0\b"),
+    _row(FINISHED, "ret_code", r"^\+? ?ret_?code=0$"),
+    _row(FINISHED, "ending timing run", r"ending timing run at "),
+    _row(FINISHED, "#> joined", r"^#> joined"),
+    # Last words
+    _row(CLOSING, "done", rf"^{_RANK}[^a-z0-9]{{0,40}}(?:all )?done[^a-z0-9]{{0,40}}$"),
+    _row(CLOSING, "finish", rf"^{_RANK}[^a-z0-9]{{0,40}}(?:all )?finish(?:ed)?[^a-z0-9]{{0,40}}$"),
+    _row(CLOSING, "complete", rf"^{_RANK}[^a-z0-9]{{0,40}}(?:all )?completed?[^a-z0-9]{{0,40}}$"),
+    _row(CLOSING, "finished", r"\bfinished (?:at|in|on|after|job|run|all)\b|\b(?:job|end) (?:finished|time|date)\b"),
+    _row(CLOSING, "all ", r"\ball (?:\w{1,20} ){0,2}(?:done|finished|complete|completed|processed|saved)\b"),
+    _row(SUMMARY, "total time", r"\btotal (?:\w{1,20} )?time\b"),
+    _row(SUMMARY, "elapsed", r"\b(?:total|time) elapsed\b|\belapsed time:"),
+    _row(SUMMARY, "peak memory"),
+    _row(
+        SUMMARY,
+        "final",
+        r"\bfinal (?:\w{1,20} ){0,2}(?:model|checkpoint|weights|results?|metrics|accuracy|loss|score|eval\w*|test)",
+    ),
+    _row(
+        SUMMARY,
+        "sav",
+        r"\bsav(?:ed|e|ing)(?: [\w/-]{1,20}){0,3}"
+        r" (?:results?|metrics|summary|predictions?|final|report|metadata|outputs?)\b",
+    ),
+    _row(SUMMARY, "results", r"\bresults? (?:is |are |was |were )?(?:saved|written|stored|logged|dumped)\b"),
+    _row(SUMMARY, "written to", r"\b(?:results?|output|predictions?|metrics|summary|report) \S{0,40} ?written to\b"),
+    _row(SUMMARY, "accuracy", r"\b(?:total|overall|final|average|mean)\b.{0,80}\baccuracy\b"),
+    _row(SUMMARY, "score", r"\b(?:total|overall|final|average|mean)\b.{0,80}\bscore\b"),
+    _row(CLOSING, "find logs at", r"wandb: find logs at|wandb: .{0,40}synced \d"),
+    _row(CLOSING, "view run", r"wandb: .{0,20}view run .{0,200} at:"),
+    _row(CLOSING, "synced", r"wandb: synced "),
+    _row(CLOSING, "|tasks|", r"\|tasks\|version\||\| {0,4}tasks {0,40}\| {0,4}version"),
+    _row(CLOSING, "|\u00b1", "\\|\u00b1 {0,4}\\|"),
+    _row(SUMMARY, "early stopping", r"early stopping|early stop\b"),
+    _row(CLOSING, "benchmark result", r"={4,60} serving benchmark result"),
+    _row(CLOSING, "shutdown complete", r"application shutdown complete"),
+    _row(CLOSING, "result,", r"^(?:\s{0,4}\d{1,5}: )?result,\w"),
+    _row(CLOSING, "joined", r"\ball (?:workers|processes|ranks) (?:have )?joined"),
+)

@@ -1,0 +1,171 @@
+"""A whole log as a series of (seconds, done, total) of the run's own counter, on the log's own clock.
+
+The reader is fed in pieces that grow with the log, and each gives at most one record; the memory is bounded
+and the records are spread over the whole log. Seconds are since 1970 where the log has dates, since a start
+where it has only stopwatches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from itertools import pairwise
+from typing import NamedTuple, TypeAlias
+
+from dogwatch.logs.axis import choose
+from dogwatch.logs.interface import EPOCH
+from dogwatch.logs.reader import Reader, Reading
+from dogwatch.logs.stamps import dated, stamps
+from dogwatch.logs.user import UserPatterns
+from dogwatch.model import Step
+
+MOST = 2048  # records
+AHEAD = 4  # records among which a counter that fell back is overtaken again
+SMALLEST, LARGEST = 256, 1 << 20  # bytes of a piece
+PIECES = 256  # a piece is this part of what was read before it
+NEARBY = 4096  # bytes before a record in which a line may lend it the time
+LINES = 12  # of those, at most
+LENT = 16384  # bytes for which a lent time holds
+
+Moment: TypeAlias = tuple[float, float, float | None]
+
+
+class Record(NamedTuple):
+    """What the run's counter said, and the times on its line and near it."""
+
+    step: Step
+    kind: str
+    own: Mapping[str, float]
+    near: Mapping[str, float]
+
+
+class Timeline:
+    """Reads one log, piece by piece, and keeps what its counter said when."""
+
+    def __init__(
+        self, patterns: UserPatterns | None = None, listen: Callable[[int, bytes], None] | None = None
+    ) -> None:
+        """`listen` is told of every piece, as the reader tells it."""
+        self.reader = Reader(patterns, self._hear)
+        self.reading = self.reader.feed(b"")
+        self.kind: str | None = None
+        self._listen = listen
+        self._records: list[Record] = []
+        self._piece = (0, b"")
+        self._lent: tuple[int, Mapping[str, float]] = (-LENT, {})
+        self._read = 0
+
+    def feed(self, chunk: bytes) -> Reading:
+        """Take the next bytes of the log."""
+        at = 0
+        while at < len(chunk):
+            size = min(LARGEST, max(SMALLEST, self._read // PIECES))
+            self._take(chunk[at : at + size])
+            at += size
+            self._read += size
+        return self.reading
+
+    def close(self) -> Reading:
+        """The log ends here: a last line without its end counts, unless it was cut within its counter."""
+        before = self.reading.step
+        self._take(b"\n")
+        after = self.reading.step
+        if before and after and after.unit == before.unit and after.done < before.done and self._records:
+            self._records[-1:] = [] if self._records[-1].step == after else self._records[-1:]
+        return self.reading
+
+    def moments(self) -> list[Moment]:
+        """The series: times never fall; a counter that went back resumed, and what it had counted beyond is gone."""
+        same = self._counted()
+        times = choose(
+            [record.step.done for record in same], [record.own for record in same], [record.near for record in same]
+        )
+        out: list[Moment] = []
+        for record, time in zip(same, times, strict=True):
+            if time is None:
+                continue
+            if out and record.step.done <= out[0][1]:
+                out.clear()  # it began again
+            while out and out[-1][1] > record.step.done:
+                out.pop()
+            out.append((time, record.step.done, record.step.total))
+        return out
+
+    def pace(self) -> tuple[float, int]:
+        """(how much the counter usually moves from record to record, how often it started again)."""
+        moves = [b - a for a, b in pairwise(record.step.done for record in self._counted())]
+        forward = sorted(move for move in moves[-64:] if move > 0)
+        return (forward[len(forward) // 2] if forward else 0.0), sum(1 for move in moves if move < 0)
+
+    def _counted(self) -> list[Record]:
+        """The records of the counter that spoke last, without those that were overtaken: of several ranks, or of
+        several bars in one file, the one that is furthest speaks."""
+        last = self._records[-1] if self._records else None
+        same = [record for record in self._records if last and _same(record, last)]
+        kept: list[Record] = []
+        for place, record in enumerate(same):
+            ahead = same[place + 1 : place + AHEAD]
+            if (
+                kept
+                and record.step.done < kept[-1].step.done
+                and any(later.step.done >= kept[-1].step.done for later in ahead)
+            ):
+                continue
+            kept.append(record)
+        return kept
+
+    def _hear(self, at: int, text: bytes) -> None:
+        self._piece = (at, text)
+        if self._listen is not None:
+            self._listen(at, text)
+
+    def _take(self, piece: bytes) -> None:
+        before = self._piece
+        self.reading = self.reader.feed(piece)
+        at, text = self._piece
+        voice = self.reader.voice() if self._piece is not before else None
+        if not text or voice is None or self.reading.step is None:
+            return
+        self.kind = voice[0]
+        place = voice[1] - at
+        if place >= 0:
+            line = _line(text, place)
+            near = self._near(at, text, place)
+            self._records.append(Record(self.reading.step, voice[0], stamps(line), near))
+            if len(self._records) > MOST:
+                self._records[: MOST // 2] = self._records[: MOST // 2 : 2]
+
+    def _near(self, at: int, text: bytes, place: int) -> Mapping[str, float]:
+        """The clock of the nearest line before the record that has one."""
+        end = place
+        for _ in range(LINES):
+            if end <= max(0, place - NEARBY):
+                break
+            start = text.rfind(b"\n", 0, end - 1) + 1
+            found = dated(_line(text, start))
+            if found:
+                self._lent = (at + start, found)
+                return found
+            end = start
+        return self._lent[1] if at + place - self._lent[0] <= LENT else {}
+
+
+def timeline(pieces: Iterable[bytes], patterns: UserPatterns | None = None) -> list[Moment]:
+    """The series of a whole log that comes in pieces of bytes."""
+    whole = Timeline(patterns)
+    for piece in pieces:
+        whole.feed(piece)
+    whole.close()
+    return whole.moments()
+
+
+def _line(text: bytes, start: int) -> str:
+    end = text.find(b"\n", start)
+    return text[start : end if end >= 0 else len(text)].decode("utf-8", "replace")
+
+
+def _same(record: Record, last: Record) -> bool:
+    """Whether two records are of one counter: bars are told apart by their totals too."""
+    mine, its = record.step, last.step
+    if mine.unit != its.unit or mine.rank // 10 != its.rank // 10:
+        return False
+    return its.rank >= EPOCH or mine.total == its.total
