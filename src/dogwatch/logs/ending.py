@@ -20,6 +20,8 @@ SURVIVED = 16384  # bytes of log after an uncaught exception: twice the buffer t
 TAIL = 2048  # bytes at the end in which last words and unexplained exceptions stand
 ECHO = 1024  # bytes between a failure and a script's own "done" after it
 LINES = 400  # of a traceback, at most
+MARGIN = 160  # bytes of a line that tell what stands before a traceback
+REACH = 600  # bytes of a long line on either side of a needle
 TRIES = 200  # lines with a needle that are read before a row gives up
 STATE_VERSION = 1
 CRASHED, CAUGHT = "crashed", "caught"
@@ -45,6 +47,15 @@ class Counter(NamedTuple):
     laps: int = 0
 
 
+class _Open(NamedTuple):
+    """A traceback that is being walked down: lines that it may still have, whether nobody caught it (None until its
+    first frame was seen), and what stands before each of its lines."""
+
+    lines: int
+    uncaught: bool | None
+    prefix: bytes
+
+
 class Ending:
     """Hears a log and keeps where it last said how it ended."""
 
@@ -52,7 +63,8 @@ class Ending:
         self._places = dict.fromkeys(SIGNS, -1)
         self._end = self._last = 0  # where the log ends, and where its last line with a word on it begins
         self._first: dict[str, int] = {}  # where a summary's words were first said
-        self._open: tuple[int, bool] | None = None  # a traceback that goes on in the next piece: lines, uncaught
+        self._open: _Open | None = None  # a traceback that goes on in the next piece
+        self._above = b""  # the last line of the piece before
 
     def hear(self, at: int, text: bytes) -> None:
         """Take the whole lines of a piece, cleaned, that starts at `at`."""
@@ -61,7 +73,7 @@ class Ending:
             skipped = text.find(b"\n", skipped) + 1
             self._open = None
             at, text = at + skipped, text[skipped:]
-        low = text.lower()
+        low = text.lower() if text.endswith(b"\n") else text.lower() + b"\n"
         self._tracebacks(at, low)
         for row in ROWS:
             place = _newest(low, row)
@@ -87,7 +99,7 @@ class Ending:
             said = -1
         if said >= 0 or self._closes(counter) or _full(counter):
             return "finished"
-        return "cut" if counter is not None and counter.step.total else "unknown"
+        return "cut" if counter is not None and _under_way(counter) else "unknown"
 
     def _died(self, counter: Counter | None) -> int:
         """Where the failure stands that the log ends with; -1 when there is none, or it was survived."""
@@ -115,42 +127,43 @@ class Ending:
     def _tracebacks(self, at: int, low: bytes) -> None:
         """Where the newest tracebacks end, and whether their outermost frame is the program itself."""
         if self._open is not None:
-            lines, uncaught = self._open
-            self._follow(at, low, 0, b"", lines, uncaught)
+            self._follow(at, low, 0, self._open)
         here = low.find(_HEADER)
         while here >= 0:
             start = low.rfind(b"\n", 0, here) + 1
-            prefix = low[start:here] if here - start <= 80 else b""
-            before = low[max(0, start - 300) : start]
-            theirs = bool(_NOT_OURS.search(before[before.rfind(b"\n", 0, -1) + 1 :]))
-            below = low.find(b"\n", here) + 1
-            frame = low[below : below + 700]
-            uncaught = not theirs and bool(
-                _OUTERMOST.search(frame[: frame.find(b"\n", 300) if len(frame) > 300 else None])
-            )
-            self._mark(CRASHED if uncaught else CAUGHT, at + here)
-            self._follow(at, low, below, prefix, LINES, uncaught)
-            here = low.find(_HEADER, here + 1)
+            above = low[low.rfind(b"\n", 0, max(0, start - 1)) + 1 : start] if start else self._above
+            theirs = False if _NOT_OURS.search(above[-MARGIN:]) else None
+            prefix = low[start:here] if here - start <= MARGIN else b""
+            self._mark(CAUGHT, at + start)
+            past = self._follow(at, low, low.find(b"\n", here) + 1, _Open(LINES, theirs, prefix))
+            here = low.find(_HEADER, past)
+        end = len(low) - 1
+        self._above = low[low.rfind(b"\n", 0, max(0, end)) + 1 : end][-MARGIN:]
 
-    def _follow(self, at: int, low: bytes, start: int, prefix: bytes, lines: int, uncaught: bool) -> None:
-        """Walk down a traceback to the line that names the exception."""
+    def _follow(self, at: int, low: bytes, start: int, traceback: _Open) -> int:
+        """Walk down a traceback to the line that names the exception; its first frame says whose it is. Returns
+        where the walk ended."""
         self._open = None
-        while lines > 0:
+        lines, uncaught, prefix = traceback
+        while lines > 0 and start < len(low):
             end = low.find(b"\n", start)
-            if end < 0:
-                self._open = (lines, uncaught)
-                return
             line = low[start:end].removeprefix(prefix)
-            inside = not line or line[:1] in b" \t|" or line.startswith((b"file ", b"[rank"))
-            if not inside:
+            if uncaught is None and (b'file "' in line or b" in " in line):
+                uncaught = bool(_OUTERMOST.search(line))
+            if line.strip() and line[:1] not in b" \t|" and not line.startswith((b"file ", b"[rank", b"\xe2\x94\x82")):
                 self._mark(CRASHED if uncaught else CAUGHT, at + start)
-                return
+                return start
             start, lines = end + 1, lines - 1
+        if lines > 0:
+            self._open = _Open(lines, uncaught, prefix)
+        return start
 
     def state(self) -> dict[str, Any]:
         """All that is known, as JSON can carry it."""
-        state = {"v": STATE_VERSION, "places": dict(self._places), "first": dict(self._first)}
-        return {**state, "end": self._end, "last": self._last, "open": self._open}
+        state: dict[str, Any] = {"v": STATE_VERSION, "places": dict(self._places), "first": dict(self._first)}
+        if self._open is not None:
+            state["open"] = [self._open.lines, self._open.uncaught, self._open.prefix.decode("latin-1")]
+        return {**state, "end": self._end, "last": self._last, "above": self._above.decode("latin-1")}
 
     @classmethod
     def restore(cls, state: Mapping[str, Any]) -> Ending:
@@ -160,7 +173,10 @@ class Ending:
             ending._places.update(state["places"])
             ending._first.update(state["first"])
             ending._end, ending._last = state["end"], state["last"]
-            ending._open = tuple(state["open"]) if state["open"] else None
+            ending._above = state["above"].encode("latin-1")
+            if "open" in state:
+                lines, uncaught, prefix = state["open"]
+                ending._open = _Open(lines, uncaught, prefix.encode("latin-1"))
         return ending
 
 
@@ -191,7 +207,9 @@ def _oldest(low: bytes, row: Row) -> int:
 def _says(low: bytes, row: Row, start: int, here: int) -> bool:
     """Whether the line says it of the whole run: not of an epoch, not as a condition, not as an intention."""
     end = low.find(b"\n", here)
-    line = low[start:end] if end - start <= 4096 else low[max(start, here - 1024) : min(end, here + 1024)]
+    if end - start > 2 * REACH:
+        start, end = max(start, here - REACH), min(end, here + REACH)
+    line = low[start:end]
     found = row.pattern.search(line)
     if not found:
         return False

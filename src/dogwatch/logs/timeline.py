@@ -8,6 +8,7 @@ where it has only stopwatches.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
@@ -20,7 +21,7 @@ from dogwatch.model import Step
 
 MOST = 2048  # records
 AHEAD = 4  # records among which a counter that fell back is overtaken again
-SMALLEST, LARGEST = 256, 1 << 20  # bytes of a piece
+SMALLEST, LARGEST = 64, 1 << 20  # bytes of a piece
 PIECES = 256  # a piece is this part of what was read before it
 NEARBY = 4096  # bytes before a record in which a line may lend it the time
 LINES = 12  # of those, at most
@@ -51,6 +52,7 @@ class Timeline:
         self._listen = listen
         self._records: list[Record] = []
         self._piece = (0, b"")
+        self._recent = b""
         self._lent: tuple[int, Mapping[str, float]] = (-LENT, {})
         self._read = 0
 
@@ -65,12 +67,14 @@ class Timeline:
         return self.reading
 
     def close(self) -> Reading:
-        """The log ends here: a last line without its end counts, unless it was cut within its counter."""
-        before = self.reading.step
+        """The log ends here: a last line without its end counts, unless it contradicts the line before, because
+        then it was cut within a number."""
+        before, records = self.reading.step, len(self._records)
         self._take(b"\n")
         after = self.reading.step
-        if before and after and after.unit == before.unit and after.done < before.done and self._records:
-            self._records[-1:] = [] if self._records[-1].step == after else self._records[-1:]
+        if before and after and _contradicts(after, before):
+            self.reading = replace(self.reading, step=before)
+            del self._records[records:]
         return self.reading
 
     def moments(self) -> list[Moment]:
@@ -119,34 +123,39 @@ class Timeline:
             self._listen(at, text)
 
     def _take(self, piece: bytes) -> None:
-        before = self._piece
+        last = self._piece
         self.reading = self.reader.feed(piece)
+        if self._piece is last:
+            return  # no line ended
         at, text = self._piece
-        voice = self.reader.voice() if self._piece is not before else None
-        if not text or voice is None or self.reading.step is None:
-            return
-        self.kind = voice[0]
-        place = voice[1] - at
-        if place >= 0:
-            line = _line(text, place)
-            near = self._near(at, text, place)
-            self._records.append(Record(self.reading.step, voice[0], stamps(line), near))
-            if len(self._records) > MOST:
-                self._records[: MOST // 2] = self._records[: MOST // 2 : 2]
+        voice = self.reader.voice()
+        if voice is not None and self.reading.step is not None:
+            self.kind = voice[0]
+            place = voice[1] - at
+            if place >= 0:
+                before = (self._recent + text[:place] if place < NEARBY else text[:place])[-NEARBY:]
+                near = self._near(voice[1], before)
+                self._keep(Record(self.reading.step, voice[0], stamps(_line(text, place)), near))
+        self._recent = (self._recent + text)[-NEARBY:] if len(text) < NEARBY else text[-NEARBY:]
 
-    def _near(self, at: int, text: bytes, place: int) -> Mapping[str, float]:
-        """The clock of the nearest line before the record that has one."""
-        end = place
+    def _keep(self, record: Record) -> None:
+        self._records.append(record)
+        if len(self._records) > MOST:
+            self._records[: MOST // 2] = self._records[: MOST // 2 : 2]
+
+    def _near(self, at: int, before: bytes) -> Mapping[str, float]:
+        """The clock of the nearest line before a record that has one, or of one that was read a little earlier."""
+        end = len(before)
         for _ in range(LINES):
-            if end <= max(0, place - NEARBY):
+            if end <= 0:
                 break
-            start = text.rfind(b"\n", 0, end - 1) + 1
-            found = dated(_line(text, start))
+            start = before.rfind(b"\n", 0, end - 1) + 1
+            found = dated(before[start : end - 1].decode("utf-8", "replace"))
             if found:
-                self._lent = (at + start, found)
+                self._lent = (at - len(before) + start, found)
                 return found
             end = start
-        return self._lent[1] if at + place - self._lent[0] <= LENT else {}
+        return self._lent[1] if at - self._lent[0] <= LENT else {}
 
 
 def timeline(pieces: Iterable[bytes], patterns: UserPatterns | None = None) -> list[Moment]:
@@ -161,6 +170,12 @@ def timeline(pieces: Iterable[bytes], patterns: UserPatterns | None = None) -> l
 def _line(text: bytes, start: int) -> str:
     end = text.find(b"\n", start)
     return text[start : end if end >= 0 else len(text)].decode("utf-8", "replace")
+
+
+def _contradicts(cut: Step, before: Step) -> bool:
+    if (cut.unit, cut.rank) != (before.unit, before.rank):
+        return False
+    return cut.done < before.done or (before.total is not None and cut.total != before.total)
 
 
 def _same(record: Record, last: Record) -> bool:

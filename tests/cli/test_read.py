@@ -1,0 +1,197 @@
+"""`dogwatch read` as a person meets it: documents, blocks of text, and one sentence for what is no log."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+KEYS = ["file", "format", "progress", "rate", "metrics", "phase", "ending", "eta", "diagnosis"]
+
+
+def training(steps: int, total: int = 1000) -> str:
+    """A run that reports every step, a step a minute."""
+    rows = (
+        f"2026-01-{2 + n // 1440:02d} {n // 60 % 24:02d}:{n % 60:02d}:00 step {n}/{total} loss: 0.5\n"
+        for n in range(steps)
+    )
+    return "".join(rows)
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    path = tmp_path / "train.log"
+    path.write_text(training(301))
+    return path
+
+
+def test_one_document_per_file_with_exactly_the_promised_keys(dogwatch, log: Path, tmp_path: Path) -> None:
+    """One line each, in the order they were named."""
+    empty = tmp_path / "empty.log"
+    empty.write_text("")
+    done = dogwatch("read", "--json", log, empty)
+    first, second = map(json.loads, done.stdout.splitlines())
+    assert done.returncode == 0
+    assert list(first) == list(second) == KEYS
+    assert first["progress"] == {"step": 300, "total": 1000, "unit": "steps", "fraction": 0.3}
+    assert first["rate"] == pytest.approx(1 / 60)
+    assert first["metrics"] == {"loss": 0.5}
+    assert (first["ending"], first["diagnosis"]) == ("cut", None)
+    assert set(first["eta"]) == {"remaining_seconds", "low_seconds", "high_seconds", "confidence"}
+    assert first["eta"]["low_seconds"] <= 42000 <= first["eta"]["high_seconds"]
+    assert second == dict.fromkeys(KEYS) | {"file": str(empty), "metrics": {}, "ending": "unknown"}
+
+
+def test_a_run_that_ended_has_nothing_left(dogwatch, tmp_path: Path) -> None:
+    """No estimate for what is over, well or badly."""
+    good, bad = tmp_path / "good.log", tmp_path / "bad.log"
+    good.write_text(training(1001))
+    bad.write_text(training(100) + "Killed\n")
+    endings = [json.loads(line) for line in dogwatch("read", "--json", good, bad).stdout.splitlines()]
+    assert [(found["ending"], found["eta"]) for found in endings] == [("finished", None), ("failed", None)]
+
+
+def test_a_person_gets_a_few_lines(dogwatch, log: Path) -> None:
+    """The name, how far, how fast, what is left, how it ends."""
+    lines = dogwatch("read", log).stdout.splitlines()
+    assert lines[0] == str(log)
+    text = "\n".join(lines)
+    assert "300 of 1,000 steps (30.0 %), 1.00 steps/min" in text
+    assert "loss 0.5" in text
+    assert "when the log last spoke" in text
+    assert "cut: the log stops in mid-run" in text
+
+
+def test_standard_input_is_a_dash(dogwatch) -> None:
+    """A log that comes through a pipe."""
+    found = json.loads(dogwatch("read", "--json", "-", input=training(11, 20)).stdout)
+    assert (found["file"], found["progress"]["step"]) == ("-", 10)
+    assert dogwatch("read", "-", input=training(3)).stdout.startswith("standard input\n")
+
+
+def test_what_is_no_log_is_one_sentence_and_the_rest_is_read(dogwatch, log: Path, tmp_path: Path) -> None:
+    """Exit code 3, the other files on stdout, nothing waits."""
+    os.mkfifo(tmp_path / "fifo")
+    packed = tmp_path / "old.log.gz"
+    packed.write_bytes(gzip.compress(training(3).encode()))
+    checkpoint = tmp_path / "model.pt"
+    checkpoint.write_bytes(b"PK\x03\x04rest")
+    plug = socket.socket(socket.AF_UNIX)
+    plug.bind(str(tmp_path / "plug"))
+    names = [
+        tmp_path / "gone.log",
+        tmp_path,
+        tmp_path / "fifo",
+        "/dev/zero",
+        tmp_path / "plug",
+        packed,
+        checkpoint,
+        log,
+    ]
+    done = dogwatch("read", "--json", *names, timeout=20)
+    plug.close()
+    assert done.returncode == 3
+    assert [json.loads(line)["file"] for line in done.stdout.splitlines()] == [str(log)]
+    said = done.stderr.splitlines()
+    assert len(said) == 7
+    for sentence, word in zip(
+        said,
+        ["No such file", "is a directory", "is a FIFO", "is a device", "plug", "zcat", "a zip archive"],
+        strict=True,
+    ):
+        assert sentence.startswith("dogwatch: ")
+        assert word in sentence
+
+
+@pytest.mark.needs_tool("setpriv")
+@pytest.mark.needs_root
+def test_a_file_that_may_not_be_read_is_said_so(log: Path, tmp_path: Path) -> None:
+    """Permission denied, by its name."""
+    log.chmod(0)
+    tmp_path.chmod(0o755)
+    for parent in tmp_path.parents:
+        if parent.stat().st_uid == os.getuid() and str(parent).startswith("/tmp/"):
+            parent.chmod(parent.stat().st_mode | 0o055)
+    done = subprocess.run(
+        ["setpriv", "--reuid=65534", "--clear-groups", sys.executable, "-m", "dogwatch", "read", str(log)],
+        capture_output=True,
+        text=True,
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(Path(__file__).parents[2] / "src")},
+    )
+    assert done.returncode == 3
+    assert f"{log} could not be read: Permission denied" in done.stderr
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-8-sig"])
+def test_wide_characters_are_read(dogwatch, tmp_path: Path, encoding: str) -> None:
+    """With a mark and without, bars and all."""
+    path = tmp_path / "wide.log"
+    path.write_bytes(f"{training(30)}\r 30%|███       | 31/100 [00:10<00:20, 3.50it/s]\n".encode(encoding))
+    assert json.loads(dogwatch("read", "--json", path).stdout)["progress"]["step"] == 29
+
+
+def test_nul_bad_bytes_and_escape_codes_do_not_matter(dogwatch, tmp_path: Path) -> None:
+    """A hole in the file, broken UTF-8, a coloured counter; and nothing of it reaches the terminal raw."""
+    path = tmp_path / "odd\x1b[31m.log"
+    path.write_bytes(
+        b"\0" * 4096
+        + b"\xff\xfe\xfd\n\x1b[32mstep\x1b[0m 7/9 \x1b]0;title\x07\n{'loss': 0.1, 'x\x1b[2J': 2, 'epoch': 1}\n"
+    )
+    done = dogwatch("read", path)
+    assert "7 of 9 steps" in done.stdout
+    assert "\x1b" not in done.stdout + done.stderr
+
+
+def test_an_endless_line_and_a_huge_file_cost_no_memory(dogwatch, tmp_path: Path) -> None:
+    """A gigabyte of one line (most of it a hole) and a step after it, in an address space of half of that."""
+    path = tmp_path / "huge.log"
+    with path.open("wb") as file:
+        file.truncate(1 << 30)
+        file.seek(0, os.SEEK_END)
+        file.write(b"\nstep 7/9\n")
+    script = (
+        "import resource, sys; resource.setrlimit(resource.RLIMIT_AS, (400 << 20, 400 << 20));"
+        "from dogwatch.cli.main import main; sys.exit(main(sys.argv[1:]))"
+    )
+    done = subprocess.run([sys.executable, "-c", script, "read", "--json", str(path)], capture_output=True, text=True)
+    assert json.loads(done.stdout)["progress"]["step"] == 7, done.stderr
+
+
+def test_a_reader_that_has_had_enough_is_no_error(environment, log: Path) -> None:
+    """`dogwatch read … | head -1` ends quietly."""
+    command = [sys.executable, "-m", "dogwatch", "read", *[str(log)] * 50]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == f"{log}\n"
+        process.stdout.close()
+        assert process.stderr is not None
+        assert process.stderr.read() == ""
+    assert process.returncode == 0
+
+
+def test_an_interrupt_ends_it(spawn) -> None:
+    """Ctrl-C while it waits for more of standard input: no traceback, exit code 130."""
+    process = spawn("read", "-", stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+    process.stdin.write("step 1/2\n" * 50_000)  # more than a pipe holds: it is being read
+    process.stdin.flush()
+    process.send_signal(signal.SIGINT)
+    said = process.stderr.read()
+    assert process.wait(timeout=20) == 130
+    assert said == ""
+
+
+@pytest.mark.parametrize("words", [[], ["--jsn", "x"], ["--json"]])
+def test_wrong_words_are_exit_2(dogwatch, words: list[str]) -> None:
+    """A file is needed, and flags are not guessed."""
+    done = dogwatch("read", *words)
+    assert done.returncode == 2
+    assert "usage: dogwatch read" in done.stderr

@@ -1,0 +1,315 @@
+"""How a log ends, by its own words: what finished, what failed, what stopped without a word."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dogwatch.logs.ending import SURVIVED, WINDOW, Counter, Ending
+from dogwatch.logs.ending_words import FAILED, ROWS
+from dogwatch.logs.interface import INNER, RUN
+from dogwatch.model import Step
+
+WORK = "step 10/100 loss 0.5\nstep 20/100 loss 0.4\n"
+CRASH = """\
+Traceback (most recent call last):
+  File "train.py", line 12, in <module>
+    main()
+  File "train.py", line 7, in main
+    raise ValueError("no such shape")
+ValueError: no such shape
+"""
+CAUGHT = """\
+WARNING could not reach the tracker, going on without it
+Traceback (most recent call last):
+  File "/lib/tracker.py", line 70, in connect
+    self.open()
+ConnectionError: refused
+"""
+
+
+def ends(log: str, counter: Counter | None = None) -> str:
+    ending = Ending()
+    if log:
+        ending.hear(0, log.encode())
+    return ending.judge(counter)
+
+
+def at(log: str, word: str, done: float, total: float | None, rank: int = RUN, **more: float) -> Counter:
+    return Counter(Step(done, total, "steps", None, rank), log.rindex(word), **more)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        "Training completed in 3 h",
+        "training finished",
+        "Fine-tuning done.",
+        "Finished training",
+        "done training in 55.1 seconds",
+        "INFO - Evaluation complete.",
+        "{'train_runtime': 55.1, 'train_samples_per_second': 3.1, 'epoch': 3.0}",
+        "  train_runtime            = 0:14:55.93",
+        "[2026-01-02 03:04:05,678] [INFO] [launch.py:351:main] Process 4242 exits successfully.",
+        "`Trainer.fit` stopped: `max_epochs=7` reached.",
+        ':::MLLOG {"key": "run_stop", "value": null, "metadata": {"status": "success"}}',
+        "12 epochs completed in 0.512 hours.",
+        "Total training time: 0:05:12 (0.1 s / it)",
+        "[exiting program at iteration 700] datetime: 2026-01-02",
+        "INFO:     Finished server process [77]",
+        "Job completed successfully",
+        "process exited with exit code 0",
+        "All done!",
+        "Done.",
+        "=== finished ===",
+        "Results saved to runs/detect/train7",
+        "Final test accuracy: 0.91",
+        "wandb: Find logs at: ./wandb/run-1/logs",
+        "|Tasks|Version|Filter|n-shot|Metric|",
+    ],
+)
+def test_words_that_say_it_is_done(last: str) -> None:
+    """Each framework's own, and those that people print."""
+    assert ends(f"{WORK}{last}\n") == "finished"
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        "slurmstepd: error: *** JOB 77 ON n1 CANCELLED AT 2026-01-02T03:04:05 DUE TO TIME LIMIT ***",
+        " 40%|##  | 40/100 [10:00<9:00, 1s/it]slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2026-01-02T03:04:05 ***",
+        "slurmstepd: error: *** STEP 77.0 ON n1 CANCELLED AT 2026-01-02T03:04:05 DUE TO PREEMPTION ***",
+        "slurmstepd: error: Detected 1 oom_kill event in StepId=77.batch. Some of the step tasks have been OOM Killed.",
+        "srun: error: n1: tasks 0-2: Exited with exit code 1",
+        "srun: error: n1: task 3: Killed",
+        "Killed",
+        "/spool/job77/slurm_script: line 19: 3789 Killed                  python train.py",
+        "Segmentation fault (core dumped)",
+        "run.sh: line 4: 77 Aborted                 (core dumped) python train.py",
+        "/spool/job77/slurm_script: line 21: --run-type=train: command not found",
+        "bash: line 1: train.sh: No such file or directory",
+        "python: can't open file 'trian.py': [Errno 2] No such file or directory",
+        "make: *** [Makefile:25: train] Error 1",
+        "train.py: error: unrecognized arguments: --lr",
+        "FATAL:   image file not found in $PATH",
+        "torch.distributed.elastic.multiprocessing.errors.ChildFailedError:",
+        "  exitcode  : -9 (pid: 50328)",
+        "[2026-01-02 03:04:05,678] [ERROR] [launch.py:321] ['python', 'a.py'] exits with return code = 1",
+        "subprocess.CalledProcessError: Command 'x' returned non-zero exit status 2.",
+        "Error executing job with overrides: ['seed=1']",
+        "Main process received SIGTERM, exiting",
+        "Detected KeyboardInterrupt, attempting graceful shutdown...",
+        "terminate called after throwing an instance of 'c10::Error'",
+        "[rank3]: Watchdog caught collective operation timeout: WorkNCCL(SeqNum=7) ran for 600010 ms",
+        "(raylet) A worker died or was killed while executing a task by an unexpected system error.",
+        "[77.1] Out of memory: Killed process 4242 (python)",
+        "[Fri Jan 02 12:04:05 2026] NVRM: Xid (PCI:0000:9b:00): 79, pid=1, GPU has fallen off the bus.",
+        "Exited with exit code 1.",
+    ],
+)
+def test_words_that_say_it_failed(last: str) -> None:
+    """From the scheduler, the launcher, the shell, the kernel, or a program that gives up."""
+    assert ends(f"{WORK}{last}\n", at(WORK, "step 20", 20, 100)) == "failed"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Epoch 3 training complete, 0.91",
+        "Not done: 4 tasks are left",
+        "evaluation will be complete when all ranks have finished training",
+        "step 3 done",
+        "loading the dataset done before training",
+        "error_bars: 0.1, exit code handling enabled",
+        "NCCL WARN Call to connect returned Connection refused, retrying",
+        "UserWarning: the signal handler will be called when training is done",
+        "fatal: not a git repository (or any of the parent directories): .git",
+        "failed=0 errors=0 nan_count=0",
+        "saving checkpoint to out",
+        "pthread_setaffinity_np failed for thread: 3, error code: 22 error msg: Invalid argument",
+    ],
+)
+def test_scary_and_hopeful_words_in_mid_run_mean_nothing(line: str) -> None:
+    """A run that is a fifth of the way and says such things is neither finished nor failed."""
+    log = f"{WORK}{line}\n"
+    assert ends(log, at(log, "step 20", 20, 100)) == "cut"
+
+
+def test_a_log_that_stops_in_mid_run_is_cut() -> None:
+    """A counter that is short of its total, and not a word."""
+    assert ends(WORK, at(WORK, "step 20", 20, 100)) == "cut"
+
+
+@pytest.mark.parametrize("log", ["", "\n", "loading\n", "step 7\n"])
+def test_a_log_that_says_nothing_is_unknown(log: str) -> None:
+    """No words, and no total to be short of."""
+    assert ends(log) == "unknown"
+
+
+def test_a_full_counter_is_a_finish() -> None:
+    """A hundred of a hundred, and nothing wrong after it."""
+    log = f"{WORK}step 100/100\npeak memory: 3 GB\n"
+    assert ends(log, at(log, "step 100", 100, 100)) == "finished"
+
+
+def test_a_bar_that_runs_once_per_epoch_is_full_many_times() -> None:
+    """Only a bar that never started again says that the run has arrived."""
+    log = "100%|####| 50/50\n"
+    assert ends(log, at(log, "50/50", 50, 50, INNER)) == "finished"
+    assert ends(log, at(log, "50/50", 50, 50, INNER, laps=3)) == "unknown"
+
+
+def test_last_words_need_a_counter_that_has_nearly_arrived() -> None:
+    """`Results saved` at 20 % is an interim result; at 99 %, reporting every fifty, it is the end."""
+    log = f"{WORK}Results saved to out/now.json\n"
+    assert ends(log, at(log, "step 20", 20, 100)) == "cut"
+    assert ends(log, at(log, "step 20", 960, 1000, stride=50)) == "finished"
+
+
+def test_an_uncaught_exception_is_a_failure() -> None:
+    """Its outermost frame is the program itself."""
+    assert ends(WORK + CRASH) == "failed"
+    assert ends(WORK + "".join(f"[rank1]: {line}\n" for line in CRASH.splitlines())) == "failed"
+    assert ends(WORK + CRASH.rstrip()) == "failed"
+    assert ends(f"{WORK}100%|#| 9/9 [00:01<00:00, 9it/s]{CRASH}") == "failed"
+
+
+def test_what_a_dying_process_still_writes_out_does_not_save_it() -> None:
+    """Its buffered output lands behind the traceback in a file that both go to."""
+    buffered = "step 30/100\n" * 600
+    log = WORK + CRASH + buffered
+    assert ends(log, at(log, "step 30", 30, 100)) == "failed"
+
+
+def test_a_run_that_goes_on_after_an_exception_survived_it() -> None:
+    """Or was started again: far more follows than a buffer holds."""
+    log = WORK + CRASH + "step 30/100 loss 0.31\n" * (SURVIVED // 20)
+    assert ends(log, at(log, "step 30", 30, 100)) == "cut"
+
+
+def test_a_caught_exception_is_none() -> None:
+    """A traceback whose outermost frame is a library's, with work after it."""
+    log = WORK + CAUGHT + "step 30/100 loss 0.31\n" * 60
+    assert ends(log, at(log, "step 30", 30, 100)) == "cut"
+    assert ends(WORK + CAUGHT + "Training completed\n") == "finished"
+
+
+def test_a_log_that_ends_with_any_exception_failed() -> None:
+    """Even if the frame at the top is not the program's: nothing came after it."""
+    assert ends(WORK + CAUGHT, at(WORK, "step 20", 20, 100)) == "failed"
+
+
+def test_an_exception_in_a_finalizer_does_not_undo_a_finish() -> None:
+    """Noise of an interpreter that shuts down."""
+    noise = CAUGHT.replace("WARNING could not reach the tracker, going on without it", "Exception ignored in: <x>")
+    assert ends(f"{WORK}Training completed\n{noise}") == "finished"
+    assert ends(f"{WORK}Training completed\nException ignored in: <function x>\n{CRASH}") == "finished"
+
+
+def test_a_crash_after_the_finish_is_a_failure() -> None:
+    """Trained, and then could not save."""
+    assert ends(f"{WORK}Training completed\n{CRASH}") == "failed"
+
+
+@pytest.mark.parametrize("echo", ["Done.", "Job finished at Fri Jan  2", "Training complete!", "exit code: 0"])
+def test_a_scripts_own_last_words_do_not_heal_a_crash(echo: str) -> None:
+    """The shell that started the program says `done` whatever happened."""
+    assert ends(f"{WORK}{CRASH}{echo}\n") == "failed"
+
+
+def test_words_long_ago_have_nothing_to_do_with_the_end() -> None:
+    """The first run in the file was cancelled; the log went on for a long time."""
+    cancelled = "slurmstepd: error: *** JOB 77 ON n1 CANCELLED AT 2026-01-02T03:04:05 ***\n"
+    log = cancelled + "step 30/100 loss 0.31\n" * 2000
+    assert ends(log, at(log, "step 30", 30, 100)) == "cut"
+    log = "Training completed\n" + "loading more\n" * (WINDOW // 12)
+    assert ends(log) == "unknown"
+
+
+def test_a_finish_before_more_work_is_not_the_end() -> None:
+    """The first stage has finished, the second is under way."""
+    log = f"Training finished\n{WORK}"
+    assert ends(log, at(log, "step 20", 20, 100)) == "cut"
+
+
+def test_a_score_after_every_sample_closes_nothing() -> None:
+    """What a log says again and again is not its last word, unless it is the very last."""
+    sample = "Final score: 3\n  answer: 2\n"
+    assert ends(sample * 400) == "unknown"
+    assert ends("loading\n" * 400 + sample) == "finished"
+
+
+PARTS = [
+    WORK,
+    CRASH,
+    CAUGHT,
+    "Training completed\n",
+    "Done.\n",
+    "Final score: 3\n",
+    "Killed\n",
+    "Exception ignored in: <x>\n",
+    "step 30/100 loss\n" * 30,
+    '[rank0]: Traceback (most recent call last):\n[rank0]:   File "a.py", line 1, in <module>\n[rank0]: KeyError\n',
+    "\n",
+    "x\n",
+]
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.sampled_from(PARTS), max_size=12), st.lists(st.integers(0, 60), max_size=8))
+def test_the_verdict_does_not_depend_on_the_pieces(parts: list[str], cuts: list[int]) -> None:
+    """Whole lines at once or a few at a time, saved and restored between: the same."""
+    lines = "".join(parts).encode().splitlines(keepends=True)
+    whole = ends("".join(parts))
+    ending, place = Ending(), 0
+    places = [0, *sorted(min(cut, len(lines)) for cut in cuts), len(lines)]
+    for a, b in pairwise(places):
+        piece = b"".join(lines[a:b])
+        if piece:
+            ending.hear(place, piece)
+            place += len(piece)
+        ending = Ending.restore(json.loads(json.dumps(ending.state())))
+    assert ending.judge(None) == whole
+
+
+def test_the_state_stays_small_whatever_is_heard() -> None:
+    """A hundred megabytes of everything at once leave a few numbers."""
+    ending, piece = Ending(), ("".join(PARTS) * 200).encode()
+    for n in range(50):
+        ending.hear(n * len(piece), piece)
+    assert len(json.dumps(ending.state())) < 4096
+
+
+def test_a_state_of_another_version_is_forgotten() -> None:
+    """It costs a fresh start, not an error."""
+    assert Ending.restore({"v": 99, "strange": True}).judge(None) == "unknown"
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.binary(max_size=400))
+def test_any_bytes_are_survived(raw: bytes) -> None:
+    """Whatever a job writes, there is a verdict."""
+    ending = Ending()
+    ending.hear(0, raw + b"\n")
+    assert ending.judge(None) in ("finished", "failed", "cut", "unknown")
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.sign} {row.needle.decode()}")
+def test_a_megabyte_of_malice_hangs_no_row(row) -> None:
+    """Beginnings of what the row looks for, over and over, on one line and on many."""
+    for unit in (row.needle, row.needle + b" ", row.needle + b"\n", b"training " + row.needle, b"1: " + row.needle):
+        text = (unit * (1_000_000 // len(unit)))[: WINDOW - 1] + b"\n"
+        Ending().hear(0, text)
+
+
+def test_every_row_is_found_by_its_needle() -> None:
+    """A row whose pattern matches a line without the needle would never be asked."""
+    for row in ROWS:
+        assert row.needle == row.needle.lower()
+        assert row.needle
+    assert {row.sign for row in ROWS} > {FAILED}
