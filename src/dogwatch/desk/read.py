@@ -9,7 +9,7 @@ from typing import Any
 from dogwatch.desk.log_file import pieces
 from dogwatch.estimate.eta import estimate
 from dogwatch.estimate.series import rates
-from dogwatch.logs.ending import Counter, Ending
+from dogwatch.logs.ending import Ending
 from dogwatch.logs.timeline import Moment, Timeline
 from dogwatch.logs.timeline import timeline as of_pieces
 from dogwatch.model import Eta, Point, Step
@@ -37,11 +37,11 @@ def document(name: str, stream: Iterable[bytes]) -> dict[str, Any]:
         tail.keep(piece)
     reading = whole.close()
     step, moments = reading.step, whole.moments()
-    verdict = ending.judge(_counter(whole, step))
+    verdict = ending.judge(whole.counter())
     eta = None if verdict in ENDED else _eta(step, moments)
     return {
         "file": name,
-        "format": whole.kind,
+        "format": reading.format,
         "progress": _progress(step),
         "rate": _rate(step, moments),
         "metrics": dict(reading.metrics),
@@ -70,13 +70,6 @@ class Tail:
 
     def __iter__(self) -> Iterator[bytes]:
         return iter(self._pieces)
-
-
-def _counter(whole: Timeline, step: Step | None) -> Counter | None:
-    voice = whole.reader.voice()
-    if step is None or voice is None:
-        return None
-    return Counter(step, voice[1], *whole.pace())
 
 
 def _progress(step: Step | None) -> dict[str, Any] | None:

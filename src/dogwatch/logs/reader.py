@@ -32,7 +32,8 @@ _COLOUR = re.compile(rb"\x1b\[[0-?]{0,64}[ -/]{0,4}[@-~]")
 @dataclass(frozen=True, slots=True)
 class Reading:
     """What the log says now. `troubles` and `lines` are of the last piece alone; the rest is the newest
-    word so far, whichever piece it came in."""
+    word so far, whichever piece it came in. `format` names what seems to have written the log, `at` is the
+    place of the line that `step` came from."""
 
     step: Step | None
     metrics: Mapping[str, float]
@@ -40,6 +41,8 @@ class Reading:
     finished: Finished | None
     troubles: list[Trouble]
     lines: int
+    format: str | None = None
+    at: int | None = None
 
 
 class Reader:
@@ -119,15 +122,6 @@ class Reader:
         elif isinstance(mark, Finished) and (self._finished is None or self._finished[0] <= at):
             self._finished = (at, mark.text)
 
-    def voice(self) -> tuple[str, int] | None:
-        """(format, place of its line) of the counter that the reading's step came from."""
-        named = [(kind, slot) for kind, counters in self._slots.items() for slot in counters.values()]
-        chosen = current([slot for _, slot in named])
-        if chosen is None:
-            return None
-        best = max((slot.at == chosen.at, slot.step.unit == chosen.step.unit, kind) for kind, slot in named)
-        return best[2], chosen.at
-
     def _bound(self) -> None:
         for kind, counters in self._slots.items():
             if len(counters) > MOST_COUNTERS:
@@ -140,7 +134,7 @@ class Reader:
         said = self._said
         if said is None:
             self._said = said = self._say()
-        return Reading(said.step, said.metrics, said.phase, said.finished, troubles, lines)
+        return replace(said, troubles=troubles, lines=lines)
 
     def _say(self) -> Reading:
         metrics = {name: value for name, (_, value) in self._metrics.items() if math.isfinite(value)}
@@ -150,7 +144,14 @@ class Reader:
             step = replace(step, rate=metrics["throughput"])
         says = self._phase if self._phase and (slot is None or self._phase[0] >= slot.at) else None
         claim = Finished(self._finished[1]) if self._finished else None
-        return Reading(step, metrics, says[1] if says else None, claim, [], 0)
+        kinds = [
+            kind
+            for kind, counters in self._slots.items()
+            for known in counters.values()
+            if slot and known.at == slot.at
+        ]
+        kind, at = (max(kinds, default=None), slot.at) if slot else (None, None)
+        return Reading(step, metrics, says[1] if says else None, claim, [], 0, kind, at)
 
     def state(self) -> dict[str, Any]:
         """All that is known and held back, as JSON can carry it."""

@@ -13,7 +13,8 @@ from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
 from dogwatch.logs.axis import choose
-from dogwatch.logs.interface import EPOCH
+from dogwatch.logs.ending import Counter
+from dogwatch.logs.interface import RUN
 from dogwatch.logs.reader import Reader, Reading
 from dogwatch.logs.stamps import dated, stamps
 from dogwatch.logs.user import UserPatterns
@@ -34,7 +35,6 @@ class Record(NamedTuple):
     """What the run's counter said, and the times on its line and near it."""
 
     step: Step
-    kind: str
     own: Mapping[str, float]
     near: Mapping[str, float]
 
@@ -46,9 +46,8 @@ class Timeline:
         self, patterns: UserPatterns | None = None, listen: Callable[[int, bytes], None] | None = None
     ) -> None:
         """`listen` is told of every piece, as the reader tells it."""
-        self.reader = Reader(patterns, self._hear)
-        self.reading = self.reader.feed(b"")
-        self.kind: str | None = None
+        self._reader = Reader(patterns, self._hear)
+        self.reading = self._reader.feed(b"")
         self._listen = listen
         self._records: list[Record] = []
         self._piece = (0, b"")
@@ -94,11 +93,14 @@ class Timeline:
             out.append((time, record.step.done, record.step.total))
         return out
 
-    def pace(self) -> tuple[float, int]:
-        """(how much the counter usually moves from record to record, how often it started again)."""
+    def counter(self) -> Counter | None:
+        """What the run's counter has to say about the log's end."""
+        if self.reading.step is None or self.reading.at is None:
+            return None
         moves = [b - a for a, b in pairwise(record.step.done for record in self._counted())]
         forward = sorted(move for move in moves[-64:] if move > 0)
-        return (forward[len(forward) // 2] if forward else 0.0), sum(1 for move in moves if move < 0)
+        stride, laps = (forward[len(forward) // 2] if forward else 0.0), sum(1 for move in moves if move < 0)
+        return Counter(self.reading.step, self.reading.at, stride, laps)
 
     def _counted(self) -> list[Record]:
         """The records of the counter that spoke last, without those that were overtaken: of several ranks, or of
@@ -124,18 +126,15 @@ class Timeline:
 
     def _take(self, piece: bytes) -> None:
         last = self._piece
-        self.reading = self.reader.feed(piece)
+        self.reading = self._reader.feed(piece)
         if self._piece is last:
             return  # no line ended
         at, text = self._piece
-        voice = self.reader.voice()
-        if voice is not None and self.reading.step is not None:
-            self.kind = voice[0]
-            place = voice[1] - at
-            if place >= 0:
-                before = (self._recent + text[:place] if place < NEARBY else text[:place])[-NEARBY:]
-                near = self._near(voice[1], before)
-                self._keep(Record(self.reading.step, voice[0], stamps(_line(text, place)), near))
+        if self.reading.step is not None and self.reading.at is not None and self.reading.at >= at:
+            place = self.reading.at - at
+            before = (self._recent + text[:place] if place < NEARBY else text[:place])[-NEARBY:]
+            near = self._near(self.reading.at, before)
+            self._keep(Record(self.reading.step, stamps(_line(text, place)), near))
         self._recent = (self._recent + text)[-NEARBY:] if len(text) < NEARBY else text[-NEARBY:]
 
     def _keep(self, record: Record) -> None:
@@ -183,4 +182,4 @@ def _same(record: Record, last: Record) -> bool:
     mine, its = record.step, last.step
     if mine.unit != its.unit or mine.rank // 10 != its.rank // 10:
         return False
-    return its.rank >= EPOCH or mine.total == its.total
+    return its.rank >= RUN or mine.total == its.total
