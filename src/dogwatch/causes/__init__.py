@@ -1,0 +1,28 @@
+"""Why it failed: all that is known of an ending → its likeliest cause, with the lines that show it.
+
+`rows_….py` are the table: a cause is one row with its signs, what rules them out, advice, and example lines that
+are tests. `gather.py` finds telling lines in a log in bounded memory, `outside.py` reads what is known without
+one, `diagnose.py` decides. Pure: nothing here opens a file or knows the time. May import `dogwatch.text` and the
+floors below; to add a cause, add a row.
+"""
+
+from dogwatch.causes.diagnose import diagnose, gathered, judge
+from dogwatch.causes.gather import Gather, Notes
+from dogwatch.causes.interface import Alternative, Diagnosis, Evidence, Log, Quote, Retry, Role
+from dogwatch.causes.table import CAUSES
+
+__all__ = [
+    "CAUSES",
+    "Alternative",
+    "Diagnosis",
+    "Evidence",
+    "Gather",
+    "Log",
+    "Notes",
+    "Quote",
+    "Retry",
+    "Role",
+    "diagnose",
+    "gathered",
+    "judge",
+]

@@ -1,0 +1,219 @@
+"""Diagnose: from all that is known of an ending to its likeliest cause, with the lines that show it.
+
+Root before cascade before teardown; among the roots of one fall, the first in time. Where nobody outside says
+that the job failed, the logs must show it: something that no job survives, and no life after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from dogwatch.causes.gather import Gap, Gather, Hit, Notes
+from dogwatch.causes.interface import Alternative, Diagnosis, Evidence, Quote, Role
+from dogwatch.causes.outside import Word, failed, words
+from dogwatch.causes.table import CAUSES
+from dogwatch.redaction import redacted
+from dogwatch.text import plain
+
+FLUSH = 16 << 10  # bytes of old lines that a dying program may still flush after its last words
+LONG = 96 << 10
+QUOTE = 400
+SURE = 0.6
+_SCHEDULER = frozenset(("time_limit", "preempted", "cancelled", "node_failure"))
+# Words of an ending that an earlier root in the logs explains better.
+_GIVES_WAY = frozenset(("killed", "aborted", "interrupted", "stalled", "launch_failed", "container_failed"))
+
+# What can run out in one thread or rank while the others go on until they miss it.
+_LINGERS = frozenset(
+    ("disk_quota", "disk_full", "inodes_full", "host_oom", "gpu_hardware", "shm_exhausted", "too_many_open_files")
+)
+
+
+def diagnose(evidence: Evidence) -> Diagnosis | None:
+    """Why the attempt ended as it did; None when it did not fail, as far as anything shows."""
+    if failed(evidence) is False:
+        return None
+    return judge(evidence, [gathered(log.pieces, log.first_line) for log in evidence.logs])
+
+
+def gathered(pieces: Iterable[bytes], first_line: int = 1) -> Notes:
+    """What a log has to say, read once and in bounded memory."""
+    gather = Gather(first_line)
+    for piece in pieces:
+        gather.feed(piece)
+    return gather.notes()
+
+
+def judge(evidence: Evidence, notes: Sequence[Notes]) -> Diagnosis | None:
+    """The same for logs that were gathered before, in the order of `evidence.logs`."""
+    bad = failed(evidence)
+    if bad is False:
+        return None
+    hits: list[Hit] = []
+    for log, noted in enumerate(notes):
+        for hit in noted.hits:
+            hit.log = log
+        hits += last_fall(noted, bool(bad))
+    if not hits and not bad:
+        return None
+    said = words(evidence)
+    inside = pick(hits)
+    if inside is None or inside.role is not Role.ROOT:
+        inside = _behind(notes, hits) or inside
+    word = _outside(inside, said)
+    if word is not None:
+        return _by_word(evidence, word, inside, said, hits)
+    if inside is None or not inside.cause:
+        return _unknown(evidence, said, hits)
+    return _by_hit(evidence, inside, said, hits)
+
+
+def last_fall(notes: Notes, bad: bool) -> list[Hit]:
+    """The hits of a log that belong to its last fall, oldest first; none when the program lived on after them."""
+    kept: list[Hit] = []
+    for hit in reversed(notes.hits):
+        if not kept and not bad and _survived(hit, notes.after):
+            return []
+        if kept and _alive(kept[-1].before):
+            break
+        kept.append(hit)
+    kept.reverse()
+    if bad or any(hit.fatal for hit in kept):
+        return kept
+    return kept if kept and _last_words(kept[-1], notes) else []
+
+
+def _last_words(hit: Hit, notes: Notes) -> bool:
+    """Does the log end with an error, though not with one that no job survives?"""
+    if notes.after.lines > 3 or hit.quiet or hit.weight < 0.85:
+        return False
+    return not hit.aside or not any(one.before.progress for one in notes.hits)
+
+
+def _survived(hit: Hit, after: Gap) -> bool:
+    """Did the program go on after its last trouble?"""
+    if after.done:
+        return True
+    if hit.aside and after.progress >= 3:
+        return True
+    if after.size > LONG:
+        return True
+    return after.size > FLUSH and (after.progress >= 3 or after.lines > 300)
+
+
+def _alive(gap: Gap) -> bool:
+    """Does the text between two hits show that the program had gone on after the first?"""
+    return gap.size > LONG or (gap.progress >= 3 and gap.size > FLUSH // 4)
+
+
+def pick(hits: Sequence[Hit]) -> Hit | None:
+    """The hit of a fall that says its cause."""
+    told = [hit for hit in unchained(hits) if hit.cause]
+    for these in ([hit for hit in told if not (hit.quiet or hit.aside)], told):
+        for role in (Role.ROOT, Role.CASCADE, Role.TEARDOWN):
+            if ranked := [hit for hit in these if hit.role is role]:
+                first = next((hit for hit in ranked if hit.weight >= SURE), ranked[0])
+                if first.cause not in _SCHEDULER:
+                    return first
+                return max((hit for hit in ranked if hit.cause in _SCHEDULER), key=lambda hit: hit.weight)
+    return None
+
+
+def _behind(notes: Sequence[Notes], hits: Sequence[Hit]) -> Hit | None:
+    """A resource that ran out before: what the ranks that only waited cannot know. None without such ranks."""
+    if not any(hit.cause in ("nccl_timeout", "nccl_error") for hit in hits):
+        return None
+    earlier = [hit for noted in notes for hit in noted.hits if hit.cause in _LINGERS and hit.weight >= SURE]
+    return earlier[-1] if earlier else None
+
+
+def unchained(hits: Iterable[Hit]) -> list[Hit]:
+    """One hit for every chain of exceptions: the last, unless it only wraps one that says more."""
+    out: list[Hit] = []
+    chain: list[Hit] = []
+    for hit in hits:
+        if hit.raised and hit.inner:
+            chain.append(hit)
+        elif hit.raised and chain:
+            best = max(chain, key=lambda one: one.weight)
+            vague = not hit.cause or hit.role is not Role.ROOT or hit.weight < 0.75
+            out.append(best if vague and best.cause and best.weight >= max(hit.weight, 0.75) else hit)
+            chain = []
+        else:
+            out.append(hit)
+    return [*out, *chain[-1:]]
+
+
+def _outside(inside: Hit | None, said: Sequence[Word]) -> Word | None:
+    """The word from outside that decides, if one does against what the logs say."""
+    for word in said:
+        if inside is None or not inside.cause:
+            return word
+        if inside.cause == word.cause:
+            return None
+        if word.cause in ("preempted", "node_failure") and word.firm:
+            return word
+        if inside.cause == "interrupted" and word.firm:
+            return word
+        if inside.role is not Role.ROOT and (word.firm or word.cause == "segfault"):
+            return word
+        if word.cause == "host_oom" and (inside.cause in _GIVES_WAY or inside.cause == "dataloader_worker_died"):
+            return word
+        if word.firm and (inside.aside or inside.weight < SURE):
+            return word
+    return None
+
+
+def _by_word(
+    evidence: Evidence, word: Word, inside: Hit | None, said: Sequence[Word], hits: Sequence[Hit]
+) -> Diagnosis:
+    cause = CAUSES[word.cause]
+    shown = [hit for hit in hits if hit.cause == word.cause]
+    quotes = [_quote(evidence, hit) for hit in shown[:1]] or [Quote("", None, word.says)]
+    others = _others(word.cause, [inside.cause] if inside is not None else [], said, word.weight)
+    return Diagnosis(
+        cause.name, cause.title, round(word.weight, 2), Role.ROOT, cause.retry, tuple(quotes), cause.advice, others
+    )
+
+
+def _by_hit(evidence: Evidence, hit: Hit, said: Sequence[Word], hits: Sequence[Hit]) -> Diagnosis:
+    name = hit.cause
+    if name == "disk_full" and evidence.free_inodes == 0:
+        name = "inodes_full"
+    cause = CAUSES[name]
+    confidence = hit.weight + (0.02 if any(word.cause == name for word in said) else 0.0)
+    more = [one for one in hits if one is not hit and one.cause == hit.cause and one.text != hit.text]
+    quotes = tuple(_quote(evidence, one) for one in (hit, *more[:1]))
+    others = _others(name, [one.cause for one in hits], said, confidence)
+    return Diagnosis(
+        name, cause.title, round(min(confidence, 0.98), 2), hit.role, cause.retry, quotes, cause.advice, others
+    )
+
+
+def _unknown(evidence: Evidence, said: Sequence[Word], hits: Sequence[Hit]) -> Diagnosis:
+    cause = CAUSES["unknown"]
+    guesses = [word.cause for word in said] or ["killed", "host_oom", "code_error"]
+    others = _others("unknown", guesses, said, 0.0)
+    quotes = tuple(_quote(evidence, hit) for hit in hits[:2])
+    return Diagnosis("unknown", cause.title, 0.5, Role.ROOT, cause.retry, quotes, cause.advice, others)
+
+
+def _others(name: str, seen: Sequence[str], said: Sequence[Word], confidence: float) -> tuple[Alternative, ...]:
+    """Two or three other causes that the evidence leaves open, and the command that would tell."""
+    names: dict[str, float] = {}
+    left = max(0.02, 1.0 - confidence)
+    for word in said:
+        names.setdefault(word.cause, left * 0.5)
+    for cause in seen:
+        names.setdefault(cause, left * 0.4)
+    for cause in CAUSES[name].neighbours:
+        names.setdefault(cause, left * 0.25)
+    for gone in (name, "", "unknown"):
+        names.pop(gone, None)
+    best = sorted(names.items(), key=lambda item: -item[1])[:3]
+    return tuple(Alternative(other, CAUSES[other].title, round(share, 2), CAUSES[other].tell) for other, share in best)
+
+
+def _quote(evidence: Evidence, hit: Hit) -> Quote:
+    name = evidence.logs[hit.log].name if hit.log < len(evidence.logs) else ""
+    return Quote(name, hit.line, redacted(plain(hit.text.strip(), QUOTE)))

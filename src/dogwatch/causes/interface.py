@@ -1,0 +1,124 @@
+"""What a cause is, what is asked of `diagnose`, and what it answers; values only."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class Role(StrEnum):
+    """Where in the fall of a job a line stands: what began it, what followed from it, what was tidied up after."""
+
+    ROOT = "root"
+    CASCADE = "cascade"
+    TEARDOWN = "teardown"
+
+
+class Retry(StrEnum):
+    """What starting the job again would be worth."""
+
+    NEVER = "never"
+    AFTER_FIX = "after_fix"
+    AS_IS = "as_is"
+    WITH_CHANGE = "with_change"
+
+
+@dataclass(frozen=True, slots=True)
+class Sign:
+    """One way in which a cause shows in a line. `stem` is a lower-case literal of every such line; `pattern`
+    (searched without case, the stem itself when empty) decides, `unless` rules out.
+
+    `weight` is how sure the line alone makes us. `raised`: it counts only as the exception that a program was
+    left with. `fatal`: no job goes on after such a line. `role` overrides that of the cause.
+    """
+
+    stem: str
+    pattern: str = ""
+    weight: float = 0.9
+    raised: bool = False
+    fatal: bool = False
+    role: Role | None = None
+    unless: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """A row of the table. `hints` are commands that would tell it from its neighbours; `neighbours` are what it is
+    most easily taken for. Every one of `examples` shows it, none of `counterexamples` does."""
+
+    name: str
+    title: str
+    retry: Retry
+    advice: tuple[str, ...]
+    signs: tuple[Sign, ...] = ()
+    role: Role = Role.ROOT
+    examples: tuple[str, ...] = ()
+    counterexamples: tuple[str, ...] = ()
+    neighbours: tuple[str, ...] = ()
+    tell: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """One log as pieces of bytes in order. `first_line` is the number of the first line in the pieces, so that a
+    part of a shared log can be given and quoted with its true line numbers."""
+
+    name: str
+    pieces: Iterable[bytes]
+    first_line: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """All that is known of how an attempt ended. `succeeded` None means that nobody knows: then the logs alone
+    must show that it failed."""
+
+    logs: tuple[Log, ...] = ()
+    exit_code: int | None = None
+    signal: int | None = None
+    state: str = ""
+    reason: str = ""
+    succeeded: bool | None = None
+    oom_kills: int = 0
+    free_bytes: int | None = None
+    free_inodes: int | None = None
+    stalled: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """A line that shows a cause: clean, redacted and bounded. `line` counts newlines from 1."""
+
+    file: str
+    line: int | None
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """Another cause that the evidence leaves open, and what would tell."""
+
+    cause: str
+    title: str
+    confidence: float
+    tell: str
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """The likeliest cause and the lines that show it; `unknown` when the evidence does not decide."""
+
+    cause: str
+    title: str
+    confidence: float
+    role: Role
+    retry: Retry
+    evidence: tuple[Quote, ...] = ()
+    advice: tuple[str, ...] = ()
+    alternatives: tuple[Alternative, ...] = field(default=())
+
+
+def searcher(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.IGNORECASE | re.ASCII)

@@ -1,0 +1,249 @@
+"""Causes in the program itself, its settings and its environment; and the answer when nothing tells."""
+
+from __future__ import annotations
+
+from dogwatch.causes.interface import Cause, Retry, Role, Sign
+
+rows = (
+    Cause(
+        "missing_module",
+        "a Python module or shared library is missing or does not fit",
+        Retry.AFTER_FIX,
+        (
+            "install it into the environment that the job uses (which python; pip show NAME), or activate "
+            "the right one",
+            "an undefined symbol means that a compiled package was built for another version: rebuild it "
+            "against the installed torch",
+        ),
+        (
+            Sign("modulenotfounderror", weight=0.96, raised=True),
+            Sign("modulenotfounderror", r"error while finding module specification for", 0.96, fatal=True),
+            Sign("no module named", r"(?:^|: |\()no module named ['\w]", 0.93, raised=True),
+            Sign("no module named", r"^\S{1,200}python[\d.]{0,5}: no module named \S", 0.96, fatal=True),
+            Sign("importerror", weight=0.94, raised=True),
+            Sign("undefined symbol", weight=0.94, raised=True),
+            Sign("error while loading shared libraries", weight=0.96, fatal=True),
+            Sign("symbol lookup error", weight=0.95, fatal=True),
+            Sign("cannot open shared object file", weight=0.9, raised=True, unless=r"libcuda\.so"),
+            Sign("' not found (required by", r"version `\S{1,40}' not found \(required by", 0.95, raised=True),
+            Sign("packagenotfounderror", weight=0.93, raised=True, unless=r"\bconda\b"),
+            Sign("distributionnotfound", weight=0.94, raised=True),
+            Sign("versionconflict", weight=0.9, raised=True),
+            Sign("the following module(s) are unknown", weight=0.85),
+            Sign("failed to import", r"failed to import \S{1,120} because of the following error", 0.7, raised=True),
+        ),
+        examples=(
+            "ModuleNotFoundError: No module named 'flash_attn'",
+            "/opt/env/bin/python: Error while finding module specification for 'acme.train' "
+            "(ModuleNotFoundError: No module named 'acme')",
+            "/usr/bin/python3: No module named torch.distributed.run",
+            "ImportError: /opt/env/lib/python3.11/site-packages/flash_attn_2_cuda.so: undefined symbol: "
+            "_ZN2at4_ops5zeros",
+            "ImportError: /lib64/libm.so.6: version `GLIBC_2.29' not found (required by /opt/env/lib/libtriton.so)",
+            "train: error while loading shared libraries: libcudart.so.12: cannot open shared object file: "
+            "No such file or directory",
+        ),
+        counterexamples=(
+            "WARNING: No module named 'apex', using torch.optim",
+            "apex is not installed; continuing without",
+        ),
+        neighbours=("code_error", "cuda_unavailable"),
+        tell="which python; pip list | grep NAME",
+    ),
+    Cause(
+        "config_error",
+        "the settings or arguments of the job are wrong",
+        Retry.AFTER_FIX,
+        ("correct the option, key or value that the line names, then start it again",),
+        (
+            Sign(
+                ": error: ",
+                r"^(?:\S{1,120}|python -m \S{1,80}): error: (?:argument|unrecognized|the following arguments"
+                r"|ambiguous option|invalid|too few|one of the arguments|unknown|no such option|expected"
+                r"|parser key|missing|configuration key)",
+                0.96,
+                fatal=True,
+            ),
+            Sign("error: unrecognized arguments", weight=0.96, fatal=True),
+            Sign("no such option", r"(?:error: |click\S{0,40}: )no such option", 0.95, fatal=True),
+            Sign(
+                "error: ",
+                r"^error: (?:missing (?:option|argument|parameter)|invalid value for|got unexpected extra argument)",
+                0.95,
+                fatal=True,
+            ),
+            Sign("omegaconf", r"omegaconf\.errors\.\w{1,60}", 0.95, raised=True),
+            Sign("hydra.errors", weight=0.95, raised=True),
+            Sign("could not override '", weight=0.95, fatal=True),
+            Sign("is not in struct", r"key '[^']{1,120}' is not in struct", 0.95),
+            Sign("cannot find primary config", weight=0.95),
+            Sign("missing mandatory value", weight=0.95),
+            Sign("validation error", r"\d{1,4} validation errors? for \w", 0.93, raised=True),
+            Sign(
+                "validationerror",
+                r"(?:pydantic|jsonschema|marshmallow|cerberus)\S{0,60}validationerror",
+                0.93,
+                raised=True,
+            ),
+            Sign("yaml.", r"yaml\.(?:scanner|parser|constructor|composer|reader)\.\w{1,30}error", 0.95, raised=True),
+            Sign("tomldecodeerror", weight=0.93, raised=True),
+            Sign("flags parsing error", weight=0.95, fatal=True),
+            Sign("unknown command line flag", weight=0.95, fatal=True),
+            Sign("hfargumentparser", r"not used by the hfargumentparser", 0.95, raised=True),
+            Sign("misconfigurationexception", weight=0.9, raised=True),
+            Sign("configurationerror", weight=0.9, raised=True),
+            Sign("config", r"\bconfig(?:uration)?(?:attribute|key|type|value|parse)?error\b", 0.88, raised=True),
+            Sign(
+                "divisible",
+                r"(?:must|should|has to|needs? to) be (?:evenly )?(?:divisible|a multiple)|(?:is )?not "
+                r"(?:evenly )?divisible",
+                0.85,
+                raised=True,
+                unless=r"tensor|dimension",
+            ),
+            Sign("train_batch_size is not equal", weight=0.95, raised=True),
+            Sign("batch", r"check batch related parameters", 0.95, raised=True),
+            Sign(
+                "registry",
+                r"is not in the [\w:' ]{1,80} registry|not registered in|no object named '\w{1,80}' found in "
+                r"'\w{1,80}' registry",
+                0.88,
+                raised=True,
+            ),
+            Sign("requires the", r"requires the (?:save|eval|evaluation) (?:and|strategy)", 0.93, raised=True),
+            Sign(
+                "environment variable",
+                r"environment variable \S{1,80} (?:expected|must|is not set|not set|missing)|(?:missing"
+                r"|required) environment variable",
+                0.88,
+                raised=True,
+            ),
+            Sign("api_key not configured", weight=0.9, raised=True),
+            Sign(
+                "unsupported value",
+                r"unsupported value .{0,80}(?:for|of) (?:option|key|argument|parameter|config)",
+                0.88,
+                raised=True,
+            ),
+            Sign(
+                "unknown",
+                r"valueerror: (?:unknown|unsupported|unrecognized|invalid) (?:\w{1,30} ){0,3}(?:model"
+                r"|optimizer|scheduler|dataset|task|loss|backend|precision|strategy|config|option"
+                r"|argument|attention|mode|activation|architecture|method|quantization|tokenizer|value"
+                r"|type|name|format|dtype)\b",
+                0.85,
+                raised=True,
+            ),
+            Sign(
+                "not a valid",
+                r"valueerror: .{0,80}is not a valid (?:\w{1,30} ){0,3}(?:value|choice|option|mode|strategy"
+                r"|intervalstrategy|schedulertype|config|name|dtype|type|task)\b|is not a valid "
+                r"\w{1,60}(?:, please select one of|type)\b",
+                0.88,
+                raised=True,
+            ),
+            Sign("please select one of", weight=0.9, raised=True),
+            Sign(
+                "you should specify",
+                r"valueerror: .{0,40}(?:you (?:should|must|need to|have to) (?:specify|set|provide|supply|pass))",
+                0.85,
+                raised=True,
+            ),
+            Sign(
+                "you must",
+                r"valueerror: .{0,40}(?:you (?:should|must|need to|have to) (?:specify|set|provide|supply|pass))",
+                0.85,
+                raised=True,
+            ),
+            Sign(
+                "slurm_script: line",
+                r"slurm_script: line \d{1,6}: (?:cd: too many arguments|--?[\w-]{1,60}\S{0,200}: (?:command "
+                r"not found|no such file)|\S{1,60}=\S{0,200}: (?:command not found|no such file)|syntax "
+                r"error|unexpected end of file|\S{1,80}: unbound variable)",
+                0.9,
+            ),
+            Sign(
+                "line", r"(?:\.sh|\.sbatch|\.slurm|bash): line \d{1,6}: --?[\w-]{1,60}\S{0,200}: command not found", 0.9
+            ),
+            Sign("doesn't support bf16", r"setup doesn'?t support bf16", 0.85, raised=True),
+        ),
+        examples=(
+            "train.py: error: argument --precision: invalid choice: 'bf8' (choose from 'fp16', 'bf16')",
+            "pretrain.py: error: unrecognized arguments: --learnin-rate 3e-4",
+            "omegaconf.errors.ConfigAttributeError: Key 'batch_sise' is not in struct",
+            "pydantic_core._pydantic_core.ValidationError: 2 validation errors for TrainConfig",
+            "yaml.scanner.ScannerError: while scanning for the next token",
+            "AssertionError: Check batch related parameters. train_batch_size is not equal to "
+            "micro_batch_per_gpu * gradient_acc_step * world_size 32 != 4 * 1 * 4",
+            "ValueError: Some specified arguments are not used by the HfArgumentParser: ['--max_stepz', '100']",
+            "/var/spool/slurmd/job73/slurm_script: line 22: --nproc_per_node=4: command not found",
+        ),
+        counterexamples=("eval error: 0.31", "config: errors=0", "INFO: unrecognized keys ignored: ['foo']"),
+        neighbours=("code_error",),
+        tell="the program's --help, or its configuration with the value named in the line",
+    ),
+    Cause(
+        "code_error",
+        "an error in the program",
+        Retry.AFTER_FIX,
+        (
+            "read the last frame of the traceback that is in your own code; starting it again as it is will "
+            "end the same way",
+        ),
+        (
+            Sign("on the same device", r"expected all tensors to be on the same device", 0.95, raised=True),
+            Sign("inplace operation", r"modified by an inplace operation", 0.95, raised=True),
+            Sign("backward through the graph a second time", weight=0.95, raised=True),
+            Sign("does not require grad", weight=0.94, raised=True),
+            Sign("scalar type", r"expected (?:scalar type|object of) .{0,60}but (?:found|got)", 0.93, raised=True),
+            Sign("same dtype", r"must have the same dtype", 0.93, raised=True),
+            Sign("weight type", r"input type \(.{1,80}\) and (?:weight|bias) type", 0.94, raised=True),
+            Sign("finished reduction in the prior iteration", weight=0.94, raised=True),
+            Sign("can't pickle", r"can'?t pickle|cannot pickle", 0.93, raised=True),
+            Sign("weights only", r"weights only load failed|weights_only", 0.88, raised=True),
+            Sign("typeerror", r"\btypeerror\b", 0.92, raised=True),
+            Sign("attributeerror", r"\battributeerror\b", 0.92, raised=True),
+            Sign("nameerror", r"\bnameerror\b", 0.93, raised=True),
+            Sign("unboundlocalerror", r"\bunboundlocalerror\b", 0.93, raised=True),
+            Sign("keyerror", r"\bkeyerror\b", 0.88, raised=True),
+            Sign("indexerror", r"\bindexerror\b", 0.92, raised=True),
+            Sign("zerodivisionerror", weight=0.93, raised=True),
+            Sign("syntaxerror", r"\bsyntaxerror: ", 0.94, raised=True),
+            Sign("indentationerror", weight=0.94, raised=True),
+            Sign("taberror", r"^taberror\b", 0.94, raised=True),
+            Sign("recursionerror", weight=0.93, raised=True),
+            Sign("notimplementederror", weight=0.86, raised=True),
+            Sign("assertionerror", r"\bassertionerror\b", 0.8, raised=True),
+            Sign("unicode", r"unicode(?:decode|encode)error", 0.86, raised=True),
+            Sign("jsondecodeerror", weight=0.8, raised=True),
+            Sign("stopiteration", weight=0.85, raised=True),
+            Sign("overflowerror", weight=0.85, raised=True),
+            Sign("torch._dynamo", r"torch\._dynamo\.exc\.\w|torch\._inductor\.exc", 0.85, raised=True),
+            Sign("compilationerror", weight=0.85, raised=True),
+            Sign("index out of range in self", weight=0.9, raised=True),
+            Sign("panicked at", r"thread '.{1,80}' (?:\(\d{1,9}\) )?panicked at", 0.8),
+            Sign("loaderror", r"^error: loaderror: ", 0.9, fatal=True),
+            Sign("valueerror", r"\bvalueerror\b", 0.72, raised=True),
+            Sign("runtimeerror", r"\bruntimeerror\b", 0.66, raised=True),
+        ),
+        examples=(
+            "TypeError: forward() got an unexpected keyword argument 'maskk'",
+            "AttributeError: 'Trainer' object has no attribute 'globl_step'",
+            "KeyError: 'labels_ids'",
+            "RuntimeError: Expected all tensors to be on the same device, but found at least two devices, "
+            "cuda:1 and cpu!",
+            "IndexError: list index out of range",
+            "NameError: name 'tokneizer' is not defined",
+        ),
+        counterexamples=("val/TypeErrorRate: 0.2", "KeyError count: 0"),
+        neighbours=("config_error",),
+        tell="the last frame of the traceback in your own code",
+    ),
+    Cause(
+        "unknown",
+        "the evidence does not tell",
+        Retry.WITH_CHANGE,
+        ("run the commands named with the likeliest causes, or look at the end of every log of the job",),
+        role=Role.ROOT,
+    ),
+)

@@ -1,0 +1,322 @@
+"""Causes in the GPU and in the processes themselves: hardware, kernels, drivers, crashes, numbers gone bad."""
+
+from __future__ import annotations
+
+from dogwatch.causes.interface import Cause, Retry, Role, Sign
+
+# Xid numbers that a program's own fault raises; every other one speaks of the board, its memory or its links.
+_XID_OF_PROGRAMS = r"13|31|43|45|68|69"
+
+rows = (
+    Cause(
+        "gpu_hardware",
+        "a GPU or its link failed",
+        Retry.AS_IS,
+        (
+            "leave that node or GPU out and start again from the newest checkpoint (--exclude=NODE)",
+            "give the administrators the Xid line; nvidia-smi -q -d ECC,ROW_REMAPPER shows the state of the memory",
+        ),
+        (
+            Sign("xid", rf"nvrm: xid \(\S{{1,40}}\): (?!(?:{_XID_OF_PROGRAMS})\b)\d{{1,3}}\b", 0.95),
+            Sign("fallen off the bus", weight=0.97),
+            Sign("ecc error", r"uncorrectable (?:sram |dram )?ecc error", 0.97),
+            Sign("ecc", r"cudaerroreccuncorrectable|cuda_error_ecc_uncorrectable|double[- ]bit ecc|dbe ecc", 0.96),
+            Sign("gpu is lost", weight=0.96),
+            Sign("nvlink", r"uncorrectable nvlink error|nvlink error detected|nvlink: fatal error", 0.94),
+            Sign("unable to determine the device handle", weight=0.9),
+            Sign("hardware", r"cuda error: .{0,60}hardware", 0.85),
+            Sign("row remap", r"row remapping? (?:failure|failed)", 0.93),
+            Sign("gsp", r"gsp (?:rpc timeout|error)|timeout after \d{1,4}s of waiting for rpc response from gpu", 0.93),
+        ),
+        examples=(
+            "[Tue Mar  4 02:11:09 2025] NVRM: Xid (PCI:0000:3b:00): 79, pid='<unknown>', name=<unknown>, GPU "
+            "has fallen off the bus.",
+            "NVRM: Xid (PCI:0000:c1:00): 94, pid=7001, name=python, Contained: CE User Channel (0x9).",
+            "RuntimeError: CUDA error: uncorrectable ECC error encountered",
+            "Unable to determine the device handle for GPU0000:8A:00.0: GPU is lost.  Reboot the system to "
+            "recover this GPU",
+            "RuntimeError: CUDA error: uncorrectable NVLink error detected during the execution",
+        ),
+        counterexamples=(
+            "NVRM: Xid (PCI:0000:3b:00): 31, pid=9911, name=python, Ch 00000008, intr 10000000. MMU Fault: "
+            "ENGINE GRAPHICS",
+            "ECC errors: 0",
+        ),
+        neighbours=("cuda_illegal_access", "node_failure"),
+        tell="dmesg -T | grep Xid; nvidia-smi -q -d ECC,ROW_REMAPPER",
+    ),
+    Cause(
+        "cuda_illegal_access",
+        "a GPU kernel touched memory that is not its own",
+        Retry.AFTER_FIX,
+        (
+            "run once with CUDA_LAUNCH_BLOCKING=1 (or under compute-sanitizer) to see which kernel it is",
+            "if it only ever happens on one node, suspect the GPU: dmesg -T | grep Xid",
+        ),
+        (
+            Sign("illegal memory access", weight=0.95),
+            Sign("illegal_address", r"cuda_error_illegal_address|cudaerrorillegaladdress", 0.95),
+            Sign("illegal address", r"(?:warp|cuda\w{0,20}) illegal address", 0.93),
+            Sign("misaligned address", weight=0.93),
+            Sign("unspecified launch failure", weight=0.82),
+            Sign("launch_failed", r"cuda_error_launch_failed|cudaerrorlaunchfailure", 0.8),
+            Sign("illegal instruction was encountered", weight=0.8),
+            Sign("xid", r"nvrm: xid \(\S{1,40}\): (?:13|31)\b", 0.8),
+        ),
+        examples=(
+            "RuntimeError: CUDA error: an illegal memory access was encountered",
+            "[rank5]: torch.AcceleratorError: CUDA error: an illegal memory access was encountered",
+            "RuntimeError: CUDA error: misaligned address",
+            "CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access was encountered; failed to free device memory",
+        ),
+        counterexamples=("checks for illegal access are on",),
+        neighbours=("gpu_hardware", "cuda_device_assert"),
+        tell="CUDA_LAUNCH_BLOCKING=1; dmesg -T | grep Xid",
+    ),
+    Cause(
+        "cuda_device_assert",
+        "a check inside a GPU kernel failed, mostly an index out of range",
+        Retry.AFTER_FIX,
+        (
+            "look for labels or token ids outside the range of the layer (vocabulary, number of classes)",
+            "run once on the CPU, or with CUDA_LAUNCH_BLOCKING=1, to get the true line",
+        ),
+        (
+            Sign("device-side assert", weight=0.96),
+            Sign(
+                "thread: [", r"block: \[\d{1,9},\d{1,9},\d{1,9}\], thread: \[\d{1,9},\d{1,9},\d{1,9}\] assertion", 0.96
+            ),
+            Sign("cuda_error_assert", weight=0.94),
+            Sign("cudaerrorassert", weight=0.9),
+        ),
+        examples=(
+            "RuntimeError: CUDA error: device-side assert triggered",
+            "/opt/pytorch/aten/src/ATen/native/cuda/Loss.cu:250: nll_loss_forward_reduce_cuda_kernel_2d: "
+            "block: [0,0,0], thread: [7,0,0] Assertion `t >= 0 && t < n_classes` failed.",
+        ),
+        counterexamples=("Compile with `TORCH_USE_CUDA_DSA` to enable device assertions.",),
+        neighbours=("cuda_illegal_access", "shape_mismatch"),
+        tell="CUDA_LAUNCH_BLOCKING=1",
+    ),
+    Cause(
+        "cuda_unavailable",
+        "there is no usable GPU, driver or CUDA build",
+        Retry.AFTER_FIX,
+        (
+            "check on the node: nvidia-smi, echo $CUDA_VISIBLE_DEVICES, python -c 'import torch; "
+            "print(torch.version.cuda, torch.cuda.is_available())'",
+            "match the CUDA version of the build to the driver, and ask the scheduler for a GPU (--gres=gpu:1)",
+        ),
+        (
+            Sign("no cuda gpus are available", weight=0.97),
+            Sign("found no nvidia driver", weight=0.96, raised=True),
+            Sign("not compiled with cuda", weight=0.96, raised=True),
+            Sign("no cuda-capable device is detected", weight=0.95, raised=True),
+            Sign("driver version is insufficient", weight=0.95, raised=True),
+            Sign("nvidia driver on your system is too old", weight=0.95, raised=True),
+            Sign("unsupported toolchain", r"ptx was compiled with an unsupported toolchain", 0.95),
+            Sign("no kernel image is available", weight=0.95, raised=True),
+            Sign("is not compatible with the current pytorch", weight=0.7, raised=True),
+            Sign("invalid device ordinal", weight=0.93, raised=True),
+            Sign("devices are busy or unavailable", weight=0.93, raised=True),
+            Sign("cuda unknown error", weight=0.9, raised=True),
+            Sign(
+                "torch.cuda.is_available() is false",
+                r"deserialize object on a cuda device but torch\.cuda\.is_available\(\) is false",
+                0.95,
+                raised=True,
+            ),
+            Sign("cuda", r"not implemented for cuda below version", 0.9, raised=True),
+            Sign("forward compatibility was attempted", weight=0.94, raised=True),
+            Sign("system not yet initialized", weight=0.93, raised=True),
+            Sign("driver/library version mismatch", weight=0.93),
+            Sign("couldn't communicate with the nvidia driver", weight=0.9),
+            Sign("libcuda.so", r"libcuda\.so\S{0,6}: cannot open shared object", 0.9, raised=True),
+            Sign("gpu backend", r"no supported gpu backend found", 0.95, raised=True),
+            Sign("but your machine only has", r"requested gpus?: .{0,60}but your machine only has", 0.95, raised=True),
+            Sign("cuda setup failed despite", weight=0.9, raised=True),
+            Sign(
+                "cuda",
+                r"(?:requires?|needs?) (?:a |an )?(?:cuda|gpu)\b.{0,80}(?:not available|unavailable|none|not "
+                r"found|no gpu)|cuda is not available",
+                0.8,
+                raised=True,
+            ),
+            Sign("unable to initialize backend 'cuda'", weight=0.85, raised=True),
+            Sign("cuda_error_no_device", weight=0.85, raised=True),
+            Sign("failed to infer device type", weight=0.85, raised=True),
+            Sign(
+                "gpu",
+                r"(?:no gpu (?:found|detected|available)|gpu (?:device )?(?:is )?not (?:found|available))",
+                0.8,
+                raised=True,
+            ),
+        ),
+        examples=(
+            "RuntimeError: No CUDA GPUs are available",
+            "AssertionError: Torch not compiled with CUDA enabled",
+            "RuntimeError: CUDA error: no kernel image is available for execution on the device",
+            "RuntimeError: CUDA error: invalid device ordinal",
+            "RuntimeError: CUDA error: the provided PTX was compiled with an unsupported toolchain.",
+            "RuntimeError: The NVIDIA driver on your system is too old (found version 11040).",
+            "RuntimeError: Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is False.",
+        ),
+        counterexamples=(
+            "CUDA available: True, CUDA version 12.4",
+            "UserWarning: CUDA initialization: Found no NVIDIA driver, using CPU",
+        ),
+        neighbours=("missing_module", "gpu_hardware"),
+        tell="nvidia-smi; echo $CUDA_VISIBLE_DEVICES",
+    ),
+    Cause(
+        "loss_nan",
+        "the numbers went bad (NaN or infinite loss)",
+        Retry.WITH_CHANGE,
+        (
+            "go back to a checkpoint from before it, with a lower learning rate, gradient clipping, or bf16 "
+            "in place of fp16",
+            "look at the batch of that step for empty or broken samples",
+        ),
+        (
+            Sign("loss is nan", r"loss is (?:nan|inf).{0,40}(?:stop|exit|abort|terminat)", 0.96, fatal=True),
+            Sign(
+                "loss",
+                r"(?:loss|gradients?|grad norm)\b.{0,40}\b(?:is|are|became|becomes|went|contains?|returned"
+                r"|has|have) .{0,20}\b(?:nan|inf(?:inite)?|not finite|non-?finite)\b",
+                0.93,
+                raised=True,
+            ),
+            Sign(
+                "nan",
+                r"(?:nan|non-?finite|infinite) (?:loss|gradient|grad norm|values? in loss)|nan or "
+                r"inf(?:inite)? (?:loss|found|in)|nan and/or inf values",
+                0.92,
+                raised=True,
+            ),
+            Sign("non-finite", r"non-?finite (?:loss|gradient|grad)", 0.92, raised=True),
+            Sign(
+                "loss scale",
+                r"minimum loss scale reached|loss scale already at minimum|loss scale .{0,30}below",
+                0.96,
+                raised=True,
+            ),
+            Sign("found nan in", r"found nan in (?:local )?(?:forward loss|grad|the loss)", 0.96),
+            Sign("returned nan values", r"function '\w{1,80}' returned nan values", 0.95, raised=True),
+            Sign("nanlossduringtraining", weight=0.96, raised=True),
+            Sign("probability tensor contains", weight=0.93, raised=True),
+            Sign(
+                "found invalid values",
+                r"found invalid values:|to satisfy the constraint .{0,160}but found invalid",
+                0.9,
+                raised=True,
+                unless=r"lower_cholesky|integer",
+            ),
+            Sign("invalid value (nan)", weight=0.95, raised=True),
+            Sign("nan", r"floatingpointerror: .{0,120}\b(?:nan|inf(?:inite)?)\b", 0.93, raised=True),
+            Sign(
+                "nan",
+                r"training (?:has )?(?:diverged|stopped).{0,40}\bnan\b|\bnan\b.{0,60}(?:stopping|aborting) "
+                r"(?:the )?training",
+                0.93,
+                fatal=True,
+            ),
+        ),
+        examples=(
+            "Loss is nan, stopping training",
+            "FloatingPointError: Loss became infinite or NaN at iteration=812!",
+            "FloatingPointError: Minimum loss scale reached (0.0001). Your loss is probably exploding.",
+            "AssertionError: Rank 3: found NaN in local forward loss calculation. Device: 3, node: n17",
+            "RuntimeError: probability tensor contains either `inf`, `nan` or element < 0",
+            "RuntimeError: Function 'DivBackward0' returned nan values in its 0th output.",
+            "Exception: Current loss scale already at minimum - cannot decrease scale anymore. Exiting run.",
+        ),
+        counterexamples=(
+            "step 40 loss nan lr 1e-4",
+            "eval/nan_ratio: 0.0",
+            "use_nan_check=True",
+        ),
+        neighbours=("code_error",),
+        tell="the loss of the last hundred steps",
+    ),
+    Cause(
+        "segfault",
+        "the program crashed (segmentation fault)",
+        Retry.AFTER_FIX,
+        (
+            "run it with PYTHONFAULTHANDLER=1 to see where; compiled extensions built for another version "
+            "are the usual reason",
+        ),
+        (
+            Sign("segmentation fault", weight=0.93, fatal=True, unless="dataloader worker"),
+            Sign("sigsegv", r"\bsigsegv\b", 0.9, fatal=True, unless=r"potential root causes|worker died or was killed"),
+            Sign("signal 11", r"signal:? 11\b", 0.88, fatal=True),
+            Sign("exitcode", r"exitcode\s{0,4}: -11 \(pid", 0.88, fatal=True),
+            Sign("segfault at", r"segfault at [0-9a-f]{1,16} ip", 0.9),
+        ),
+        role=Role.ROOT,
+        examples=(
+            "Segmentation fault (core dumped)",
+            "Fatal Python error: Segmentation fault",
+            "  traceback : Signal 11 (SIGSEGV) received by PID 9001",
+            "[n7:1234 :0:1234] Caught signal 11 (Segmentation fault: address not mapped to object at address (nil))",
+            "srun: error: n7: task 3: Segmentation fault (core dumped)",
+        ),
+        counterexamples=("segmentation loss 0.11", "semantic segmentation: default fault tolerance"),
+        neighbours=("aborted", "gpu_hardware"),
+        tell="PYTHONFAULTHANDLER=1; coredumpctl info",
+    ),
+    Cause(
+        "aborted",
+        "the program gave itself up (abort)",
+        Retry.AFTER_FIX,
+        ("read the line just above it: an abort is nearly always the end of an error that was said before",),
+        (
+            Sign(
+                "aborted",
+                r"^\s{0,4}aborted(?: \(core dumped\))?\s{0,4}$|: line \d{1,6}:\s{1,8}\d{1,10} aborted\b|: "
+                r"aborted \(core dumped\)",
+                0.85,
+                fatal=True,
+            ),
+            Sign("fatal python error", r"fatal python error: (?!segmentation)\S", 0.9, fatal=True),
+            Sign("terminate called", r"terminate called (?:after throwing|without an active)", 0.8, fatal=True),
+            Sign("sigabrt", r"\bsigabrt\b", 0.78, fatal=True),
+            Sign("exitcode", r"exitcode\s{0,4}: -6 \(pid", 0.75, fatal=True),
+            Sign("double free or corruption", weight=0.92, fatal=True),
+            Sign("free(): invalid", r"free\(\): invalid (?:pointer|size|next size)", 0.92, fatal=True),
+            Sign(
+                "malloc",
+                r"malloc\(\): (?:corrupted|invalid|memory corruption|unaligned|mismatching)|malloc_consolidate\(\)",
+                0.92,
+                fatal=True,
+            ),
+            Sign("corrupted size vs", weight=0.92, fatal=True),
+            Sign("munmap_chunk(): invalid pointer", weight=0.92, fatal=True),
+            Sign("stack smashing detected", weight=0.92, fatal=True),
+            Sign(
+                "floating point exception",
+                r"^(?:.{0,80}: )?floating point exception(?: \(core dumped\))?",
+                0.88,
+                fatal=True,
+            ),
+            Sign(
+                "illegal instruction",
+                r"^(?:.{0,80}: )?illegal instruction(?: \(core dumped\))?\s{0,4}$",
+                0.88,
+                fatal=True,
+            ),
+            Sign("pure virtual method called", weight=0.9, fatal=True),
+        ),
+        role=Role.CASCADE,
+        examples=(
+            "Aborted (core dumped)",
+            "terminate called after throwing an instance of 'std::runtime_error'",
+            "free(): invalid pointer",
+            "Fatal Python error: none_dealloc: deallocating None",
+            "  traceback : Signal 6 (SIGABRT) received by PID 9001",
+        ),
+        counterexamples=("run aborted by user: no", "aborted: 0"),
+        neighbours=("segfault", "nccl_error"),
+        tell="the lines just above it; coredumpctl info",
+    ),
+)

@@ -1,0 +1,310 @@
+"""Causes about memory and disks: what ran full."""
+
+from __future__ import annotations
+
+from dogwatch.causes.interface import Cause, Retry, Sign
+
+_CAUGHT = r"\bretry|skipp|fall(?:ing)? back|attempting to recover|(?:\bif\b|avoid|prevent|catch).{0,40}out of memory"
+
+rows = (
+    Cause(
+        "cuda_oom",
+        "the GPU ran out of memory",
+        Retry.WITH_CHANGE,
+        (
+            "make the batch, the sequence or the model per GPU smaller (gradient accumulation keeps the "
+            "effective batch)",
+            "check with nvidia-smi that no other process holds memory of the same GPU",
+            "try activation checkpointing, or PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True when much is "
+            "reserved but unallocated",
+        ),
+        (
+            Sign("cuda out of memory", weight=0.97, unless=_CAUGHT),
+            Sign("outofmemoryerror", r"\b(?:torch|cupy)\S{0,40}outofmemoryerror\b", 0.96, unless=_CAUGHT),
+            Sign("out of memory", r"cuda (?:runtime )?error\b.{0,60}out of memory", 0.96, unless=_CAUGHT),
+            Sign("out of memory", r"(?:hip|xpu|mps backend|npu) out of memory", 0.96, unless=_CAUGHT),
+            Sign("out of memory", r"cuda ?failure (?:\d{1,3} )?'out of memory'", 0.93),
+            Sign("out of memory", r"cudamalloc\w{0,12} failed: out of memory", 0.93),
+            Sign("out of memory", r"resource_exhausted: .{0,120}out of memory", 0.95, unless=_CAUGHT),
+            Sign("out_of_memory", r"cuda_error_out_of_memory", 0.93, raised=True),
+            Sign("out_of_memory", r"std::bad_alloc: out_of_memory", 0.93),
+            Sign("oom when allocating", r"oom when allocating tensor.{0,300}gpu", 0.96, unless=_CAUGHT),
+            Sign("oom when allocating", r"oom when allocating tensor", 0.8, raised=True, unless=r"device:cpu"),
+            Sign("_status_alloc_failed", r"cu(?:blas|dnn|sparse|solver|fft)_status_alloc_failed", 0.86, raised=True),
+            Sign("no available memory for the cache blocks", weight=0.94),
+            Sign(
+                "kv cache",
+                r"larger than the (?:available kv cache memory|maximum number of tokens that can be stored "
+                r"in kv cache)",
+                0.8,
+                raised=True,
+            ),
+            Sign(
+                "free memory on device", r"free memory on device.{0,120}less than desired gpu memory utilization", 0.94
+            ),
+        ),
+        examples=(
+            "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 3.12 GiB. GPU 2 has a total "
+            "capacity of 79.11 GiB of which 1.02 GiB is free.",
+            "RuntimeError: CUDA out of memory. Tried to allocate 44.00 MiB (GPU 0; 7.79 GiB total capacity; "
+            "6.40 GiB already allocated)",
+            "RuntimeError: CUDA error: out of memory",
+            "jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to "
+            "allocate 8589934592 bytes.",
+            "tensorflow.python.framework.errors_impl.ResourceExhaustedError: OOM when allocating tensor with "
+            "shape[64,512,768] and type float on /job:localhost/replica:0/task:0/device:GPU:0 by "
+            "allocator GPU_0_bfc",
+            "ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization` "
+            "when initializing the engine.",
+            "RuntimeError: CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`",
+            "cupy.cuda.memory.OutOfMemoryError: Out of memory allocating 2,147,483,648 bytes (allocated so "
+            "far: 0 bytes).",
+        ),
+        counterexamples=(
+            "step 300 | loss 2.11 | oom=0 | mem 41.2GiB",
+            "WARNING: CUDA out of memory in forward pass, skipping this batch",
+            "slurmstepd: error: Detected 1 oom_kill event in StepId=77.0. Some of the step tasks have been OOM Killed.",
+            "Set expandable_segments to avoid CUDA out of memory errors",
+        ),
+        neighbours=("host_oom",),
+        tell="nvidia-smi --query-compute-apps=pid,used_memory --format=csv",
+    ),
+    Cause(
+        "host_oom",
+        "the machine's memory, or the job's share of it, ran out",
+        Retry.WITH_CHANGE,
+        (
+            "ask for more memory (Slurm: --mem or --mem-per-cpu), or use fewer data-loading workers and smaller caches",
+            "look at the peak: sacct -j JOB -o JobID,MaxRSS,ReqMem,State",
+        ),
+        (
+            Sign("oom_kill event", weight=0.97, fatal=True),
+            Sign("oom-kill event", weight=0.97, fatal=True),
+            Sign("oom_kill or oom_kill_disable", weight=0.9),
+            Sign("out of memory", r"(?:memory cgroup )?out of memory: kill(?:ed)? process", 0.96),
+            Sign("out of memory", r"srun: error: .{1,200}: tasks? [\d,\- ]{1,80}: out of memory", 0.96, fatal=True),
+            Sign("oom-killer", r"invoked oom-killer|oom-killer: ", 0.93),
+            Sign(
+                "memory limit",
+                r"exceeded (?:job|step|task)?\s?memory limit|exceeded memory limit \(|memory limit exceeded",
+                0.96,
+                fatal=True,
+            ),
+            Sign(
+                "exceeded memory",
+                r"exceeded memory (?:limit|request)|job killed: (?:v?mem|pvmem) \S{1,40} exceeded limit",
+                0.95,
+                fatal=True,
+            ),
+            Sign("exceeded limit", r"job killed: (?:v?mem|pvmem|pmem) \S{1,40} exceeded limit", 0.95, fatal=True),
+            Sign("term_memlimit", weight=0.95, fatal=True),
+            Sign("oomkilled", weight=0.95, fatal=True),
+            Sign("low on memory", r"killed due to the node running low on memory", 0.95, fatal=True),
+            Sign("memory pressure", r"(?:killed|workers?) .{0,120}due to memory pressure", 0.92),
+            Sign("arraymemoryerror", weight=0.95, raised=True),
+            Sign("unable to allocate", r"unable to allocate [\d.]{1,12} [kmgtp]i?b for an array", 0.95, raised=True),
+            Sign("memoryerror", r"(?:^|[\s.])memoryerror\b", 0.93, raised=True),
+            Sign("arrowmemoryerror", weight=0.93, raised=True),
+            Sign("java.lang.outofmemoryerror", weight=0.93),
+            Sign("std::bad_alloc", r"std::bad_alloc", 0.85, unless="out_of_memory"),
+            Sign(
+                "cannot allocate memory", r"\[errno 12\]|: cannot allocate memory|cannot allocate memory \(12\)", 0.88
+            ),
+            Sign("cpuallocator", r"defaultcpuallocator: (?:can'?t allocate memory|not enough memory)", 0.96),
+            Sign("oom when allocating", r"oom when allocating tensor.{0,300}device:cpu", 0.93, raised=True),
+        ),
+        examples=(
+            "slurmstepd: error: Detected 3 oom_kill events in StepId=4711.batch. Some of the step tasks have "
+            "been OOM Killed.",
+            "slurmstepd: error: Detected 1 oom-kill event(s) in step 99.0 cgroup. Some of your processes may "
+            "have been killed by the cgroup out-of-memory handler.",
+            "slurmstepd: error: Step 815.0 exceeded memory limit (8388999 > 8388608), being killed",
+            "srun: error: node7: task 0: Out Of Memory",
+            "[88123.4] Out of memory: Killed process 4242 (python) total-vm:91234567kB, anon-rss:61234567kB",
+            "numpy.core._exceptions._ArrayMemoryError: Unable to allocate 31.2 GiB for an array with shape "
+            "(65536, 65536) and data type float64",
+            "OSError: [Errno 12] Cannot allocate memory",
+            "RuntimeError: [enforce fail at alloc_cpu.cpp:117] err == 0. DefaultCPUAllocator: can't allocate "
+            "memory: you tried to allocate 68719476736 bytes. Error code 12 (Cannot allocate memory)",
+            "ray.exceptions.OutOfMemoryError: Task was killed due to the node running low on memory.",
+            "MemoryError",
+        ),
+        counterexamples=(
+            "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB.",
+            "oom_kill 0",
+            "memory limit: 64 GB",
+        ),
+        neighbours=("killed", "cuda_oom"),
+        tell="sacct -j JOB -o JobID,State,MaxRSS,ReqMem; dmesg -T | grep -i oom",
+    ),
+    Cause(
+        "shm_exhausted",
+        "shared memory (/dev/shm) is too small",
+        Retry.WITH_CHANGE,
+        (
+            "give the container more shared memory (docker --shm-size=16g or --ipc=host), or lower num_workers",
+            "df -h /dev/shm shows its size",
+        ),
+        (
+            Sign("out of shared memory", r"(?:workers?|process\w*)\b.{0,60}out of shared memory", 0.97),
+            Sign("insufficient shared memory", weight=0.97),
+            Sign("raise your shared memory limit", weight=0.97),
+            Sign("unable to open shared memory object", weight=0.92, unless="too many open files"),
+            Sign("unable to allocate shared memory", weight=0.95),
+            Sign("unable to write to file </torch_", weight=0.95),
+            Sign(
+                "unable to mmap",
+                r"unable to mmap \d{1,15} bytes from file </torch_",
+                0.85,
+                unless="cannot allocate memory",
+            ),
+            Sign("/dev/shm", r"no space left on device.{0,120}/dev/shm|/dev/shm.{0,200}no space left on device", 0.96),
+            Sign(
+                "shared memory segment", r"error while (?:creating|attaching to) shared memory segment /dev/shm", 0.95
+            ),
+            Sign("failed to resize", r"/dev/shm/\S{1,80} failed|failed to resize /dev/shm", 0.85),
+            Sign("objectstorefullerror", weight=0.8, raised=True),
+            Sign(
+                "bus error",
+                r"^\s{0,4}bus error(?: \(core dumped\))?\s{0,4}$|: bus error\b",
+                0.72,
+                fatal=True,
+                unless="dataloader worker",
+            ),
+            Sign("killed by signal: bus error", weight=0.96),
+        ),
+        examples=(
+            "RuntimeError: DataLoader worker (pid 3312) is killed by signal: Bus error. It is possible that "
+            "dataloader's workers are out of shared memory. Please try to raise your shared memory limit.",
+            "ERROR: Unexpected bus error encountered in worker. This might be caused by insufficient shared "
+            "memory (shm).",
+            "RuntimeError: unable to write to file </torch_551_3313117>: No space left on device (28)",
+            "OSError: [Errno 28] No space left on device: '/dev/shm/psm_9d1f'",
+            "gpu3:88:101 [1] include/shm.h:48 NCCL WARN Error while creating shared memory segment "
+            "/dev/shm/nccl-8xQzLo (size 9637888)",
+            "Bus error (core dumped)",
+        ),
+        counterexamples=(
+            "RuntimeError: unable to open shared memory object </torch_12_99> in read-write mode: Too many "
+            "open files (24)",
+            "df: /dev/shm 64G 1% used",
+        ),
+        neighbours=("disk_full", "aborted"),
+        tell="df -h /dev/shm",
+    ),
+    Cause(
+        "disk_full",
+        "a disk is full",
+        Retry.AFTER_FIX,
+        (
+            "free space where the line says (old checkpoints, caches), or write elsewhere; df -h PATH shows "
+            "how much is left",
+            "after that, check that the newest checkpoint is whole before resuming from it",
+        ),
+        (
+            Sign("no space left on device", weight=0.95, unless=r"/dev/shm|</torch_"),
+            Sign("no space left on disk", weight=0.95),
+            Sign("[errno 28]", weight=0.95, unless=r"/dev/shm"),
+            Sign("os error 28", weight=0.95),
+            Sign("errno = 28", weight=0.95),
+            Sign("enospc", r"\benospc\b", 0.93),
+            Sign("disk is full", r"(?:database or )?disk is full", 0.93),
+            Sign("not enough free disk space", weight=0.85, raised=True),
+            Sign("not enough disk space", weight=0.9),
+            Sign("pytorchstreamwriter failed writing", weight=0.82),
+            Sign("inline_container", r"enforce fail at inline_container\.cc:\d{1,5}\]\s?\.\s?unexpected pos", 0.8),
+        ),
+        examples=(
+            "OSError: [Errno 28] No space left on device: '/scratch/run7/checkpoint-900/optimizer.pt'",
+            "tee: train.log: No space left on device",
+            "sqlite3.OperationalError: database or disk is full",
+            "RuntimeError: [enforce fail at inline_container.cc:603] . unexpected pos 2816 vs 2710",
+            "safetensors_rust.SafetensorError: Error while serializing: IoError(Os { code: 28, kind: "
+            'StorageFull, message: "No space left on device" })',
+        ),
+        counterexamples=("OSError: [Errno 122] Disk quota exceeded", "free disk space: 1.2 TB"),
+        neighbours=("disk_quota", "inodes_full"),
+        tell="df -h PATH; df -i PATH; quota -s",
+    ),
+    Cause(
+        "disk_quota",
+        "a disk quota is used up",
+        Retry.AFTER_FIX,
+        (
+            "delete or move what you own there, or ask for more quota (quota -s, lfs quota -h -u $USER PATH)",
+            "caches in $HOME (pip, huggingface, wandb, triton) are the usual suspects; point them elsewhere",
+        ),
+        (
+            Sign("disk quota exceeded", weight=0.97),
+            Sign("[errno 122]", weight=0.96),
+            Sign("os error 122", weight=0.96),
+            Sign("errno = 122", weight=0.96),
+            Sign("edquot", r"\bedquot\b", 0.95),
+            Sign("block quota exceeded", weight=0.95),
+            Sign("quota exceeded", r"(?:storage|block|user|group|project) quota exceeded|over (?:disk )?quota", 0.9),
+        ),
+        examples=(
+            "OSError: [Errno 122] Disk quota exceeded: '/home/kim/ckpt/latest'",
+            "bash: /home/kim/run.out: Disk quota exceeded",
+            "mkdir: cannot create directory 'ckpt-70': Disk quota exceeded",
+        ),
+        counterexamples=(
+            "google.api_core.exceptions.ResourceExhausted: 429 Quota exceeded for requests per minute",
+            "quota: 80% used",
+        ),
+        neighbours=("disk_full", "inodes_full"),
+        tell="quota -s; lfs quota -h -u $USER PATH",
+    ),
+    Cause(
+        "inodes_full",
+        "the disk or quota has no inodes left (too many files)",
+        Retry.AFTER_FIX,
+        (
+            "delete or pack small files (caches, unpacked datasets, per-step outputs); df -i PATH shows the count",
+            "write fewer, bigger files: shards, tar, sqlite",
+        ),
+        (
+            Sign(
+                "inode",
+                r"(?:no|out of|not enough|insufficient) (?:free )?inodes?\b|inodes? (?:quota|limit) "
+                r"(?:exceeded|reached)",
+                0.95,
+            ),
+            Sign("file count quota", r"file count quota (?:exceeded|reached)", 0.95),
+            Sign("files quota exceeded", r"(?:number of )?files quota exceeded", 0.93),
+        ),
+        examples=(
+            "fuse: create shard-000871.npy: out of inodes",
+            "lfs: user kim: inode quota exceeded on /scratch",
+        ),
+        counterexamples=("inode 8812 is a directory", "df -i: 40% of inodes used"),
+        neighbours=("disk_full", "disk_quota"),
+        tell="df -i PATH; lfs quota -u $USER PATH",
+    ),
+    Cause(
+        "too_many_open_files",
+        "too many files or sockets are open",
+        Retry.WITH_CHANGE,
+        (
+            "raise the limit in the job script (ulimit -n 65535), or use fewer data-loading workers",
+            "for PyTorch loaders: torch.multiprocessing.set_sharing_strategy('file_system')",
+        ),
+        (
+            Sign("too many open files", weight=0.97),
+            Sign("[errno 24]", weight=0.96),
+            Sign("os error 24", weight=0.96),
+            Sign("items of ancdata", r"received \d{1,4} items of ancdata", 0.96),
+            Sign("emfile", r"\bemfile\b", 0.93),
+            Sign("enfile", r"\benfile\b", 0.9),
+        ),
+        examples=(
+            "OSError: [Errno 24] Too many open files: '/data/shard_00017.bin'",
+            "RuntimeError: received 0 items of ancdata",
+            "RuntimeError: unable to open shared memory object </torch_12_99> in read-write mode: Too many "
+            "open files (24)",
+        ),
+        counterexamples=("open files (-n) 1048576",),
+        neighbours=("shm_exhausted",),
+        tell="ulimit -n; ls /proc/PID/fd | wc -l",
+    ),
+)

@@ -1,0 +1,333 @@
+"""Causes between processes and machines: collectives, meeting points, networks, ports, model hubs."""
+
+from __future__ import annotations
+
+from dogwatch.causes.interface import Cause, Retry, Role, Sign
+
+_HUB = r"huggingface\.co|hf\.co|hf-mirror|hub\.huggingface|the hub\b|modelscope"
+
+rows = (
+    Cause(
+        "nccl_timeout",
+        "a collective operation waited in vain for a rank",
+        Retry.AS_IS,
+        (
+            "find the rank that did not come: the one without this message, or whose log stops first",
+            "look there for an earlier error (disk, memory, data); TORCH_NCCL_TRACE_BUFFER_SIZE=2000 tells "
+            "the last collective next time",
+        ),
+        (
+            Sign("collective operation timeout", weight=0.95),
+            Sign("milliseconds before timing out", weight=0.95),
+            Sign("watchdog got stuck", r"watchdog got stuck for \d{1,6} seconds", 0.9),
+            Sign("collective timeout", r"(?:due to a|received a .{0,40}) collective timeout", 0.9),
+            Sign("monitoredbarrier", r"failed to pass monitoredbarrier|monitoredbarrier.{0,80}timed? ?out", 0.94),
+            Sign("timed out waiting", r"timed out waiting \d{1,9}ms for (?:recv|send) operation", 0.93),
+            Sign("some nccl operations have failed or timed out", weight=0.8),
+            Sign("nccl", r"nccl .{0,40}\btim(?:ed out|eout)\b|nccl communicator.{0,80}timed out", 0.8, raised=True),
+            Sign("barrier timed out", weight=0.85, raised=True),
+            Sign("rendezvous", r"(?:stuck|waiting) .{0,80}rendezvous.{0,120}(?:termination timeout|exceeded)", 0.75),
+            Sign("heartbeatmonitor", r"heartbeat ?monitor.{0,80}(?:timed out|no heartbeat)", 0.85),
+        ),
+        role=Role.CASCADE,
+        examples=(
+            "[rank2]:[E109 04:11:00.99 ProcessGroupNCCL.cpp:616] [Rank 2] Watchdog caught collective "
+            "operation timeout: WorkNCCL(SeqNum=77, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, "
+            "Timeout(ms)=1800000) ran for 1800021 milliseconds before timing out.",
+            "RuntimeError: [/pytorch/third_party/gloo/gloo/transport/tcp/unbound_buffer.cc:81] Timed out "
+            "waiting 1800000ms for recv operation to complete",
+            "RuntimeError: Rank 1 failed to pass monitoredBarrier in 1800000 ms",
+            "[rank0]:[F109 04:11:00.99 ProcessGroupNCCL.cpp:1557] [PG ID 0 PG GUID 0(default_pg) Rank 0] [PG "
+            "ID 0 PG GUID 0(default_pg) Rank 0] Terminating the process after attempting to dump debug "
+            "info, due to collective timeout or exception: ProcessGroupNCCL's watchdog got stuck for 480 "
+            "seconds without making progress",
+        ),
+        counterexamples=("NCCL_TIMEOUT=1800", "timeout=1800", "TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC=600"),
+        neighbours=("stalled", "nccl_error", "disk_quota"),
+        tell="the log of the rank that did not report a timeout; py-spy dump --pid PID there",
+    ),
+    Cause(
+        "nccl_error",
+        "communication between the GPUs failed",
+        Retry.AS_IS,
+        (
+            "run once with NCCL_DEBUG=INFO and look at the first WARN of the first rank",
+            "check that all ranks see different GPUs, that /dev/shm is big enough and that "
+            "NCCL_SOCKET_IFNAME names the right network",
+        ),
+        (
+            Sign("ncclsystemerror", weight=0.93, role=Role.ROOT),
+            Sign("ncclinternalerror", weight=0.92, role=Role.ROOT),
+            Sign("ncclunhandledcudaerror", weight=0.88, role=Role.ROOT),
+            Sign("ncclinvalidusage", weight=0.93, role=Role.ROOT),
+            Sign("ncclinvalidargument", weight=0.92, role=Role.ROOT),
+            Sign("unhandled cuda error", r"nccl.{0,160}unhandled cuda error", 0.88, role=Role.ROOT),
+            Sign("unhandled system error", weight=0.93, role=Role.ROOT),
+            Sign("duplicate gpu detected", weight=0.95, role=Role.ROOT),
+            Sign("got completion", r"net/ib ?: got completion .{0,80}with error", 0.92, role=Role.ROOT),
+            Sign(
+                "catastrophic error",
+                r"net/ib ?: .{0,80}catastrophic error|got async event : local catastrophic",
+                0.92,
+                role=Role.ROOT,
+            ),
+            Sign("nccl error", r"nccl error(?: in)?:", 0.88),
+            Sign("nccl failure", weight=0.85, raised=True),
+            Sign("ncclremoteerror", weight=0.85),
+            Sign("nccl communicator was aborted", weight=0.85),
+            Sign("distbackenderror", weight=0.75, raised=True),
+            Sign("process group watchdog thread terminated", weight=0.75),
+            Sign("nccl", r"nccl (?:operation|comm\w{0,12}) .{0,60}(?:fail|abort|error)", 0.75, raised=True),
+        ),
+        role=Role.CASCADE,
+        examples=(
+            "torch.distributed.DistBackendError: NCCL error in: "
+            "/pytorch/torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp:3384, unhandled system error (run "
+            "with NCCL_DEBUG=INFO for details), NCCL version 2.26.2",
+            "ncclSystemError: System call (e.g. socket, malloc) or external library call failed or device error.",
+            "ncclInvalidUsage: This usually reflects invalid usage of NCCL library.",
+            "Duplicate GPU detected : rank 1 and rank 0 both on CUDA device 1a000",
+        ),
+        counterexamples=(
+            "NCCL_ASYNC_ERROR_HANDLING is deprecated; use TORCH_NCCL_ASYNC_ERROR_HANDLING instead",
+            "n1:88:88 [0] NCCL INFO NET/Plugin: Failed to find ncclNetPlugin_v5 symbol.",
+            "Warning: destroy_process_group() was not called before program exit",
+        ),
+        neighbours=("nccl_timeout", "network_error"),
+        tell="NCCL_DEBUG=INFO; the first error of the first rank",
+    ),
+    Cause(
+        "rendezvous_failed",
+        "the processes did not find one another at the start",
+        Retry.AS_IS,
+        (
+            "check MASTER_ADDR and MASTER_PORT on every node, that the ranks are all started, and that no "
+            "firewall is between",
+            "make sure world size and number of started processes agree",
+        ),
+        (
+            Sign("rendezvousconnectionerror", weight=0.95),
+            Sign("rendezvoustimeouterror", weight=0.95),
+            Sign("rendezvousclosederror", weight=0.85),
+            Sign("rendezvousstateerror", weight=0.9),
+            Sign("client socket has timed out", weight=0.94),
+            Sign("client socket has failed to connect", weight=0.85),
+            Sign(
+                "clients joined",
+                r"timed out after \d{1,6} seconds waiting for clients\. \d{1,6}/\d{1,6} clients joined",
+                0.95,
+            ),
+            Sign("store based barrier", r"timed out initializing process group in store based barrier", 0.95),
+            Sign("connection to the c10d store has failed", weight=0.95),
+            Sign(
+                "retrieving ncclunique",
+                r"retrieving ncclunique ?id from .{0,200}(?:timeout|socket timeout|connection)",
+                0.88,
+            ),
+            Sign(
+                "coordination service",
+                r"(?:failed to connect to|barrier timed out|deadline_exceeded"
+                r"|unavailable).{0,200}coordination ?service|coordination ?service.{0,200}(?:barrier "
+                r"timed out|deadline_exceeded)",
+                0.88,
+                raised=True,
+            ),
+            Sign(
+                "deadline_exceeded",
+                r"deadline_exceeded: (?:barrier timed out|.{0,80}(?:registertask|connect|rendezvous))",
+                0.88,
+                raised=True,
+            ),
+            Sign("unable to reliably start", r"orte was unable to reliably start", 0.9, fatal=True),
+            Sign("wait timeout after", r"wait timeout after \d{1,9}ms, keys: /", 0.9, raised=True),
+            Sign(
+                "socket timeout",
+                r"(?:tcpstore|distributed|rendezvous|c10d|runtimeerror).{0,80}socket timeout",
+                0.85,
+                raised=True,
+            ),
+        ),
+        examples=(
+            "torch.distributed.elastic.rendezvous.api.RendezvousConnectionError: The connection to the C10d "
+            "store has failed. See inner exception for details.",
+            "torch.distributed.DistNetworkError: The client socket has timed out after 600000ms while trying "
+            "to connect to (n01, 29500).",
+            "torch.distributed.DistStoreError: Timed out after 901 seconds waiting for clients. 1/2 clients joined.",
+            "RuntimeError: Timed out initializing process group in store based barrier on rank: 0, for key: "
+            "store_based_barrier_key:1 (world_size=8, worker_count=7, timeout=0:30:00)",
+        ),
+        counterexamples=("Rendezvous complete for workers.", "[I] rdzv_backend: c10d, rdzv_endpoint: n01:29500"),
+        neighbours=("network_error", "port_in_use", "nccl_timeout"),
+        tell="nc -zv MASTER_ADDR MASTER_PORT from every node",
+    ),
+    Cause(
+        "network_error",
+        "a network connection failed",
+        Retry.AS_IS,
+        (
+            "try it again; if it repeats, check from that node (curl -v URL): compute nodes often have no way out",
+            "download beforehand and run offline, or set the proxy that the site wants",
+        ),
+        (
+            Sign("max retries exceeded with url", weight=0.92, raised=True, unless=_HUB),
+            Sign("failure in name resolution", weight=0.92, unless=_HUB),
+            Sign(
+                "name or service not known", weight=0.88, raised=True, unless=r"\d{4,5}\) cannot be retrieved|" + _HUB
+            ),
+            Sign("could not resolve host", weight=0.9, unless=_HUB),
+            Sign("network is unreachable", weight=0.9, raised=True, unless=_HUB),
+            Sign("no route to host", weight=0.88, raised=True),
+            Sign("http error", r"urllib\.error\.httperror|httperror: http error \d{3}", 0.92, raised=True),
+            Sign("urlopen error", weight=0.92, raised=True),
+            Sign(
+                "client error",
+                r"httperror: \d{3} client error|httpstatuserror: client error",
+                0.88,
+                raised=True,
+                unless=_HUB,
+            ),
+            Sign("server error", r"httperror: 5\d\d server error|httpstatuserror: server error", 0.9, raised=True),
+            Sign(
+                "timeout",
+                r"(?:connecttimeout|readtimeout|connect timeout|read timed out)\b",
+                0.9,
+                raised=True,
+                unless=_HUB,
+            ),
+            Sign(
+                "connectionerror",
+                r"(?:requests|aiohttp|httpx|urllib3|botocore|wandb|redis|grpc)\S{0,80}(?:connection|connect"
+                r"|proxy|ssl)error",
+                0.9,
+                raised=True,
+                unless=_HUB,
+            ),
+            Sign("certificate_verify_failed", weight=0.92, raised=True),
+            Sign("sslerror", weight=0.88, raised=True, unless=_HUB),
+            Sign("proxyerror", weight=0.9, raised=True, unless=_HUB),
+            Sign("commerror", r"wandb\S{0,40}commerror", 0.9, raised=True),
+            Sign("endpointconnectionerror", weight=0.92, raised=True),
+            Sign("could not connect to the endpoint url", weight=0.92, raised=True),
+            Sign("api", r"api(?:connection|timeout)error\b", 0.88, raised=True),
+            Sign("incompleteread", r"incompleteread\b|chunkedencodingerror", 0.88, raised=True),
+            Sign("failed to connect to all addresses", weight=0.88, raised=True),
+            Sign("connection refused", r"connectionrefusederror|connection refused", 0.8, raised=True),
+            Sign("connection timed out", r"\[errno 110\]|connection timed out", 0.85, raised=True),
+            Sign("connection reset by peer", weight=0.6, raised=True, role=Role.CASCADE),
+            Sign("brokenpipeerror", weight=0.55, raised=True, role=Role.CASCADE),
+            Sign("broken pipe", weight=0.55, raised=True, role=Role.CASCADE),
+            Sign("remote end closed connection", weight=0.85, raised=True, unless=_HUB),
+            Sign("ssh: connect to host", weight=0.88),
+        ),
+        examples=(
+            "requests.exceptions.ConnectionError: HTTPSConnectionPool(host='example.org', port=443): Max "
+            "retries exceeded with url: /data.tar (Caused by "
+            "NewConnectionError('<urllib3.connection.HTTPSConnection object at 0x7f>: Failed to "
+            "establish a new connection: [Errno 101] Network is unreachable'))",
+            "urllib.error.HTTPError: HTTP Error 503: Service Unavailable",
+            "urllib.error.URLError: <urlopen error [Errno -3] Temporary failure in name resolution>",
+            "wandb.errors.CommError: Run initialization has timed out after 90.0 sec.",
+            "requests.exceptions.ReadTimeout: HTTPSConnectionPool(host='example.org', port=443): Read timed "
+            "out. (read timeout=10)",
+        ),
+        counterexamples=(
+            "network: resnet50",
+            "wandb: Network error (ConnectTimeout), entering retry loop.",
+            "WARNING: retrying: Read timed out",
+        ),
+        neighbours=("hub_access", "rendezvous_failed"),
+        tell="curl -v URL from that node",
+    ),
+    Cause(
+        "hub_access",
+        "a model hub refused or could not be reached",
+        Retry.AFTER_FIX,
+        (
+            "check the name, that your token may read it (huggingface-cli whoami; accept the licence of "
+            "gated models), and HF_TOKEN in the job's environment",
+            "on nodes without a way out, download beforehand and set HF_HUB_OFFLINE=1 with the same cache",
+        ),
+        (
+            Sign("gatedrepoerror", weight=0.97, raised=True),
+            Sign("repositorynotfounderror", weight=0.96, raised=True),
+            Sign("gated repo", r"(?:access|is) (?:a )?gated repo|cannot access gated repo", 0.96, raised=True),
+            Sign("gated dataset", weight=0.93, raised=True),
+            Sign("not a valid model identifier", weight=0.95, raised=True),
+            Sign("couldn't connect to 'http", rf"couldn'?t connect to '?https?://(?:{_HUB})", 0.96, raised=True),
+            Sign("couldn't connect to the hub", weight=0.95, raised=True),
+            Sign("localentrynotfounderror", weight=0.94, raised=True),
+            Sign("offlinemodeisenabled", weight=0.94, raised=True),
+            Sign("hfhubhttperror", weight=0.94, raised=True),
+            Sign("entrynotfounderror", weight=0.9, raised=True),
+            Sign("revisionnotfounderror", weight=0.94, raised=True),
+            Sign("client error", rf"\d{{3}} client error.{{0,200}}(?:{_HUB})", 0.95, raised=True),
+            Sign("server error", rf"5\d\d server error.{{0,200}}(?:{_HUB})", 0.93, raised=True),
+            Sign(
+                "huggingface",
+                rf"(?:max retries exceeded|connectionerror|connecttimeout|readtimeout|name resolution"
+                rf"|unreachable|sslerror|proxyerror|timed out).{{0,300}}(?:{_HUB})"
+                rf"|(?:{_HUB}).{{0,300}}(?:max retries exceeded|name resolution|unreachable|timed out"
+                rf"|refused)",
+                0.95,
+                raised=True,
+            ),
+            Sign("outgoing traffic has been disabled", weight=0.95, raised=True),
+            Sign("couldn't reach", r"couldn'?t reach .{0,120}(?:on the hub|huggingface)", 0.94, raised=True),
+            Sign("doesn't exist on the hub", weight=0.95, raised=True),
+            Sign("datasetnotfounderror", weight=0.93, raised=True),
+            Sign(
+                "can't load",
+                r"can'?t load (?:tokenizer|the configuration|feature extractor|image processor|the model"
+                r"|config) .{0,400}huggingface\.co",
+                0.85,
+                raised=True,
+            ),
+            Sign("repository not found for url", weight=0.95, raised=True),
+            Sign("invalid user token", weight=0.94, raised=True),
+            Sign("huggingface-cli login", weight=0.85, raised=True),
+            Sign("repo id must", weight=0.7, raised=True),
+        ),
+        examples=(
+            "huggingface_hub.errors.GatedRepoError: 401 Client Error. (Request ID: Root=1-aa) Cannot access "
+            "gated repo for url https://huggingface.co/acme/large/resolve/main/config.json.",
+            "OSError: acme/largge is not a local folder and is not a valid model identifier listed on "
+            "'https://huggingface.co/models'",
+            "OSError: We couldn't connect to 'https://huggingface.co' to load the files, and couldn't find "
+            "them in the cached files.",
+            "requests.exceptions.ConnectionError: "
+            "(MaxRetryError(\"HTTPSConnectionPool(host='huggingface.co', port=443): Max retries exceeded "
+            'with url: /api/models/acme/large"))',
+            "datasets.exceptions.DatasetNotFoundError: Dataset 'acme/corpus' doesn't exist on the Hub or "
+            "cannot be accessed.",
+        ),
+        counterexamples=("Downloading from https://huggingface.co/acme/large", "HF_HUB_OFFLINE=1"),
+        neighbours=("network_error", "file_missing"),
+        tell="huggingface-cli whoami; curl -I https://huggingface.co from that node",
+    ),
+    Cause(
+        "port_in_use",
+        "a network port was already taken",
+        Retry.WITH_CHANGE,
+        (
+            "take another port (torchrun --master_port or --rdzv_endpoint host:0), or end the old process "
+            "that holds it (ss -ltnp)",
+        ),
+        (
+            Sign("address already in use", weight=0.96),
+            Sign("eaddrinuse", weight=0.96),
+            Sign("[errno 98]", weight=0.96),
+            Sign("errno: 98", weight=0.96),
+            Sign("port", r"\bport \d{1,5} is (?:already )?(?:in use|occupied|taken)\b", 0.85, raised=True),
+            Sign("server socket has failed to listen", weight=0.95),
+        ),
+        examples=(
+            "RuntimeError: The server socket has failed to listen on any local network address. port: 29500, "
+            "useIpv6: false, code: -98, name: EADDRINUSE, message: address already in use",
+            "OSError: [Errno 98] Address already in use",
+            "[Errno 98] error while attempting to bind on address ('0.0.0.0', 8000): address already in use",
+        ),
+        counterexamples=("serving on port 8000",),
+        neighbours=("rendezvous_failed",),
+        tell="ss -ltnp | grep PORT",
+    ),
+)

@@ -1,0 +1,186 @@
+"""Which line of a fall says the cause: roots before consequences, the uncaught before the caught, life before words."""
+
+from __future__ import annotations
+
+import pytest
+
+from dogwatch.causes import Evidence, Log, Role, diagnose
+
+TRACEBACK = (
+    "Traceback (most recent call last):\n"
+    '  File "/srv/train.py", line 88, in <module>\n'
+    "    main()\n"
+    '  File "/srv/train.py", line 71, in main\n'
+    "    loss.backward()\n"
+)
+STEPS = "".join(f"step {i}/9000 | loss {3 - i / 4000:.4f} | 4.1 it/s | lr 3.0e-4\n" for i in range(1200))
+
+
+def why(*logs: str, **known):
+    texts = tuple(Log(f"rank{i}.log", [text.encode()]) for i, text in enumerate(logs))
+    return diagnose(Evidence(logs=texts, **known))
+
+
+def test_an_uncaught_exception_at_the_end_is_the_cause():
+    """The exception that the program was left with decides, and is quoted with its line number."""
+    found = why(STEPS + TRACEBACK + "KeyError: 'labels'\n")
+    assert (found.cause, found.role) == ("code_error", Role.ROOT)
+    assert [(q.file, q.line, q.text) for q in found.evidence] == [("rank0.log", 1206, "KeyError: 'labels'")]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        STEPS,
+        STEPS[:3000] + TRACEBACK + "KeyError: 'image'\nskipping sample 12\n" + STEPS,
+        "config: oom=0 timeout=1800 CUDA=12.4\n" + STEPS,
+        "val/TypeErrorRate: 0.25\neval_Error: 0.1\n" + STEPS,
+        "CUDA available: True\nWARNING: destroy_process_group() was not called before program exit\n",
+        "",
+        STEPS
+        + "Exception ignored in: <function _Loader.__del__ at 0x7f>\n"
+        + TRACEBACK
+        + "AttributeError: 'x'\n"
+        + "Training completed successfully\n",
+    ],
+    ids=["steps", "caught", "settings", "metric names", "warning", "empty", "destructor after the end"],
+)
+def test_a_healthy_log_gets_no_cause(text):
+    """Words that merely look bad, and errors that the program survived, are no diagnosis."""
+    assert why(text) is None
+
+
+def test_a_job_that_succeeded_gets_no_cause():
+    """With a witness of success, not even a traceback at the end of the log is a cause."""
+    assert why(TRACEBACK + "KeyError: 1\n", succeeded=True) is None
+    assert why(TRACEBACK + "KeyError: 1\n", state="COMPLETED", exit_code=0) is None
+
+
+def test_a_quota_that_surfaces_as_a_collective_timeout_is_a_quota():
+    """The first root error wins, although the ranks that waited for it speak louder and later."""
+    writer = STEPS + "saving latest\n" + TRACEBACK + "OSError: [Errno 122] Disk quota exceeded: 'ckpt/latest'\n"
+    waiting = "".join(
+        f"[rank{rank}]:[E] [Rank {rank}] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=9,"
+        " OpType=ALLREDUCE, Timeout(ms)=1800000) ran for 1800055 milliseconds before timing out.\n"
+        for rank in range(1, 8)
+    )
+    torchrun = "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \ntrain.py FAILED\n"
+    for logs in ([writer + waiting + torchrun], [STEPS + waiting, writer, torchrun]):
+        assert why(*logs).cause == "disk_quota"
+
+
+def test_a_quota_hit_in_the_background_is_found_behind_later_steps():
+    """Where only waiting ranks are left at the end, a resource that ran out earlier explains them."""
+    hit = "Exception in thread saver:\n" + TRACEBACK + "OSError: [Errno 122] Disk quota exceeded: 'ckpt/latest'\n"
+    timeout = "[Rank 1] Watchdog caught collective operation timeout: WorkNCCL ran for 1800055 milliseconds\n"
+    assert why(STEPS + hit + STEPS + timeout * 8, exit_code=1).cause == "disk_quota"
+    assert (
+        why(STEPS + hit.replace("[Errno 122] Disk quota exceeded", "no such thing") + STEPS + timeout).cause
+        == "nccl_timeout"
+    )
+
+
+def test_consequences_alone_are_no_cause():
+    """A launcher that reports a dead child does not know why it died, and neither do we."""
+    found = why(STEPS + "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n", exit_code=1)
+    assert found.cause == "unknown"
+    assert found.alternatives
+    assert all(other.tell for other in found.alternatives)
+
+
+def test_a_chain_is_read_to_its_end_but_a_mere_wrapper_gives_way():
+    """The last exception of a chain decides, unless it only wraps one that says more."""
+    link = "\nDuring handling of the above exception, another exception occurred:\n\n"
+    handled = TRACEBACK + "KeyError: 'x'\n" + link + TRACEBACK + "FileNotFoundError: [Errno 2] No such file: 'x'\n"
+    assert why(handled).cause == "file_missing"
+    cause = "\nThe above exception was the direct cause of the following exception:\n\n"
+    wrapped = TRACEBACK + "ImportError: libx.so: undefined symbol: f\n" + cause + TRACEBACK + "RuntimeError: failed\n"
+    assert why(wrapped).cause == "missing_module"
+
+
+@pytest.mark.parametrize(
+    "prefix", ["[rank3]: ", "(Worker pid=881) ", "3: ", "[default3]:", "ERROR 08-21 12:00:01 core.py:70] "]
+)
+def test_a_traceback_behind_a_prefix_is_a_traceback(prefix):
+    """Launchers and actors put something before every line; the exception is found behind it."""
+    text = "".join(prefix + line + "\n" for line in (TRACEBACK + "IndexError: list index out of range").splitlines())
+    found = why("start\n" + text)
+    assert found.cause == "code_error"
+    assert found.evidence[0].line == 7
+
+
+def test_what_a_dying_program_flushes_is_not_life():
+    """Old lines of a buffer that is written at the exit come after the traceback and prove nothing."""
+    found = why(STEPS + TRACEBACK + "RuntimeError: CUDA out of memory. Tried to allocate 2 GiB\n" + STEPS[:6000])
+    assert found.cause == "cuda_oom"
+
+
+@pytest.mark.parametrize(
+    ("known", "cause"),
+    [
+        ({"state": "TIMEOUT"}, "time_limit"),
+        ({"state": "CANCELLED by 1000"}, "cancelled"),
+        ({"state": "OUT_OF_MEMORY", "exit_code": 0, "signal": 125}, "host_oom"),
+        ({"state": "NODE_FAIL"}, "node_failure"),
+        ({"state": "PREEMPTED"}, "preempted"),
+        ({"exit_code": 139}, "segfault"),
+        ({"signal": 6}, "aborted"),
+        ({"exit_code": 137}, "killed"),
+        ({"exit_code": 137, "oom_kills": 1}, "host_oom"),
+        ({"signal": 2}, "interrupted"),
+        ({"exit_code": 127}, "launch_failed"),
+        ({"reason": "DependencyNeverSatisfied"}, "dependency_failed"),
+        ({"stalled": True}, "stalled"),
+        ({"exit_code": 1}, "unknown"),
+    ],
+)
+def test_what_is_known_without_a_log_is_evidence(known, cause):
+    """The scheduler's word, exit code, signal and memory kills speak where the log is silent."""
+    assert why(STEPS, **known).cause == cause
+
+
+def test_the_three_ways_of_running_out_are_never_mixed_up():
+    """GPU memory, host memory and a cancellation are told apart whatever else is said."""
+    gpu = STEPS + TRACEBACK + "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1 GiB\n"
+    host = (
+        STEPS + "slurmstepd: error: Detected 1 oom_kill event in StepId=7.batch. Some of the step tasks have been "
+        "OOM Killed.\n"
+    )
+    scancel = STEPS + "slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2026-01-01T00:00:00 ***\n"
+    assert why(gpu, exit_code=1, state="FAILED").cause == "cuda_oom"
+    assert why(host, state="OUT_OF_MEMORY").cause == "host_oom"
+    assert why(scancel, state="CANCELLED by 1000").cause == "cancelled"
+    assert why(STEPS + "DataLoader worker (pid 9) is killed by signal: Killed.\n", oom_kills=2).cause == "host_oom"
+
+
+def test_an_inode_shortage_is_told_from_a_full_disk_by_what_was_measured():
+    """The same words come from a full disk and from a disk without inodes; the count decides."""
+    text = STEPS + TRACEBACK + "OSError: [Errno 28] No space left on device: 'out/9.npy'\n"
+    assert why(text).cause == "disk_full"
+    assert why(text, free_inodes=0, free_bytes=10**12).cause == "inodes_full"
+
+
+def test_pieces_may_be_cut_anywhere():
+    """Where a log is cut into pieces changes nothing in what it says."""
+    text = (STEPS[:5000] + TRACEBACK + "ValueError: bad\n" + TRACEBACK + "TypeError: worse\n").encode()
+    whole = diagnose(Evidence(logs=(Log("a", [text]),)))
+    for size in (1, 7, 100, 4097):
+        pieces = [text[i : i + size] for i in range(0, len(text), size)]
+        assert diagnose(Evidence(logs=(Log("a", pieces),))) == whole
+
+
+def test_a_part_of_a_shared_log_is_quoted_with_its_true_lines():
+    """Only what this attempt wrote is given, and its lines are counted from where it began."""
+    part = Log("master.log", [(TRACEBACK + "KeyError: 1\n").encode()], first_line=501)
+    found = diagnose(Evidence(logs=(part,)))
+    assert found is not None
+    assert found.evidence[0].line == 506
+
+
+def test_a_quoted_line_is_clean_and_keeps_no_secret():
+    """Escape codes and tokens that a job printed do not reach whoever reads the diagnosis."""
+    line = "OSError: \x1b[31mhttps://kim:hunter22@example.org/x?token=abcdef1234567890\x1b[0m No space left on device\n"
+    text = why(TRACEBACK + line).evidence[0].text
+    assert "\x1b" not in text
+    assert "hunter22" not in text
+    assert "abcdef1234567890" not in text

@@ -1,0 +1,57 @@
+"""Secrets in text: found by their shape or by the name before them, and ordinary text left alone."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dogwatch.redaction import redacted
+
+SECRET = "Zq3" + "x9Lm2Kp7Rt5Vw8Yb4Nc6Df1Gh0Js"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "hf" + f"_{SECRET} is not valid",
+        "OPENAI_API_KEY=" + "sk" + f"-{SECRET}",
+        "gh" + f"p_{SECRET}",
+        "Authorization: Bearer " + SECRET,
+        f"https://kim:{SECRET}@example.org/simple",
+        f"--token={SECRET}",
+        f"--api-key {SECRET}",
+        f"WANDB_API_KEY: {SECRET}",
+        f"'password': '{SECRET}'",
+        f"https://example.org/x?access_token={SECRET}&b=1",
+        f"export SECRET={SECRET}",
+    ],
+)
+def test_a_secret_does_not_get_through(text):
+    """Not even most of it."""
+    assert SECRET not in redacted(text)
+    assert SECRET[4:] not in redacted(text)
+    assert "[redacted]" in redacted(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "KeyError: 'token'",
+        "loss 2.31 | tokens: 1048576 | 4.1 it/s",
+        "ValueError: Invalid token at position 12",
+        "token_type_ids missing from the batch",
+        "FileNotFoundError: [Errno 2] No such file or directory: '/data/auth/users.json'",
+        "OSError: [Errno 98] Address already in use",
+    ],
+)
+def test_ordinary_lines_are_left_as_they_are(text):
+    """What only speaks of tokens and keys is evidence, and stays readable."""
+    assert redacted(text) == text
+
+
+@given(st.text(max_size=400))
+def test_redacting_twice_is_redacting_once(text):
+    """It ends on any text, and what it made needs no second pass."""
+    once = redacted(text)
+    assert redacted(once) == once
