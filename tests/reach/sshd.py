@@ -147,6 +147,7 @@ class Link:
     def __init__(self, port: int) -> None:
         self.to = port
         self.cut_after: int | None = None  # bytes from the server
+        self.cut_after_sent: int | None = None  # bytes from the client
         self.silent_after: int | None = None  # bytes from the client
         self.carried = 0  # bytes from the server, on the last connection
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -179,6 +180,9 @@ class Link:
                         self.carried += len(chunk)
                     else:
                         sent += len(chunk)
+                    if self.cut_after_sent is not None and sent > self.cut_after_sent:
+                        self._close(near, far)
+                        return
                     if self.silent_after is not None and sent > self.silent_after:
                         return  # both ends stay connected to a link that carries nothing
                     (near if one is far else far).sendall(chunk)

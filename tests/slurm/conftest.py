@@ -5,34 +5,48 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.lab.lab import Lab
 from tests.lab.plugin import calm_lab, lab
+from tests.slurm.scenes import Scenes
 from tests.slurm.watch import Watch
 
 __all__ = ["calm_lab", "lab"]
 
 
 @pytest.fixture
-def watch(calm_lab: Lab, dogwatch) -> Watch:
+def watch(calm_lab: Lab, dogwatch, home: Path) -> Watch:
     """A calm cluster and a home that knows it."""
-    watch = Watch(calm_lab, dogwatch)
+    watch = Watch(calm_lab, dogwatch, home)
     watch.host()
     return watch
 
 
-@pytest.fixture(scope="module")
-def long_watch(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Watch:
-    """The same for all tests of a module: what takes Slurm long is begun once and looked at by many."""
+@pytest.fixture(scope="session")
+def make_watch(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Watch]:
+    """A home that knows the cluster, for what several tests look at."""
+
+    def make() -> Watch:
+        home = tmp_path_factory.mktemp("watch") / "home"
+        home.mkdir(mode=0o700)
+        watch = Watch(lab, _program(home), home)
+        watch.host()
+        return watch
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def scenes(lab: Lab, make_watch: Callable[[], Watch]) -> Scenes:
+    """What takes Slurm long."""
     lab.heal()
-    home = tmp_path_factory.mktemp("long-watch") / "home"
-    home.mkdir(mode=0o700)
-    watch = Watch(lab, _program(home))
-    watch.host()
-    return watch
+    scenes = Scenes(make_watch())
+    scenes.play()
+    return scenes
 
 
 def _program(home: Path):

@@ -4,80 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from tests.lab.lab import Lab
-from tests.slurm.watch import Document, Watch, findings, words
-from tests.support import wait_until
+from tests.slurm.scenes import LASTING, Scenes
+from tests.slurm.watch import Document, findings, words
 
-EAT_MEMORY = "python3 -c 'kept = [bytearray(10**7) for _ in range(100)]'"
-SAVE_STEPS = "for n in 1 2 3; do echo step $n/3; done"
 LIMIT = "it ran into its time limit of 1 min"
 
 
-@pytest.fixture(scope="module")
-def jobs(long_watch: Watch) -> dict[str, int]:
-    """Everything that ends, all of it begun at once."""
-    lab = long_watch.lab
-    jobs = _slow(lab)
-    long_watch.add(jobs["relaunched"])
-    lab.wait_state(jobs["relaunched"], "RUNNING")  # says Slurm, for as long as it has not tried to launch it
-    long_watch.patrol()
-    lab.update("NodeName=gpu03", State="DRAIN", Reason="no job shall be sent to the dead node")
-    jobs |= {
-        "zero": lab.sbatch("alice", f"{SAVE_STEPS}; exit 0", "-c", "2", "--mem=100M", "-t", "10"),
-        "three": lab.sbatch("alice", "exit 3"),
-        "137": lab.sbatch("alice", "exit 137"),
-        "shot": lab.sbatch("alice", "kill -9 $$"),
-        "inner": lab.sbatch("alice", "srun false; exit 0"),
-        "no output": lab.sbatch("alice", "true", "-o", "/nowhere/at/all"),
-        "array": lab.sbatch("alice", "exit $((SLURM_ARRAY_TASK_ID % 2))", "--array=1-4"),
-        "het": _heterogeneous(lab),
-        "cancelled": lab.sbatch("alice", "sleep 600", "--hold"),
-        "stopped": lab.sbatch("bob", "sleep 600"),
-        "memory": lab.sbatch("alice", EAT_MEMORY, "--mem=50M"),
-        "memory in srun": lab.sbatch("alice", f"srun {EAT_MEMORY}", "--mem=50M"),
-    }
-    long_watch.add(*jobs.values())
-    lab.run("alice", "scancel", jobs["cancelled"], check=True)
-    lab.wait_state(jobs["stopped"], "RUNNING")
-    lab.scancel(jobs["stopped"])
-    return jobs
-
-
-@pytest.fixture(scope="module")
-def seen(long_watch: Watch, jobs: dict[str, int]) -> dict[str, Document]:
-    """The job documents by the names above."""
-    wait_until(lambda: long_watch.lab.show(jobs["relaunched"])["Restarts"] == "1", timeout=60, pause=0.3)
-    long_watch.lab.start_node("gpu04", wait=False)
-    ending = [job for name, job in jobs.items() if name != "scrap"]
-    known = long_watch.until_ended(*ending, timeout=150)
-    return {name: known[str(job)] for name, job in jobs.items()}
-
-
-def _slow(lab: Lab) -> dict[str, int]:
-    """Ends that Slurm takes up to half a minute for."""
-    jobs = {
-        "limit": lab.sbatch("alice", "sleep 600", "-w", "gpu02", "-t", "1"),
-        "trapped": lab.sbatch("alice", "trap 'exit 0' TERM; sleep 600 & wait", "-w", "gpu02", "-t", "1"),
-        "node": lab.sbatch("alice", "sleep 600", "-w", "gpu03", "--no-requeue"),
-        "scrap": lab.sbatch("bob", "sleep 600", "-p", "scrap", "-n", "30"),
-    }
-    for job in jobs.values():
-        lab.wait_state(job, "RUNNING")
-    lab.expire(jobs["limit"])
-    lab.expire(jobs["trapped"])
-    lab.kill_node("gpu03")
-    lab.kill_node("gpu04")
-    jobs["relaunched"] = lab.sbatch("alice", "exit 3", "-w", "gpu04")
-    lab.sbatch("alice", "sleep 1", "-p", "high", "--exclusive")
-    return jobs
-
-
-def _heterogeneous(lab: Lab) -> int:
-    script = lab.home("alice") / "het.sh"
-    script.write_text("#!/bin/sh\n#SBATCH -n 1\n#SBATCH hetjob\n#SBATCH -n 2\nsrun --het-group=1 false\nexit 4\n")
-    script.chmod(0o755)
-    done = lab.run("alice", "sbatch", "--parsable", str(script), check=True)
-    return int(done.stdout.strip())
+@pytest.fixture
+def seen(scenes: Scenes) -> dict[str, Document]:
+    return scenes.seen
 
 
 @pytest.mark.parametrize(
@@ -115,7 +50,7 @@ def _heterogeneous(lab: Lab) -> int:
             None,
         ),
         (
-            "array",
+            "parts",
             (
                 "ended",
                 "failed",
@@ -127,9 +62,9 @@ def _heterogeneous(lab: Lab) -> int:
         ),
     ],
 )
-def test_the_ending_is_told_in_these_words(seen, long_watch, name, expected, code, signal):
+def test_the_ending_is_told_in_these_words(seen, scenes, name, expected, code, signal):
     """State, outcome, Slurm's own word and the reason; code and signal only where somebody recorded them."""
-    uid = long_watch.lab.run("alice", "id", "-u", check=True).stdout.strip()
+    uid = scenes.lab.run("alice", "id", "-u", check=True).stdout.strip()
     job = seen[name]
     assert words(job) == tuple(word.replace("{alice}", uid) for word in expected)
     if name != "stopped":  # the signal is recorded if the script had begun, and that is Slurm's to say
@@ -137,18 +72,18 @@ def test_the_ending_is_told_in_these_words(seen, long_watch, name, expected, cod
     assert (job["exit_code"], job["attempts"]) == (code, 1)
 
 
-def test_memory_that_ran_out_is_told_wherever_it_did(seen, jobs, long_watch):
+def test_memory_that_ran_out_is_told_wherever_it_did(seen, scenes):
     """In the batch script the job says so, inside srun only the step does, and the job itself is FAILED 1:0."""
-    if not long_watch.lab.has_memory_limits:
-        pytest.skip(long_watch.lab.notes[0])
-    step = f"step {jobs['memory in srun']}.0 (python3) ran out of memory (OUT_OF_MEMORY 0:125)"
+    if not scenes.lab.has_memory_limits:
+        pytest.skip(scenes.lab.notes[0])
+    step = f"step {scenes.jobs['memory in srun']}.0 (python3) ran out of memory (OUT_OF_MEMORY 0:125)"
     assert words(seen["memory"]) == ("ended", "out_of_memory", "OUT_OF_MEMORY", "it ran out of memory")
     assert words(seen["memory in srun"]) == ("ended", "out_of_memory", "FAILED", step)
 
 
-def test_a_success_with_a_failed_step_is_doubted(seen, jobs):
+def test_a_success_with_a_failed_step_is_doubted(seen, scenes):
     """Slurm's word stands, and a finding says what speaks against it; the clean success has none."""
-    against = f"Slurm says COMPLETED, but its step {jobs['inner']}.0 (false) is FAILED 1:0"
+    against = f"Slurm says COMPLETED, but its step {scenes.jobs['inner']}.0 (false) is FAILED 1:0"
     assert findings(seen["inner"]) == {"contradiction": ("warning", against)}
     assert findings(seen["zero"]) == {}
     assert [proof["by"] for proof in seen["zero"]["proof"]] == ["Slurm"]
@@ -171,7 +106,7 @@ def test_a_job_sent_to_a_dead_node_and_put_back_ends_as_its_second_run_did(seen)
 
 def test_the_tasks_of_an_array_are_one_job(seen):
     """Counted by outcome, the failed ones first."""
-    tasks = seen["array"]["tasks"]
+    tasks = seen["parts"]["tasks"]
     assert (tasks["count"], tasks["states"]) == (4, {"failed": 2, "succeeded": 2})
     assert [(row["id"], row["outcome"]) for row in tasks["rows"][:2]] == [("1", "failed"), ("3", "failed")]
 
@@ -203,7 +138,9 @@ def test_an_exceeded_limit_comes_with_the_one_to_ask_for(seen):
     )
 
 
-def test_every_ending_was_told_once(seen, long_watch, jobs):
+def test_every_ending_was_told_once(scenes):
     """One change to `ended` for each job, however many looks there were."""
-    told = [event["ref"] for event in long_watch.events("job.state") if event["body"]["after"] == "ended"]
-    assert sorted(told) == sorted(f"lab/slurm:{job}" for name, job in jobs.items() if name != "scrap")
+    told = [event["ref"] for event in scenes.watch.events("job.state") if event["body"]["after"] == "ended"]
+    ended = [job for name, job in scenes.jobs.items() if name not in LASTING]
+    assert set(told) >= {f"lab/slurm:{job}" for job in ended}
+    assert len(told) == len(set(told))

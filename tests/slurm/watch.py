@@ -5,8 +5,12 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+from dogwatch import assemble
+from dogwatch.clock import Clock
+from dogwatch.store.database import open_store
 from tests.lab.lab import Lab
 from tests.support import wait_until
 
@@ -14,11 +18,21 @@ Run = Callable[..., "subprocess.CompletedProcess[str]"]
 Document = dict[str, Any]
 
 
+class Ahead(Clock):
+    """A wall clock that is ahead of the machine's."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+
+    def now(self) -> float:
+        return super().now() + self.seconds
+
+
 class Watch:
     """One home with the host `lab` in it; jobs are named by their Slurm id."""
 
-    def __init__(self, lab: Lab, run: Run) -> None:
-        self.lab, self.run = lab, run
+    def __init__(self, lab: Lab, run: Run, home: Path) -> None:
+        self.lab, self.run, self.home = lab, run, home
 
     def must(self, *words: object, timeout: float = 120) -> str:
         done = self.run(*words, timeout=timeout)
@@ -47,6 +61,13 @@ class Watch:
         done = wait_until(looked, timeout=200, pause=0.3)
         assert done is not None
         return done
+
+    def look_later(self, seconds: float) -> None:
+        """One look of a watcher whose clock is ahead: what patience leads to, without having it."""
+        with open_store(str(self.home)) as store:
+            watcher = assemble.watch(store, Ahead(seconds), who="test")
+            assert watcher.look_once()
+            watcher.close()
 
     def watched(self) -> list[Document]:
         """What has not ended, or not been settled: without any, a patrol has nothing to look at."""
