@@ -1,4 +1,4 @@
-"""`python -m tests.chaos --kills N --seed S [--seconds T]`: one storm, its figures, and what was wrong."""
+"""`python -m tests.chaos --kills N --seed S [--seconds T] [--outages M]`: storms, their figures, and what was wrong."""
 
 from __future__ import annotations
 
@@ -12,9 +12,13 @@ import time
 from collections import Counter
 from pathlib import Path
 
+from tests.chaos import cluster
 from tests.chaos.gather import gather
 from tests.chaos.history import LEFT, LOST, WRONG, Flaw, History, check
 from tests.chaos.storm import Storm
+from tests.lab.ground import why_not
+from tests.lab.lab import Lab
+from tests.lab.lease import SESSION, only_one
 
 MOST_SHOWN = 40
 
@@ -24,6 +28,9 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=200, help="SIGKILLs of watchers and commands (default: 200)")
     parser.add_argument("--seed", type=int, default=None, help="of every choice (default: a new one, printed)")
     parser.add_argument("--seconds", type=float, default=None, help="stop killing after this long")
+    parser.add_argument(
+        "--outages", type=int, default=0, help="then so many of a real Slurm controller (default: none)"
+    )
     args = parser.parse_args()
     seed = secrets.randbelow(10**6) if args.seed is None else args.seed
     place = Path(tempfile.mkdtemp(prefix="dogwatch-chaos-"))
@@ -38,12 +45,35 @@ def main() -> int:
     history, flaws = gather(storm)
     flaws += check(history)
     report(storm, history, flaws, raged, time.monotonic() - began)
-    print(f"again: python -m tests.chaos --kills {args.kills} --seed {seed}")
+    if args.outages:
+        flaws += over_a_cluster(place / "cluster", seed, args.outages)
+    print(f"again: python -m tests.chaos --kills {args.kills} --seed {seed} --outages {args.outages}")
     if flaws:
         print(f"kept for a look: {place}")
         return 1
     shutil.rmtree(place)
     return 0
+
+
+def over_a_cluster(place: Path, seed: int, outages: int) -> list[Flaw]:
+    """The storm over the laboratory's controller, where there can be a laboratory."""
+    reason = why_not()
+    if reason:
+        print(f"no storm over a cluster: {reason}")
+        return []
+    home = place / "home"
+    home.mkdir(mode=0o700, parents=True)
+    with only_one(SESSION, 600, "the laboratory is used by somebody else"):
+        lab = Lab.start()
+        try:
+            storm = cluster.Cluster(lab, home, seed, outages)
+            storm.run()
+            events = storm.events()
+            flaws = [*storm.flaws, *cluster.check(storm, events)]
+            cluster.report(storm, events, flaws)
+        finally:
+            lab.leave()
+    return flaws
 
 
 def report(storm: Storm, history: History, flaws: list[Flaw], raged: float, took: float) -> None:

@@ -9,6 +9,13 @@ import pytest
 from tests.slurm.watch import findings, words
 from tests.support import wait_until
 
+GPUS = """\
+timestamp, index, utilization.gpu [%], memory.used [MiB], memory.total [MiB]
+2026/01/02 10:00:00.000, 0, 11 %, 1024 MiB, 81920 MiB
+2026/01/02 10:00:00.001, 1, [N/A], 1024 MiB, 81920 MiB
+2026/01/02 10:00:10.000, 0, 50 %, 10240 MiB, 81920 MiB
+2026/01/02 10:00:10.001, 1, 100 %, 20480 MiB, 81920 MiB
+2026/01/02 10:00:20.000, 0, 9"""
 COUNT = "n=0; while :; do n=$((n+1)); echo step $n/1000; sleep 0.2; done"
 
 
@@ -60,6 +67,7 @@ def test_all_of_ones_own_jobs_are_taken_and_nobody_elses(watch):
         str(lab.sbatch("alice", "sleep 600", "--hold", "-J", "train")): "train",
         str(lab.sbatch("alice", "sleep 600", "-J", "sweep", "--array=1-5%2")): "sweep",
         str(lab.sbatch("alice", "sleep 600", "--hold", "-J", "a|b 'c' ü")): "a|b 'c' ü",
+        str(lab.sbatch("alice", "sleep 600", "--hold", "-J", "two\nlines")): "two\\x0alines",
     }
     lab.sbatch("bob", "sleep 600", "--hold")
     for _ in range(2):
@@ -121,25 +129,33 @@ def test_a_registry_is_adopted_brought_up_to_date_and_cleared(watch, tmp_path):
 
 
 def test_the_experiment_log_has_its_blocks(watch, tmp_path):
-    """What was looked at, every change with its job id, what was used, and once that all is complete."""
+    """What was looked at, every change with its job id, the GPUs while it runs, what was used, and once that all is
+    complete. The looks at the GPUs stand in for an accounting that has no figures of them."""
     lab, log = watch.lab, tmp_path / "experiment.log"
-    good = lab.sbatch("alice", "sleep 3", "-t", "10")
+    lab.run("alice", "mkdir", "-p", "gpus", check=True)
+    (lab.home("alice") / "gpus" / "gpu_metrics.csv").write_text(GPUS)
+    good = lab.sbatch("alice", "while [ ! -e done ]; do sleep 0.1; done", "-t", "10", "-D", lab.home("alice") / "gpus")
     bad = lab.sbatch("alice", "exit 3", "-t", "10")
     watch.add(good, flags=("--name", "run/good/0"))
     watch.add(bad, flags=("--name", "run/bad/0"))
 
-    def ended() -> bool:
+    def logged(words: str) -> bool:
         watch.patrol("--log-file", log)
-        return all(watch.job(job)["efficiency"] for job in (good, bad))
+        return words in log.read_text()
 
-    wait_until(ended, timeout=60, pause=0.5)
+    wait_until(lambda: logged("RESOURCE_STATUS: run/good/0\n"), timeout=60, pause=0.3)
+    (lab.home("alice") / "gpus" / "done").touch()
+    wait_until(lambda: logged("ALL_COMPLETE"), timeout=60, pause=0.3)
     watch.run("patrol", "--log-file", log)
     text = log.read_text()
     heads = [line.partition("] ")[2] for line in text.splitlines() if line.startswith("[")]
     assert any(head == "STATUS_CHECK: Polling SLURM" for head in heads)
     assert heads.count("ALL_COMPLETE: Monitoring finished") == 1
     assert heads.count("COMPUTE_METRICS: run/good/0") == heads.count("COMPUTE_METRICS: run/bad/0") == 1
+    assert "GPU Utilization: 75% | GPU Memory: 30.0/160.0 GB" in text
     assert f"Current: COMPLETED\nJob ID: {good}\nCompleted: " in text
     assert f"Current: FAILED\nJob ID: {bad}\nCompleted: " in text
-    assert f"Job ID: {good}\nGPU Time: 00:00:0" in text
+    assert f"Job ID: {good}\nGPU Time: 00:00:" in text
     assert "Summary: 2 evaluations completed - 1 COMPLETED, 1 FAILED\n" in text
+    used = watch.job(good)["efficiency"]
+    assert (used["gpu_percent"], used["gpu_memory_bytes"]) == (75.0, 30 << 30)
