@@ -34,17 +34,10 @@ def main() -> int:
     args = parser.parse_args()
     seed = secrets.randbelow(10**6) if args.seed is None else args.seed
     place = Path(tempfile.mkdtemp(prefix="dogwatch-chaos-"))
-    home, scratch = place / "home", place / "scratch"
-    home.mkdir(mode=0o700)
-    scratch.mkdir(mode=0o700)
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))  # it ends what it started
-    began = time.monotonic()
-    storm = Storm(home, scratch, seed, args.kills, args.seconds)
-    storm.run()
-    raged = time.monotonic() - began
-    history, flaws = gather(storm)
-    flaws += check(history)
-    report(storm, history, flaws, raged, time.monotonic() - began)
+    flaws: list[Flaw] = []
+    if args.kills:
+        flaws += over_programs(place, seed, args.kills, args.seconds)
     if args.outages:
         flaws += over_a_cluster(place / "cluster", seed, args.outages)
     print(f"again: python -m tests.chaos --kills {args.kills} --seed {seed} --outages {args.outages}")
@@ -53,6 +46,21 @@ def main() -> int:
         return 1
     shutil.rmtree(place)
     return 0
+
+
+def over_programs(place: Path, seed: int, kills: int, seconds: float | None) -> list[Flaw]:
+    """The storm over watchers, commands and keepers of this machine."""
+    home, scratch = place / "home", place / "scratch"
+    home.mkdir(mode=0o700)
+    scratch.mkdir(mode=0o700)
+    began = time.monotonic()
+    storm = Storm(home, scratch, seed, kills, seconds)
+    storm.run()
+    raged = time.monotonic() - began
+    history, flaws = gather(storm)
+    flaws += check(history)
+    report(storm, history, flaws, raged, time.monotonic() - began)
+    return flaws
 
 
 def over_a_cluster(place: Path, seed: int, outages: int) -> list[Flaw]:

@@ -1,0 +1,114 @@
+"""What travels runs on the oldest Python that a host may have, and says there what it says here."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dogwatch import aboard
+from dogwatch.hands.launch import prepare
+from tests.support import wait_until
+
+ANY = {"seconds", "clock", "python"}
+
+
+@pytest.fixture(scope="module")
+def old() -> str:
+    """A Python 3.6: the machine's own, or the one that the set-up fetched."""
+    for path in (None, f"{sys.prefix}/python3.6/usr/bin"):
+        found = shutil.which("python3.6", path=path)
+        # A shim of pyenv is there and may not work.
+        if found and subprocess.run([found, "-I", "-S", "-c", ""], capture_output=True, timeout=60).returncode == 0:
+            return found
+    pytest.skip("needs a Python 3.6, which `make setup` fetches where it can")
+
+
+def ask(python: str, program: bytes) -> dict[str, Any]:
+    """As over ssh, in the poorest of locales."""
+    poor = {"LC_ALL": "C", "PATH": os.environ["PATH"], "USER": "somebody"}
+    argv = [python, "-I", "-S", "-c", "import sys; exec(sys.stdin.buffer.read())", aboard.MARK]
+    done = subprocess.run(argv, input=program, capture_output=True, env=poor, timeout=60, start_new_session=True)
+    assert done.stderr == b""
+    answer, end, rest = done.stdout.rpartition(b"\nDOGWATCH-END a1 ")
+    assert end
+    assert int(rest) == len(answer)
+    told: dict[str, Any] = json.loads(answer)
+    return told
+
+
+def lasting(value: Any) -> Any:
+    """An answer without what differs from one moment to the next."""
+    if isinstance(value, dict):
+        return {key: lasting(item) for key, item in value.items() if key not in ANY}
+    return value
+
+
+@pytest.fixture
+def request_line(tmp_path: Path) -> bytes:
+    """One with every section, and a name that the C locale cannot spell."""
+    (tmp_path / "squeue").write_text("#!/bin/sh\nprintf '7\\037R\\037\\303\\251\\n8\\037CD\\037x\\n'\n")
+    (tmp_path / "sacct").write_text("#!/bin/sh\necho '8|COMPLETED'\n")
+    (tmp_path / "scontrol").write_text("#!/bin/sh\necho '#!/bin/sh'; echo 'ClusterName = lab'\n")
+    for name in ("squeue", "sacct", "scontrol"):
+        (tmp_path / name).chmod(0o755)
+    log = tmp_path / "Übung-é.log"
+    log.write_text("step 1/2 é\n")
+    (tmp_path / "gpu_metrics.csv").write_text("utilization.gpu [%]\n50 %\n")
+    slurm = {"path": [str(tmp_path)], "squeue": ["-h"], "sacct": ["-P", "--jobs="], "ids": ["7", "8"], "about": True}
+    request = {
+        "nonce": "a1",
+        "deadline": 30.0,
+        "slurm": {**slurm, "columns": {"id": 0, "state": 1}},
+        "scripts": {"job": {"id": "7"}},
+        "logs": {"job": {"globs": [str(tmp_path / "*.log")], "known": {}}},
+        "tail": {"path": str(log), "lines": 5},
+        "files": {"job": {"outputs": [str(log)], "checkpoints": []}},
+        "disks": ["/proc"],
+        "gpu_metrics": {"job": str(tmp_path / "gpu_metrics.csv")},
+        "process": {"find": {"job": {"name": "no such process is here", "pids": []}}},
+    }
+    return json.dumps(request).encode("ascii")
+
+
+def test_an_old_python_answers_as_ours_does(old: str, request_line: bytes) -> None:
+    """Every section, to the byte."""
+    program = aboard.probe_once(request_line, 40.0)
+    told, ours = ask(old, program), ask(sys.executable, program)
+    assert told["python"].startswith("3.6.")
+    assert "error" not in told
+    assert lasting(told) == lasting(ours)
+    assert told["slurm"]["queue"]["out"] == "7\x1fR\x1fé\n8\x1fCD\x1fx\n"
+    assert [section for section in ("slurm", "scripts", "logs", "files", "disks") if not told[section]["ok"]] == []
+
+
+def test_an_old_python_serves_one_request_after_another(old: str, probe_file: str) -> None:
+    """As the long-lived child does on this machine."""
+    lines = b"".join(json.dumps({"nonce": f"n{n}", "disks": ["/"]}).encode() + b"\n" for n in range(3))
+    done = subprocess.run([old, "-I", "-S", probe_file, "--serve"], input=lines, capture_output=True, timeout=60)
+    assert done.stderr == b""
+    assert [line.split()[1] for line in done.stdout.splitlines() if line.startswith(b"DOGWATCH-END")] == [
+        b"n0",
+        b"n1",
+        b"n2",
+    ]
+
+
+@pytest.mark.parametrize(("script", "code", "signalled"), [("exit 3", 3, None), ("kill -9 $$", None, 9)])
+def test_an_old_python_keeps_a_job(old: str, home: Path, script: str, code: int | None, signalled: int | None) -> None:
+    """Two workers, each with its start and its end on record."""
+    asked: dict[str, Any] = {"gpus": None, "env": [], "cwd": None, "now": 1000.0}
+    run = prepare(str(home), "kept", ["sh", "-c", script], workers=2, **asked)
+    done = subprocess.run([old, "-I", "-S", aboard.KEEPER, run.directory], capture_output=True, timeout=30)
+    assert done.stderr == b""
+    for worker in range(2):
+        path = Path(run.directory, f"worker-{worker}.end.json")
+        wait_until(path.exists)
+        end = json.loads(path.read_text())
+        assert (end["code"], end["signal"]) == (code, signalled)
