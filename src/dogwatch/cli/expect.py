@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 
 from dogwatch.errors import UsageError
+from dogwatch.text import plain
 
 
 def positive(number: int | None, flag: str) -> int | None:
@@ -42,5 +43,5 @@ def remote_path(path: str | None, flag: str) -> str | None:
     if path is None:
         return None
     if not path.startswith("/") or any(ord(letter) < 32 or letter == "\x7f" for letter in path):
-        raise UsageError(f"{flag} takes an absolute path on the host, without control characters")
+        raise UsageError(f"{flag} takes an absolute path without control characters, not '{plain(path, 80)}'")
     return path
