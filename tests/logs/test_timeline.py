@@ -119,6 +119,15 @@ def test_a_number_that_was_cut_at_the_end_is_not_believed(cut: str) -> None:
     assert (step.done, step.total) == (11, 1000)
 
 
+def test_a_whole_bar_at_the_end_may_be_behind_another() -> None:
+    """Two jobs write into one file; the last word is the slower one's, and it was not cut."""
+    whole = Timeline()
+    whole.feed(b"\r 8%|#  | 80/1000 [00:10<00:20,  3.50it/s]\r 3%|#  | 30/1000 [00:10<00:20,  3.50it/s]")
+    step = whole.close().step
+    assert step is not None
+    assert step.done == 30
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.binary(max_size=80), max_size=8))
 def test_any_bytes_give_a_series_that_runs_forward(pieces: list[bytes]) -> None:

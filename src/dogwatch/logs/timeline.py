@@ -14,13 +14,14 @@ from typing import NamedTuple, TypeAlias
 
 from dogwatch.logs.axis import choose
 from dogwatch.logs.ending import Counter
-from dogwatch.logs.interface import RUN
+from dogwatch.logs.interface import EPOCH
 from dogwatch.logs.reader import Reader, Reading
 from dogwatch.logs.stamps import dated, stamps
 from dogwatch.logs.user import UserPatterns
 from dogwatch.model import Step
 
 MOST = 2048  # records
+AGAIN = 0.1  # of what was done: a counter that falls below is another run's
 AHEAD = 4  # records among which a counter that fell back is overtaken again
 SMALLEST, LARGEST = 64, 1 << 20  # bytes of a piece
 PIECES = 256  # a piece is this part of what was read before it
@@ -51,7 +52,7 @@ class Timeline:
         self._listen = listen
         self._records: list[Record] = []
         self._piece = (0, b"")
-        self._recent = b""
+        self._recent = self._last = b""  # the lines before the piece, and the last byte of all
         self._lent: tuple[int, Mapping[str, float]] = (-LENT, {})
         self._read = 0
 
@@ -63,6 +64,7 @@ class Timeline:
             self._take(chunk[at : at + size])
             at += size
             self._read += size
+        self._last = chunk[-1:] or self._last
         return self.reading
 
     def close(self) -> Reading:
@@ -71,7 +73,7 @@ class Timeline:
         before, records = self.reading.step, len(self._records)
         self._take(b"\n")
         after = self.reading.step
-        if before and after and _contradicts(after, before):
+        if self._last.isdigit() and before and after and _contradicts(after, before):
             self.reading = replace(self.reading, step=before)
             del self._records[records:]
         return self.reading
@@ -86,8 +88,8 @@ class Timeline:
         for record, time in zip(same, times, strict=True):
             if time is None:
                 continue
-            if out and record.step.done <= out[0][1]:
-                out.clear()  # it began again
+            if out and record.step.done <= max(out[0][1], AGAIN * out[-1][1]) < out[-1][1]:
+                out.clear()  # it began again: a run that resumes goes on near where it was
             while out and out[-1][1] > record.step.done:
                 out.pop()
             out.append((time, record.step.done, record.step.total))
@@ -182,4 +184,4 @@ def _same(record: Record, last: Record) -> bool:
     mine, its = record.step, last.step
     if mine.unit != its.unit or mine.rank // 10 != its.rank // 10:
         return False
-    return its.rank >= RUN or mine.total == its.total
+    return its.rank >= EPOCH or mine.total is None or mine.total == its.total
