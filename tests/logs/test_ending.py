@@ -68,6 +68,11 @@ def at(log: str, word: str, done: float, total: float | None, rank: int = RUN, *
         "=== finished ===",
         "Results saved to runs/detect/train7",
         "Final test accuracy: 0.91",
+        "Final WER: 0.378",
+        "Average Test Loss (MSE) 4.5",
+        "Execution time: 112.9 seconds",
+        "Program ends Mon Jul 18 19:58:44 UTC 2022",
+        "End.",
         "wandb: Find logs at: ./wandb/run-1/logs",
         "|Tasks|Version|Filter|n-shot|Metric|",
     ],
@@ -90,11 +95,7 @@ def test_words_that_say_it_is_done(last: str) -> None:
         "/spool/job77/slurm_script: line 19: 3789 Killed                  python train.py",
         "Segmentation fault (core dumped)",
         "run.sh: line 4: 77 Aborted                 (core dumped) python train.py",
-        "/spool/job77/slurm_script: line 21: --run-type=train: command not found",
-        "bash: line 1: train.sh: No such file or directory",
-        "python: can't open file 'trian.py': [Errno 2] No such file or directory",
         "make: *** [Makefile:25: train] Error 1",
-        "train.py: error: unrecognized arguments: --lr",
         "FATAL:   image file not found in $PATH",
         "torch.distributed.elastic.multiprocessing.errors.ChildFailedError:",
         "  exitcode  : -9 (pid: 50328)",
@@ -114,6 +115,46 @@ def test_words_that_say_it_is_done(last: str) -> None:
 def test_words_that_say_it_failed(last: str) -> None:
     """From the scheduler, the launcher, the shell, the kernel, or a program that gives up."""
     assert ends(f"{WORK}{last}\n", at(WORK, "step 20", 20, 100)) == "failed"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "/spool/job77/slurm_script: line 21: --run-type=train: command not found",
+        "bash: line 1: train.sh: No such file or directory",
+        "python: can't open file 'trian.py': [Errno 2] No such file or directory",
+        "train.py: error: unrecognized arguments: --lr",
+    ],
+)
+def test_what_a_shell_complains_of_matters_at_the_end_only(line: str) -> None:
+    """A script goes on after a command that was not found; when nothing follows, that was the job."""
+    assert ends(f"starting\n{line}\n") == "failed"
+    assert ends(f"starting\n{line}\n" + "reading a file of the data set\n" * 100) == "unknown"
+
+
+def test_a_logger_that_failed_is_not_the_program() -> None:
+    """`--- Logging error ---` is followed by a traceback of any shape, and by the program's next line."""
+    assert ends(f"{WORK}--- Logging error ---\n{CRASH}", at(WORK, "step 20", 20, 100)) == "cut"
+
+
+def test_an_evaluation_in_mid_run_is_a_stage_and_not_the_run() -> None:
+    """`Evaluation complete` at 20 % is not the end; in a log that only evaluates, it is."""
+    log = f"{WORK}Evaluation complete.\n"
+    assert ends(log, at(log, "step 20", 20, 100)) == "cut"
+    assert ends(log, at(log, "step 20", 100, 100)) == "finished"
+    assert ends("loading\nEvaluation complete.\n") == "finished"
+    assert ends("Inference done 3037/3334. 0.04 s/iter\n") == "unknown"
+
+
+def test_a_server_that_was_started_again_has_not_finished() -> None:
+    """The old one's last words stand before the new one's first."""
+    log = "INFO: Finished server process [7]\nINFO: Started server process [8]\nINFO: Application startup complete.\n"
+    assert ends(log) == "unknown"
+
+
+def test_blank_lines_at_the_end_are_not_text() -> None:
+    """A terminal that was cleared leaves kilobytes of them."""
+    assert ends(WORK + CAUGHT + " \n" * 5000, at(WORK, "step 20", 20, 100)) == "failed"
 
 
 @pytest.mark.parametrize(

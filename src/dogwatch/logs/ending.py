@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from dogwatch.logs.ending_words import CLOSING, FAILED, FINISHED, ROWS, SUMMARY, Row
+from dogwatch.logs.ending_words import BEGUN, CLOSING, COMPLAINT, FAILED, FINISHED, ROWS, STAGE, SUMMARY, Row
 from dogwatch.logs.interface import EPOCH, INNER
 from dogwatch.model import Step
 
@@ -24,14 +24,15 @@ MARGIN = 160  # bytes of a line that tell what stands before a traceback
 REACH = 600  # bytes of a long line on either side of a needle
 TRIES = 200  # lines with a needle that are read before a row gives up
 STATE_VERSION = 1
-CRASHED, CAUGHT = "crashed", "caught"
-SIGNS = (FAILED, FINISHED, CLOSING, SUMMARY, CRASHED, CAUGHT)
+CRASHED = "crashed"
+SIGNS = (FAILED, CRASHED, COMPLAINT, FINISHED, STAGE, BEGUN, CLOSING, SUMMARY)
 
 _HEADER = b"traceback (most recent call last)"
 _OUTERMOST = re.compile(
     rb'file "(?!<string>)[^"\n]{1,400}", line \d{1,9}, in <module>|_run_module_as_main|:\d{1,9} in <module>'
 )
 _NOT_OURS = re.compile(rb"exception ignored in|exception in thread|during handling of|was the direct cause")
+_HARMLESS = re.compile(rb"--- logging error ---")
 _NOT_YET = re.compile(
     rb"(?<![a-z])(?:not|never|before|until|when|once|after|if|epoch|step|will|to be|each|every|should)(?![a-z])"
 )
@@ -61,7 +62,7 @@ class Ending:
 
     def __init__(self) -> None:
         self._places = dict.fromkeys(SIGNS, -1)
-        self._end = self._last = 0  # where the log ends, and where its last line with a word on it begins
+        self._end = self._last = 0  # where the log's last word ends, and where its line begins
         self._first: dict[str, int] = {}  # where a summary's words were first said
         self._open: _Open | None = None  # a traceback that goes on in the next piece
         self._above = b""  # the last line of the piece before
@@ -82,34 +83,37 @@ class Ending:
             if row.sign == SUMMARY:
                 self._first.setdefault(row.needle.decode(), at + _oldest(low, row))
             self._mark(row.sign, at + place)
-        last = low.rstrip()
-        if last:
-            self._last = at + last.rfind(b"\n") + 1
-        self._end = at + len(text)
+        words = low.rstrip()
+        if words:
+            self._last, self._end = at + words.rfind(b"\n") + 1, at + len(words)
 
     def judge(self, counter: Counter | None) -> str:
         """The verdict at the end of what was heard."""
-        died = self._died(counter)
-        said = self._places[FINISHED]
-        if said >= 0 and self._end - said > WINDOW:
-            said = -1
-        if died >= 0 and not (said > died + ECHO):
+        died, said = self._died(counter), self._finished(counter)
+        if died >= 0 and not said > died + ECHO:
             return "failed"
-        if counter is not None and counter.at > said >= 0 and _under_way(counter):
-            said = -1
         if said >= 0 or self._closes(counter) or _full(counter):
             return "finished"
         return "cut" if counter is not None and _under_way(counter) else "unknown"
+
+    def _finished(self, counter: Counter | None) -> int:
+        """Where the log last said that the run is over; -1 when it did not, or something began after that."""
+        said = self._places[FINISHED]
+        if counter is None or not _under_way(counter) or _nearly(counter):
+            said = max(said, self._places[STAGE])
+        over = self._end - said <= WINDOW and self._places[BEGUN] < said
+        goes_on = counter is not None and counter.at > said and _under_way(counter)
+        return said if over and not goes_on else -1
 
     def _died(self, counter: Counter | None) -> int:
         """Where the failure stands that the log ends with; -1 when there is none, or it was survived."""
         moved = counter.at if counter is not None else -1
         found = -1
-        for sign, reach in ((FAILED, SURVIVED), (CRASHED, SURVIVED), (CAUGHT, TAIL)):
+        for sign, reach in ((FAILED, SURVIVED), (CRASHED, SURVIVED), (COMPLAINT, TAIL)):
             place = self._places[sign]
             if place < 0 or self._end - place > reach:
                 continue
-            if sign == CAUGHT and (self._places[FINISHED] >= 0 or _full(counter) or moved > place + ECHO):
+            if sign == COMPLAINT and (self._finished(counter) >= 0 or _full(counter) or moved > place + ECHO):
                 continue
             found = max(found, place)
         return found
@@ -132,10 +136,12 @@ class Ending:
         while here >= 0:
             start = low.rfind(b"\n", 0, here) + 1
             above = low[low.rfind(b"\n", 0, max(0, start - 1)) + 1 : start] if start else self._above
-            theirs = False if _NOT_OURS.search(above[-MARGIN:]) else None
-            prefix = low[start:here] if here - start <= MARGIN else b""
-            self._mark(CAUGHT, at + start)
-            past = self._follow(at, low, low.find(b"\n", here) + 1, _Open(LINES, theirs, prefix))
+            past = low.find(b"\n", here) + 1
+            if not _HARMLESS.search(above[-MARGIN:]):
+                theirs = False if _NOT_OURS.search(above[-MARGIN:]) else None
+                prefix = low[start:here] if here - start <= MARGIN else b""
+                self._mark(COMPLAINT, at + start)
+                past = self._follow(at, low, past, _Open(LINES, theirs, prefix))
             here = low.find(_HEADER, past)
         end = len(low) - 1
         self._above = low[low.rfind(b"\n", 0, max(0, end)) + 1 : end][-MARGIN:]
@@ -151,7 +157,7 @@ class Ending:
             if uncaught is None and (b'file "' in line or b" in " in line):
                 uncaught = bool(_OUTERMOST.search(line))
             if line.strip() and line[:1] not in b" \t|" and not line.startswith((b"file ", b"[rank", b"\xe2\x94\x82")):
-                self._mark(CRASHED if uncaught else CAUGHT, at + start)
+                self._mark(CRASHED if uncaught else COMPLAINT, at + start)
                 return start
             start, lines = end + 1, lines - 1
         if lines > 0:
@@ -213,7 +219,7 @@ def _says(low: bytes, row: Row, start: int, here: int) -> bool:
     found = row.pattern.search(line)
     if not found:
         return False
-    return row.sign == FAILED or not _NOT_YET.search(line, max(0, found.start() - 40), found.end() + 24)
+    return row.sign in (FAILED, COMPLAINT) or not _NOT_YET.search(line, max(0, found.start() - 40), found.end() + 24)
 
 
 def _under_way(counter: Counter) -> bool:

@@ -1,10 +1,12 @@
 """The words by which a log says how it ended. Data: each row is a sign, a literal that is in every such line, and
 a pattern over the lower-cased line.
 
-FAILED lines are written by what watches a process from outside (scheduler, launcher, shell, kernel) or by a
-program that gives up. FINISHED lines say so of the whole run. CLOSING lines are the last words of a run that
-went well, and mean that only at the very end of a log in which nothing failed. SUMMARY lines are the same where
-the log says them for the first time: a score after every sample closes nothing.
+FAILED lines are written by what watches a process from outside (scheduler, launcher, shell, kernel) or by a program
+that gives up; after a COMPLAINT a script often goes on, so it counts at the very end only. FINISHED lines say so of
+the whole run, STAGE lines of a part that may be all there is, BEGUN lines that something starts, perhaps again.
+CLOSING lines are the last words of a run that went well, and mean that only at the very end of a log in which
+nothing failed; SUMMARY lines are the same where the log says them for the first time: a score after every sample
+closes nothing.
 """
 
 from __future__ import annotations
@@ -12,12 +14,16 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-FAILED, FINISHED, CLOSING, SUMMARY = "failed", "finished", "closing", "summary"
+FAILED, COMPLAINT = "failed", "complaint"
+FINISHED, STAGE, BEGUN, CLOSING, SUMMARY = "finished", "stage", "begun", "closing", "summary"
 
-_WORK = (
-    "training|train|pre-?training|fine-?tuning|evaluation|evaluating|inference|generation|testing|test|benchmark"
-    "|optimization|experiment|pipeline|job|run|script|program|fit|prediction|processing|preprocessing|simulation"
-    "|distillation|conversion|export|build|compression|quantization|sweep|tuning|sampling|encoding|indexing"
+_RUN = (
+    "training|train|pre-?training|fine-?tuning|optimization|experiment|pipeline|job|run|script|program|fit|solving"
+    "|simulation|distillation|sweep|tuning|computation|calculation"
+)
+_STAGE = (
+    "evaluation|evaluating|inference|generation|testing|test|benchmark|prediction|processing|preprocessing|conversion"
+    "|export|build|compression|quantization|sampling|encoding|indexing|analysis"
 )
 _RANK = r"(?:\[?rank ?\d{1,6}\]?:? ?|\[?\d{1,5}\]?: {0,2}|\([^()\n]{1,80}\) ){0,2}"
 
@@ -31,8 +37,22 @@ class Row(NamedTuple):
 
 
 def _row(sign: str, needle: str, pattern: str = "") -> Row:
-    written = (pattern or re.escape(needle)).replace("{work}", f"(?:{_WORK})")
+    written = (pattern or re.escape(needle)).replace("{work}", f"(?:{_RUN if sign == FINISHED else _STAGE})")
     return Row(sign, needle.encode(), re.compile(written.encode()))
+
+
+def _over(sign: str) -> tuple[Row, ...]:
+    """That the run, or a stage, is over, in the words people use."""
+    ours, is_ = r"(?<![a-z]){work}(?: [\w-]{1,20}){0,3} ", "(?:is |was |has |has been |now )?"
+    return (
+        _row(sign, "complete", rf"{ours}{is_}complete[d!.]?(?![a-z])"),
+        _row(sign, "finished", rf"{ours}{is_}finished(?![a-z])"),
+        _row(sign, "done", r"(?<![a-z]){work} (?:is |was |all )?done(?![a-z]| ?\d)"),
+        _row(sign, " end", r"(?<![a-z]){work} (?:has |was )?end(?:ed|s)(?![a-z])"),
+        _row(sign, "finished ", r"(?<![a-z])finished (?:the )?{work}(?![a-z])"),
+        _row(sign, "completed ", r"(?<![a-z])completed (?:the )?{work}(?![a-z])"),
+        _row(sign, "done ", r"(?<![a-z])done:? (?:with )?(?:the |a )?{work}(?![a-z])"),
+    )
 
 
 ROWS = (
@@ -58,18 +78,18 @@ ROWS = (
     _row(FAILED, "fault", r"\bsegfault at |caught signal 11|fatal python error"),
     _row(FAILED, "aborted", r": line \d{1,6}: {1,4}\d{1,9} aborted\b"),
     _row(FAILED, "terminated", r": line \d{1,6}: {1,4}\d{1,9} terminated\b"),
-    _row(FAILED, "command not found", r": command not found$"),
-    _row(FAILED, ": not found", r"^\S{0,80}sh: \d{1,6}: .{1,200}: not found$"),
-    _row(FAILED, "no such file or directory", r"(?:: line \d{1,6}|sh): .{1,300}: no such file or directory$"),
-    _row(FAILED, "permission denied", r"(?:: line \d{1,6}|sh): .{1,300}: permission denied$"),
-    _row(FAILED, "can't open file", r"python\S{0,40}: can't open file "),
-    _row(FAILED, "error while finding module", r": error while finding module specification for"),
-    _row(FAILED, "no module named", r"python\S{0,40}: no module named "),
+    _row(COMPLAINT, "command not found", r": command not found$"),
+    _row(COMPLAINT, ": not found", r"^\S{0,80}sh: \d{1,6}: .{1,200}: not found$"),
+    _row(COMPLAINT, "no such file or directory", r"(?:: line \d{1,6}|sh): .{1,300}: no such file or directory$"),
+    _row(COMPLAINT, "permission denied", r"(?:: line \d{1,6}|sh): .{1,300}: permission denied$"),
+    _row(COMPLAINT, "can't open file", r"python\S{0,40}: can't open file "),
+    _row(COMPLAINT, "error while finding module", r": error while finding module specification for"),
+    _row(COMPLAINT, "no module named", r"python\S{0,40}: no module named "),
     _row(FAILED, "***", r"^g?make(?:\[\d{1,3}\])?: \*\*\* .{0,200}(?:error \d|interrupt|killed|terminated)"),
     _row(FAILED, "fatal:", rf"^{_RANK}fatal: {{2,6}}\S"),
     _row(FAILED, "error response from daemon"),
     _row(FAILED, "oci runtime", r"oci runtime (?:create|exec) failed"),
-    _row(FAILED, "error: ", r"\.py: error: (?:argument|unrecognized|the following|ambiguous|invalid)"),
+    _row(COMPLAINT, "error: ", r"\.py: error: (?:argument|unrecognized|the following|ambiguous|invalid)"),
     _row(FAILED, "conda run", r"error conda\.cli\.main_run:execute.{0,80}conda run"),
     # Launchers
     _row(FAILED, "childfailederror"),
@@ -107,21 +127,8 @@ ROWS = (
     _row(FINISHED, "stopped:", r"trainer\.\w{1,12}` stopped: .{0,60}reached"),
     _row(FINISHED, "run_stop", r'"key": ?"run_stop"'),
     _row(FINISHED, '"success"', r'"key": ?"status", ?"value": ?"success"|"status": ?"success"'),
-    _row(
-        FINISHED,
-        "complete",
-        r"(?<![a-z]){work}(?: [\w-]{1,20}){0,3} (?:is |was |has |has been |now )?complete[d!.]?(?![a-z])",
-    ),
-    _row(
-        FINISHED,
-        "finished",
-        r"(?<![a-z]){work}(?: [\w-]{1,20}){0,3} (?:is |was |has |has been |now )?finished(?![a-z])",
-    ),
-    _row(FINISHED, "done", r"(?<![a-z]){work} (?:is |was |all )?done(?![a-z])"),
-    _row(FINISHED, "ended", r"(?<![a-z]){work} (?:has |was )?ended(?![a-z])"),
-    _row(FINISHED, "finished ", r"(?<![a-z])finished (?:the )?{work}(?![a-z])"),
-    _row(FINISHED, "completed ", r"(?<![a-z])completed (?:the )?{work}(?![a-z])"),
-    _row(FINISHED, "done ", r"(?<![a-z])done:? (?:with )?(?:the |a )?{work}(?![a-z])"),
+    *_over(FINISHED),
+    *_over(STAGE),
     _row(
         FINISHED,
         "successfully",
@@ -137,6 +144,10 @@ ROWS = (
     _row(FINISHED, "ret_code", r"^\+? ?ret_?code=0$"),
     _row(FINISHED, "ending timing run", r"ending timing run at "),
     _row(FINISHED, "#> joined", r"^#> joined"),
+    # Begun
+    _row(BEGUN, "server process", r"started server process \["),
+    _row(BEGUN, "startup complete", r"application startup complete"),
+    _row(BEGUN, "training", r"\b(?:start(?:ed|ing)?|begin(?:ning)?|running|resuming) (?:the )?training\b"),
     # Last words
     _row(CLOSING, "done", rf"^{_RANK}[^a-z0-9]{{0,40}}(?:all )?done[^a-z0-9]{{0,40}}$"),
     _row(CLOSING, "finish", rf"^{_RANK}[^a-z0-9]{{0,40}}(?:all )?finish(?:ed)?[^a-z0-9]{{0,40}}$"),
@@ -149,8 +160,13 @@ ROWS = (
     _row(
         SUMMARY,
         "final",
-        r"\bfinal (?:\w{1,20} ){0,2}(?:model|checkpoint|weights|results?|metrics|accuracy|loss|score|eval\w*|test)",
+        r"\bfinal (?:\w{1,20} ){0,2}(?:model|checkpoint|weights|results?|metrics|accuracy|loss|score|eval\w*|test"
+        r"|\w{1,20} ?[:=] ?-?\d)",
     ),
+    _row(SUMMARY, "test loss", r"\b(?:total|overall|final|average|mean)\b.{0,40}\btest loss\b"),
+    _row(SUMMARY, "execution time", r"\bexecution time[:= ]"),
+    _row(SUMMARY, "time taken", r"\btime taken[:= ]"),
+    _row(CLOSING, "end", rf"^{_RANK}[^a-z0-9]{{0,40}}(?:the )?end[^a-z0-9]{{0,40}}$"),
     _row(
         SUMMARY,
         "sav",
