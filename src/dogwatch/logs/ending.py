@@ -8,6 +8,7 @@ that a log says: whether the job still runs, the log does not know.
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -66,15 +67,26 @@ class Ending:
         self._first: dict[str, int] = {}  # where a summary's words were first said
         self._open: _Open | None = None  # a traceback that goes on in the next piece
         self._above = b""  # the last line of the piece before
+        self._waiting: deque[tuple[int, bytes]] = deque()
+        self._held = 0
 
     def hear(self, at: int, text: bytes) -> None:
-        """Take the whole lines of a piece, cleaned, that starts at `at`."""
-        skipped = max(0, len(text) - WINDOW)
-        if skipped:
-            skipped = text.find(b"\n", skipped) + 1
-            self._open = None
-            at, text = at + skipped, text[skipped:]
-        low = text.lower() if text.endswith(b"\n") else text.lower() + b"\n"
+        """Take the whole lines of a piece, cleaned, that starts at `at`. Nothing is looked at before it is asked
+        for: of a long log, only the end matters."""
+        self._waiting.append((at, text))
+        self._held += len(text)
+        while self._held - len(self._waiting[0][1]) >= WINDOW:
+            self._held -= len(self._waiting.popleft()[1])
+            self._open, self._above = None, b""
+
+    def _listen(self) -> None:
+        """Look at what was heard since."""
+        if not self._waiting:
+            return
+        at, low = self._waiting[0][0], b"".join(text for _, text in self._waiting).lower()
+        low = low if low.endswith(b"\n") else low + b"\n"
+        self._waiting.clear()
+        self._held = 0
         self._tracebacks(at, low)
         for row in ROWS:
             place = _newest(low, row)
@@ -89,6 +101,7 @@ class Ending:
 
     def judge(self, counter: Counter | None) -> str:
         """The verdict at the end of what was heard."""
+        self._listen()
         died, said = self._died(counter), self._finished(counter)
         if died >= 0 and not said > died + ECHO:
             return "failed"
@@ -166,6 +179,7 @@ class Ending:
 
     def state(self) -> dict[str, Any]:
         """All that is known, as JSON can carry it."""
+        self._listen()
         state: dict[str, Any] = {"v": STATE_VERSION, "places": dict(self._places), "first": dict(self._first)}
         if self._open is not None:
             state["open"] = [self._open.lines, self._open.uncaught, self._open.prefix.decode("latin-1")]
