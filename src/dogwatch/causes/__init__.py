@@ -7,8 +7,9 @@ floors below; to add a cause, add a row.
 """
 
 from dogwatch.causes.diagnose import diagnose, gathered, judge
-from dogwatch.causes.gather import Gather, Notes
+from dogwatch.causes.gather import Gather
 from dogwatch.causes.interface import Alternative, Diagnosis, Evidence, Log, Quote, Retry, Role
+from dogwatch.causes.notes import Notes
 from dogwatch.causes.table import CAUSES
 
 __all__ = [

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from dogwatch.causes.gather import Gap, Gather, Hit, Notes
+from dogwatch.causes.gather import Gather
 from dogwatch.causes.interface import Alternative, Diagnosis, Evidence, Quote, Role
+from dogwatch.causes.notes import Gap, Hit, Notes
 from dogwatch.causes.outside import Word, failed, words
 from dogwatch.causes.table import CAUSES
 from dogwatch.redaction import redacted
@@ -19,7 +20,10 @@ FLUSH = 16 << 10  # bytes of old lines that a dying program may still flush afte
 LONG = 96 << 10
 QUOTE = 400
 SURE = 0.6
+VAGUE = 0.75
+LAST_WORDS = 0.7
 _SCHEDULER = frozenset(("time_limit", "preempted", "cancelled", "node_failure"))
+_BETWEEN = frozenset(("nccl_timeout", "nccl_error", "rendezvous_failed"))
 # Words of an ending that an earlier root in the logs explains better.
 _GIVES_WAY = frozenset(("killed", "aborted", "interrupted", "stalled", "launch_failed", "container_failed"))
 
@@ -74,7 +78,7 @@ def last_fall(notes: Notes, bad: bool) -> list[Hit]:
     for hit in reversed(notes.hits):
         if not kept and not bad and _survived(hit, notes.after):
             return []
-        if kept and _alive(kept[-1].before):
+        if kept and (hit.ends or _alive(kept[-1].before, any(one.role is Role.ROOT and not one.quiet for one in kept))):
             break
         kept.append(hit)
     kept.reverse()
@@ -85,7 +89,7 @@ def last_fall(notes: Notes, bad: bool) -> list[Hit]:
 
 def _last_words(hit: Hit, notes: Notes) -> bool:
     """Does the log end with an error, though not with one that no job survives?"""
-    if notes.after.lines > 3 or hit.quiet or hit.weight < 0.85:
+    if notes.after.lines > 3 or hit.quiet or hit.weight < LAST_WORDS:
         return False
     return not hit.aside or not any(one.before.progress for one in notes.hits)
 
@@ -101,22 +105,63 @@ def _survived(hit: Hit, after: Gap) -> bool:
     return after.size > FLUSH and (after.progress >= 3 or after.lines > 300)
 
 
-def _alive(gap: Gap) -> bool:
-    """Does the text between two hits show that the program had gone on after the first?"""
-    return gap.size > LONG or (gap.progress >= 3 and gap.size > FLUSH // 4)
+def _alive(gap: Gap, told: bool) -> bool:
+    """Does the text between two hits show that the program had gone on after the first? Where the later hits
+    do not tell a cause (`told`), a flushed buffer is not taken for life."""
+    if gap.size > LONG:
+        return True
+    return gap.progress >= 3 and gap.size > (FLUSH // 8 if told else FLUSH * 2)
 
 
 def pick(hits: Sequence[Hit]) -> Hit | None:
-    """The hit of a fall that says its cause."""
+    """The hit of a fall that says its cause: of several processes the first root in time, of one the last."""
     told = [hit for hit in unchained(hits) if hit.cause]
     for these in ([hit for hit in told if not (hit.quiet or hit.aside)], told):
         for role in (Role.ROOT, Role.CASCADE, Role.TEARDOWN):
             if ranked := [hit for hit in these if hit.role is role]:
-                first = next((hit for hit in ranked if hit.weight >= SURE), ranked[0])
-                if first.cause not in _SCHEDULER:
-                    return first
-                return max((hit for hit in ranked if hit.cause in _SCHEDULER), key=lambda hit: hit.weight)
+                return _better(_first(ranked) if _several(hits) else _last(ranked), told)
     return None
+
+
+def _better(hit: Hit, told: Sequence[Hit]) -> Hit:
+    """What a data-loading worker died of, and who sent a signal, where another line says it."""
+    if hit.cause == "dataloader_worker_died":
+        return next((one for one in told if one.cause in _LINGERS), hit)
+    if hit.cause in ("interrupted", "killed", "aborted") and any(one.cause in _SCHEDULER for one in told):
+        return _ending(told)
+    return hit
+
+
+def _several(hits: Iterable[Hit]) -> bool:
+    """Do several processes speak in these lines?"""
+    hits = list(hits)
+    return any(hit.shared or hit.cause in _BETWEEN for hit in hits) or len({hit.log for hit in hits}) > 1
+
+
+def _first(ranked: Sequence[Hit]) -> Hit:
+    first = next((hit for hit in ranked if hit.weight >= SURE), ranked[0])
+    return _ending(ranked) if first.cause in _SCHEDULER else _plainest(first, ranked)
+
+
+def _last(ranked: Sequence[Hit]) -> Hit:
+    last = ranked[-1]
+    if last.cause in _SCHEDULER:
+        return _ending(ranked)
+    if last.weight < VAGUE:
+        last = next((hit for hit in reversed(ranked) if hit.weight >= VAGUE and hit.cause not in _SCHEDULER), last)
+    return _plainest(last, ranked)
+
+
+def _ending(ranked: Sequence[Hit]) -> Hit:
+    """Of several words of the scheduler, the one that says why."""
+    return max((hit for hit in ranked if hit.cause in _SCHEDULER), key=lambda hit: hit.weight)
+
+
+def _plainest(hit: Hit, ranked: Sequence[Hit]) -> Hit:
+    """The exception itself rather than a line that announces the same."""
+    if hit.raised:
+        return hit
+    return next((one for one in ranked if one.cause == hit.cause and one.raised), hit)
 
 
 def _behind(notes: Sequence[Notes], hits: Sequence[Hit]) -> Hit | None:
@@ -136,8 +181,8 @@ def unchained(hits: Iterable[Hit]) -> list[Hit]:
             chain.append(hit)
         elif hit.raised and chain:
             best = max(chain, key=lambda one: one.weight)
-            vague = not hit.cause or hit.role is not Role.ROOT or hit.weight < 0.75
-            out.append(best if vague and best.cause and best.weight >= max(hit.weight, 0.75) else hit)
+            vague = not hit.cause or hit.role is not Role.ROOT or hit.weight < VAGUE
+            out.append(best if vague and best.cause and best.weight >= max(hit.weight, VAGUE) else hit)
             chain = []
         else:
             out.append(hit)

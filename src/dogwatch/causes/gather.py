@@ -7,83 +7,52 @@ by newlines alone; what a carriage return wrote over is a line of its own for re
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 
-from dogwatch.causes.interface import Role
-from dogwatch.causes.table import Match, classify, stems
-from dogwatch.causes.tracebacks import HEAD, Raised, bare, body_of, read_traceback
+import re2
+
+from dogwatch.causes.notes import Gap, Hit, Notes
+from dogwatch.causes.table import FALLBACK, Match, classify, stems
+from dogwatch.causes.tracebacks import HEAD, Raised, bare, body_of, framed, read_traceback
 from dogwatch.text import without_escapes
 
 BLOCK = 1 << 20  # bytes looked through at once
 HELD = 1 << 16  # bytes of an unfinished line or traceback that wait for the next piece
+BEHIND = 1 << 11  # bytes kept back for what belongs to the last line of a piece
 REACH = 2048  # characters of one line around a literal that are read
-MOST_HITS = 400
-MOST_PER_STEM = 200  # of one block; what repeats more often says nothing new
+MOST_LINES = 300  # of one block that are read at either end of it, where there are very many
+BARE, LOGGED, QUIET = 0.85, 0.8, 0.5  # what an exception without frames, an error line and a warning are worth
 
-_STEMS = tuple(stem.encode() for stem in (*stems(), HEAD.lower(), "error: ", "exception: ", "the above exception"))
-_GATES = tuple(stem for stem in _STEMS if not any(other != stem and other in stem for other in _STEMS))
-_PROGRESS = re.compile(
-    rb"\d ?(?:it/s|s/it)|\d%\|"
-    rb"|(?:loss|step|steps|epoch|iter|iteration|global_step|batch)['\"]{0,1}\s{0,3}[:=\[(/| ]\s{0,3}[\[(]{0,1}\d"
-)
-_DONE = re.compile(
-    rb"(?:training|run|job|evaluation|finetuning|fine-tuning|inference|experiment) (?:is |has |was )?"
-    rb"(?:complete|finish|done|successful|ended)|completed successfully|finished successfully|run_stop"
-    rb"|ending timing run"
-    rb"|finished (?:training|run)|saving (?:the )?final|all done"
-)
 _QUIET = re.compile(
-    r"\b(?:INFO|DEBUG|WARNING|WARN|UserWarning|FutureWarning|DeprecationWarning)\b|^\[W |\bwarnings\.warn"
+    r"\b(?:INFO|DEBUG|WARNING|WARN|UserWarning|FutureWarning|RuntimeWarning|DeprecationWarning)\b|^\[W|\bwarnings\.warn"
 )
+_LOUD = re.compile(r"\b(?:ERROR|CRITICAL|FATAL|Error|error)\b\s{0,2}[\]:|-]|^\[E |^E\d{4} ")
 _LINKS = ("during handling of the above exception", "the above exception was the direct cause")
 
 
-@dataclass(slots=True)
-class Gap:
-    """Ordinary text between two hits: how much of it, and how much life it shows."""
-
-    lines: int = 0
-    size: int = 0
-    progress: int = 0
-    done: int = 0
-
-    def add(self, other: Gap) -> None:
-        self.lines += other.lines
-        self.size += other.size
-        self.progress += other.progress
-        self.done += other.done
+def _linear(pattern: str) -> re2._Regexp:
+    """A pattern for bytes, without case, that is matched in one pass whatever the text."""
+    options = re2.Options()
+    options.encoding = re2.Options.Encoding.LATIN1
+    options.case_sensitive = False
+    options.never_capture = True
+    options.log_errors = False
+    options.max_mem = 32 << 20
+    return re2.compile(pattern.encode(), options)
 
 
-@dataclass(slots=True)
-class Hit:
-    """A line that says something about an ending. `before` is the ordinary text since the hit before it.
-
-    `raised`: the exception a traceback ended with; `inner`: another exception was raised while or because of it;
-    `aside`: printed by a thread, a destructor or a logger, so that the program may have gone on.
-    """
-
-    cause: str
-    role: Role
-    weight: float
-    fatal: bool
-    line: int
-    text: str
-    before: Gap
-    raised: bool = False
-    inner: bool = False
-    aside: bool = False
-    quiet: bool = False
-    log: int = 0
-
-
-@dataclass(slots=True)
-class Notes:
-    """What one log had to say: its hits in order, and the ordinary text after the last."""
-
-    hits: list[Hit] = field(default_factory=list)
-    after: Gap = field(default_factory=Gap)
-    size: int = 0
-    progress: int = 0
+_GATES = _linear(
+    "|".join(re.escape(stem) for stem in (*stems(), HEAD.lower(), "keyboardinterrupt", "the above exception"))
+    + r"|(?:error|exception)(?::|\(|\r?\n)"
+)
+_PROGRESS = _linear(
+    r"\d ?(?:it/s|s/it)|\d%\|"
+    r"|(?:loss|step|steps|epoch|iter|iteration|global_step|batch)['\"]?\s{0,3}[:=\[(/| ]\s{0,3}[\[(]?\d"
+)
+_DONE = _linear(
+    r"(?:training|run|job|evaluation|finetuning|fine-tuning|inference|experiment) (?:is |has |was )?"
+    r"(?:complete|finish|done|successful|ended)|completed successfully|finished successfully|run_stop"
+    r"|ending timing run|finished (?:training|run)|all done"
+)
 
 
 class Gather:
@@ -101,10 +70,8 @@ class Gather:
 
     def notes(self) -> Notes:
         """All that is known, with what is still held back read as if the log ended here."""
-        other = Gather()
-        other._line = self._line
-        kept = self._notes
-        other._notes = Notes(list(kept.hits), Gap(**_fields(kept.after)), kept.size, kept.progress)
+        other = Gather(self._line)
+        other._notes = self._notes.copy()
         other._take(self._held, last=True)
         return other._notes
 
@@ -113,166 +80,160 @@ class Gather:
         end = len(text) if last else _settled(text)
         if not end:
             return 0
-        block = _Block(self, text, end, last)
-        stop = block.read()
+        stop = _Block(self._notes, text, end, self._line, last).read()
         self._line += text.count(b"\n", 0, stop)
-        self._notes.size += stop
         return stop
-
-    def add(self, hit: Hit) -> None:
-        """Note a hit; in a flood of them the oldest but a few are let go, and their gaps kept."""
-        hits = self._notes.hits
-        hit.before.add(self._notes.after)
-        self._notes.after = Gap()
-        hits.append(hit)
-        if len(hits) > MOST_HITS:
-            gone = hits.pop(MOST_HITS // 4)
-            hits[MOST_HITS // 4].before.add(gone.before)
-
-
-def _fields(gap: Gap) -> dict[str, int]:
-    return {"lines": gap.lines, "size": gap.size, "progress": gap.progress, "done": gap.done}
 
 
 def _settled(text: bytes) -> int:
     """How far a block can be read now: whole lines, a little held back for what belongs to the last of them."""
-    if len(text) <= HELD // 16:
-        return 0
-    end = max(text.rfind(b"\n", 0, len(text) - HELD // 32), text.rfind(b"\r", 0, len(text) - HELD // 32)) + 1
-    return end if end else (0 if len(text) < HELD else len(text) - REACH)
+    roof = len(text) - BEHIND
+    end = max(text.rfind(b"\n", 0, roof), text.rfind(b"\r", 0, roof)) + 1 if roof > 0 else 0
+    return end if end or len(text) < HELD else len(text) - BEHIND
 
 
 class _Block:
     """One block of whole lines being read."""
 
-    def __init__(self, gather: Gather, text: bytes, end: int, last: bool) -> None:
-        self._gather = gather
-        self._text = text
-        self._end = end
-        self._last = last
-        self._low = text.lower()
+    def __init__(self, notes: Notes, text: bytes, end: int, line: int, last: bool) -> None:
+        self._notes = notes
+        self._text, self._end, self._last = text, end, last
+        self._line, self._counted = line, 0
         self._at = 0  # everything before this has been accounted for
 
     def read(self) -> int:
         """Read up to the end of the block, or to a traceback that goes on in the next one."""
-        for start, stop in self._segments():
+        place = count = 0
+        while (found := _GATES.search(self._text, place, self._end)) is not None:
+            start, stop = _segment(self._text, max(place, found.start()), self._end)
+            place = max(stop, found.end())
+            count += 1
+            if count == MOST_LINES:
+                place = max(place, self._end - HELD)
+            elif count > 2 * MOST_LINES:
+                break
             if start < self._at:
                 continue
             line = _decoded(self._text, start, stop)
             if HEAD in line:
                 if not self._traceback(start, stop, line):
                     return self._until(start)
+                place = max(place, self._at)
             else:
-                self._line_hit(start, stop, line)
+                self._say(start, stop, line)
         return self._until(self._end)
 
     def _until(self, stop: int) -> int:
         stop = max(stop, self._at)
-        self._gather._notes.after.add(self._gap(self._at, stop))
+        self._notes.after.add(self._gap(self._at, stop))
         return stop
 
-    def _segments(self) -> list[tuple[int, int]]:
-        """Where lines lie that hold one of the literals, in order."""
-        found: set[tuple[int, int]] = set()
-        low = self._low
-        for gate in _GATES:
-            at, seen = low.find(gate, 0, self._end), 0
-            while at >= 0 and seen < MOST_PER_STEM:
-                start, stop = _segment(low, at, self._end)
-                found.add((start, stop))
-                at = low.find(gate, max(stop, at + 1), self._end)
-                seen += 1
-        return sorted(found)
-
-    def _line_number(self, at: int) -> int:
-        return self._gather._line + self._text.count(b"\n", 0, at)
-
-    def _line_hit(self, start: int, stop: int, line: str) -> None:
-        body = body_of(line)
+    def _say(self, start: int, stop: int, line: str) -> None:
+        """Note a line by itself, if it shows anything."""
         low = line.lower()
-        if "the above exception" in low:
-            if any(link in low for link in _LINKS):
-                for hit in reversed(self._gather._notes.hits[-3:]):
-                    if hit.raised:
-                        hit.inner = True
-                        break
-                self._at = max(self._at, stop)
+        if any(link in low for link in _LINKS):
+            self._notes.chain()
+            self._at = max(self._at, stop)
             return
-        raised = bare(body)
-        match = classify(body if raised else line, raised=raised)
+        body = body_of(line)
+        if bare(body):
+            whole = framed(self._above(start))
+            match = classify(body, raised=True)
+            if whole or match is not None:
+                match = match or FALLBACK
+                raised = Raised(start, stop, body, False) if whole else None
+                self._note(
+                    start, stop, line, match, match.weight * (1.0 if whole or not match.raised else BARE), raised
+                )
+            return
+        match = classify(line)
         if match is not None:
-            self._note(start, stop, line, match, weight=match.weight * (0.85 if match.raised else 1.0))
+            self._note(start, stop, line, match, match.weight)
+        elif _LOUD.search(line[:400]) and (match := classify(line, raised=True)) is not None:
+            self._note(start, stop, line, match, match.weight * LOGGED)
 
     def _note(self, start: int, stop: int, line: str, match: Match, weight: float, said: Raised | None = None) -> None:
-        gap = self._gap(self._at, start)
         quiet = said is None and not match.fatal and bool(_QUIET.search(line[:400]))
-        hit = Hit(
-            match.cause,
-            match.role,
-            weight * (0.5 if quiet else 1.0),
-            match.fatal or (said is not None and not said.aside),
-            self._line_number(start),
-            line,
-            gap,
-            raised=said is not None,
-            aside=said is not None and said.aside,
-            quiet=quiet,
+        self._notes.add(
+            Hit(
+                match.cause,
+                match.role,
+                weight * (QUIET if quiet else 1.0),
+                match.fatal or (said is not None and not said.aside),
+                self._number(said.start if said is not None else start),
+                line,
+                self._gap(self._at, start),
+                raised=said is not None,
+                aside=said is not None and said.aside,
+                quiet=quiet,
+                shared=match.many or body_of(line) is not line,
+                ends=match.ends,
+            )
         )
-        self._gather.add(hit)
         self._at = max(self._at, stop)
 
     def _traceback(self, start: int, stop: int, line: str) -> bool:
         """Read a traceback that begins at `start`; False when its end is not there yet."""
-        at = start
-        before = _decoded(self._text, *_segment(self._low, max(0, start - 2), self._end)) if start else ""
-        found, past = read_traceback(self._text, self._end, stop, line, before)
+        found, past = read_traceback(self._text, self._end, stop, line, self._above(start))
         if past is None:
-            if not self._last and len(self._text) - start < HELD:
+            if not self._last and self._end - start < HELD:
                 return False
             past = stop
+        at = start
         for raised in found:
-            match = classify(raised.body, raised=True) or _FALLBACK
+            match = classify(raised.body, raised=True) or FALLBACK
             self._note(at, raised.stop, _decoded(self._text, raised.start, raised.stop), match, match.weight, raised)
-            hit = self._gather._notes.hits[-1]
-            hit.line = self._line_number(raised.start)
             at = raised.stop
         self._at = max(self._at, past)
         return True
+
+    def _number(self, at: int) -> int:
+        if at < self._counted:
+            return self._line - self._text.count(b"\n", at, self._counted)
+        self._line += self._text.count(b"\n", self._counted, at)
+        self._counted = at
+        return self._line
+
+    def _above(self, start: int) -> str:
+        """The nearest line above that is not empty."""
+        for _ in range(3):
+            stop = start - 1
+            if stop <= 0:
+                return ""
+            start = max(self._text.rfind(b"\n", max(0, stop - REACH), stop) + 1, 0)
+            line = _decoded(self._text, start, stop)
+            if line.strip():
+                return line
+        return ""
 
     def _gap(self, start: int, stop: int) -> Gap:
         """Measure the ordinary text between two places; of a long one, both ends tell how alive it is."""
         if stop <= start:
             return Gap()
-        low = self._low
         parts = [(start, stop)] if stop - start <= 2 * HELD else [(start, start + HELD), (stop - HELD, stop)]
         progress = done = 0
         for begin, end in parts:
-            progress += _lines_with(_PROGRESS, low, begin, end)
-            done += _lines_with(_DONE, low, begin, end)
-        lines = low.count(b"\n", start, stop)
-        return Gap(lines, stop - start, progress, done)
+            progress += _lines_with(_PROGRESS, self._text, begin, end)
+            done += _lines_with(_DONE, self._text, begin, end)
+        return Gap(self._text.count(b"\n", start, stop), stop - start, progress, done)
 
 
-_FALLBACK = Match("code_error", Role.ROOT, 0.6, False, True)
-
-
-def _lines_with(pattern: re.Pattern[bytes], low: bytes, start: int, stop: int) -> int:
+def _lines_with(pattern: re2._Regexp, text: bytes, start: int, stop: int) -> int:
     """How many lines of a stretch match, up to fifty."""
     count = 0
-    while count < 50 and (found := pattern.search(low, start, stop)) is not None:
+    while count < 50 and (found := pattern.search(text, start, stop)) is not None:
         count += 1
-        start = min(
-            (at for at in (low.find(b"\n", found.end(), stop), low.find(b"\r", found.end(), stop)) if at >= 0),
-            default=stop,
-        )
+        past = found.end()
+        ends = [at for at in (text.find(b"\n", past, stop), text.find(b"\r", past, stop)) if at >= 0]
+        start = min(ends, default=stop)
     return count
 
 
-def _segment(low: bytes, at: int, end: int) -> tuple[int, int]:
+def _segment(text: bytes, at: int, end: int) -> tuple[int, int]:
     """The line around a place, cut where it reaches too far."""
     floor, roof = max(0, at - REACH), min(end, at + 2 * REACH)
-    start = max(low.rfind(b"\n", floor, at), low.rfind(b"\r", floor, at)) + 1 or floor
-    stops = [stop for stop in (low.find(b"\n", at, roof), low.find(b"\r", at, roof)) if stop >= 0]
+    start = max(text.rfind(b"\n", floor, at), text.rfind(b"\r", floor, at)) + 1 or floor
+    stops = [stop for stop in (text.find(b"\n", at, roof), text.find(b"\r", at, roof)) if stop >= 0]
     return start, min(stops, default=roof)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -31,7 +30,8 @@ class Sign:
     (searched without case, the stem itself when empty) decides, `unless` rules out.
 
     `weight` is how sure the line alone makes us. `raised`: it counts only as the exception that a program was
-    left with. `fatal`: no job goes on after such a line. `role` overrides that of the cause.
+    left with. `fatal`: no job goes on after such a line. `role` overrides that of the cause. `many`: it speaks of
+    one of several processes. `ends`: whatever comes after it belongs to another attempt.
     """
 
     stem: str
@@ -41,6 +41,8 @@ class Sign:
     fatal: bool = False
     role: Role | None = None
     unless: str = ""
+    many: bool = False
+    ends: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +120,3 @@ class Diagnosis:
     evidence: tuple[Quote, ...] = ()
     advice: tuple[str, ...] = ()
     alternatives: tuple[Alternative, ...] = field(default=())
-
-
-def searcher(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern, re.IGNORECASE | re.ASCII)

@@ -56,6 +56,15 @@ rows = (
         Retry.AFTER_FIX,
         ("correct the option, key or value that the line names, then start it again",),
         (
+            Sign("either all none or not none", weight=0.85, raised=True),
+            Sign("should be none when", r"should be none when \w{1,40} is none", 0.85, raised=True),
+            Sign(
+                "syntax error",
+                r": line \d{1,6}: syntax error|syntax error: unexpected|syntax error near unexpected",
+                0.85,
+                fatal=True,
+            ),
+            Sign("unexpected eof while looking for matching", weight=0.9, fatal=True),
             Sign(
                 ": error: ",
                 r"^(?:\S{1,120}|python -m \S{1,80}): error: (?:argument|unrecognized|the following arguments"
@@ -156,15 +165,17 @@ rows = (
                 raised=True,
             ),
             Sign(
-                "slurm_script: line",
-                r"slurm_script: line \d{1,6}: (?:cd: too many arguments|--?[\w-]{1,60}\S{0,200}: (?:command "
-                r"not found|no such file)|\S{1,60}=\S{0,200}: (?:command not found|no such file)|syntax "
-                r"error|unexpected end of file|\S{1,80}: unbound variable)",
+                "command not found",
+                r": line \d{1,6}: (?:--?[\w-]{1,60}\S{0,200}|\S{1,60}=\S{0,200}): command not found",
                 0.9,
             ),
             Sign(
-                "line", r"(?:\.sh|\.sbatch|\.slurm|bash): line \d{1,6}: --?[\w-]{1,60}\S{0,200}: command not found", 0.9
+                "no such file or directory",
+                r": line \d{1,6}: (?:--?[\w-]{1,60}\S{0,200}|\S{1,60}=\S{0,200}): no such file or directory",
+                0.9,
             ),
+            Sign("cd: too many arguments", weight=0.9),
+            Sign("unbound variable", r": line \d{1,6}: \S{1,80}: unbound variable", 0.9, fatal=True),
             Sign("doesn't support bf16", r"setup doesn'?t support bf16", 0.85, raised=True),
         ),
         examples=(

@@ -16,6 +16,8 @@ rows = (
             "number of classes is the usual reason",
         ),
         (
+            Sign("sizes do not match", weight=0.92, raised=True),
+            Sign("size mismatch", r"^(?:runtimeerror|valueerror): size mismatch", 0.9, raised=True),
             Sign("shapes cannot be multiplied", weight=0.97, raised=True),
             Sign("size mismatch", r"size mismatch(?:,| for| between|:)", 0.9, raised=True, unless=_STATE_DICT),
             Sign(
@@ -246,7 +248,9 @@ rows = (
                 r"such file or directory",
                 0.72,
             ),
-            Sign("no such file or directory", r"slurm_script: line \d{1,6}: .{1,300}: no such file or directory", 0.8),
+            Sign(
+                "no such file or directory", r"^[^\s:]{1,200}: line \d{1,6}: .{1,300}: no such file or directory", 0.8
+            ),
             Sign("notadirectoryerror", weight=0.9, raised=True),
             Sign("isadirectoryerror", weight=0.85, raised=True),
             Sign(

@@ -17,16 +17,17 @@ rows = (
             "give the administrators the Xid line; nvidia-smi -q -d ECC,ROW_REMAPPER shows the state of the memory",
         ),
         (
-            Sign("xid", rf"nvrm: xid \(\S{{1,40}}\): (?!(?:{_XID_OF_PROGRAMS})\b)\d{{1,3}}\b", 0.95),
+            Sign("nvrm: xid", rf"nvrm: xid \(\S{{1,40}}\): (?!(?:{_XID_OF_PROGRAMS})\b)\d{{1,3}}\b", 0.95),
             Sign("fallen off the bus", weight=0.97),
             Sign("ecc error", r"uncorrectable (?:sram |dram )?ecc error", 0.97),
-            Sign("ecc", r"cudaerroreccuncorrectable|cuda_error_ecc_uncorrectable|double[- ]bit ecc|dbe ecc", 0.96),
+            Sign("uncorrectable", r"cudaerroreccuncorrectable|cuda_error_ecc_uncorrectable", 0.96),
+            Sign("bit ecc", r"double[- ]bit ecc|dbe ecc", 0.94),
             Sign("gpu is lost", weight=0.96),
             Sign("nvlink", r"uncorrectable nvlink error|nvlink error detected|nvlink: fatal error", 0.94),
             Sign("unable to determine the device handle", weight=0.9),
-            Sign("hardware", r"cuda error: .{0,60}hardware", 0.85),
+            Sign("hardware", r"cuda error: .{0,60}hardware", 0.85, raised=True),
             Sign("row remap", r"row remapping? (?:failure|failed)", 0.93),
-            Sign("gsp", r"gsp (?:rpc timeout|error)|timeout after \d{1,4}s of waiting for rpc response from gpu", 0.93),
+            Sign("rpc response from gpu", r"timeout after \d{1,4}s of waiting for rpc response from gpu", 0.93),
         ),
         examples=(
             "[Tue Mar  4 02:11:09 2025] NVRM: Xid (PCI:0000:3b:00): 79, pid='<unknown>', name=<unknown>, GPU "
@@ -61,7 +62,7 @@ rows = (
             Sign("unspecified launch failure", weight=0.82),
             Sign("launch_failed", r"cuda_error_launch_failed|cudaerrorlaunchfailure", 0.8),
             Sign("illegal instruction was encountered", weight=0.8),
-            Sign("xid", r"nvrm: xid \(\S{1,40}\): (?:13|31)\b", 0.8),
+            Sign("nvrm: xid", r"nvrm: xid \(\S{1,40}\): (?:13|31)\b", 0.8),
         ),
         examples=(
             "RuntimeError: CUDA error: an illegal memory access was encountered",
@@ -82,7 +83,7 @@ rows = (
             "run once on the CPU, or with CUDA_LAUNCH_BLOCKING=1, to get the true line",
         ),
         (
-            Sign("device-side assert", weight=0.96),
+            Sign("device-side assert", r"device-side assert(?!ion)", 0.96),
             Sign(
                 "thread: [", r"block: \[\d{1,9},\d{1,9},\d{1,9}\], thread: \[\d{1,9},\d{1,9},\d{1,9}\] assertion", 0.96
             ),
@@ -108,6 +109,8 @@ rows = (
             "match the CUDA version of the build to the driver, and ask the scheduler for a GPU (--gres=gpu:1)",
         ),
         (
+            Sign("driver initialization failed", r"cuda driver initialization failed", 0.95, raised=True),
+            Sign("runtime error (", r"cuda runtime error \((?:35|38|30|100)\)", 0.93),
             Sign("no cuda gpus are available", weight=0.97),
             Sign("found no nvidia driver", weight=0.96, raised=True),
             Sign("not compiled with cuda", weight=0.96, raised=True),
@@ -214,11 +217,11 @@ rows = (
             Sign("invalid value (nan)", weight=0.95, raised=True),
             Sign("nan", r"floatingpointerror: .{0,120}\b(?:nan|inf(?:inite)?)\b", 0.93, raised=True),
             Sign(
-                "nan",
+                "training",
                 r"training (?:has )?(?:diverged|stopped).{0,40}\bnan\b|\bnan\b.{0,60}(?:stopping|aborting) "
                 r"(?:the )?training",
                 0.93,
-                fatal=True,
+                raised=True,
             ),
         ),
         examples=(
@@ -285,8 +288,8 @@ rows = (
             Sign("double free or corruption", weight=0.92, fatal=True),
             Sign("free(): invalid", r"free\(\): invalid (?:pointer|size|next size)", 0.92, fatal=True),
             Sign(
-                "malloc",
-                r"malloc\(\): (?:corrupted|invalid|memory corruption|unaligned|mismatching)|malloc_consolidate\(\)",
+                "malloc(): ",
+                r"malloc\(\): (?:corrupted|invalid|memory corruption|unaligned|mismatching)",
                 0.92,
                 fatal=True,
             ),

@@ -202,6 +202,9 @@ rows = (
             "after that, check that the newest checkpoint is whole before resuming from it",
         ),
         (
+            Sign("cannot be opened", r"runtimeerror: file \S{1,300} cannot be opened", 0.7, raised=True),
+            Sign("failed with input/output error", weight=0.7, raised=True),
+            Sign("file write failed", weight=0.78, raised=True),
             Sign("no space left on device", weight=0.95, unless=r"/dev/shm|</torch_"),
             Sign("no space left on disk", weight=0.95),
             Sign("[errno 28]", weight=0.95, unless=r"/dev/shm"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dogwatch.causes.interface import Cause, Retry, Role, Sign
 
-_WHO = r"\*\*\* (?:JOB|STEP) \S{1,60} (?:ON \S{1,120} )?CANCELLED AT \S{1,40}"
+_AT = r" \S{1,60} (?:ON \S{1,120} )?CANCELLED AT \S{1,40}\s{0,4}\*\*\*"
 
 rows = (
     Cause(
@@ -52,10 +52,10 @@ rows = (
             Sign("due to preemption", weight=0.98, fatal=True),
             Sign(
                 "preempt",
-                r"(?:job|instance|vm|node|task|worker)\b.{0,40}\b(?:was|has been|is being|got) preempted",
+                r"(?:job|instance|vm|node|task|worker)\b.{0,40}\b(?:was|has been|is being|got) preempted\b(?!/)",
                 0.85,
             ),
-            Sign("spot", r"spot instance (?:interruption notice|was interrupted|terminat)", 0.9),
+            Sign("spot instance", r"spot instance (?:interruption notice|was interrupted|terminat)", 0.9),
         ),
         examples=(
             "slurmstepd: error: *** JOB 5151 ON gpu12 CANCELLED AT 2026-01-09T04:11:00 DUE TO PREEMPTION ***",
@@ -71,7 +71,9 @@ rows = (
         Retry.AS_IS,
         ("ask who cancelled it before starting it again (sacct -j JOB -o State shows 'CANCELLED by UID')",),
         (
-            Sign("cancelled at", _WHO + r"\s{0,4}\*\*\*", 0.96, fatal=True),
+            Sign("cancelled at", r"\*\*\* JOB" + _AT, 0.96, fatal=True),
+            # Slurm cancels the step of a task that failed, too.
+            Sign("cancelled at", r"\*\*\* STEP" + _AT, 0.9, fatal=True, role=Role.CASCADE),
             Sign("term_owner", weight=0.95, fatal=True),
             Sign(
                 "job was cancelled",
@@ -102,11 +104,12 @@ rows = (
             "tell the administrators which node it was",
         ),
         (
+            Sign("its node has died", weight=0.94),
+            Sign("node has crashed", r"owner'?s node has crashed", 0.85),
             Sign("due to node", r"due to node[ _]fail", 0.98, fatal=True),
             Sign("node failure", r"srun: error: node failure on|node failure on \S", 0.97, fatal=True),
-            Sign("nodedieerror", weight=0.9, raised=True),
             Sign("nodediederror", weight=0.95, raised=True),
-            Sign("node", r"\bnode\b.{0,120}(?:was marked dead|has been marked dead|missed too many heartbeats)", 0.93),
+            Sign("marked dead", r"\bnode\b.{0,120}(?:was|has been) marked dead", 0.93),
             Sign("lost communication", r"lost communication with a remote (?:daemon|process)", 0.85),
             Sign("missing step on node", r"io error and missing step on node", 0.9),
             Sign("node_fail", r"\bnode_fail\b", 0.93),
@@ -130,6 +133,12 @@ rows = (
         Retry.AS_IS,
         ("start it again; run it so that it outlives the terminal (dogwatch run, sbatch, tmux)",),
         (
+            Sign(
+                "received sigint",
+                r"(?:main process )?received sig(?:int|hup|term),? ?(?:exiting|shutting|terminat|stopping)",
+                0.88,
+                fatal=True,
+            ),
             Sign("keyboardinterrupt", r"(?:^|[\s:.\]])keyboardinterrupt\b(?!\s?(?:handler|hook|,))", 0.95, raised=True),
             Sign("detected keyboardinterrupt", weight=0.93),
             Sign("death signal", r"received (?:\d{1,2}|signals\.sig\w{1,6}) death signal", 0.88, fatal=True),
@@ -161,6 +170,8 @@ rows = (
             "then for limits and people: sacct -j JOB -o State,ExitCode,MaxRSS, and the log of the machine",
         ),
         (
+            Sign("brokenprocesspool", weight=0.62, raised=True),
+            Sign("terminated abruptly", r"process in the process pool was terminated abruptly", 0.62, raised=True),
             Sign("killed", r"^\s{0,4}killed\s{0,4}$", 0.85, fatal=True),
             Sign("killed", r": line \d{1,6}:\s{1,8}\d{1,10} killed\b", 0.88, fatal=True),
             Sign("killed", r"srun: error: .{1,200}: tasks? [\d,\- ]{1,80}: killed", 0.7, fatal=True),
@@ -240,6 +251,9 @@ rows = (
         Retry.AFTER_FIX,
         ("check the command, its path, the environment it needs and the resources asked for, then start it again",),
         (
+            Sign("container_g_join failed", weight=0.8, fatal=True),
+            Sign("cannot execute: required file not found", weight=0.95, fatal=True),
+            Sign("application launch failed", weight=0.93, fatal=True),
             Sign(
                 "execve()",
                 r"error: execve\(\): .{1,200}: (?:no such file|permission denied|exec format)",
@@ -295,7 +309,7 @@ rows = (
             Sign("dependencyneversatisfied", weight=0.98, fatal=True),
             Sign("dependency never satisfied", weight=0.97, fatal=True),
             Sign("kill_invalid_depend", weight=0.9),
-            Sign("dependency", r"(?:job|task) dependency (?:problem|failed|can never be satisfied)", 0.96, fatal=True),
+            Sign("dependency ", r"(?:job|task) dependency (?:problem|failed|can never be satisfied)", 0.96, fatal=True),
             Sign("upstream_failed", weight=0.85),
         ),
         examples=(

@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cache
+
+import re2
 
 from dogwatch.causes import rows_code, rows_files, rows_gpu, rows_memory, rows_network, rows_scheduler
 from dogwatch.causes.consequences import consequences
-from dogwatch.causes.interface import Cause, Role, Sign, searcher
+from dogwatch.causes.interface import Cause, Role, Sign
 
 CAUSES: dict[str, Cause] = {
     cause.name: cause
@@ -28,22 +31,28 @@ class Match:
     weight: float
     fatal: bool
     raised: bool
+    many: bool = False
+    ends: bool = False
+
+
+# An exception that no row knows is still an error of the program that was left with it.
+FALLBACK = Match("code_error", Role.ROOT, 0.6, False, True)
 
 
 @dataclass(frozen=True, slots=True)
 class _Row:
     stem: str
-    search: re.Pattern[str] | None
-    unless: re.Pattern[str] | None
+    pattern: str
+    unless: str
     match: Match
 
 
 def _row(cause: str, role: Role, sign: Sign) -> _Row:
     return _Row(
         sign.stem,
-        searcher(sign.pattern) if sign.pattern else None,
-        searcher(sign.unless) if sign.unless else None,
-        Match(cause, sign.role or role, sign.weight, sign.fatal, sign.raised),
+        sign.pattern,
+        sign.unless,
+        Match(cause, sign.role or role, sign.weight, sign.fatal, sign.raised, sign.many, sign.ends),
     )
 
 
@@ -56,18 +65,44 @@ _ROWS = sorted(
 )
 
 
+def _stem_set() -> tuple[re2.Set, list[list[int]]]:
+    """A set that finds every literal of the table in one pass, and which rows each of them belongs to."""
+    options = re2.Options()
+    options.encoding = re2.Options.Encoding.LATIN1
+    options.case_sensitive = False
+    options.max_mem = 32 << 20
+    found = re2.Set.SearchSet(options)
+    rows: dict[str, list[int]] = {}
+    for number, row in enumerate(_ROWS):
+        rows.setdefault(row.stem, []).append(number)
+    for stem in rows:
+        found.Add(re.escape(stem).encode())
+    found.Compile()
+    return found, list(rows.values())
+
+
+_STEMS, _OF_STEM = _stem_set()
+
+
 def classify(text: str, raised: bool = False) -> Match | None:
     """The surest sign in a line of text; signs of exceptions count only where one was `raised`."""
-    low = text.lower()
-    for row in _ROWS:
-        if row.stem not in low or (row.match.raised and not raised):
+    found = _STEMS.Match(text.encode("utf-8", "replace")) or ()
+    for number in sorted(number for stem in found for number in _OF_STEM[stem]):
+        row: _Row = _ROWS[number]
+        if row.match.raised and not raised:
             continue
-        if row.search is not None and not row.search.search(text):
+        if row.pattern and not _compiled(row.pattern).search(text):
             continue
-        if row.unless is not None and row.unless.search(text):
+        if row.unless and _compiled(row.unless).search(text):
             continue
         return row.match
     return None
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    """Compiled when first needed: most logs need few of them."""
+    return re.compile(pattern, re.IGNORECASE | re.ASCII)
 
 
 def stems(raised: bool = False) -> tuple[str, ...]:

@@ -1,39 +1,65 @@
-"""Python tracebacks as logs hold them: behind rank and actor prefixes, interleaved, chained, without their head."""
+"""Python tracebacks as logs hold them: behind rank and actor prefixes, interleaved, chained, boxed, headless."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dogwatch.text import without_escapes
 
 HEAD = "Traceback (most recent call last)"
 MOST_LINES = 800
-MOST_ODD = 40
+MOST_ODD = 60
 REACH = 4096
 
 # What launchers put before each line: [rank3]: , [default0]:, (Actor pid=7), 12: , [1,0]<stderr>:, trainer-0 |
 _PREFIX = re.compile(
-    r"(?:\[(?:rank|default|Rank )?\d{1,5}\]:? ?"
+    r"(?:\[(?:rank|default|Rank )?\d{1,6}\]:? ?"
     r"|\((?:[^()]{1,80} )?pid=\d{1,9}[^()]{0,60}\) ?"
     r"|\s{0,4}\d{1,5}: "
     r"|\[\d{1,4},\d{1,5}\]<std(?:err|out)>: ?"
+    r"|(?:ERROR|CRITICAL|FATAL)\s{1,3}[\d-]{5,10} [\d:.,]{8,15} \[?[\w.]{1,60}:\d{1,6}\] ?"
     r"|[\w.-]{1,60} {1,3}\| ?)"
 )
-_NAME = (
-    r"(?:[A-Za-z_]\w{0,60}\.){0,10}[A-Za-z_]\w{0,80}?"
-    r"(?:Error|Exception|Interrupt|Exit|Failure|Fault|Timeout|StopIteration|Abort|Died|Unavailable|NotFound|Denied"
-    r"|Warning|TimeoutExpired|Empty|Full|Mismatch|Conflict|Unsupported|Invalid\w{0,40})"
+_KIND = (
+    r"(?:Error|Exception|Interrupt|Exit|Failure|Failed|Fault|Timeout|StopIteration|Abort|Died|Unavailable|NotFound"
+    r"|Denied|Warning|TimeoutExpired|Empty|Full|Mismatch|Conflict|Unsupported|BadZipFile|Group|Invalid\w{0,40})"
 )
-_RAISED = re.compile(rf"{_NAME}(?:\(\w{{1,80}}\))?(?::\s|:?\s{{0,4}}$)", re.ASCII)
+_RAISED = re.compile(
+    rf"(?:[A-Za-z_]\w{{0,60}}\.){{0,10}}[A-Za-z_]\w{{0,80}}?{_KIND}(?:\(\w{{1,80}}\))?(?::\s|:?\s{{0,4}}$)", re.ASCII
+)
 _ANY_NAME = re.compile(r"(?:[a-z_]\w{0,60}\.){0,10}[A-Z]\w{2,80}(?:: |:?$)", re.ASCII)
 _NUMBER = re.compile(r":\s{0,4}[-+]?[\d.]{1,20}(?:e[-+]?\d{1,4})?%?\s{0,4}(?:$|[,|;])", re.ASCII)
-_ASIDE = ("exception in thread", "exception ignored in", "exception ignored", "--- logging error ---")
+_ASIDE = ("exception in thread", "exception ignored", "--- logging error ---")
+_SOFT = re.compile(r"\b(?:INFO|DEBUG|WARNING|WARN)\b")
+_FRAME = (
+    " ",
+    "\t",
+    "│",
+    "╭",
+    "╰",
+    "┃",
+    "┏",
+    "┗",
+    "❱",
+    "|",
+    "+",
+    "^",
+    "~",
+    "-->",
+    "--->",
+    "<ipython",
+    "Cell In",
+    "File ",
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Raised:
-    """The exception line of a traceback: where it lies, and what it says without its prefix."""
+    """The exception line of a traceback: where it lies, and what it says without its prefix.
+
+    `aside`: a thread, a destructor or a logger printed it, so that the program may well have gone on."""
 
     start: int
     stop: int
@@ -52,89 +78,125 @@ def body_of(line: str) -> str:
 
 
 def bare(body: str) -> bool:
-    """Does the line read like the last one of a traceback whose head is elsewhere?"""
+    """Does the line read like the last one of a traceback?"""
     found = _RAISED.match(body)
     return found is not None and "Warning" not in found.group() and _NUMBER.search(body[:200]) is None
+
+
+def framed(before: str) -> bool:
+    """Is the line above an exception one of a traceback, whose head may be elsewhere?"""
+    body = body_of(before) if not before.startswith(" ") else before
+    return body.startswith(_FRAME) and bool(body.strip())
 
 
 def read_traceback(text: bytes, end: int, at: int, head: str, before: str) -> tuple[list[Raised], int | None]:
     """The exceptions of the traceback whose head line ends at `at`, and where reading may go on; None there when
     the text ends first. `before` is the line above the head."""
-    prefix = _shape(head[: head.index(HEAD)], text, at, end)
-    aside = before.strip().lower().startswith(_ASIDE) or "Exception ignored" in before
-    found: list[Raised] = []
-    odd = count = 0
-    framed = False
-    place = at
-    while place < end and count < MOST_LINES and odd < MOST_ODD:
-        start = place + 1 if text[place : place + 1] in (b"\n", b"\r") else place
-        stop = _line_end(text, start, end)
-        if stop is None:
-            break
-        line = without_escapes(text[start : min(stop, start + REACH)].decode("utf-8", "replace"))
-        place, count = stop, count + 1
-        if prefix is not None:
-            match = prefix.match(line)
-            if match is None:
-                continue
-            line = line[match.end() :]
-        else:
-            line = body_of(line) if not line.startswith((" ", "\t")) else line
-        if not line.strip():
-            continue
-        if line.startswith((" ", "\t", "|", "+")):
-            framed = True
-            if found and not line.lstrip().startswith(("File ", "|", "^", "~")) and not _inside(text, place, end):
-                return found, start - 1
-            continue
-        if HEAD in line:
-            return found, start - 1
-        if _RAISED.match(line) or (framed and odd == 0 and not found and _ANY_NAME.match(line)):
-            found.append(Raised(start, min(stop, start + REACH), line, aside))
-            if not _inside(text, stop, end, prefix):
-                return found, stop
-            framed = False
-            continue
-        if found:
-            return found, start - 1
-        odd += 1
-    if place >= end - 1 and not found:
+    reading = _Reading(text, end, at, head, before)
+    for start, stop, line in reading.lines():
+        past = reading.take(start, stop, line)
+        if past is not None:
+            return reading.found, past
+    if reading.cut and not reading.found:
         return [], None
-    return found, (found[-1].stop if found else at)
+    return reading.found, reading.found[-1].stop if reading.found else at
 
 
-def _inside(text: bytes, stop: int, end: int, prefix: re.Pattern[str] | None = None) -> bool:
-    """Do frames go on right below, as under a RayTaskError?"""
-    for _ in range(3):
-        start = stop + 1
-        past = _line_end(text, start, end)
-        if past is None or start >= end:
-            return False
-        line = text[start : min(past, start + 400)].decode("utf-8", "replace")
-        if prefix is not None and (found := prefix.match(line)):
-            line = line[found.end() :]
-        if line.lstrip().startswith('File "') or (line.strip(" ^~") == "" and line.strip()):
-            return line.startswith(" ")
-        if line.strip():
-            return False
-        stop = past
-    return False
+class _Reading:
+    """One traceback being read, line by line, until its exception is found."""
+
+    def __init__(self, text: bytes, end: int, at: int, head: str, before: str) -> None:
+        self.found: list[Raised] = []
+        self.cut = False
+        self._text, self._end, self._at = text, end, at
+        self._group = "Exception Group" in head
+        self._prefix = None if self._group else _shape(head[: head.index(HEAD)], text, at, end)
+        self._aside = (
+            before.strip().lower().startswith(_ASIDE)
+            or "exception ignored" in before.lower()
+            or _SOFT.search(head) is not None
+        )
+        self._odd = 0
+        self._frames = self._code = False
+
+    def lines(self) -> Iterator[tuple[int, int, str]]:
+        """The lines below the head, without the prefix they share with it; those of other writers left out."""
+        place = self._at
+        for _ in range(MOST_LINES):
+            start = place + 1
+            if start >= self._end:
+                self.cut = True
+                return
+            stop = _line_end(self._text, start, self._end)
+            place = stop
+            line = _decoded(self._text, start, min(stop, start + REACH))
+            if self._prefix is not None:
+                match = self._prefix.match(line)
+                if match is None:
+                    continue
+                line = line[match.end() :]
+            elif not line.startswith((" ", "\t")):
+                line = body_of(line)
+            yield start, stop, _ungrouped(line) if self._group else line
+
+    def take(self, start: int, stop: int, line: str) -> int | None:
+        """Account for one line; returns where reading may go on once the traceback is over."""
+        if not line.strip():
+            return None
+        if HEAD in line and not (self._group and "Exception Group" in line):
+            return start - 1
+        if line.startswith(_FRAME) or self._code:
+            if self.found and not self._group and not line.lstrip().startswith(("File ", "^", "~")):
+                return start - 1
+            self._frames, self._code = True, line.startswith('File "')
+            return None
+        if _RAISED.match(line) or (self._frames and not self._odd and not self.found and _ANY_NAME.match(line)):
+            self.found.append(Raised(start, min(stop, start + REACH), line, self._aside))
+            return None if self._goes_on(stop) else stop
+        if self.found:
+            return start - 1
+        self._odd += 1
+        return self._at if self._odd > MOST_ODD else None
+
+    def _goes_on(self, stop: int) -> bool:
+        """Do frames go on right below, as under a RayTaskError and within a group?"""
+        if self._group:
+            return len(self.found) < 4
+        for _ in range(3):
+            start = stop + 1
+            if start >= self._end:
+                return False
+            stop = _line_end(self._text, start, self._end)
+            line = _decoded(self._text, start, min(stop, start + 400))
+            if self._prefix is not None and (found := self._prefix.match(line)):
+                line = line[found.end() :]
+            if line.strip():
+                return line.startswith(" ") and (line.lstrip().startswith('File "') or not line.strip(" ^~"))
+        return False
+
+
+def _ungrouped(line: str) -> str:
+    """A line of an exception group without the rails drawn before it."""
+    bare_line = line.lstrip(" ")
+    if bare_line.startswith("| "):
+        return bare_line[2:]
+    return " " + line if bare_line.startswith(("+", "|")) else line
 
 
 def _shape(prefix: str, text: bytes, at: int, end: int) -> re.Pattern[str] | None:
     """A pattern for what stood before the head, if the line below begins with the same."""
     if not prefix.strip() or len(prefix) > 200:
         return None
-    pattern = re.compile(
-        "".join(r"\d{1,12}" if part.isdigit() else re.escape(part) for part in re.split(r"(\d+)", prefix))
-    )
-    stop = _line_end(text, at + 1, end)
-    below = text[at + 1 : stop if stop is not None else end].decode("utf-8", "replace")
-    return pattern if pattern.match(without_escapes(below)) else None
+    parts = re.split(r"(\d+)", prefix)
+    pattern = re.compile("".join(r"\d{1,12}" if part.isdigit() else re.escape(part) for part in parts))
+    below = _decoded(text, at + 1, _line_end(text, at + 1, end)) if at + 1 < end else ""
+    return pattern if pattern.match(below) else None
 
 
-def _line_end(text: bytes, start: int, end: int) -> int | None:
-    if start >= end:
-        return None
+def _line_end(text: bytes, start: int, end: int) -> int:
     found = text.find(b"\n", start, end)
     return end if found < 0 else found
+
+
+def _decoded(text: bytes, start: int, stop: int) -> str:
+    return without_escapes(text[start:stop].decode("utf-8", "replace"))

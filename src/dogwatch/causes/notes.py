@@ -1,0 +1,76 @@
+"""What gathering keeps of a log: the telling lines in order, and how much life there was between them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from dogwatch.causes.interface import Role
+
+MOST_HITS = 400
+
+
+@dataclass(slots=True)
+class Gap:
+    """Ordinary text between two hits: how much of it, and how much life it shows."""
+
+    lines: int = 0
+    size: int = 0
+    progress: int = 0
+    done: int = 0
+
+    def add(self, other: Gap) -> None:
+        self.lines += other.lines
+        self.size += other.size
+        self.progress += other.progress
+        self.done += other.done
+
+
+@dataclass(slots=True)
+class Hit:
+    """A line that says something about an ending. `before` is the ordinary text since the hit before it.
+
+    `raised`: the exception a traceback ended with; `inner`: another exception was raised while or because of it;
+    `aside`: printed by a thread, a destructor or a logger; `quiet`: said as a warning or less; `shared`: one of
+    several processes speaks; `ends`: what comes after it belongs to another attempt.
+    """
+
+    cause: str
+    role: Role
+    weight: float
+    fatal: bool
+    line: int
+    text: str
+    before: Gap
+    raised: bool = False
+    inner: bool = False
+    aside: bool = False
+    quiet: bool = False
+    shared: bool = False
+    ends: bool = False
+    log: int = 0
+
+
+@dataclass(slots=True)
+class Notes:
+    """What one log had to say: its hits in order, and the ordinary text after the last."""
+
+    hits: list[Hit] = field(default_factory=list)
+    after: Gap = field(default_factory=Gap)
+
+    def add(self, hit: Hit) -> None:
+        """Note a hit; in a flood of them the oldest but a few are let go, and their gaps kept."""
+        hit.before.add(self.after)
+        self.after = Gap()
+        self.hits.append(hit)
+        if len(self.hits) > MOST_HITS:
+            gone = self.hits.pop(MOST_HITS // 4)
+            self.hits[MOST_HITS // 4].before.add(gone.before)
+
+    def chain(self) -> None:
+        """The exception that is noted next was raised while, or because, the last one was handled."""
+        last = next((hit for hit in reversed(self.hits[-3:]) if hit.raised), None)
+        if last is not None:
+            last.inner = True
+
+    def copy(self) -> Notes:
+        return Notes([replace(hit, before=replace(hit.before)) for hit in self.hits], replace(self.after))
