@@ -64,6 +64,7 @@ KEYS = [
     "nodes",
     "stdout",
     "logs",
+    "scores",
 ]
 
 

@@ -63,3 +63,9 @@ def test_a_job_of_which_little_is_known_still_gets_a_summary():
     """Missing values are left out, not printed as None."""
     told = summary({"ref": "here/process:1", "id": "1", "state": "ended", "outcome": None}, NOW)
     assert told == ["1 (here/process:1): ended, outcome unknown", "  proof        none"]
+
+
+def test_what_an_evaluation_scored_is_told():
+    """Below how far it came."""
+    scores = [{"task": "gsm8k", "metric": "exact_match", "value": 0.671, "stderr": None}]
+    assert "  scores       gsm8k 67.1 %" in summary(sample.ended(scores=scores), NOW)

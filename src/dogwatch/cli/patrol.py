@@ -36,7 +36,8 @@ def run(args: Namespace) -> int:
         looked = assemble.look_once(store, clock, log_path(args.log_file))
         report = patrol.report(store, looked, cursor)
         if args.json:
-            emit({"changes": report.changes, "dark": report.dark, "looked": looked})
+            groups = [group.document() for group in report.groups]
+            emit({"changes": report.changes, "groups": groups, "dark": report.dark, "looked": looked})
         else:
             _print(report, args.heartbeat, clock.now())
         sys.stdout.flush()  # said before it is remembered as said
@@ -47,13 +48,8 @@ def run(args: Namespace) -> int:
 
 
 def _print(report: Report, heartbeat: bool, now: float) -> None:
-    from dogwatch.text import plain
-
-    if report.changes and report.tally:
-        print(report.tally)
-    for change in report.changes:
-        subject = plain(change["name"] or change["ref"] or change["place"] or "watch", 60)
-        print(f"{subject}: {plain(change['text'], 300)}")
+    for line in report.lines():
+        print(line)
     for place in report.dark:
         say(f"{place['name']} is dark since {place['dark_since']}: {place['dark_why']}")
     if heartbeat:

@@ -72,6 +72,7 @@ def detail_document(
         "expected_start": stamp(facts.get("expected_start")),
         "time_limit_at": stamp(facts.get("time_limit_at")),
         "nodes": facts.get("nodes") or None,
+        "scores": facts.get("scores") or [],
         "logs": [*(facts.get("logs") or ()), *(facts.get("script_logs") or ())],
         "stdout": next(iter(facts.get("logs") or ()), None) or facts.get("stdout") or None,
     }

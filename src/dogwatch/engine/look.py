@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from typing import Any
 
+from dogwatch.engine import scores
+from dogwatch.engine.folders import directories
 from dogwatch.engine.memory import Memory
 from dogwatch.model import Dark, Job, Known, Look, Seen
 from dogwatch.reach.interface import Answer, Reach
@@ -54,14 +54,20 @@ def glance(
     facts = {ref: memory.facts for ref, memory in memories.items()}
     for kind, group in by_kind.items():
         request |= sources[kind].also_ask(group, known, facts, turn)
-    request |= file_request(jobs, memories)
+    unscored = scores.still_wanted(jobs, known, memories)
+    request |= file_request(jobs, memories) | scores.request(unscored)
     answer = reach.ask(request, deadline)
     if isinstance(answer, Dark):
         return Glance(answer)
     seen = _read(answer, sources, by_kind, known, place)
     for kind, group in by_kind.items():
         seen.learnt.update(sources[kind].also_read(answer.body, group, facts))
-    return seen
+    return with_learnt(seen, scores.read(answer.body, unscored))
+
+
+def with_learnt(seen: Glance, more: Mapping[str, dict[str, Any]]) -> Glance:
+    """The same with further facts of some jobs."""
+    return replace(seen, learnt=seen.learnt | {ref: {**seen.learnt.get(ref, {}), **new} for ref, new in more.items()})
 
 
 def with_logs(job: Job, memory: Memory) -> Job:
@@ -86,20 +92,7 @@ def file_request(jobs: Sequence[Job], memories: Mapping[str, Memory]) -> dict[st
 
 def disk_paths(job: Job) -> tuple[str, ...]:
     """The directories whose filesystems the job writes to."""
-    return _directories(job.expect.logs, job.expect.outputs, job.expect.checkpoints)
-
-
-@lru_cache(maxsize=32768)
-def _directories(*globs: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(sorted({_fixed_directory(pattern) for some in globs for pattern in some}))
-
-
-def _fixed_directory(pattern: str) -> str:
-    """The part of a glob above its first wildcard."""
-    directory = os.path.dirname(pattern)
-    while any(mark in directory for mark in "*?["):
-        directory = os.path.dirname(directory)
-    return directory or "/"
+    return directories(job.expect.logs, job.expect.outputs, job.expect.checkpoints)
 
 
 def _log_request(job: Job, memory: Memory) -> dict[str, Any]:

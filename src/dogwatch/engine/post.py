@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from dogwatch.clock import Clock
-from dogwatch.engine import pace
+from dogwatch.engine import pace, scores
 from dogwatch.engine.judge import Identity, identity
-from dogwatch.engine.look import Glance, first_of_logs, glance, rest_of_logs, with_logs
+from dogwatch.engine.look import Glance, first_of_logs, glance, rest_of_logs, with_learnt, with_logs
 from dogwatch.engine.memory import Memory
 from dogwatch.engine.reading import Readers
 from dogwatch.engine.round import Round, Watched, dark_round, seen_round
@@ -178,14 +178,15 @@ class Post:
         return passed if 0 <= passed <= max(GAP_LEAST, GAP_INTERVALS * self.interval()) else 0.0
 
     def _catch_up(self, seen: Glance, ending: Sequence[str]) -> Glance:
-        """A job that has just ended is read to the end of its logs before anything is said of it."""
+        """Of a job that has just ended the rest of its logs and its scores are read before anything is said of it."""
         if not ending or isinstance(seen.look, Dark):
             return seen
         logs = dict(seen.logs)
         unread = [self._jobs[ref].job for ref in ending if ref not in logs and ref in seen.look.sightings]
         logs |= first_of_logs(self.reach, unread, seen.look, self._deadline)
         logs |= rest_of_logs(self.reach, {ref: logs[ref] for ref in ending if ref in logs}, self._deadline)
-        return replace(seen, logs=logs)
+        over = [self._jobs[ref].job for ref in ending]
+        return with_learnt(replace(seen, logs=logs), scores.first(self.reach, over, self._deadline))
 
 
 def _is_over(known: Known) -> bool:

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from dogwatch.store.database import Store
 
 LEVELS = ("critical", "warning", "info")
-_DETAIL: dict[str, Any] = {"workers": [], "outputs": [], "checkpoints": None, "disks": [], "verified": None, "logs": []}
+_DETAIL: dict[str, Any] = {"workers": [], "outputs": [], "checkpoints": None, "disks": [], "verified": None}
+_DETAIL.update(logs=[], scores=[])
 _DETAIL.update(dict.fromkeys(("tasks", "efficiency", "expected_start", "time_limit_at", "nodes", "stdout")))
 _TIMES = ("at", "low_at", "high_at", "newest_at", "next_at")
 

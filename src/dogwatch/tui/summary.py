@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from dogwatch.results.scores import words as score_words
 from dogwatch.tui import phrases, words
 from dogwatch.tui.view import Document
 
@@ -17,6 +18,7 @@ def summary(job: Document, now: float) -> list[str]:
         *_proof(job),
         *_reason(job),
         *_items(job),
+        *_scores(job),
         *_outputs(job),
         *_checkpoints(job, now),
         *_incidents(job, now),
@@ -53,6 +55,11 @@ def _items(job: Document) -> list[tuple[str, str]]:
     text = phrases.counts(progress, phrases.unit(job))
     speed = phrases.throughput(job)
     return [("progress", f"{text}, {speed}" if speed else text)]
+
+
+def _scores(job: Document) -> list[tuple[str, str]]:
+    told = [score_words(score) for score in (job.get("scores") or ())[:_MOST_INCIDENTS]]
+    return [("scores", ", ".join(told))] if told else []
 
 
 def _outputs(job: Document) -> list[tuple[str, str]]:
