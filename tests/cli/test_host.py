@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 
 import pytest
 
@@ -197,3 +198,19 @@ def test_people_get_a_table(dogwatch, sshd, add):
     head, row = dogwatch("host", "ls").stdout.splitlines()
     assert head.split()[:4] == ["NAME", "SSH", "FLOOR", "JOBS"]
     assert row.split()[:5] == ["lab", "box", "60", "s", "0"]
+
+
+def test_a_host_without_python_is_added_and_says_what_is_not_seen_there(dogwatch, sshd, add):
+    """In one sentence, for people and in the JSON, and doctor goes on saying it once it was looked at."""
+    poor = sshd.directory / "poor"
+    poor.mkdir()
+    for tool in ("sh", "env", "sed", "awk", "sleep", "date", "uname", "id", "cat", "wc", "timeout", "true"):
+        (poor / tool).symlink_to(shutil.which(tool))
+    sshd.start(env=f"PATH={poor}")
+    done = add("--floor", "1s")
+    assert done.returncode == 0, done.stderr
+    assert ", no python3, " in done.stdout
+    assert "logs, files, disks and GPU figures are not read" in done.stderr
+    told = json.loads(dogwatch("host", "test", "lab", "--json").stdout)
+    assert (told["reachable"], told["python"], told["hostname"]) == (True, None, os.uname().nodename)
+    assert told["limits"].startswith("there is no python3")

@@ -40,10 +40,11 @@ def probes_of(lab: Lab, user: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("alias", "user"), [("lab", "alice"), ("lab-csh", "carol"), ("lab-noisy", "noisy"), ("lab-jump", "alice")]
+    ("alias", "user"),
+    [("lab", "alice"), ("lab-csh", "carol"), ("lab-noisy", "noisy"), ("lab-jump", "alice"), ("lab-bare", "bare")],
 )
 def test_queue_and_accounting_come_in_one_answer(calm_lab: Lab, alias: str, user: str) -> None:
-    """Whatever the login shell is, prints or exports; the accounting is asked about the job that has ended."""
+    """Whatever the login shell is or prints, with python3 or without; the accounting is asked about what has ended."""
     ended = calm_lab.sbatch(user, "exit 3")
     waiting = calm_lab.sbatch(user, "sleep 600", "--hold")
     calm_lab.wait_accounting(ended, "FAILED")
@@ -94,14 +95,14 @@ def test_a_stopped_controller_is_waited_for_once(calm_lab: Lab) -> None:
     wait_until(lambda: not probes_of(calm_lab, "alice"))
 
 
-def test_a_host_without_python3_and_a_foreign_key_are_told_apart(calm_lab: Lab) -> None:
+def test_a_foreign_key_and_an_unknown_one_are_told_apart(calm_lab: Lab) -> None:
     """Each is Dark of its own kind."""
     kinds = {}
-    for alias in ("lab-bare", "lab-refused", "lab-unknown"):
+    for alias in ("lab-refused", "lab-unknown"):
         answer = reach(calm_lab, alias).ask({}, 60)
         assert isinstance(answer, Dark)
         kinds[alias] = answer.kind
-    assert kinds == {"lab-bare": "refused", "lab-refused": "auth", "lab-unknown": "host_key"}
+    assert kinds == {"lab-refused": "auth", "lab-unknown": "host_key"}
     shown = host_keys.unknown_key("lab-unknown", str(calm_lab.ssh_config))
     assert [line.split()[0] for line in shown] == ["ED25519"]
 

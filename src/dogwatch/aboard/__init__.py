@@ -2,9 +2,9 @@
 
 The keeper is one file, started by path as `python -I -S FILE`. The probe is a folder of parts that travels as one
 text: `probe_text()` joins them, and reach/ starts it. What is asked seldom is an errand, sent with its request. All are
-for Python >= 3.6 and the standard library; nothing of ours imports them. To add to the probe, write a part, name it in
-PARTS after those it imports from, and let `answer.py` call it; a name at the top of a part must be its own, because all
-parts share one text.
+for Python >= 3.6 and the standard library; nothing of ours imports them. `look.sh` asks Slurm where there is no Python.
+To add to the probe, write a part, name it in PARTS after those it imports from, and let `answer.py` call it; a name at
+the top of a part must be its own, because all parts share one text.
 """
 
 import os.path
@@ -46,6 +46,12 @@ def probe_once(request: bytes, deadline: float) -> bytes:
         _packed = base64.b64encode(zlib.compress(probe_text(), 9))
     once = b"ONCE = (%a, %a)\n" % (request, float(deadline))
     return once + b"import base64, zlib\nexec(zlib.decompress(base64.b64decode(%a)))\n" % _packed
+
+
+def sh_look() -> bytes:
+    """The look in POSIX sh, without the lines that say what to look at."""
+    with open(os.path.join(_HERE, "look.sh"), "rb") as text:
+        return text.read()
 
 
 def errand(name: str) -> str:

@@ -116,6 +116,8 @@ def _remarks(told: dict[str, Any]) -> None:
         say(f"the host key of {told['name']} is trusted from now on: {key}")
     for warning in told["warnings"]:
         say(f"warning: {warning}")
+    if told["limits"]:
+        say(f"{told['name']}: {told['limits']}")
 
 
 def _refused(told: dict[str, Any], outcome: str) -> int:
@@ -141,4 +143,5 @@ def _sentence(told: dict[str, Any]) -> str:
     clock = (
         "" if skew is None or abs(skew) < 1 else f", its clock is {abs(skew):g} s {'ahead' if skew > 0 else 'behind'}"
     )
-    return f"reachable in {told['seconds']:.1f} s, Python {told['python']}, {scheduler}{clock}"
+    python = f"Python {told['python']}" if told["python"] else "no python3"
+    return f"reachable in {told['seconds']:.1f} s, {python}, {scheduler}{clock}"

@@ -13,6 +13,7 @@ from dogwatch import __version__
 from dogwatch.clock import stamp
 from dogwatch.desk import ask
 from dogwatch.errors import StoreError
+from dogwatch.reach.without_python import LIMITS, REMEDY
 from dogwatch.store import backup, events, jobs, notices, places, repair
 from dogwatch.store.database import Store, open_store
 
@@ -114,6 +115,8 @@ def _places(store: Store, now: float) -> Iterator[Check]:
                 f"place {place['name']}",
                 f"dark since {place['dark_since']}: {place['dark_why']}; {told}",
             )
+        elif place["seen_at"] and place["facts"].get("python", "") is None:
+            yield Check("warn", f"place {place['name']}", f"{told}; {LIMITS}", REMEDY)
         else:
             yield Check("ok", f"place {place['name']}", told)
 

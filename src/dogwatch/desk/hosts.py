@@ -16,6 +16,7 @@ from dogwatch.reach import host_keys
 from dogwatch.reach.interface import Answer
 from dogwatch.reach.ssh import Ssh
 from dogwatch.reach.target import Target, audit
+from dogwatch.reach.without_python import LIMITS
 from dogwatch.store import bell, jobs, places, register
 from dogwatch.store.database import Store
 from dogwatch.store.places import REMOVED
@@ -39,6 +40,7 @@ class Trial:
     host: str | None = None
     skew: float | None = None
     slurm: dict[str, Any] | None = None
+    limits: str | None = None
     fingerprints: tuple[str, ...] = ()
 
     def document(self) -> dict[str, Any]:
@@ -51,6 +53,7 @@ class Trial:
             "hostname": self.host,
             "skew_seconds": self.skew,
             "slurm": self.slurm,
+            "limits": self.limits,
             "fingerprints": list(self.fingerprints),
         }
 
@@ -140,7 +143,13 @@ def try_out(way: Ssh, deadline: float = TEST_DEADLINE) -> Trial:
         return Trial(False, answer.duration, answer.kind, answer.why)
     body = answer.body
     return Trial(
-        True, answer.duration, python=body.get("python"), host=body.get("host"), skew=_skew(answer), slurm=_slurm(body)
+        True,
+        answer.duration,
+        python=body.get("python"),
+        host=body.get("host"),
+        skew=_skew(answer),
+        slurm=_slurm(body),
+        limits=LIMITS if body.get("python") is None else None,
     )
 
 

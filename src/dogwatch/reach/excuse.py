@@ -48,6 +48,7 @@ _SHELL_SAYS = (
         REFUSED,
         NO_PYTHON,
     ),
+    (r"\bsh: Command not found", REFUSED, NO_PYTHON),  # csh, of the sh that would do without
     (r"SyntaxError", REFUSED, "the python3 there is older than 3.6 ({words})"),
     (
         r"restricted|not available|not allowed|sftp connections only",

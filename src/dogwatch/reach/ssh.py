@@ -14,8 +14,9 @@ from typing import Any
 from dogwatch.aboard import MARK, probe_once
 from dogwatch.clock import Clock
 from dogwatch.model import Dark
+from dogwatch.reach import without_python
 from dogwatch.reach.child import Child, Graves, fd_of, start
-from dogwatch.reach.excuse import GARBLED, LATE, REFUSED, excuse, last_words
+from dogwatch.reach.excuse import GARBLED, LATE, NO_PYTHON, REFUSED, excuse, last_words
 from dogwatch.reach.interface import Answer
 from dogwatch.reach.target import SSH, Target
 
@@ -25,6 +26,7 @@ STDERR_TAIL = 65536
 ON_THE_WAY = 8.0  # what connecting and transfer may take of a deadline
 AFTERLIFE = 5  # by how much the other side's own deadline is later than ours
 COURTESY = 0.25  # how long ssh may take to end by itself once the answer is here
+ASK_AGAIN = 3600.0  # after so long a host without Python may have one
 CHUNK = 65536
 # One line for every login shell (bash, csh, fish, ash): no $, no !, no backslash, no newline. The alarm is armed
 # before the program arrives, so that a link cut meanwhile leaves nobody waiting for the rest of it.
@@ -51,17 +53,39 @@ class Ssh:
         self._clock = clock or Clock()
         self._graves = Graves()
         self._child: Child | None = None
+        self._no_python_until = float("-inf")
 
     def ask(self, request: Mapping[str, Any], deadline: float = DEADLINE) -> Answer | Dark:
         at, began = self._clock.now(), self._clock.mono()
-        nonce, budget = os.urandom(16).hex(), max(deadline / 2, deadline - ON_THE_WAY)
-        line = json.dumps({**request, "nonce": nonce, "deadline": budget}).encode("ascii")
         try:
-            program = probe_once(line, budget + AFTERLIFE / 2)
-            body = self._converse(program, nonce.encode("ascii"), began + deadline, deadline)
+            body = self._ask_python(request, deadline) if began >= self._no_python_until else None
+            if body is None:  # a host without Python is asked in sh, and for Python again now and then
+                self._no_python_until = max(self._no_python_until, began + ASK_AGAIN)
+                body = self._ask_sh(request, round(began + deadline - self._clock.mono(), 1))
         except _Dark as dark:
             return Dark(self.place, at, self._clock.mono() - began, str(dark), dark.kind)
         return Answer(self.place, at, self._clock.mono() - began, body)
+
+    def _ask_python(self, request: Mapping[str, Any], deadline: float) -> dict[str, Any] | None:
+        """The probe's answer; None when there is no Python to run it."""
+        nonce, budget = os.urandom(16).hex(), max(deadline / 2, deadline - ON_THE_WAY)
+        line = json.dumps({**request, "nonce": nonce, "deadline": budget}).encode("ascii")
+        try:
+            reply = self._converse(REMOTE, probe_once(line, budget + AFTERLIFE / 2), nonce, deadline)
+        except _Dark as dark:
+            if str(dark) == NO_PYTHON:
+                return None
+            raise
+        return self._opened(reply, nonce)
+
+    def _ask_sh(self, request: Mapping[str, Any], deadline: float) -> dict[str, Any]:
+        nonce, budget = os.urandom(16).hex(), max(deadline / 2, deadline - ON_THE_WAY)
+        try:
+            script = without_python.program(request, nonce, budget)
+            reply = self._converse(without_python.REMOTE, script, nonce, deadline)
+            return without_python.body(reply, request, nonce)
+        except without_python.Unusable as error:
+            raise _Dark(GARBLED, f"{self.place} has no python3, and in sh: {error}") from error
 
     def close(self) -> None:
         """Also from another thread than the one that asks: its ssh is ended, and it comes back with a Dark."""
@@ -71,15 +95,17 @@ class Ssh:
                 os.killpg(child.pid, signal.SIGKILL)
         self._graves.close()
 
-    def _converse(self, program: bytes, nonce: bytes, until: float, deadline: float) -> dict[str, Any]:
+    def _converse(self, remote: str, program: bytes, nonce: str, deadline: float) -> bytes:
+        """Start `remote` there, give it its program, and bring back what it answers before the sentinel."""
+        until, mark = self._clock.mono() + deadline, nonce.encode("ascii")
         self._graves.reap()
         try:
-            child = start(self.target.argv(REMOTE.format(int(deadline) + AFTERLIFE)), self.target.environment())
+            child = start(self.target.argv(remote.format(int(deadline) + AFTERLIFE)), self.target.environment())
         except (OSError, ValueError) as error:
             raise _Dark(REFUSED, f"{self.target.ssh} could not be started: {error}") from error
         self._child = child
         try:
-            talk = Talk(child, program, nonce)
+            talk = Talk(child, program, mark)
             while talk.answer is None and not talk.over:
                 left = until - self._clock.mono()
                 if left <= 0 or not talk.go_on(left):
@@ -90,24 +116,24 @@ class Ssh:
             if talk.answer is not None:
                 with suppress(subprocess.TimeoutExpired):
                     child.wait(min(COURTESY, max(0.0, until - self._clock.mono())))
-                return self._opened(talk.answer, nonce)
+                return talk.answer
             with suppress(subprocess.TimeoutExpired):  # its pipes are closed: it is about to end
                 child.wait(min(1.0, max(0.0, until - self._clock.mono())))
             talk.listen()
-            raise _Dark(*excuse(self.place, child.poll(), talk.said(), nonce in talk.inbox))
+            raise _Dark(*excuse(self.place, child.poll(), talk.said(), mark in talk.inbox))
         finally:
             self._child = None
             self._graves.kill(child)
             self._graves.close()
 
-    def _opened(self, reply: bytes, nonce: bytes) -> dict[str, Any]:
+    def _opened(self, reply: bytes, nonce: str) -> dict[str, Any]:
         try:
             body = json.loads(reply)
         except (ValueError, RecursionError) as error:
             raise _Dark(
                 GARBLED, f"the answer of {self.place} is not JSON: something else was printed into it"
             ) from error
-        if not isinstance(body, dict) or body.get("nonce") != nonce.decode("ascii"):
+        if not isinstance(body, dict) or body.get("nonce") != nonce:
             raise _Dark(GARBLED, f"{self.place} answered another question")
         if "error" in body:
             raise _Dark(REFUSED, f"the probe on {self.place} refused the request: {body['error']}")
