@@ -1,5 +1,8 @@
 """Marks → Progress and Eta: how fast a job moves and when it will be done. Pure; imports the model only.
 
-`series.py` keeps a bounded history of points and makes one counter of several workers'; `eta.py` turns
-that history into an interval. Where nothing sound can be said, the answer is None.
+`series.py` keeps a bounded history of points and makes one counter of several workers'. `eta.py` turns that
+history into an estimate: `course.py` cleans it, `pauses.py` and `pace.py` tell what stops it and how fast it
+goes in between, `earlier.py` brings in an earlier attempt, `spread.py` says how far off all that may be.
+`slowdown.py` finds a lasting loss of speed. `baselines.py` and `backtest.py` hold the estimate against others
+on runs that are over. Where nothing sound can be said, the answer is None.
 """

@@ -1,0 +1,99 @@
+"""A run's history as the gaps between the moments its counter moved, without its starts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from dogwatch.model import Point
+
+WHOLE = (60.0, 1.0)  # clocks that show only whole minutes or seconds
+TICKS = 12  # of such a clock that a gap must last, or how long it was is mostly rounding
+
+
+class Gap(NamedTuple):
+    """From one count to the next higher one, and when it stood at each."""
+
+    start: float
+    end: float
+    began: float
+    ended: float
+
+    @property
+    def steps(self) -> float:
+        return self.end - self.start
+
+    @property
+    def seconds(self) -> float:
+        return self.ended - self.began
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """`gaps` in the order of time, the first of each stretch left out while there are others: a start, or a
+    resume, also loads and compiles. `done` at `at` is the newest count, `first` the one its stretch began with."""
+
+    gaps: tuple[Gap, ...]
+    done: float
+    at: float
+    first: float
+    tick: float = 0.0
+
+
+def course(points: Sequence[Point], now: float) -> Course | None:
+    """None when the counter never moved."""
+    stretches = [stretch for stretch in _stretches(points, now) if stretch]
+    if not stretches:
+        return None
+    started = [gap for stretch in stretches for gap in stretch[1:]]
+    gaps = started or [gap for stretch in stretches for gap in stretch]
+    newest = stretches[-1]
+    tick = next((tick for tick in WHOLE if all(gap.ended % tick == 0 for gap in gaps)), 0.0)
+    return Course(
+        tuple(_merged(gaps, TICKS * tick) if tick else gaps), newest[-1].end, newest[-1].ended, newest[0].start, tick
+    )
+
+
+def _stretches(points: Sequence[Point], now: float) -> list[list[Gap]]:
+    """A counter that goes back begins a new stretch. Points of one moment were written in one go: the last counts."""
+    stretches: list[list[Gap]] = [[]]
+    last: Point | None = None
+    for point in _moments(points, now):
+        if last is None or point.done < last.done:
+            stretches.append([])
+        elif point.done == last.done:
+            continue
+        else:
+            stretches[-1].append(Gap(last.done, point.done, last.at, point.at))
+        last = point
+    return stretches
+
+
+def _moments(points: Sequence[Point], now: float) -> list[Point]:
+    kept: list[Point] = []
+    for point in points:
+        if not (math.isfinite(point.at) and math.isfinite(point.done)) or point.at > now:
+            continue
+        if kept and point.at <= kept[-1].at:
+            if point.at == kept[-1].at:
+                kept[-1] = point
+            continue
+        kept.append(point)
+    return kept
+
+
+def _merged(gaps: Sequence[Gap], least: float) -> list[Gap]:
+    """Neighbours joined until each has lasted long enough to be measured."""
+    out: list[Gap] = []
+    for gap in gaps:
+        last = out[-1] if out else None
+        if last and last.seconds < least and last.end == gap.start and last.ended == gap.began:
+            out[-1] = Gap(last.start, gap.end, last.began, gap.ended)
+        else:
+            out.append(gap)
+    if len(out) > 1 and out[-1].seconds < least / 2 and out[-2].ended == out[-1].began:
+        last = out.pop()
+        out[-1] = Gap(out[-1].start, last.end, out[-1].began, last.ended)
+    return out

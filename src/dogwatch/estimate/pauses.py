@@ -1,0 +1,215 @@
+"""The pauses of a run: validation, checkpoints, hiccups; how often they come, and what they still will cost.
+
+A pause is the part of a gap that is far beyond the pace round it. Those that come every so many steps make a
+cycle, which is carried on to the end of the run; the others count as chance.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from statistics import fmean, median, pstdev
+from typing import NamedTuple
+
+from dogwatch.estimate.course import Course, Gap
+
+ROUND = 7  # gaps on each side that tell the pace round a gap
+QUICK = 0.4  # quantile of theirs, by steps: up to half of them may hold a pause
+FAR_SHARE, FAR_NOISE, FAR_TICKS = 0.6, 4.0, 3.0  # beyond the pace, beyond the usual noise, beyond the clock
+LEAST_GAPS = 5
+MOST_PAUSED = 0.5  # of the steps; where more gaps are long than not, long is what they are
+KINDS = 3
+LIKE = 0.5  # of the longest: pauses of one kind
+REGULAR = 0.6  # of the pauses that a cycle foretold, beyond what chance would give it
+SLACK = 0.02  # of a period that a pause may be off
+NEWEST = 6  # pauses whose mean length the next ones have
+EARLY = 8  # gaps; a single pause before that belongs to the start
+GOES_ON = 0.5  # a pause that nobody has seen end yet lasts half as long again
+OVERDUE = 1.3
+
+
+class Pause(NamedTuple):
+    """Somewhere between two counts, for so many seconds more than the steps took."""
+
+    start: float
+    end: float
+    seconds: float
+
+    @property
+    def middle(self) -> float:
+        return (self.start + self.end) / 2
+
+
+@dataclass(frozen=True, slots=True)
+class Cycle:
+    """A pause of `seconds` every so many steps; `seen` so often, with this spread of seconds, newest at `last`."""
+
+    every: float
+    last: float
+    seconds: float
+    spread: float
+    seen: int
+    wide: float = 0.0
+
+    def ahead(self, done: float, total: float) -> list[float]:
+        """The counts at which it will come; one that falls on the very end comes after it."""
+        first = self.last + self.every
+        first += self.every * max(0, math.ceil((done - self.wide / 2 - first) / self.every))
+        count = math.floor((total - self.wide / 2 - first) / self.every * (1 + 1e-9)) + 1
+        return [first + i * self.every for i in range(min(count, 100_000))]
+
+
+@dataclass(frozen=True, slots=True)
+class Pauses:
+    """What was found: seconds beyond the pace per gap, the cycles, the chance ones, and the one going on."""
+
+    beyond: tuple[float, ...]
+    cycles: tuple[Cycle, ...] = ()
+    chance: tuple[float, ...] = ()
+    going: float = 0.0  # seconds that the pause of this moment will have lasted in all
+
+
+def find(course: Course, silence: float) -> Pauses:
+    """`silence` is how long the counter has not moved beyond its usual gap."""
+    gaps = course.gaps
+    if len(gaps) < LEAST_GAPS:
+        return Pauses((0.0,) * len(gaps))
+    beyond, noise = _beyond(gaps, course.tick)
+    pauses = [Pause(gap.start, gap.end, extra) for gap, extra in zip(gaps, beyond, strict=True) if extra]
+    usual = median(gap.seconds for gap in gaps[-15:])
+    going = silence if silence > max(FAR_NOISE * noise, usual, FAR_TICKS * course.tick) else 0.0
+    cycles, free = _cycles(pauses, course)
+    known = None
+    if going:
+        now = Pause(course.done, course.done + median(gap.steps for gap in gaps[-15:]), going)
+        cycles, free, known = _joined(cycles, free, now, course)
+        lasts = known.seconds if known is not None else 0.0
+        going = max(lasts, going) if going < OVERDUE * lasts else going * (1 + GOES_ON)
+    return Pauses(tuple(beyond), tuple(cycles), tuple(pause.seconds for pause in free), going)
+
+
+def _beyond(gaps: Sequence[Gap], tick: float) -> tuple[list[float], float]:
+    """Per gap the seconds that a pause took of it, 0 for most; and the noise of the others."""
+    rest = [gap.seconds - gap.steps * pace for gap, pace in zip(gaps, _paces_round(gaps), strict=True)]
+    noise = 1.4826 * median(abs(one) for one in rest)
+    far = [
+        one if one > max(FAR_NOISE * noise, FAR_SHARE * (gap.seconds - one), FAR_TICKS * tick) else 0.0
+        for gap, one in zip(gaps, rest, strict=True)
+    ]
+    paused = math.fsum(gap.steps for gap, one in zip(gaps, far, strict=True) if one)
+    if paused > MOST_PAUSED * math.fsum(gap.steps for gap in gaps):
+        far = [0.0] * len(far)
+    return far, noise
+
+
+def _paces_round(gaps: Sequence[Gap]) -> list[float]:
+    """The quick half's pace among the neighbours of each gap, in seconds per step."""
+    pairs = [(gap.seconds / gap.steps, gap.steps) for gap in gaps]
+    width = 2 * ROUND + 1
+    if len(pairs) <= width:
+        return [_quantile(pairs)] * len(pairs)
+    found = [_quantile(pairs[i : i + width]) for i in range(len(pairs) - width + 1)]
+    return [found[min(max(i - ROUND, 0), len(found) - 1)] for i in range(len(pairs))]
+
+
+def _quantile(pairs: Sequence[tuple[float, float]]) -> float:
+    ordered = sorted(pairs)
+    left = QUICK * sum([weight for _, weight in pairs])
+    for value, weight in ordered:
+        left -= weight
+        if left <= 0:
+            return value
+    return ordered[-1][0]
+
+
+def _cycles(pauses: Sequence[Pause], course: Course) -> tuple[list[Cycle], list[Pause]]:
+    """(cycles, pauses outside them). The longest kind of pause goes first."""
+    cycles: list[Cycle] = []
+    free = list(pauses)
+    for _ in range(KINDS):
+        if len(free) < 2:
+            break
+        longest = max(pause.seconds for pause in free)
+        kind = [pause for pause in free if pause.seconds > LIKE * longest]
+        found = _regular(kind, course) or (_regular(free, course) if len(free) > len(kind) else None)
+        if found is None:
+            break
+        cycles.append(found[0])
+        free = [pause for pause in free if pause not in found[1]]
+    if not cycles and len(free) == 1:
+        one = _first_of_many(free[0], course)
+        if one is not None:
+            return [one], []
+    return cycles, free
+
+
+def _joined(
+    cycles: list[Cycle], free: list[Pause], now: Pause, course: Course
+) -> tuple[list[Cycle], list[Pause], Cycle | None]:
+    """The same with the pause that is going on: it belongs to the cycle that was due, or makes one with a pause
+    before it; the cycle it belongs to comes last."""
+    for i, cycle in enumerate(cycles):
+        times = max(1, round((now.middle - cycle.last) / cycle.every))
+        if abs(now.middle - cycle.last - times * cycle.every) <= max(
+            cycle.wide, now.end - now.start, SLACK * cycle.every
+        ):
+            return [*cycles[:i], replace(cycle, last=now.middle), *cycles[i + 1 :]], free, cycle
+    found = _regular([*free, now], course) if free and not cycles else None
+    if found is None or now not in found[1]:
+        return cycles, free, None
+    ended = [pause for pause in found[1] if pause is not now]
+    cycle = replace(found[0], seconds=fmean(pause.seconds for pause in ended), seen=len(ended))
+    return [cycle], [pause for pause in free if pause not in ended], cycle
+
+
+def _first_of_many(pause: Pause, course: Course) -> Cycle | None:
+    """A single pause is taken for the first of a cycle, counted from where the run began, until the second fails
+    to come."""
+    every, usual = pause.middle - course.first, median(gap.steps for gap in course.gaps)
+    if every < EARLY * usual or course.done >= course.first + 2 * every + 2 * usual:
+        return None
+    return Cycle(every, pause.middle, pause.seconds, pause.seconds / 2, 1, pause.end - pause.start)
+
+
+def _regular(pauses: Sequence[Pause], course: Course) -> tuple[Cycle, list[Pause]] | None:
+    """The period that foretells these pauses best from the newest backwards, and those it foretells."""
+    if len(pauses) < 2:
+        return None
+    middles = [pause.middle for pause in pauses]
+    apart = [b - a for a, b in pairwise(middles)]
+    periods = {median(apart), min(apart), apart[-1], fmean(apart[-5:]), middles[0] - course.first}
+    found = [(_fit(every, pauses, middles, course), every) for every in periods if every > 0]
+    (score, members), every = max(found, key=lambda fit: (round(fit[0][0], 6), fit[1]))
+    if score <= 0:
+        return None
+    lasted = [pause.seconds for pause in members][-NEWEST:]
+    spread = pstdev(lasted) if len(lasted) > 2 else fmean(lasted) / 4
+    newest = members[-1]
+    return Cycle(every, newest.middle, fmean(lasted), spread, len(members), newest.end - newest.start), members
+
+
+def _fit(every: float, pauses: Sequence[Pause], middles: Sequence[float], course: Course) -> tuple[float, list[Pause]]:
+    """(how well a period explains the pauses, 0 if it does not; those it explains)."""
+    begin, newest = course.gaps[0].start, pauses[-1]
+    slack = max(SLACK * every, (newest.end - newest.start) * 1.01, median(gap.steps for gap in course.gaps) * 1.01)
+    if every <= slack:
+        return 0.0, []
+    backwards = (newest.middle - i * every for i in range(1, int((newest.middle - begin) / every + 1e-9) + 1))
+    foretold = [count for count in backwards if count > begin + slack]
+    members, hits = {len(pauses) - 1}, 1
+    for count in foretold:
+        reach = slack + 0.01 * (newest.middle - count)
+        near = range(bisect_left(middles, count - reach), bisect_right(middles, count + reach))
+        if near:
+            hits += 1
+            members.add(min(near, key=lambda i, at=count: abs(middles[i] - at)))  # type: ignore[misc]
+    due = newest.middle + every + slack < course.done
+    chance = 1 - math.exp(-2 * slack * len(pauses) / max(course.done - begin, 1e-300))
+    share = (hits / (len(foretold) + 1 + due) - chance) / max(1 - chance, 1e-9)
+    if len(members) < 2 or share < REGULAR:
+        return 0.0, []
+    chosen = [pauses[i] for i in sorted(members)]
+    return share * math.fsum(p.seconds for p in chosen) / math.fsum(p.seconds for p in pauses), chosen

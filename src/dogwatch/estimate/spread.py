@@ -1,0 +1,55 @@
+"""How far off an estimate may be: the interval that should hold the truth nine times in ten.
+
+It is as wide as the run's own past was uncertain, and wider by what runs of that age may still do that their past
+did not show: a first validation, a slower stretch, another regime. That second part cannot be learnt from the run
+itself. It was measured on finished public runs (97 of 12 repositories, 60 more of 20 others, and 116 generated traces
+with a third of a run's weight), each asked at 22 moments of its life and every repository weighted by the root of
+its runs, as the narrowest pair that holds 91 of 100 truths near each share; leaving out each repository in turn
+moved the coverage of what was left out by a few points.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from dataclasses import dataclass
+
+OWN = 2.0  # times the run's own spread
+MISSED = 0.8  # of what its pace would have missed so far
+FEW = (0.5, 0.2, 0.12, 0.06)  # more, as a logarithm, with one, two … gaps measured
+SHARES = (0.0, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.85, 1.0)  # of the run that is done
+# Beyond the run's own spread, as logarithms: how much sooner and later; a run whose pauses come in a cycle that was
+# seen twice has shown what it does.
+SOONER = (0.05, 0.05, 0.04, 0.03, 0.02, 0.015, 0.01, 0.01, 0.01)
+LATER = (0.22, 0.27, 0.26, 0.19, 0.06, 0.025, 0.03, 0.04, 0.05)
+SOONER_IN_CYCLE = (0.02, 0.015, 0.01, 0.01, 0.01, 0.01, 0.005, 0.005, 0.005)
+LATER_IN_CYCLE = (0.12, 0.07, 0.04, 0.02, 0.01, 0.01, 0.005, 0.005, 0.01)
+MOST = 3.0  # as a logarithm; beyond twenty times nothing is said better
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """What is in doubt about an estimate: the share of the run that is done, how many gaps were measured, how often
+    a cycle of pauses was seen, the spread by the run's own past, and how far off its pace would have been."""
+
+    share: float
+    gaps: int
+    cycle: int
+    spread: float
+    missed: float
+
+
+def interval(remaining: float, doubt: Doubt) -> tuple[float, float]:
+    """The seconds between which it should end, nine times in ten."""
+    own = OWN * math.hypot(doubt.spread, MISSED * doubt.missed)
+    own += FEW[doubt.gaps - 1] if 0 < doubt.gaps <= len(FEW) else 0.0
+    sooner, later = (SOONER_IN_CYCLE, LATER_IN_CYCLE) if doubt.cycle > 1 else (SOONER, LATER)
+    low = remaining * math.exp(-min(MOST, own + _at(sooner, doubt.share)))
+    return low, remaining * math.exp(min(MOST, own + _at(later, doubt.share)))
+
+
+def _at(table: tuple[float, ...], share: float) -> float:
+    """Between the lines of a table."""
+    i = min(max(bisect_right(SHARES, share), 1), len(SHARES) - 1)
+    part = min(1.0, max(0.0, (share - SHARES[i - 1]) / (SHARES[i] - SHARES[i - 1])))
+    return table[i - 1] + (table[i] - table[i - 1]) * part
