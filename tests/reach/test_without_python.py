@@ -307,7 +307,7 @@ def test_every_word_arrives_as_it_was(tmp_path_factory: pytest.TempPathFactory, 
 
 def test_an_answer_that_lacks_a_part_is_none() -> None:
     """Also one that has a part twice."""
-    spec = {"slurm": {"squeue": []}}
+    spec: dict[str, Any] = {"slurm": {"squeue": []}}
     head = b"ab about\n1794780000\nme\nhost\nboot"
     whole = head + b"\nab queue\nrow\nab said\n\n0"
     assert without_python.body(whole, spec, "ab")["slurm"]["queue"]["out"] == "row"

@@ -29,6 +29,8 @@ VERBS = (
     "events",
     "wait",
     "patrol",
+    "eta",
+    "backtest",
     "daemon",
     "doctor",
     "demo",

@@ -1,0 +1,59 @@
+"""`dogwatch backtest`: how good our estimates would have been on your runs that are over."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from typing import Any
+
+from dogwatch.cli.out import emit, json_flag, say, table
+
+HELP = "replay finished runs by their own clock and score our ETA beside the usual ones"
+EPILOG = """\
+at 5, 10, 25, 50, 75 and 90 % of each run's time every estimate is made from what had been written by then:
+the share of runs within 10 % of the true time left, the error that 9 answers in 10 do not exceed, and how often
+and how widely our interval held the truth"""
+
+
+def arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("files", nargs="+", metavar="FILE", help="logs of finished runs, or series with --csv")
+    parser.add_argument("--csv", action="store_true", help="the files are series of unix_seconds,step,total")
+    json_flag(parser)
+
+
+def run(args: Namespace) -> int:
+    from dogwatch.desk.eta import runs, scores
+    from dogwatch.errors import COULD_NOT_LOOK, FINE
+    from dogwatch.text import plain
+
+    found = scores(runs(args.files, args.csv))
+    if args.json:
+        emit(found)
+        return FINE if found["runs"] else COULD_NOT_LOOK
+    for one in found["left_out"]:
+        say(f"{plain(one['file'], 200)} is left out: {plain(one['why'], 200)}")
+    if not found["runs"]:
+        say("no run is left to replay")
+        return COULD_NOT_LOOK
+    for line in lines(found):
+        print(line)
+    return FINE
+
+
+def lines(found: dict[str, Any]) -> list[str]:
+    """The table: one column per moment; within 10 % / the error of nine in ten."""
+    moments = [moment for moment in found["moments"] if moment["runs"]]
+    head = ("within 10 % / p90 error, at", *(_percent(moment["share"]) for moment in moments))
+    names = list(moments[0]["predictors"]) if moments else []
+    rows = [head]
+    for name in names:
+        cells = [moment["predictors"][name] for moment in moments]
+        rows.append((name, *(f"{_percent(c['within_10_percent'])} / {_percent(c['p90_error'])}" for c in cells)))
+    intervals = [moment["interval"] for moment in moments]
+    rows.append(("our 90 % interval held", *(_percent(one["coverage"]) for one in intervals)))
+    rows.append(("its width, of the time left", *(_percent(one["width"]) for one in intervals)))
+    rows.append(("runs", *(str(moment["runs"]) for moment in moments)))
+    return table(rows, None)
+
+
+def _percent(share: float | None) -> str:
+    return "-" if share is None else f"{100 * share:.0f} %"

@@ -1,0 +1,48 @@
+"""`dogwatch eta`: when a series of steps will reach its total."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+
+from dogwatch.cli.out import emit, json_flag
+
+HELP = "say when a series of unix_seconds,step,total will be done, with the interval that holds 9 times in 10"
+EPILOG = """\
+the file needs the header row unix_seconds,step,total; where nothing sound can be said, the answer is that it is
+not known (with --json: nulls), and the exit code is still 0"""
+
+
+def arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("--csv", required=True, metavar="FILE", help="the series so far; - for standard input")
+    parser.add_argument(
+        "--now", type=float, metavar="UNIX_SECONDS", help="the moment to answer for (default: the newest row's)"
+    )
+    json_flag(parser)
+
+
+def run(args: Namespace) -> int:
+    import math
+
+    from dogwatch.desk.eta import eta
+    from dogwatch.errors import FINE, UsageError
+
+    if args.now is not None and not math.isfinite(args.now):
+        raise UsageError("--now takes a number of seconds since 1970")
+    found = eta(args.csv, args.now)
+    if args.json:
+        emit(found)
+    else:
+        print(sentence(found))
+    return FINE
+
+
+def sentence(found: dict[str, float | None]) -> str:
+    from dogwatch.tui import words
+
+    left, sure = found["remaining"], found["confidence"]
+    if left is None:
+        return "not known: there is no total, or the counter has not moved yet"
+    if left == 0:
+        return "done"
+    times = f"{10 * sure:g} times in 10" if sure is not None else ""
+    return f"{words.roughly(left)} left ({words.between(found['low'], found['high'])}, {times})"

@@ -1,0 +1,135 @@
+"""Eta: the time left of any series of (unix seconds, step, total), and how good that would have been on old ones."""
+
+from __future__ import annotations
+
+import csv
+import math
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, TextIO
+
+from dogwatch.desk.read import timeline
+from dogwatch.errors import CouldNotLook, UsageError
+from dogwatch.estimate.backtest import Row, backtest, unfit
+from dogwatch.estimate.eta import estimate
+from dogwatch.estimate.totals import expected
+from dogwatch.model import Point
+from dogwatch.text import plain
+
+COLUMNS = ("unix_seconds", "step", "total")
+STDIN = "-"
+MOST_ROWS = 200_000  # kept; of longer series every second older row goes
+LONGEST_LINE = 4096
+
+
+def eta(path: str, now: float | None) -> dict[str, float | None]:
+    """The document of one series; `now` is the time of its newest row unless it is given."""
+    rows = series(path)
+    moment = now if now is not None else max((row.at for row in rows), default=0.0)
+    past = [row for row in rows if row.at <= moment]
+    total = expected([(row.done, row.total) for row in past])
+    found = estimate([Point(row.at, row.done) for row in past], total, moment)
+    if found is None:
+        return {"remaining": None, "low": None, "high": None, "confidence": None}
+    return {
+        "remaining": round(found.remaining, 3),
+        "low": round(found.low, 3),
+        "high": round(found.high, 3),
+        "confidence": found.confidence,
+    }
+
+
+def scores(runs: Sequence[tuple[str, Sequence[Row]]]) -> dict[str, Any]:
+    """The document of a backtest of named runs; those that cannot be replayed are named with the reason."""
+    reasons = [(name, unfit(rows)) for name, rows in runs]
+    fit = [rows for (_, rows), (_, why) in zip(runs, reasons, strict=True) if why is None]
+    moments = [
+        {
+            "share": moment.share,
+            "runs": len(next(iter(moment.scores.values())).errors),
+            "predictors": {
+                name: {"within_10_percent": score.within, "p90_error": score.p90, "silent": score.silent}
+                for name, score in moment.scores.items()
+            },
+            "interval": {"coverage": moment.coverage, "width": moment.width},
+        }
+        for moment in backtest(fit)
+    ]
+    left_out = [{"file": name, "why": why} for name, why in reasons if why is not None]
+    return {"runs": len(fit), "moments": moments, "left_out": left_out}
+
+
+def series(path: str) -> list[Row]:
+    """The rows of a CSV file (`-` is standard input); UsageError where it is none of ours."""
+    name = "standard input" if path == STDIN else plain(path, 200)
+    try:
+        source = sys.stdin.fileno() if path == STDIN else path
+        with open(source, encoding="utf-8-sig", errors="replace", newline="", closefd=path != STDIN) as file:
+            return _rows(file, name)
+    except (OSError, ValueError) as error:
+        raise CouldNotLook(f"{name} could not be read: {getattr(error, 'strerror', None) or error}") from None
+
+
+def _rows(file: TextIO, name: str) -> list[Row]:
+    lines = csv.reader(_lines(file))
+    try:
+        header = [cell.strip() for cell in next(lines, [])]
+        if not set(COLUMNS) <= set(header):
+            raise UsageError(f"{name} must begin with the header row {','.join(COLUMNS)}{_instead(header)}")
+        places = [header.index(column) for column in COLUMNS]
+        return _kept(_read(lines, places, name))
+    except csv.Error as error:
+        raise UsageError(
+            f"{name} line {lines.line_num} is not CSV ({error}); it must hold {','.join(COLUMNS)}"
+        ) from None
+
+
+def _lines(file: TextIO) -> Iterator[str]:
+    """The lines, none longer than a row can be: what has no line ends must not fill the memory."""
+    while line := file.readline(LONGEST_LINE):
+        yield line.replace("\0", "?")
+
+
+def _instead(header: Sequence[str]) -> str:
+    found = plain(",".join(header), 60)
+    return f", not with {found!r}" if found else "; it is empty"
+
+
+def _read(lines: Iterable[list[str]], places: Sequence[int], name: str) -> Iterator[Row]:
+    """A last row that is still being written is left out; any other that is no numbers is refused."""
+    broken: str | None = None
+    for number, cells in enumerate(lines, 2):
+        if broken is not None:
+            raise UsageError(broken)
+        if not any(cells):
+            continue
+        values = [_number(cells[place]) if place < len(cells) else None for place in places]
+        at, done, total = values
+        if at is None or done is None or (total is None and len(cells) > places[2] and cells[places[2]].strip()):
+            broken = f"{name} row {number}: {plain(','.join(cells), 60)!r} is not {','.join(COLUMNS)} as numbers"
+            continue
+        yield Row(at, done, total)
+
+
+def _number(cell: str) -> float | None:
+    try:
+        value = float(cell)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None
+
+
+def _kept(rows: Iterable[Row]) -> list[Row]:
+    kept: list[Row] = []
+    for row in rows:
+        kept.append(row)
+        if len(kept) >= MOST_ROWS:
+            kept[: MOST_ROWS // 2] = kept[: MOST_ROWS // 2 : 2]
+    return kept
+
+
+def runs(paths: Sequence[str], as_csv: bool) -> list[tuple[str, list[Row]]]:
+    """The named series of finished runs, from CSV files or from the times in logs."""
+    if as_csv:
+        return [(path, series(path)) for path in paths]
+    return [(path, [Row(*moment) for moment in timeline(path)]) for path in paths]
