@@ -43,7 +43,7 @@ def test_beside_a_running_watcher_it_answers_from_the_store(dogwatch, spawn) -> 
     code, report = patrol(dogwatch)
     assert code == 0
     assert report["looked"] == []
-    assert [c["outcome"] for c in report["changes"] if c["kind"] == "job.state"] == ["succeeded"]
+    assert [c["outcome"] for c in report["changes"] if c.get("after") == "ended"] == ["succeeded"]
 
 
 def test_within_the_floor_of_a_place_it_does_not_look_again(dogwatch) -> None:
