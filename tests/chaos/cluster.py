@@ -11,12 +11,11 @@ import sys
 import time
 from collections import Counter
 from dataclasses import dataclass, field
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from dogwatch.sources.slurm import words
-from dogwatch.store import places
+from dogwatch.store import jobs, places
 from dogwatch.store.database import open_store
 from tests.chaos.history import LEFT, LOST, WRONG, Document, Flaw
 from tests.lab.lab import Lab
@@ -26,8 +25,7 @@ from tests.support import wait_until
 QUICK = {"MessageTimeout": 2, "SlurmdTimeout": 300, "MinJobAge": 20}
 LASTING, WAITING = 6, 4
 SHORT, LONG, LONG_EVERY = (0.2, 5.0), (12.0, 16.0), 5  # a long one is looked into twice, and that is an alert
-SETTLE = 150.0
-CLOCKS = 1.0  # file times and event times are not the same clock tick
+SETTLE = 90.0
 # It runs until somebody writes its exit code into its FIFO, and takes no processor time until then.
 SCRIPT = "f=go-$SLURM_JOB_ID; [ -p $f ] || mkfifo $f; read code <$f; echo $code >end-$SLURM_JOB_ID; exit $code"
 OURS = ("dogwatch-probe", "squeue", "sacct", "scontrol")
@@ -46,6 +44,7 @@ class Cluster:
     took: float = 0.0
     down: list[float] = field(default_factory=list)
     codes: dict[int, int] = field(default_factory=dict)
+    kept_by_slurm: list[int] = field(default_factory=list)
     lasting: list[int] = field(default_factory=list)
     flaws: list[Flaw] = field(default_factory=list)
 
@@ -110,6 +109,12 @@ class Cluster:
         self._wait_for_light(looks)
 
     def _release(self, count: int) -> None:
+        """Let jobs end, none of which may have been said to have ended by now."""
+        with open_store(str(self.home)) as store:
+            ended = {row["ref"] for row in jobs.brief(store, everything=True) if row["state"] == "ended"}
+        for job in self._releasable:
+            if f"lab/slurm:{job}" in ended:
+                self.flaws.append(Flaw(WRONG, f"job {job} runs and was said to have ended"))
         for job in self._releasable[:count]:
             self._let_end(job)
         del self._releasable[:count]
@@ -139,12 +144,20 @@ class Cluster:
         limit = time.monotonic() + SETTLE
         while open_still := [job for job in self.jobs() if job["state"] != "ended" and int(job["id"]) in self.codes]:
             if time.monotonic() > limit:
-                said = [(job["id"], job["state"], job["reason"]) for job in open_still]
-                self.flaws.append(Flaw(LOST, f"not settled after {SETTLE:g} s: {said}"))
+                self._give_up_on(open_still)
                 return
             for job in open_still:
                 self._let_end(int(job["id"]))
             time.sleep(0.5)
+
+    def _give_up_on(self, open_still: list[Document]) -> None:
+        """A controller that was down when a job's end was reported may never hear of it: that is Slurm's own error."""
+        for job in open_still:
+            told = self.lab.squeue_state(job["id"])
+            if told == "RUNNING" == job["native"]:
+                self.kept_by_slurm.append(int(job["id"]))
+            else:
+                self.flaws.append(Flaw(LOST, f"not settled: {job['id']} is {job['state']}, and {told} to Slurm"))
 
     def jobs(self) -> list[Document]:
         found: list[Document] = json.loads(self._must("ls", "--all", "--json"))["jobs"]
@@ -204,7 +217,7 @@ def _moves(events: list[Document], job: int) -> list[Document]:
 
 
 def _wrong_verdicts(storm: Cluster, events: list[Document]) -> list[Flaw]:
-    """An ending must be the true one, one that Slurm itself has in its books, or unknown; and never early."""
+    """An ending must be the true one, one that Slurm itself has in its books, or unknown."""
     flaws = []
     for job, code in storm.codes.items():
         file = storm.lab.home("alice") / f"end-{job}"
@@ -217,13 +230,9 @@ def _wrong_verdicts(storm: Cluster, events: list[Document]) -> list[Flaw]:
             outcome = event["body"]["outcome"]
             if outcome not in right:
                 flaws.append(Flaw(WRONG, f"job {job} was said to have {outcome}; Slurm's books: {booked}, code {code}"))
-            if outcome == "succeeded" and (code or _moment(event) < file.stat().st_mtime - CLOCKS):
-                flaws.append(Flaw(WRONG, f"job {job} was said to have succeeded before or though it did not"))
+            if outcome == "succeeded" and (code or not file.exists()):
+                flaws.append(Flaw(WRONG, f"job {job} was said to have succeeded, and it did not"))
     return flaws
-
-
-def _moment(event: Document) -> float:
-    return datetime.fromisoformat(event["at"]).timestamp()
 
 
 def _alerts(storm: Cluster, events: list[Document]) -> list[Flaw]:
@@ -260,7 +269,8 @@ def report(storm: Cluster, events: list[Document], flaws: list[Flaw]) -> None:
     )
     print(
         f"{len(storm.codes)} jobs let go around them: {', '.join(f'{n} {what}' for what, n in outcomes.most_common())}"
-        f"; {attempts} new attempts; {len(storm.lasting)} jobs ran or waited all the time"
+        f"; {len(storm.kept_by_slurm)} that Slurm still calls running; {attempts} new attempts; "
+        f"{len(storm.lasting)} jobs ran or waited all the time"
     )
     print(f"wrong {kinds[WRONG]}, not settled {kinds[LOST]}, left behind {kinds[LEFT]}")
     for flaw in flaws:
