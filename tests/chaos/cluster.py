@@ -24,7 +24,7 @@ from tests.support import wait_until
 # Soon to say that nobody answers, slow to give up a node, and soon to forget what has ended.
 QUICK = {"MessageTimeout": 2, "SlurmdTimeout": 300, "MinJobAge": 20}
 LASTING, WAITING = 6, 4
-SHORT, LONG, LONG_EVERY = (0.2, 5.0), (12.0, 16.0), 5  # a long one is looked into twice, and that is an alert
+SHORT, LONG, LONG_EVERY = (0.2, 4.0), (11.0, 15.0), 5  # a long one is looked into twice, and that is an alert
 SETTLE = 90.0
 # It runs until somebody writes its exit code into its FIFO, and takes no processor time until then.
 SCRIPT = "f=go-$SLURM_JOB_ID; [ -p $f ] || mkfifo $f; read code <$f; echo $code >end-$SLURM_JOB_ID; exit $code"
