@@ -1,17 +1,33 @@
-"""`dogwatch status`: everything known of one job, or a line for each when none is named."""
+"""`dogwatch status`: everything known of one job, whether it is named or only meant."""
 
 from __future__ import annotations
 
+import sys
 from argparse import ArgumentParser, Namespace
 
 from dogwatch.cli.out import emit, json_flag, say
+from dogwatch.errors import COULD_NOT_LOOK, FINE, USAGE
 
-HELP = "show everything known of a job (all that have not ended when none is named)"
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dogwatch.assemble import Store
+    from dogwatch.clock import Clock
+    from dogwatch.desk.meant import Candidate, Meant
+
+HELP = "show everything known of a job; of the one that you must mean when you name none"
+EPILOG = """\
+Without a name it looks, in this order, until something fits: the registry of this directory (.claude/active_jobs.json),
+what is watched, evaluation runs of the last days (nel, inspect), your jobs in the queue of each host, experiments of
+launchers (NeMo-Run, srtctl). It says what it chose and why; when several fit it asks, or without a terminal lists them.
+exit codes: 2 when several fit and nobody could be asked, 3 when nothing was found and a host could not be asked"""
 RECENT = 8
 
 
 def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("words", nargs="*", metavar="REF|WORDS", help="a ref, a name, a unique prefix, or words of it")
+    parser.add_argument("--dir", default=".", metavar="DIR", help="where to look for what is meant (default: here)")
     json_flag(parser)
 
 
@@ -19,27 +35,113 @@ def run(args: Namespace) -> int:
     from dogwatch import assemble
     from dogwatch.clock import Clock
     from dogwatch.desk import ask
-    from dogwatch.tui.details import details
 
+    clock = Clock()
     with assemble.store(readonly=True) as store:
         if args.words:
-            refs = [ask.find(store, args.words)]
-        else:
-            refs = [job["ref"] for job in ask.brief(store)]
-        jobs = ask.documents(store, refs)
-        watch, places = ask.watching(store), ask.listing_places(store)
-        if args.json:
-            emit({"jobs": jobs, "places": places, "watch": watch})
-            return 0
-        now = Clock().now()
-        for job in jobs:
-            for line in details(job, ask.events(store, limit=RECENT, ref=job["ref"]), now):
-                print(line)
-    if not jobs:
-        say("nothing is being watched that has not ended; `dogwatch ls --all` lists the rest")
-    elif not watch["alive"] and any(job["state"] != "ended" for job in jobs):
+            jobs = ask.documents(store, [ask.find(store, args.words)])
+            return _show(store, clock, jobs, args.json, {})
+        return _meant(store, clock, args)
+
+
+def _meant(store: Store, clock: Clock, args: Namespace) -> int:
+    import os
+
+    from dogwatch import assemble
+    from dogwatch.desk import meant
+
+    def ways(place: Any) -> Any:
+        return assemble.reach(place, clock)
+
+    found = meant.Search(store, clock, ways, args.dir, os.environ).meant()
+    chosen = found.chosen
+    _remark(found)
+    if chosen is None and found.fits and not args.json:
+        chosen = _ask(found.fits)
+    if chosen is None:
+        return _undecided(store, clock, found, args.json)
+    if found.chosen is not None:
+        say(f"{chosen.title}: {found.why}")
+    jobs, dark = meant.documents(store, clock, ways, chosen)
+    found.dark |= dark
+    for place, why in dark.items():
+        say(f"{place} could not be asked: {why}")
+    code = _show(store, clock, jobs, args.json, _told(found, chosen))
+    if not jobs and not args.json:
+        print(f"{chosen.title}: {chosen.said}" + (f" ({chosen.path})" if chosen.path else ""))
+    if chosen.note:
+        say(chosen.note)
+    for job in chosen.jobs if not args.json else ():
+        if job.place != "here":
+            say(f"{job.ref} is not watched; `dogwatch add slurm {job.id} --host {job.place}` watches it")
+    return COULD_NOT_LOOK if dark else code
+
+
+def _undecided(store: Store, clock: Clock, found: Meant, json: bool) -> int:
+    """Several fit, or none does."""
+    if json:
+        _show(store, clock, [], True, _told(found, None))
+    elif found.fits:
+        for one in found.fits:
+            print(_line(one))
+    if found.fits:
+        say(f"{len(found.fits)} fit; say which one: dogwatch status REF")
+        return USAGE
+    say("nothing is being watched that has not ended, and nothing else was found; `dogwatch ls --all` lists the rest")
+    return COULD_NOT_LOOK if found.dark else FINE
+
+
+def _ask(fits: list[Candidate]) -> Candidate | None:
+    """A number typed at a terminal; without one, nobody is asked and nothing is chosen."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return None
+    for number, one in enumerate(fits, 1):
+        print(f"{number:>3}  {_line(one)}", file=sys.stderr)
+    print(f"which one? (1 to {len(fits)}) ", end="", file=sys.stderr, flush=True)
+    given = sys.stdin.readline().strip()
+    return fits[int(given) - 1] if given.isdecimal() and 1 <= int(given) <= len(fits) else None
+
+
+def _line(one: Candidate) -> str:
+    from dogwatch.text import plain
+
+    refs = ", ".join(plain(ref, 80) for ref in one.refs[:4]) + (" …" if len(one.refs) > 4 else "")
+    return "  ".join(part for part in (refs, one.title, one.said, one.note) if part)
+
+
+def _remark(found: Meant) -> None:
+    from dogwatch.text import plain
+
+    for note in found.notes:
+        say(note)
+    for place, why in found.dark.items():
+        say(f"{place} could not be asked: {plain(why, 300)}")
+
+
+def _told(found: Meant, chosen: Candidate | None) -> dict[str, Any]:
+    return {
+        "chosen": None if chosen is None else {**chosen.document(), "why": found.why},
+        "candidates": [one.document() for one in found.fits] if chosen is None else [],
+        "dark": [{"place": place, "why": why} for place, why in found.dark.items()],
+    }
+
+
+def _show(store: Store, clock: Clock, jobs: list[dict[str, Any]], json: bool, more: dict[str, Any]) -> int:
+    from dogwatch.desk import ask
+    from dogwatch.tui.details import details
+
+    watch, places = ask.watching(store), ask.listing_places(store)
+    if json:
+        emit({"jobs": jobs, "places": places, "watch": watch, **more})
+        return FINE
+    now = clock.now()
+    for job in jobs:
+        for line in details(job, ask.events(store, limit=RECENT, ref=job["ref"]), now):
+            print(line)
+    known = {job["ref"] for job in ask.documents(store, [job["ref"] for job in jobs])}
+    if not watch["alive"] and any(job["state"] != "ended" for job in jobs if job["ref"] in known):
         say("nobody is watching: what you see was true when it was last proved")
     for place in places:
         if place["dark_since"]:
             say(f"{place['name']} does not answer since {place['dark_since']}: {place['dark_why']}")
-    return 0
+    return FINE

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import re
 from dataclasses import dataclass
@@ -97,6 +98,16 @@ def listing(store: Store) -> list[dict[str, Any]]:
 def everyone(store: Store) -> list[Place]:
     """The hosts to watch, in the order they were added."""
     return [_place_of(row) for row in _rows(store)]
+
+
+def by_address(store: Store) -> dict[str, str]:
+    """The host that each name or address stands for which ssh would connect to; none for one that several share."""
+    found: dict[str, list[str]] = {}
+    for place in everyone(store):
+        with contextlib.suppress(UsageError, CouldNotLook):
+            settings = Target(str(place.reach["ssh"]), place.reach.get("config")).settings()
+            found.setdefault(settings.get("hostname", ""), []).append(place.name)
+    return {address: names[0] for address, names in found.items() if address and len(names) == 1}
 
 
 def find(store: Store, name: str) -> Place:

@@ -86,6 +86,53 @@ def find(directory: str) -> list[str]:
     return [path for path in paths if os.path.lexists(path)]
 
 
+def nearest(directory: str) -> list[str]:
+    """The registry files of a directory, or of the nearest one above it that has any and belongs to the same user."""
+    folder = os.path.abspath(directory)
+    while True:
+        found = find(folder)
+        above = os.path.dirname(folder)
+        try:
+            ours = os.lstat(above).st_uid == os.geteuid()
+        except OSError:
+            ours = False
+        if found or above == folder or not ours:
+            return found
+        folder = above
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A job that a registry names: our job, if it is watched; else what it says of a job on a place of ours, or of one
+    that only its launcher knows (`launched`: its type and id)."""
+
+    path: str
+    job: dict[str, Any] | None = None
+    entry: Entry | None = None
+    launched: tuple[str, str] | None = None
+
+
+def listed(store: Store, path: str) -> tuple[list[Named], list[str]]:
+    """The jobs that a registry names, and a sentence for each entry that cannot be taken; nothing is changed."""
+    shown = plain(path, 200)
+    below = path.rpartition(f"{os.sep}{FOLDER}{os.sep}")[0] or None
+    try:
+        with _opened(path, below, 0.0) as file:
+            items = parse(file.read())
+    except RegistryRefused as error:
+        return [], [f"{shown}: {error}"]
+    known, places, found, notes = _Known(store), called(store), [], []
+    for number, item in enumerate(items, 1):
+        try:
+            entry = _checked(item, places)
+            found.append(Named(path, known.job_of(entry), entry))
+        except _Launched as launched:
+            found.append(Named(path, launched=(launched.kind, launched.id)))
+        except _Refused as error:
+            notes.append(f"{shown} line {item.line}: entry {number}{_called(item)}: {error}")
+    return found, notes
+
+
 def sync(store: Store, path: str, adopt: Adopt, below: str | None = None, patience: float = PATIENCE) -> Synced:
     """Adopt what is new in a registry, then bring its states up to date and take out what has ended.
     `below` is the directory in which the file was found: from there on, no link is followed. `patience` is how
@@ -139,7 +186,7 @@ def _opened(path: str, below: str | None, patience: float) -> Iterator[RegistryF
 
 def _adopt_new(store: Store, file: RegistryFile, adopt: Adopt) -> tuple[list[dict[str, Any]], list[str]]:
     """Take under watch what is not known; outside the lock, because a look may take its time."""
-    known, places = _Known(store), _places(store)
+    known, places = _Known(store), called(store)
     adopted, notes = [], []
     for number, item in enumerate(parse(file.read()), 1):
         try:
@@ -168,7 +215,7 @@ class _Edit:
     the last text it was shown has become."""
 
     def __init__(self, store: Store) -> None:
-        self._known, self._places = _Known(store), _places(store)
+        self._known, self._places = _Known(store), called(store)
         self.updated: list[dict[str, Any]] = []
         self.removed: list[dict[str, Any]] = []
 
@@ -218,13 +265,21 @@ class _Refused(UsageError):
     """A value of an entry that cannot be taken."""
 
 
+class _Launched(_Refused):
+    """An entry of a launcher's own kind, by the id that the launcher gave it."""
+
+    def __init__(self, kind: str, given: object) -> None:
+        super().__init__(f"jobs of type '{kind}' are not yet watched")
+        self.kind, self.id = kind, plain(str(given), 80) if isinstance(given, (str, int)) else ""
+
+
 def _checked(item: Item, places: dict[str, str]) -> Entry:
     value = item.value
     if not isinstance(value, dict):
         raise _Refused("it is not an object with type, id and host")
     kind = value.get("type")
     if kind in _NOT_YET:
-        raise _Refused(f"jobs of type '{kind}' are not yet watched")
+        raise _Launched(str(kind), value.get("id"))
     if kind not in ("slurm", "process"):
         raise _Refused(f"the type {_quoted(kind)} is not known; it can be slurm or process")
     host = value.get("host")
@@ -286,7 +341,7 @@ def _forgotten(store: Store, entry: Entry) -> bool:
     return False
 
 
-def _places(store: Store) -> dict[str, str]:
+def called(store: Store) -> dict[str, str]:
     """What a host may be called → our place: its name, this machine's own names, an ssh alias that one has."""
     found = [place for place in place_rows.places(store) if place["kind"] in ("here", "ssh")]
     aliases = [alias for place in found for alias in _aliases(place)]

@@ -88,9 +88,9 @@ def add_mine(store: Store, clock: Clock, reach: Reach, host: str) -> list[str]:
     ]
 
 
-def in_queue(reach: Reach, host: str, clock: Clock) -> Sequence[Row]:
+def in_queue(reach: Reach, host: str, clock: Clock, deadline: float = LIST_DEADLINE) -> Sequence[Row]:
     """The user's own jobs in the queue of a host, one row each."""
-    answer = reach.ask({source.section: source.ask_mine(clock.now())}, LIST_DEADLINE)
+    answer = reach.ask({source.section: source.ask_mine(clock.now())}, deadline)
     if isinstance(answer, Dark):
         raise CouldNotLook(f"{host} could not be asked: {answer.why}")
     section = answer.body.get(source.section) or {}

@@ -69,7 +69,7 @@ def documents(store: Store, *, everything: bool = False, refs: Iterable[str] | N
         else:
             rows = [row for ref in refs if (row := row_of(db, ref)) is not None]
         open_now = findings_by_subject(db)
-    return [_document(row, open_now.get(row["ref"], ())) for row in rows]
+    return [document(row, open_now.get(row["ref"], ())) for row in rows]
 
 
 def resolve(store: Store, words: str | Sequence[str]) -> list[str]:
@@ -137,7 +137,8 @@ def _meant(known: list[tuple[Any, ...]], text: str) -> list[tuple[Any, ...]]:
     return [job for job in known if wanted and all(word in f"{job[0]}\n{job[2]}\n{job[3]}".lower() for word in wanted)]
 
 
-def _document(row: dict[str, Any], open_now: Iterable[dict[str, Any]]) -> dict[str, Any]:
+def document(row: dict[str, Any], open_now: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    """A job's row as every face prints it."""
     facts = row["state_facts"] or {}
     detail = {**_DETAIL, **row["detail"]}
     detail["workers"] = cells.unfolded(detail["workers"])

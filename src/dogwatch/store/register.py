@@ -9,7 +9,7 @@ from dogwatch.errors import NoSuchJob, UsageError
 from dogwatch.model.job import Job, Place
 from dogwatch.store import cells, events
 from dogwatch.store.findings import close_findings
-from dogwatch.store.jobs import row_of
+from dogwatch.store.jobs import document, row_of
 from dogwatch.store.memories import remember
 from dogwatch.store.places import REMOVED, rows_of
 from dogwatch.store.tables import JOBS, PLACES
@@ -41,6 +41,11 @@ _UNSEEN: dict[str, Any] = {
     "diagnosis": None,
     "detail": {},
 }
+
+
+def unregistered(job: Job) -> dict[str, Any]:
+    """The document of a job that is in no store, as it would be right after it was registered."""
+    return document({**asdict(job), **_UNSEEN}, ())
 
 
 def register(store: Store, job: Job, at: float, mono: float) -> int:
