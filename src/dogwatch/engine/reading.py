@@ -31,6 +31,7 @@ class News:
     log_grew: bool = False
     output_grew: bool = False
     unreadable: dict[str, str] = field(default_factory=dict)
+    gaps: list[dict[str, Any]] = field(default_factory=list)
 
 
 class Readers:
@@ -44,10 +45,6 @@ class Readers:
         if path not in self._readers:
             saved = memory.readers.get(path)
             self._readers[path] = Reader.restore(saved, self._patterns) if saved else Reader(self._patterns)
-        return self._readers[path]
-
-    def restart(self, path: str) -> Reader:
-        self._readers[path] = Reader(self._patterns)
         return self._readers[path]
 
     def keep(self, memory: Memory) -> None:
@@ -75,15 +72,33 @@ def read_logs(memory: Memory, readers: Readers, answer: Mapping[str, Any], news:
 
 
 def _read_log(memory: Memory, readers: Readers, path: str, log: str, found: Mapping[str, Any], news: News) -> None:
-    text = found.get("text", "").encode("latin-1", "replace")
-    reader = readers.restart(log) if found.get("skipped") else readers.of(log, memory)
-    reading = reader.feed(text)
+    text, opening = (found.get(key, "").encode("latin-1", "replace") for key in ("text", "opening"))
+    reader = readers.of(log, memory)
+    if found["from"] == 0 or found.get("skipped"):
+        _take(reader.end_line(), log, news)
+    if opening:
+        _take(reader.feed(opening), log, news)
+    _take(reader.feed(_after_line_end(text) if found.get("skipped") else text), log, news)
     news.log_grew |= bool(text)
+    _note_gap(path, found, path in memory.logs, news)
     cursor = memory.logs[path] = {key: found[key] for key in ("dev", "ino", "head", "headlen")}
     cursor["offset"] = found["from"] + len(text)
     if log != path:
         cursor["part_of"] = log
-    _take(reading, log, news)
+
+
+def _after_line_end(text: bytes) -> bytes:
+    """Without the fragment of a line that stands where reading was taken up again."""
+    ends = [at for at in (text.find(b"\n"), text.find(b"\r")) if at >= 0]
+    return text[min(ends) + 1 :] if ends else b""
+
+
+def _note_gap(path: str, found: Mapping[str, Any], known: bool, news: News) -> None:
+    """What was not read, or may have been lost, is told: no line is passed over in silence."""
+    if found.get("reset") in ("truncated", "replaced"):
+        news.gaps.append({"path": path, "why": found["reset"], "bytes": None})
+    if found.get("skipped"):
+        news.gaps.append({"path": path, "why": "backlog" if known else "long", "bytes": found["skipped"]})
 
 
 def _take(reading: Reading, path: str, news: News) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dogwatch.engine import describe, queue
+from dogwatch.engine.gaps import gap_event
 from dogwatch.engine.judge import NOTHING, Identity, by_subject, judge_blind, judge_job, judge_place
 from dogwatch.engine.look import Glance, disk_paths, with_logs
 from dogwatch.engine.memory import Memory
@@ -384,6 +385,8 @@ class _Visit:
         said += [] if self.change is None else [_change_event(self.change)]
         if self.news.new_checkpoints:
             said.append(_checkpoint_event(ref, self.news.new_checkpoints))
+        if self.news.gaps:
+            said.append(gap_event(ref, self.news.gaps))
         fraction = self.progress.fraction if self.progress else None
         reached = max((m for m in MILESTONES if fraction is not None and 100 * fraction >= m), default=0)
         if reached > self.memory.milestone:

@@ -82,6 +82,10 @@ class Reader:
             self._bound()
         return self._reading(troubles, lines)
 
+    def end_line(self) -> Reading:
+        """What is held back is a line of its own: another file begins here, or a part was passed over."""
+        return self.feed(b"\n") if self._partial else self._reading([], 0)
+
     def _lines(self, chunk: bytes) -> tuple[bytes, int]:
         """The piece with one kind of line end and no NULs (UTF-16 becomes readable), and how many ended."""
         if b"\0" in chunk:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 HEAD = 1024
+OPENING = 16384  # bytes at the start of a long log, where a run says how long it will be
 MAX = 262144
 SIBLINGS = 1000
 
@@ -71,8 +72,8 @@ def siblings(directory: bytes) -> "list[tuple[int, bytes]]":
 
 
 def read_log(path: bytes, log: "KnownLog | None", most: int, first: bool, allowance: Allowance) -> "dict[str, Any]":
-    """One log from where it was left. `first` sight of a long file starts near its end, and so does a
-    backlog that could never be caught up with; both say how much was skipped."""
+    """One log from where it was left. `first` sight of a long file gives its opening and its end, and a backlog
+    that could never be caught up with its end; both say how much was skipped."""
     fd = os.open(path, OPEN)
     try:
         row = os.fstat(fd)
@@ -85,9 +86,12 @@ def read_log(path: bytes, log: "KnownLog | None", most: int, first: bool, allowa
         at += skipped
         wish = 0 if stale else min(most, size - at, allowance.bytes)
         text = os.pread(fd, wish, at) if wish > 0 else b""
+        allowance.bytes -= len(text)
+        opening = os.pread(fd, max(0, min(OPENING, at, allowance.bytes)), 0) if first and skipped else b""
+        opening = opening[: opening.rfind(b"\n") + 1]
     finally:
         os.close(fd)
-    allowance.bytes -= len(text)
+    allowance.bytes -= len(opening)
     entry: "dict[str, Any]" = {
         "dev": row.st_dev,
         "ino": row.st_ino,
@@ -98,8 +102,10 @@ def read_log(path: bytes, log: "KnownLog | None", most: int, first: bool, allowa
         "from": at,
         "text": text.decode("latin-1"),
         "reset": reset,
-        "skipped": skipped,
+        "skipped": skipped - len(opening),
     }
+    if opening:
+        entry["opening"] = opening.decode("latin-1")
     if stale and log is not None:
         entry.update({"stale": True, "head": log.head, "headlen": log.headlen})
     return entry
