@@ -58,6 +58,36 @@ def test_a_run_that_ended_has_nothing_left(dogwatch, tmp_path: Path) -> None:
     assert [(found["ending"], found["eta"]) for found in endings] == [("finished", None), ("failed", None)]
 
 
+def test_a_failure_is_told_with_the_line_that_shows_it(dogwatch, tmp_path: Path) -> None:
+    """Lines are counted from one, by newlines alone: what a bar rewrote is one line."""
+    path = tmp_path / "crash.log"
+    bar = "\r 10%|#         | 1/10 [00:01<00:09, 1.00s/it]\r 20%|##        | 2/10 [00:02<00:08, 1.00s/it]\n"
+    crash = 'Traceback (most recent call last):\n  File "train.py", line 3, in <module>\n    main()\n'
+    path.write_text(
+        f"loading\n{bar}{crash}torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n"
+    )
+    found = json.loads(dogwatch("read", "--json", path).stdout)
+    assert (found["ending"], found["eta"]) == ("failed", None)
+    assert set(found["diagnosis"]) == {"cause", "confidence", "evidence", "advice"}
+    assert found["diagnosis"]["cause"] == "cuda_oom"
+    assert found["diagnosis"]["evidence"][0]["line"] == 6
+    assert found["diagnosis"]["advice"]
+    text = dogwatch("read", path).stdout
+    assert "cuda_oom" in text
+    assert "line 6: torch.cuda.OutOfMemoryError" in text
+
+
+def test_the_end_of_a_long_log_is_quoted_by_its_true_line(dogwatch, tmp_path: Path) -> None:
+    """Only the last megabytes are kept for the diagnosis; the lines before them still count."""
+    path = tmp_path / "long.log"
+    path.write_text(
+        "nothing to see in this line of the log, which is about as long as others are\n" * 90_000 + "Killed\n"
+    )
+    found = json.loads(dogwatch("read", "--json", path).stdout)
+    assert found["ending"] == "failed"
+    assert [quote["line"] for quote in found["diagnosis"]["evidence"]] == [90_001]
+
+
 def test_a_person_gets_a_few_lines(dogwatch, log: Path) -> None:
     """The name, how far, how fast, what is left, how it ends."""
     lines = dogwatch("read", log).stdout.splitlines()

@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from dogwatch.causes import Evidence, Log, diagnose
 from dogwatch.desk.log_file import pieces
 from dogwatch.estimate.eta import estimate
 from dogwatch.estimate.series import rates
@@ -38,6 +39,9 @@ def document(name: str, stream: Iterable[bytes]) -> dict[str, Any]:
     reading = whole.close()
     step, moments = reading.step, whole.moments()
     verdict = ending.judge(whole.counter())
+    why = _diagnosis(name, tail, verdict)
+    if why is not None:
+        verdict = "failed"  # its lines show what no job survives, though none of them says so
     eta = None if verdict in ENDED else _eta(step, moments)
     return {
         "file": name,
@@ -48,7 +52,7 @@ def document(name: str, stream: Iterable[bytes]) -> dict[str, Any]:
         "phase": reading.phase,
         "ending": verdict,
         "eta": eta,
-        "diagnosis": _diagnosis(name, tail, verdict),
+        "diagnosis": why,
     }
 
 
@@ -114,4 +118,17 @@ def _estimate(step: Step | None, moments: list[Moment]) -> Eta | None:
 
 
 def _diagnosis(name: str, tail: Tail, verdict: str) -> dict[str, Any] | None:
-    return None
+    """Why it failed; None for a log that does not show that it did. A log without a word on its ending may still
+    show something that no job survives."""
+    if verdict == "finished":
+        return None
+    log = Log(name, tail, tail.first_line)
+    found = diagnose(Evidence((log,), succeeded=False if verdict == "failed" else None))
+    if found is None or (verdict != "failed" and found.cause == "unknown"):
+        return None
+    return {
+        "cause": found.cause,
+        "confidence": found.confidence,
+        "evidence": [{"line": quote.line, "text": quote.text} for quote in found.evidence],
+        "advice": list(found.advice),
+    }
