@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 BLOCKS = 36
-CHANGES = 1 / 30  # how often a regime ends, per block, before anything is known
+CHANGES = 2.0  # regimes that end within a whole run, before anything is known
 ODD = 0.05  # how often a block says nothing about its regime
 NOISE = 0.03  # of log paces within a regime, before anything is known; worth two blocks
 ANYWHERE = 0.3  # how far log paces of two regimes usually are apart; much further is not unheard of
@@ -62,7 +62,8 @@ def pace(steps: Sequence[float], seconds: Sequence[float], ahead: float) -> Pace
     whole = math.fsum(steps) / len(blocks)
     logs = [math.log(max(block.seconds / block.steps, 1e-300)) for block in blocks]
     sizes = [block.steps / whole for block in blocks]
-    runs, levels = _regimes(logs, sizes)
+    walked = math.fsum(steps)
+    runs, levels = _regimes(logs, sizes, CHANGES * walked / (walked + ahead) / len(blocks))
     value, mean, spread = _mixed(runs, blocks, ahead / whole)
     missed, better, drifted = _drift(logs, sizes, levels, ahead / whole)
     if better > 0:
@@ -89,15 +90,16 @@ def _blocks(steps: Sequence[float], seconds: Sequence[float]) -> list[Block]:
     return blocks
 
 
-def _regimes(logs: Sequence[float], sizes: Sequence[float]) -> tuple[list[Run], list[float]]:
-    """Every beginning of the present regime with its weight (they sum to 1), and the level seen after each block."""
+def _regimes(logs: Sequence[float], sizes: Sequence[float], ends: float) -> tuple[list[Run], list[float]]:
+    """Every beginning of the present regime with its weight (they sum to 1), and the level seen after each block.
+    `ends` is how likely a regime ends with a block."""
     runs = [Run(1.0, 0, 1.0, sizes[0], logs[0], 0.0)]
     levels = [logs[0]]
     for i in range(1, len(logs)):
         value, size = logs[i], sizes[i]
         fresh = 1 / (math.pi * ANYWHERE * (1 + ((value - levels[-1]) / ANYWHERE) ** 2))
         grown = [_after(run, value, size, ODD * fresh) for run in runs]
-        grown.append(Run(CHANGES * fresh, i, 1.0, size, value, 0.0))
+        grown.append(Run(ends / (1 - ends) * fresh, i, 1.0, size, value, 0.0))
         total = sum([run.weight for run in grown])
         runs = [run for run in grown if run.weight > NEGLIGIBLE * total]
         total = sum([run.weight for run in runs])
@@ -118,9 +120,7 @@ def _after(run: Run, value: float, size: float, odd: float) -> Run:
     size *= belongs
     after = before + size
     part = off * size / after
-    return Run(
-        weight * whole * (1 - CHANGES), start, count + belongs, after, mean + part, squares + off * part * before
-    )
+    return Run(weight * whole, start, count + belongs, after, mean + part, squares + off * part * before)
 
 
 def _peak(freedom: float) -> float:

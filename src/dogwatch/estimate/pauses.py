@@ -139,10 +139,10 @@ def _cycles(pauses: Sequence[Pause], course: Course) -> tuple[list[Cycle], list[
             break
         cycles.append(found[0])
         free = [pause for pause in free if pause not in found[1]]
-    if not cycles and len(free) == 1:
+    if len(free) == 1:
         one = _first_of_many(free[0], course)
         if one is not None:
-            return [one], []
+            return [*cycles, one], []
     return cycles, free
 
 
