@@ -22,11 +22,14 @@ QUOTE = 400
 SURE = 0.6
 VAGUE = 0.75
 LAST_WORDS = 0.7
+SCRIPT = 20  # lines after which a script has plainly gone on
 _SCHEDULER = frozenset(("time_limit", "preempted", "cancelled", "node_failure"))
 _BETWEEN = frozenset(("nccl_timeout", "nccl_error", "rendezvous_failed"))
 # Words of an ending that an earlier root in the logs explains better.
 _GIVES_WAY = frozenset(("killed", "aborted", "interrupted", "stalled", "launch_failed", "container_failed"))
 
+# What a script goes on after, if it was told of it by a line and not by an exception.
+_OF_SHELLS = frozenset(("config_error", "launch_failed", "file_missing", "missing_module", "permission_denied"))
 # What can run out in one thread or rank while the others go on until they miss it.
 _LINGERS = frozenset(
     ("disk_quota", "disk_full", "inodes_full", "host_oom", "gpu_hardware", "shm_exhausted", "too_many_open_files")
@@ -99,6 +102,8 @@ def _survived(hit: Hit, after: Gap) -> bool:
     if after.done:
         return True
     if hit.aside and after.progress >= 3:
+        return True
+    if hit.cause in _OF_SHELLS and not hit.raised and (after.lines > SCRIPT or after.progress):
         return True
     if after.size > LONG:
         return True

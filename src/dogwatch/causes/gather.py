@@ -11,7 +11,7 @@ import re
 import re2
 
 from dogwatch.causes.notes import Gap, Hit, Notes
-from dogwatch.causes.table import FALLBACK, Match, classify, stems
+from dogwatch.causes.table import CUT_OFF, FALLBACK, Match, classify, stems
 from dogwatch.causes.tracebacks import HEAD, Raised, bare, body_of, framed, read_traceback
 from dogwatch.text import without_escapes
 
@@ -179,6 +179,8 @@ class _Block:
             if not self._last and self._end - start < HELD:
                 return False
             past = stop
+            if self._last and not found:
+                self._note(start, self._end, line, CUT_OFF, CUT_OFF.weight)
         at = start
         for raised in found:
             match = classify(raised.body, raised=True) or FALLBACK

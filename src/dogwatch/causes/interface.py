@@ -26,8 +26,8 @@ class Retry(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Sign:
-    """One way in which a cause shows in a line. `stem` is a lower-case literal of every such line; `pattern`
-    (searched without case, the stem itself when empty) decides, `unless` rules out.
+    """One way in which a cause shows in a line. `stem` holds lower-case literals, set apart by `|`, one of which is
+    in every such line; `pattern` (searched without case, the stem itself when empty) decides, `unless` rules out.
 
     `weight` is how sure the line alone makes us. `raised`: it counts only as the exception that a program was
     left with. `fatal`: no job goes on after such a line. `role` overrides that of the cause. `many`: it speaks of

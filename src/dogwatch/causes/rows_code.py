@@ -17,7 +17,7 @@ rows = (
         ),
         (
             Sign("modulenotfounderror", weight=0.96, raised=True),
-            Sign("modulenotfounderror", r"error while finding module specification for", 0.96, fatal=True),
+            Sign("error while finding module", r"error while finding module specification for", 0.96, fatal=True),
             Sign("no module named", r"(?:^|: |\()no module named ['\w]", 0.93, raised=True),
             Sign("no module named", r"^\S{1,200}python[\d.]{0,5}: no module named \S", 0.96, fatal=True),
             Sign("importerror", weight=0.94, raised=True),
@@ -103,7 +103,7 @@ rows = (
             Sign("configurationerror", weight=0.9, raised=True),
             Sign("config", r"\bconfig(?:uration)?(?:attribute|key|type|value|parse)?error\b", 0.88, raised=True),
             Sign(
-                "divisible",
+                "divisible|a multiple",
                 r"(?:must|should|has to|needs? to) be (?:evenly )?(?:divisible|a multiple)|(?:is )?not "
                 r"(?:evenly )?divisible",
                 0.85,
@@ -113,7 +113,7 @@ rows = (
             Sign("train_batch_size is not equal", weight=0.95, raised=True),
             Sign("batch", r"check batch related parameters", 0.95, raised=True),
             Sign(
-                "registry",
+                "registry|not registered in",
                 r"is not in the [\w:' ]{1,80} registry|not registered in|no object named '\w{1,80}' found in "
                 r"'\w{1,80}' registry",
                 0.88,
@@ -135,7 +135,7 @@ rows = (
                 raised=True,
             ),
             Sign(
-                "unknown",
+                "unknown|unsupported|unrecognized|invalid",
                 r"valueerror: (?:unknown|unsupported|unrecognized|invalid) (?:\w{1,30} ){0,3}(?:model"
                 r"|optimizer|scheduler|dataset|task|loss|backend|precision|strategy|config|option"
                 r"|argument|attention|mode|activation|architecture|method|quantization|tokenizer|value"
@@ -153,14 +153,9 @@ rows = (
             ),
             Sign("please select one of", weight=0.9, raised=True),
             Sign(
-                "you should specify",
-                r"valueerror: .{0,40}(?:you (?:should|must|need to|have to) (?:specify|set|provide|supply|pass))",
-                0.85,
-                raised=True,
-            ),
-            Sign(
-                "you must",
-                r"valueerror: .{0,40}(?:you (?:should|must|need to|have to) (?:specify|set|provide|supply|pass))",
+                "you should|you must|you need to|you have to|has to be specified|must be specified",
+                r"valueerror: .{0,80}(?:you (?:should|must|need to|have to) (?:specify|set|provide|supply|pass)"
+                r"|(?:has to|must) be specified)",
                 0.85,
                 raised=True,
             ),
@@ -176,7 +171,7 @@ rows = (
             ),
             Sign("cd: too many arguments", weight=0.9),
             Sign("unbound variable", r": line \d{1,6}: \S{1,80}: unbound variable", 0.9, fatal=True),
-            Sign("doesn't support bf16", r"setup doesn'?t support bf16", 0.85, raised=True),
+            Sign("doesn't support bf16", r"setup doesn't support bf16", 0.85, raised=True),
         ),
         examples=(
             "train.py: error: argument --precision: invalid choice: 'bf8' (choose from 'fp16', 'bf16')",
@@ -206,12 +201,17 @@ rows = (
             Sign("inplace operation", r"modified by an inplace operation", 0.95, raised=True),
             Sign("backward through the graph a second time", weight=0.95, raised=True),
             Sign("does not require grad", weight=0.94, raised=True),
-            Sign("scalar type", r"expected (?:scalar type|object of) .{0,60}but (?:found|got)", 0.93, raised=True),
+            Sign(
+                "scalar type|expected object of",
+                r"expected (?:scalar type|object of) .{0,60}but (?:found|got)",
+                0.93,
+                raised=True,
+            ),
             Sign("same dtype", r"must have the same dtype", 0.93, raised=True),
-            Sign("weight type", r"input type \(.{1,80}\) and (?:weight|bias) type", 0.94, raised=True),
+            Sign("weight type|bias type", r"input type \(.{1,80}\) and (?:weight|bias) type", 0.94, raised=True),
             Sign("finished reduction in the prior iteration", weight=0.94, raised=True),
-            Sign("can't pickle", r"can'?t pickle|cannot pickle", 0.93, raised=True),
-            Sign("weights only", r"weights only load failed|weights_only", 0.88, raised=True),
+            Sign("can't pickle|cannot pickle", r"can't pickle|cannot pickle", 0.93, raised=True),
+            Sign("weights only|weights_only", r"weights only load failed|weights_only", 0.88, raised=True),
             Sign("typeerror", r"\btypeerror\b", 0.92, raised=True),
             Sign("attributeerror", r"\battributeerror\b", 0.92, raised=True),
             Sign("nameerror", r"\bnameerror\b", 0.93, raised=True),
@@ -229,7 +229,7 @@ rows = (
             Sign("jsondecodeerror", weight=0.8, raised=True),
             Sign("stopiteration", weight=0.85, raised=True),
             Sign("overflowerror", weight=0.85, raised=True),
-            Sign("torch._dynamo", r"torch\._dynamo\.exc\.\w|torch\._inductor\.exc", 0.85, raised=True),
+            Sign("torch._dynamo|torch._inductor", r"torch\._dynamo\.exc\.\w|torch\._inductor\.exc", 0.85, raised=True),
             Sign("compilationerror", weight=0.85, raised=True),
             Sign("index out of range in self", weight=0.9, raised=True),
             Sign("panicked at", r"thread '.{1,80}' (?:\(\d{1,9}\) )?panicked at", 0.8),

@@ -30,7 +30,7 @@ rows = (
             Sign("sizes of tensors must match", weight=0.97, raised=True),
             Sign("each tensor to be equal size", weight=0.97, raised=True),
             Sign(
-                "could not be broadcast",
+                "could not be broadcast|could not broadcast",
                 r"(?:operands )?could not be broadcast|could not broadcast input array",
                 0.96,
                 raised=True,
@@ -67,10 +67,13 @@ rows = (
             Sign("cannot reshape", r"cannot reshape (?:array|tensor)", 0.94, raised=True),
             Sign("total size of new array must be unchanged", weight=0.94, raised=True),
             Sign(
-                "expected size", r"expected size for first two dimensions|expected tensor .{0,60}size", 0.9, raised=True
+                "expected size|expected tensor",
+                r"expected size for first two dimensions|expected tensor .{0,60}size",
+                0.9,
+                raised=True,
             ),
             Sign(
-                "dimension",
+                "dimension|number of dims",
                 r"(?:number of dim(?:ension)?s|dimensions?) .{0,80}(?:do(?:es)?n'?t match|do not match"
                 r"|mismatch|must match|out of range)|all the input array(?:s|'s)? .{0,40}dimensions?",
                 0.88,
@@ -144,7 +147,7 @@ rows = (
             Sign("ignore_mismatched_sizes", weight=0.94, raised=True),
             Sign("trying to set a tensor of shape", weight=0.94, raised=True),
             Sign(
-                "mismatch",
+                "mismatch|does not match|do not match|incompatible|different",
                 r"(?:checkpoint|saved|restored?)\b.{0,160}\b(?:mismatch|do(?:es)? not match|incompatible"
                 r"|different)\b|\bmismatch\b.{0,80}\bcheckpoint",
                 0.85,
@@ -152,7 +155,7 @@ rows = (
             ),
             Sign("layer count mismatch", weight=0.9, raised=True),
             Sign(
-                "loading weights",
+                "loading weights|load weights|weights were not initialized",
                 r"(?:loading|load) weights.{0,120}(?:mismatch|unexpected|not initialized from checkpoint)"
                 r"|weights were not initialized from checkpoint",
                 0.88,
@@ -191,7 +194,7 @@ rows = (
             Sign("pickle data was truncated", weight=0.95, raised=True),
             Sign("ran out of input", r"eoferror: ran out of input", 0.88, raised=True),
             Sign(
-                "safetensor",
+                "safetensor|deserializing header",
                 r"safetensor\w{0,10}error.{0,80}(?:deserializ|header|incomplete|invalid)|error while "
                 r"deserializing header",
                 0.95,
@@ -204,8 +207,8 @@ rows = (
                 raised=True,
             ),
             Sign("file signature not found", weight=0.9, raised=True),
-            Sign("bad magic number", r"not an sstable|bad magic number", 0.88, raised=True),
-            Sign("dataloss", r"datalosserror|data_loss: ", 0.93, raised=True),
+            Sign("bad magic number|not an sstable", r"not an sstable|bad magic number", 0.88, raised=True),
+            Sign("dataloss|data_loss", r"datalosserror|data_loss: ", 0.93, raised=True),
             Sign("badzipfile", weight=0.9, raised=True),
             Sign(
                 "corrupt",
@@ -241,7 +244,7 @@ rows = (
         (
             Sign("filenotfounderror", weight=0.95, raised=True),
             Sign("no such file or directory", weight=0.9, raised=True),
-            Sign("can't open file", r"can'?t open file '[^']{1,300}': \[errno 2\]", 0.96, fatal=True),
+            Sign("can't open file", r"can't open file '[^']{1,300}': \[errno 2\]", 0.96, fatal=True),
             Sign(
                 "no such file or directory",
                 r"^(?:\S{1,80}: )?(?:cat|cp|mv|ls|cd|tar|source|bash|sh|rm|head|python\d?)\b.{0,200}: no "
@@ -254,17 +257,17 @@ rows = (
             Sign("notadirectoryerror", weight=0.9, raised=True),
             Sign("isadirectoryerror", weight=0.85, raised=True),
             Sign(
-                "does not exist",
-                r"(?:file|path|directory|folder|checkpoint|dataset)\b.{0,200}\bdoes ?n[o']t exist|(?:doesn'?t"
+                "does not exist|doesn't exist",
+                r"(?:file|path|directory|folder|checkpoint|dataset)\b.{0,200}\b(?:does not|doesn't) exist|(?:doesn'?t"
                 r"|does not) exist",
                 0.85,
                 raised=True,
                 unless=r"\bhub\b|attribute|column|key\b",
             ),
             Sign(
-                "not found",
+                "not found|could not find|couldn't find",
                 r"(?:file|path|directory|folder|checkpoint|dataset|norm\w{0,12} stats)\b.{0,120}\bnot found"
-                r"|could ?n[o']t find (?:any )?(?:file|checkpoint|directory|dataset|path|folder)",
+                r"|(?:could not|couldn't) find (?:any )?(?:file|checkpoint|directory|dataset|path|folder)",
                 0.85,
                 raised=True,
             ),
@@ -305,7 +308,7 @@ rows = (
             Sign("[errno 13]", weight=0.94, raised=True),
             Sign("read-only file system", weight=0.92),
             Sign("operation not permitted", weight=0.85, raised=True),
-            Sign("accessdenied", r"\baccessdenied\b|access denied", 0.88, raised=True),
+            Sign("accessdenied|access denied", r"\baccessdenied\b|access denied", 0.88, raised=True),
             Sign("nocredentialserror", weight=0.88, raised=True),
         ),
         examples=(

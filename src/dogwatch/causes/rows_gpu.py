@@ -21,7 +21,7 @@ rows = (
             Sign("fallen off the bus", weight=0.97),
             Sign("ecc error", r"uncorrectable (?:sram |dram )?ecc error", 0.97),
             Sign("uncorrectable", r"cudaerroreccuncorrectable|cuda_error_ecc_uncorrectable", 0.96),
-            Sign("bit ecc", r"double[- ]bit ecc|dbe ecc", 0.94),
+            Sign("bit ecc|dbe ecc", r"double[- ]bit ecc|dbe ecc", 0.94),
             Sign("gpu is lost", weight=0.96),
             Sign("nvlink", r"uncorrectable nvlink error|nvlink error detected|nvlink: fatal error", 0.94),
             Sign("unable to determine the device handle", weight=0.9),
@@ -56,11 +56,15 @@ rows = (
         ),
         (
             Sign("illegal memory access", weight=0.95),
-            Sign("illegal_address", r"cuda_error_illegal_address|cudaerrorillegaladdress", 0.95),
+            Sign("illegal_address|illegaladdress", r"cuda_error_illegal_address|cudaerrorillegaladdress", 0.95),
             Sign("illegal address", r"(?:warp|cuda\w{0,20}) illegal address", 0.93),
             Sign("misaligned address", weight=0.93),
             Sign("unspecified launch failure", weight=0.82),
-            Sign("launch_failed", r"cuda_error_launch_failed|cudaerrorlaunchfailure", 0.8),
+            Sign(
+                "cuda_error_launch_failed|cudaerrorlaunchfailure",
+                r"cuda_error_launch_failed|cudaerrorlaunchfailure",
+                0.8,
+            ),
             Sign("illegal instruction was encountered", weight=0.8),
             Sign("nvrm: xid", r"nvrm: xid \(\S{1,40}\): (?:13|31)\b", 0.8),
         ),
@@ -139,7 +143,7 @@ rows = (
             Sign("but your machine only has", r"requested gpus?: .{0,60}but your machine only has", 0.95, raised=True),
             Sign("cuda setup failed despite", weight=0.9, raised=True),
             Sign(
-                "cuda",
+                "cuda|gpu",
                 r"(?:requires?|needs?) (?:a |an )?(?:cuda|gpu)\b.{0,80}(?:not available|unavailable|none|not "
                 r"found|no gpu)|cuda is not available",
                 0.8,
@@ -181,22 +185,24 @@ rows = (
             "look at the batch of that step for empty or broken samples",
         ),
         (
-            Sign("loss is nan", r"loss is (?:nan|inf).{0,40}(?:stop|exit|abort|terminat)", 0.96, fatal=True),
             Sign(
-                "loss",
+                "loss is nan|loss is inf", r"loss is (?:nan|inf).{0,40}(?:stop|exit|abort|terminat)", 0.96, fatal=True
+            ),
+            Sign(
+                "loss|grad",
                 r"(?:loss|gradients?|grad norm)\b.{0,40}\b(?:is|are|became|becomes|went|contains?|returned"
                 r"|has|have) .{0,20}\b(?:nan|inf(?:inite)?|not finite|non-?finite)\b",
                 0.93,
                 raised=True,
             ),
             Sign(
-                "nan",
+                "nan|finite|infinite",
                 r"(?:nan|non-?finite|infinite) (?:loss|gradient|grad norm|values? in loss)|nan or "
                 r"inf(?:inite)? (?:loss|found|in)|nan and/or inf values",
                 0.92,
                 raised=True,
             ),
-            Sign("non-finite", r"non-?finite (?:loss|gradient|grad)", 0.92, raised=True),
+            Sign("non-finite|nonfinite", r"non-?finite (?:loss|gradient|grad)", 0.92, raised=True),
             Sign(
                 "loss scale",
                 r"minimum loss scale reached|loss scale already at minimum|loss scale .{0,30}below",
@@ -208,14 +214,14 @@ rows = (
             Sign("nanlossduringtraining", weight=0.96, raised=True),
             Sign("probability tensor contains", weight=0.93, raised=True),
             Sign(
-                "found invalid values",
+                "found invalid",
                 r"found invalid values:|to satisfy the constraint .{0,160}but found invalid",
                 0.9,
                 raised=True,
                 unless=r"lower_cholesky|integer",
             ),
             Sign("invalid value (nan)", weight=0.95, raised=True),
-            Sign("nan", r"floatingpointerror: .{0,120}\b(?:nan|inf(?:inite)?)\b", 0.93, raised=True),
+            Sign("floatingpointerror", r"floatingpointerror: .{0,120}\b(?:nan|inf(?:inite)?)\b", 0.93, raised=True),
             Sign(
                 "training",
                 r"training (?:has )?(?:diverged|stopped).{0,40}\bnan\b|\bnan\b.{0,60}(?:stopping|aborting) "
@@ -252,7 +258,7 @@ rows = (
         (
             Sign("segmentation fault", weight=0.93, fatal=True, unless="dataloader worker"),
             Sign("sigsegv", r"\bsigsegv\b", 0.9, fatal=True, unless=r"potential root causes|worker died or was killed"),
-            Sign("signal 11", r"signal:? 11\b", 0.88, fatal=True),
+            Sign("signal 11|signal: 11", r"signal:? 11\b", 0.88, fatal=True),
             Sign("exitcode", r"exitcode\s{0,4}: -11 \(pid", 0.88, fatal=True),
             Sign("segfault at", r"segfault at [0-9a-f]{1,16} ip", 0.9),
         ),

@@ -91,7 +91,7 @@ rows = (
                 fatal=True,
             ),
             Sign(
-                "exceeded memory",
+                "exceeded memory|exceeded limit",
                 r"exceeded memory (?:limit|request)|job killed: (?:v?mem|pvmem) \S{1,40} exceeded limit",
                 0.95,
                 fatal=True,
@@ -108,7 +108,9 @@ rows = (
             Sign("java.lang.outofmemoryerror", weight=0.93),
             Sign("std::bad_alloc", r"std::bad_alloc", 0.85, unless="out_of_memory"),
             Sign(
-                "cannot allocate memory", r"\[errno 12\]|: cannot allocate memory|cannot allocate memory \(12\)", 0.88
+                "cannot allocate memory|[errno 12]",
+                r"\[errno 12\]|: cannot allocate memory|cannot allocate memory \(12\)",
+                0.88,
             ),
             Sign("cpuallocator", r"defaultcpuallocator: (?:can'?t allocate memory|not enough memory)", 0.96),
             Sign("oom when allocating", r"oom when allocating tensor.{0,300}device:cpu", 0.93, raised=True),
@@ -162,7 +164,7 @@ rows = (
             Sign(
                 "shared memory segment", r"error while (?:creating|attaching to) shared memory segment /dev/shm", 0.95
             ),
-            Sign("failed to resize", r"/dev/shm/\S{1,80} failed|failed to resize /dev/shm", 0.85),
+            Sign("/dev/shm/", r"/dev/shm/\S{1,80} failed", 0.85),
             Sign("objectstorefullerror", weight=0.8, raised=True),
             Sign(
                 "bus error",
@@ -244,7 +246,11 @@ rows = (
             Sign("errno = 122", weight=0.96),
             Sign("edquot", r"\bedquot\b", 0.95),
             Sign("block quota exceeded", weight=0.95),
-            Sign("quota exceeded", r"(?:storage|block|user|group|project) quota exceeded|over (?:disk )?quota", 0.9),
+            Sign(
+                "quota exceeded|over quota|over disk quota",
+                r"(?:storage|block|user|group|project) quota exceeded|over (?:disk )?quota",
+                0.9,
+            ),
         ),
         examples=(
             "OSError: [Errno 122] Disk quota exceeded: '/home/kim/ckpt/latest'",

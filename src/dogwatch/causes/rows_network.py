@@ -27,7 +27,7 @@ rows = (
             Sign("nccl", r"nccl .{0,40}\btim(?:ed out|eout)\b|nccl communicator.{0,80}timed out", 0.8, raised=True),
             Sign("barrier timed out", weight=0.85, raised=True),
             Sign("rendezvous", r"(?:stuck|waiting) .{0,80}rendezvous.{0,120}(?:termination timeout|exceeded)", 0.75),
-            Sign("heartbeatmonitor", r"heartbeat ?monitor.{0,80}(?:timed out|no heartbeat)", 0.85),
+            Sign("heartbeatmonitor|heartbeat monitor", r"heartbeat ?monitor.{0,80}(?:timed out|no heartbeat)", 0.85),
         ),
         role=Role.CASCADE,
         examples=(
@@ -73,7 +73,7 @@ rows = (
             Sign("duplicate gpu detected", weight=0.95, role=Role.ROOT),
             Sign("got completion", r"net/ib ?: got completion .{0,80}with error", 0.92, role=Role.ROOT),
             Sign(
-                "catastrophic error",
+                "catastrophic",
                 r"net/ib ?: .{0,80}catastrophic error|got async event : local catastrophic",
                 0.92,
                 role=Role.ROOT,
@@ -132,7 +132,7 @@ rows = (
                 0.88,
             ),
             Sign(
-                "coordination service",
+                "coordination service|coordinationservice",
                 r"(?:failed to connect to|barrier timed out|deadline_exceeded"
                 r"|unavailable).{0,200}coordination ?service|coordination ?service.{0,200}(?:barrier "
                 r"timed out|deadline_exceeded)",
@@ -193,7 +193,7 @@ rows = (
             Sign("could not resolve host", weight=0.9, unless=_HUB),
             Sign("network is unreachable", weight=0.9, raised=True, unless=_HUB),
             Sign("no route to host", weight=0.88, raised=True),
-            Sign("http error", r"urllib\.error\.httperror|httperror: http error \d{3}", 0.92, raised=True),
+            Sign("http error|httperror", r"urllib\.error\.httperror|httperror: http error \d{3}", 0.92, raised=True),
             Sign("urlopen error", weight=0.92, raised=True),
             Sign(
                 "client error",
@@ -204,14 +204,14 @@ rows = (
             ),
             Sign("server error", r"httperror: 5\d\d server error|httpstatuserror: server error", 0.9, raised=True),
             Sign(
-                "timeout",
+                "timeout|read timed out",
                 r"(?:connecttimeout|readtimeout|connect timeout|read timed out)\b",
                 0.9,
                 raised=True,
                 unless=_HUB,
             ),
             Sign(
-                "connectionerror",
+                "connectionerror|connecterror|proxyerror|sslerror",
                 r"(?:requests|aiohttp|httpx|urllib3|botocore|wandb|redis|grpc)\S{0,80}(?:connection|connect"
                 r"|proxy|ssl)error",
                 0.9,
@@ -225,10 +225,15 @@ rows = (
             Sign("endpointconnectionerror", weight=0.92, raised=True),
             Sign("could not connect to the endpoint url", weight=0.92, raised=True),
             Sign("api", r"api(?:connection|timeout)error\b", 0.88, raised=True),
-            Sign("incompleteread", r"incompleteread\b|chunkedencodingerror", 0.88, raised=True),
+            Sign("incompleteread|chunkedencodingerror", r"incompleteread\b|chunkedencodingerror", 0.88, raised=True),
             Sign("failed to connect to all addresses", weight=0.88, raised=True),
-            Sign("connection refused", r"connectionrefusederror|connection refused", 0.8, raised=True),
-            Sign("connection timed out", r"\[errno 110\]|connection timed out", 0.85, raised=True),
+            Sign(
+                "connection refused|connectionrefusederror",
+                r"connectionrefusederror|connection refused",
+                0.8,
+                raised=True,
+            ),
+            Sign("connection timed out|[errno 110]", r"\[errno 110\]|connection timed out", 0.85, raised=True),
             Sign("connection reset by peer", weight=0.6, raised=True, role=Role.CASCADE),
             Sign("brokenpipeerror", weight=0.55, raised=True, role=Role.CASCADE),
             Sign("broken pipe", weight=0.55, raised=True, role=Role.CASCADE),
@@ -269,7 +274,7 @@ rows = (
             Sign("gated repo", r"(?:access|is) (?:a )?gated repo|cannot access gated repo", 0.96, raised=True),
             Sign("gated dataset", weight=0.93, raised=True),
             Sign("not a valid model identifier", weight=0.95, raised=True),
-            Sign("couldn't connect to 'http", rf"couldn'?t connect to '?https?://(?:{_HUB})", 0.96, raised=True),
+            Sign("couldn't connect to", rf"couldn't connect to '?https?://(?:{_HUB})", 0.96, raised=True),
             Sign("couldn't connect to the hub", weight=0.95, raised=True),
             Sign("localentrynotfounderror", weight=0.94, raised=True),
             Sign("offlinemodeisenabled", weight=0.94, raised=True),
@@ -279,7 +284,7 @@ rows = (
             Sign("client error", rf"\d{{3}} client error.{{0,200}}(?:{_HUB})", 0.95, raised=True),
             Sign("server error", rf"5\d\d server error.{{0,200}}(?:{_HUB})", 0.93, raised=True),
             Sign(
-                "huggingface",
+                "huggingface|hf.co|hf-mirror|modelscope|the hub",
                 rf"(?:max retries exceeded|connectionerror|connecttimeout|readtimeout|name resolution"
                 rf"|unreachable|sslerror|proxyerror|timed out).{{0,300}}(?:{_HUB})"
                 rf"|(?:{_HUB}).{{0,300}}(?:max retries exceeded|name resolution|unreachable|timed out"
@@ -288,12 +293,12 @@ rows = (
                 raised=True,
             ),
             Sign("outgoing traffic has been disabled", weight=0.95, raised=True),
-            Sign("couldn't reach", r"couldn'?t reach .{0,120}(?:on the hub|huggingface)", 0.94, raised=True),
+            Sign("couldn't reach", r"couldn't reach .{0,120}(?:on the hub|huggingface)", 0.94, raised=True),
             Sign("doesn't exist on the hub", weight=0.95, raised=True),
             Sign("datasetnotfounderror", weight=0.93, raised=True),
             Sign(
                 "can't load",
-                r"can'?t load (?:tokenizer|the configuration|feature extractor|image processor|the model"
+                r"can't load (?:tokenizer|the configuration|feature extractor|image processor|the model"
                 r"|config) .{0,400}huggingface\.co",
                 0.85,
                 raised=True,

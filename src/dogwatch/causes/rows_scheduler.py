@@ -76,7 +76,7 @@ rows = (
             Sign("cancelled at", r"\*\*\* STEP" + _AT, 0.9, fatal=True, role=Role.CASCADE),
             Sign("term_owner", weight=0.95, fatal=True),
             Sign(
-                "job was cancelled",
+                "job was cancelled|was canceled|was cancelled",
                 r"^.{0,80}\bjob (?:\d{1,12} )?was cancell?ed(?: by (?:the )?user)?\b",
                 0.85,
                 fatal=True,
@@ -134,7 +134,7 @@ rows = (
         ("start it again; run it so that it outlives the terminal (dogwatch run, sbatch, tmux)",),
         (
             Sign(
-                "received sigint",
+                "received sigint|received sighup|received sigterm",
                 r"(?:main process )?received sig(?:int|hup|term),? ?(?:exiting|shutting|terminat|stopping)",
                 0.88,
                 fatal=True,
@@ -177,7 +177,7 @@ rows = (
             Sign("killed", r"srun: error: .{1,200}: tasks? [\d,\- ]{1,80}: killed", 0.7, fatal=True),
             Sign("sigkill", r"signal 9 \(sigkill\) received by pid|died with <signals\.sigkill", 0.72, fatal=True),
             Sign("exitcode", r"exitcode\s{0,4}: -9 \(pid", 0.7, fatal=True),
-            Sign("signal 9", r"(?:killed|terminated|exited) (?:by|with|on) signal:? 9\b", 0.8, fatal=True),
+            Sign("signal 9|signal: 9", r"(?:killed|terminated|exited) (?:by|with|on) signal:? 9\b", 0.8, fatal=True),
             Sign("sigkill", r"terminated with signal sigkill|signal: ?sigkill|received sigkill", 0.75, fatal=True),
         ),
         role=Role.CASCADE,
@@ -200,24 +200,25 @@ rows = (
         ),
         (
             Sign(
-                "fatal: ",
+                "fatal:",
                 r"^(?:\S{1,40}: )?fatal:\s{1,8}(?!not a git|unable to access|could not read|repository"
                 r"|destination|remote|ambiguous|bad revision)\S.{0,200}(?:executable file not found"
                 r"|container|image|mount|bind|overlay|namespace|squashfs|\.sif|stat|exec|while|setuid|open)",
                 0.94,
                 fatal=True,
             ),
-            Sign("fatal: ", r"^fatal:\s{3,8}\S", 0.85, fatal=True),
+            Sign("fatal:", r"^fatal:\s{3,8}\S", 0.85, fatal=True),
             Sign(
                 "pyxis",
                 r"error: pyxis: |pyxis: (?:child|container|failed|couldn't)\b.{0,200}(?:fail|error|couldn't)",
                 0.93,
                 fatal=True,
             ),
-            Sign("enroot", r"\[error\] .{0,200}|enroot-\w{1,20}: .{0,120}(?:fail|error|denied)", 0.6),
+            Sign("enroot-", r"enroot-\w{1,20}: .{0,120}(?:fail|error|denied)", 0.6),
+            Sign("hooks.d", r"/enroot/hooks\.d/\S{1,80} exited with return code [1-9]", 0.9, fatal=True),
             Sign(
-                "oci runtime",
-                r"oci runtime (?:create|exec) failed|oci runtime error|crun: |runc create failed",
+                "oci runtime|runc create failed",
+                r"oci runtime (?:create|exec) failed|oci runtime error|runc create failed",
                 0.95,
                 fatal=True,
             ),
@@ -271,11 +272,11 @@ rows = (
                 0.95,
                 fatal=True,
             ),
-            Sign("command not found", r"^[^|]{0,160}: command not found\s{0,4}$", 0.8),
+            Sign("command not found", r"^(?!-)[^|]{0,160}: command not found\s{0,4}$", 0.8),
             Sign("exec format error", weight=0.93, fatal=True),
             Sign("bad interpreter", weight=0.95, fatal=True),
             Sign(
-                "was unable to launch",
+                "was unable to launch|was unable to find",
                 r"(?:mpirun|mpiexec|prterun|orterun) was unable to (?:launch|find)",
                 0.95,
                 fatal=True,
@@ -337,7 +338,10 @@ rows = (
                 fatal=True,
             ),
             Sign(
-                "hang detected", r"(?:hang|stall) detected.{0,80}(?:abort|kill|terminat|exit|restart)", 0.88, fatal=True
+                "hang detected|stall detected",
+                r"(?:hang|stall) detected.{0,80}(?:abort|kill|terminat|exit|restart)",
+                0.88,
+                fatal=True,
             ),
         ),
         examples=("watchdog: no progress for 1800 seconds, aborting the run",),

@@ -37,11 +37,13 @@ class Match:
 
 # An exception that no row knows is still an error of the program that was left with it.
 FALLBACK = Match("code_error", Role.ROOT, 0.6, False, True)
+# A traceback that the log does not hold to its end shows that the program fell, and not of what.
+CUT_OFF = Match("", Role.CASCADE, 0.4, True, False)
 
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    stem: str
+    stems: tuple[str, ...]
     pattern: str
     unless: str
     match: Match
@@ -49,7 +51,7 @@ class _Row:
 
 def _row(cause: str, role: Role, sign: Sign) -> _Row:
     return _Row(
-        sign.stem,
+        tuple(sign.stem.split("|")),
         sign.pattern,
         sign.unless,
         Match(cause, sign.role or role, sign.weight, sign.fatal, sign.raised, sign.many, sign.ends),
@@ -74,7 +76,8 @@ def _stem_set() -> tuple[re2.Set, list[list[int]]]:
     found = re2.Set.SearchSet(options)
     rows: dict[str, list[int]] = {}
     for number, row in enumerate(_ROWS):
-        rows.setdefault(row.stem, []).append(number)
+        for stem in row.stems:
+            rows.setdefault(stem, []).append(number)
     for stem in rows:
         found.Add(re.escape(stem).encode())
     found.Compile()
@@ -87,7 +90,7 @@ _STEMS, _OF_STEM = _stem_set()
 def classify(text: str, raised: bool = False) -> Match | None:
     """The surest sign in a line of text; signs of exceptions count only where one was `raised`."""
     found = _STEMS.Match(text.encode("utf-8", "replace")) or ()
-    for number in sorted(number for stem in found for number in _OF_STEM[stem]):
+    for number in sorted({number for stem in found for number in _OF_STEM[stem]}):
         row: _Row = _ROWS[number]
         if row.match.raised and not raised:
             continue
@@ -108,5 +111,5 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 def stems(raised: bool = False) -> tuple[str, ...]:
     """The literals, one of which is in every line that shows something: without those that another one holds,
     and without those of exceptions (unless asked for), which are found by their traceback."""
-    wanted = {row.stem for row in _ROWS if raised or not row.match.raised}
+    wanted = {stem for row in _ROWS if raised or not row.match.raised for stem in row.stems}
     return tuple(sorted(stem for stem in wanted if not any(other != stem and other in stem for other in wanted)))

@@ -32,6 +32,7 @@ _RAISED = re.compile(
 _ANY_NAME = re.compile(r"(?:[a-z_]\w{0,60}\.){0,10}[A-Z]\w{2,80}(?:: |:?$)", re.ASCII)
 _NUMBER = re.compile(r":\s{0,4}[-+]?[\d.]{1,20}(?:e[-+]?\d{1,4})?%?\s{0,4}(?:$|[,|;])", re.ASCII)
 _ASIDE = ("exception in thread", "exception ignored", "--- logging error ---")
+_HANDLED = ("exception ignored", "exception in asgi application", "error handling request", "exception on request")
 _SOFT = re.compile(r"\b(?:INFO|DEBUG|WARNING|WARN)\b")
 _FRAME = (
     " ",
@@ -113,7 +114,7 @@ class _Reading:
         self._prefix = None if self._group else _shape(head[: head.index(HEAD)], text, at, end)
         self._aside = (
             before.strip().lower().startswith(_ASIDE)
-            or "exception ignored" in before.lower()
+            or any(word in before.lower() for word in _HANDLED)
             or _SOFT.search(head) is not None
         )
         self._odd = 0

@@ -26,6 +26,7 @@ VERBS = (
     "status",
     "logs",
     "read",
+    "why",
     "events",
     "wait",
     "patrol",

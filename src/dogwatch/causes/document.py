@@ -1,0 +1,37 @@
+"""A diagnosis as the plain document that every face prints (docs/json.md)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dogwatch.causes.interface import Diagnosis
+
+NONE: dict[str, Any] = {
+    "cause": None,
+    "title": "nothing shows that it failed",
+    "confidence": None,
+    "role": None,
+    "evidence": [],
+    "advice": [],
+    "retry": None,
+    "alternatives": [],
+}
+
+
+def document(diagnosis: Diagnosis | None) -> dict[str, Any]:
+    """The document of a diagnosis; of none, the same keys with nothing in them."""
+    if diagnosis is None:
+        return dict(NONE)
+    return {
+        "cause": diagnosis.cause,
+        "title": diagnosis.title,
+        "confidence": diagnosis.confidence,
+        "role": str(diagnosis.role),
+        "evidence": [{"file": quote.file, "line": quote.line, "text": quote.text} for quote in diagnosis.evidence],
+        "advice": list(diagnosis.advice),
+        "retry": str(diagnosis.retry),
+        "alternatives": [
+            {"cause": other.cause, "title": other.title, "confidence": other.confidence, "tell": other.tell}
+            for other in diagnosis.alternatives
+        ],
+    }

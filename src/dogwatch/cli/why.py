@@ -1,0 +1,80 @@
+"""`dogwatch why`: the likeliest cause of a failure, the lines that show it, and what to do."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from typing import Any
+
+from dogwatch.cli.out import emit, json_flag
+from dogwatch.errors import UsageError
+
+HELP = "say why a job failed, with the lines that show it, or what would tell"
+EPILOG = """\
+dogwatch why REF                          a job that Dogwatch watches
+dogwatch why --log train.err train.out    log files, with whatever else you know of the ending"""
+
+_RETRY = {
+    "never": "not worth it",
+    "after_fix": "after it is mended; as it is, it would end the same way",
+    "as_is": "as it is, from the newest checkpoint",
+    "with_change": "with that changed",
+}
+
+
+def arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("ref", nargs="?", metavar="REF", help="a ref, a name or a unique prefix")
+    parser.add_argument("--log", nargs="+", metavar="FILE", help="diagnose these log files of one attempt instead")
+    parser.add_argument("--exit-code", type=int, metavar="N", help="with --log: the exit code it ended with")
+    parser.add_argument("--signal", metavar="S", help="with --log: the signal that ended it (9, KILL)")
+    parser.add_argument("--state", metavar="WORD", default="", help="with --log: the scheduler's word (TIMEOUT)")
+    parser.add_argument(
+        "--from-line", type=int, metavar="N", default=1, help="with --log: what is above line N is not of this attempt"
+    )
+    json_flag(parser)
+
+
+def run(args: Namespace) -> int:
+    if args.ref is not None and args.log:
+        raise UsageError("name a job or --log files, not both")
+    if args.ref is None and not args.log:
+        raise UsageError("name a job, or log files with --log")
+    found = _of_logs(args) if args.log else _of_job(args)
+    if args.json:
+        emit(found)
+        return 0
+    for line in block(found, many=len(args.log or ()) != 1):
+        print(line)
+    return 0
+
+
+def _of_logs(args: Namespace) -> dict[str, Any]:
+    from dogwatch.desk import why
+
+    if args.from_line < 1:
+        raise UsageError(f"--from-line takes the number of a line, 1 or more, not {args.from_line}")
+    number = why.signal_of(args.signal) if args.signal else None
+    return why.of_logs(args.log, args.exit_code, number, args.state, args.from_line)
+
+
+def _of_job(args: Namespace) -> dict[str, Any]:
+    raise UsageError("name log files with --log")
+
+
+def block(found: dict[str, Any], many: bool = False) -> list[str]:
+    """A diagnosis as a few lines for a person."""
+    from dogwatch.text import plain
+    from dogwatch.tui import words
+
+    if found["cause"] is None:
+        return [found["title"]]
+    lines = [f"{found['title']} ({found['cause']}, {words.percent(found['confidence'], 0)} sure)"]
+    for quote in found["evidence"]:
+        where = "" if quote["line"] is None else f"line {quote['line']}: "
+        name = f"{plain(quote['file'], 200)}, " if quote["file"] and (many and where) else ""
+        lines.append(f"  {name}{where}{plain(quote['text'], 400)}")
+    lines += [f"  do: {advice}" for advice in found["advice"]]
+    lines.append(f"  again: {_RETRY[found['retry']]}")
+    for other in found["alternatives"]:
+        tell = f"; `{other['tell']}` would tell" if other["tell"] else ""
+        lines.append(f"  or {other['cause']} ({words.percent(other['confidence'], 0)}): {other['title']}{tell}")
+    return lines
