@@ -20,7 +20,7 @@ consequences = (
         fatal=True,
         role=Role.TEARDOWN,
     ),
-    Sign("exceptiongroup", r"exceptiongroup: ", 0.4, raised=True, role=Role.CASCADE),
+    Sign("exceptiongroup", r"exceptiongroup: ", 0.4, raised=True, role=Role.CASCADE, first=True),
     Sign("trainingfailederror", weight=0.4, raised=True, role=Role.CASCADE),
     Sign("backend process has shutdown", weight=0.4, raised=True, role=Role.CASCADE),
     Sign(
@@ -57,7 +57,7 @@ consequences = (
     Sign("closing signal", r"sending process \d{1,10} closing signal", 0.4, role=Role.TEARDOWN, many=True),
     Sign("calledprocesserror", r"calledprocesserror: command .{1,2000}", 0.45, raised=True, role=Role.CASCADE),
     Sign("non-zero exit status", r"returned non-zero exit status", 0.45, raised=True, role=Role.CASCADE),
-    Sign("raytaskerror", r"raytaskerror\(", 0.45, raised=True, role=Role.CASCADE, many=True),
+    Sign("raytaskerror", r"raytaskerror\(", 0.45, raised=True, role=Role.CASCADE, many=True, first=True),
     Sign("actordiederror", weight=0.45, raised=True, role=Role.CASCADE, many=True),
     Sign("rayactorerror", weight=0.45, raised=True, role=Role.CASCADE, many=True),
     Sign("actorunavailableerror", weight=0.45, raised=True, role=Role.CASCADE),

@@ -144,7 +144,7 @@ def _several(hits: Iterable[Hit]) -> bool:
 
 
 def _first(ranked: Sequence[Hit]) -> Hit:
-    first = next((hit for hit in ranked if hit.weight >= SURE), ranked[0])
+    first = next(hit for limit in (VAGUE, SURE, 0.0) for hit in ranked if hit.weight >= limit)
     return _ending(ranked) if first.cause in _SCHEDULER else _plainest(first, ranked)
 
 
@@ -158,8 +158,10 @@ def _last(ranked: Sequence[Hit]) -> Hit:
 
 
 def _ending(ranked: Sequence[Hit]) -> Hit:
-    """Of several words of the scheduler, the one that says why."""
-    return max((hit for hit in ranked if hit.cause in _SCHEDULER), key=lambda hit: hit.weight)
+    """Of several words of the scheduler, the last of those that say why."""
+    words = [hit for hit in ranked if hit.cause in _SCHEDULER]
+    best = max(hit.weight for hit in words)
+    return [hit for hit in words if hit.weight == best][-1]
 
 
 def _plainest(hit: Hit, ranked: Sequence[Hit]) -> Hit:

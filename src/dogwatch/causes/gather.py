@@ -7,18 +7,21 @@ by newlines alone; what a carriage return wrote over is a line of its own for re
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from typing import Any
 
 import re2
 
-from dogwatch.causes.notes import Gap, Hit, Notes
+from dogwatch.causes.notes import MOST_TEXT, Gap, Hit, Notes
 from dogwatch.causes.table import CUT_OFF, FALLBACK, Match, classify, stems
 from dogwatch.causes.tracebacks import HEAD, Raised, bare, body_of, framed, read_traceback
 from dogwatch.text import without_escapes
 
 BLOCK = 1 << 20  # bytes looked through at once
 HELD = 1 << 16  # bytes of an unfinished line or traceback that wait for the next piece
-BEHIND = 1 << 11  # bytes kept back for what belongs to the last line of a piece
+BEHIND = 1 << 9  # bytes kept back for what belongs to the last line of a piece
 REACH = 2048  # characters of one line around a literal that are read
+STATE_VERSION = 1
 MOST_LINES = 300  # of one block that are read at either end of it, where there are very many
 BARE, LOGGED, QUIET = 0.85, 0.8, 0.5  # what an exception without frames, an error line and a warning are worth
 
@@ -51,17 +54,22 @@ _PROGRESS = _linear(
 _DONE = _linear(
     r"(?:training|run|job|evaluation|finetuning|fine-tuning|inference|experiment) (?:is |has |was )?"
     r"(?:complete|finish|done|successful|ended)|completed successfully|finished successfully|run_stop"
-    r"|ending timing run|finished (?:training|run)|all done"
+    r"|ending timing run|finished (?:training|run|server process)|all done"
 )
 
 
 class Gather:
-    """Reads one log, piece by piece; `notes()` may be asked at any time and changes nothing."""
+    """Reads one log, piece by piece; `notes()` may be asked at any time and changes nothing. With its `state()`
+    another can go on. `first_line` is None where nobody knows how many lines are above."""
 
-    def __init__(self, first_line: int = 1) -> None:
+    def __init__(self, first_line: int | None = 1) -> None:
         self._held = b""
         self._line = first_line
         self._notes = Notes()
+
+    def begin_attempt(self) -> None:
+        """Whatever was said so far belongs to an attempt that is over; lines are counted on."""
+        self._notes.forget()
 
     def feed(self, piece: bytes) -> None:
         for start in range(0, len(piece), BLOCK):
@@ -81,8 +89,23 @@ class Gather:
         if not end:
             return 0
         stop = _Block(self._notes, text, end, self._line, last).read()
-        self._line += text.count(b"\n", 0, stop)
+        if self._line is not None:
+            self._line += text.count(b"\n", 0, stop)
         return stop
+
+    def state(self) -> dict[str, Any]:
+        """All that is known and held back, as JSON can carry it."""
+        held = self._held.decode("latin-1")
+        return {"v": STATE_VERSION, "held": held, "line": self._line, "notes": self._notes.to_json()}
+
+    @classmethod
+    def restore(cls, state: Mapping[str, Any]) -> Gather:
+        """One that goes on where another stopped; a state of another release is forgotten."""
+        gather = cls(state.get("line"))
+        if state.get("v") == STATE_VERSION:
+            gather._held = state["held"].encode("latin-1")
+            gather._notes = Notes.from_json(state["notes"])
+        return gather
 
 
 def _settled(text: bytes) -> int:
@@ -95,11 +118,12 @@ def _settled(text: bytes) -> int:
 class _Block:
     """One block of whole lines being read."""
 
-    def __init__(self, notes: Notes, text: bytes, end: int, line: int, last: bool) -> None:
+    def __init__(self, notes: Notes, text: bytes, end: int, line: int | None, last: bool) -> None:
         self._notes = notes
         self._text, self._end, self._last = text, end, last
         self._line, self._counted = line, 0
         self._at = 0  # everything before this has been accounted for
+        self._hot = 0  # where in its line the literal stands that led to it
 
     def read(self) -> int:
         """Read up to the end of the block, or to a traceback that goes on in the next one."""
@@ -114,6 +138,7 @@ class _Block:
                 break
             if start < self._at:
                 continue
+            self._hot = found.start() - start
             line = _decoded(self._text, start, stop)
             if HEAD in line:
                 if not self._traceback(start, stop, line):
@@ -161,7 +186,7 @@ class _Block:
                 weight * (QUIET if quiet else 1.0),
                 match.fatal or (said is not None and not said.aside),
                 self._number(said.start if said is not None else start),
-                line,
+                _excerpt(line, self._hot),
                 self._gap(self._at, start),
                 raised=said is not None,
                 aside=said is not None and said.aside,
@@ -189,7 +214,9 @@ class _Block:
         self._at = max(self._at, past)
         return True
 
-    def _number(self, at: int) -> int:
+    def _number(self, at: int) -> int | None:
+        if self._line is None:
+            return None
         if at < self._counted:
             return self._line - self._text.count(b"\n", at, self._counted)
         self._line += self._text.count(b"\n", self._counted, at)
@@ -237,6 +264,14 @@ def _segment(text: bytes, at: int, end: int) -> tuple[int, int]:
     start = max(text.rfind(b"\n", floor, at), text.rfind(b"\r", floor, at)) + 1 or floor
     stops = [stop for stop in (text.find(b"\n", at, roof), text.find(b"\r", at, roof)) if stop >= 0]
     return start, min(stops, default=roof)
+
+
+def _excerpt(line: str, hot: int) -> str:
+    """A line as it is kept: of a long one, the part around what was found."""
+    if len(line) <= MOST_TEXT:
+        return line
+    start = max(0, min(hot - MOST_TEXT // 4, len(line) - MOST_TEXT))
+    return line[start : start + MOST_TEXT]
 
 
 def _decoded(text: bytes, start: int, stop: int) -> str:

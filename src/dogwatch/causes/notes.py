@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
 
 from dogwatch.causes.interface import Role
 
-MOST_HITS = 400
+MOST_HITS = 160
+MOST_TEXT = 600
 
 
 @dataclass(slots=True)
@@ -38,7 +40,7 @@ class Hit:
     role: Role
     weight: float
     fatal: bool
-    line: int
+    line: int | None
     text: str
     before: Gap
     raised: bool = False
@@ -61,6 +63,8 @@ class Notes:
         """Note a hit; in a flood of them the oldest but a few are let go, and their gaps kept."""
         hit.before.add(self.after)
         self.after = Gap()
+        if hit.raised and self.hits and self.hits[-1].inner and self.hits[-1].aside:
+            hit.aside, hit.fatal = True, False
         self.hits.append(hit)
         if len(self.hits) > MOST_HITS:
             gone = self.hits.pop(MOST_HITS // 4)
@@ -71,6 +75,19 @@ class Notes:
         last = next((hit for hit in reversed(self.hits[-3:]) if hit.raised), None)
         if last is not None:
             last.inner = True
+
+    def forget(self) -> None:
+        """What was said belongs to an attempt that is over."""
+        self.hits.clear()
+        self.after = Gap()
+
+    def to_json(self) -> dict[str, Any]:
+        return {"hits": [asdict(hit) for hit in self.hits], "after": asdict(self.after)}
+
+    @classmethod
+    def from_json(cls, body: dict[str, Any]) -> Notes:
+        hits = [Hit(**{**hit, "role": Role(hit["role"]), "before": Gap(**hit["before"])}) for hit in body["hits"]]
+        return cls(hits, Gap(**body["after"]))
 
     def copy(self) -> Notes:
         return Notes([replace(hit, before=replace(hit.before)) for hit in self.hits], replace(self.after))

@@ -138,8 +138,7 @@ rows = (
                 "unknown|unsupported|unrecognized|invalid",
                 r"valueerror: (?:unknown|unsupported|unrecognized|invalid) (?:\w{1,30} ){0,3}(?:model"
                 r"|optimizer|scheduler|dataset|task|loss|backend|precision|strategy|config|option"
-                r"|argument|attention|mode|activation|architecture|method|quantization|tokenizer|value"
-                r"|type|name|format|dtype)\b",
+                r"|argument|attention|mode|activation|architecture|quantization|tokenizer|dtype)\b",
                 0.85,
                 raised=True,
             ),

@@ -258,8 +258,7 @@ rows = (
             Sign("isadirectoryerror", weight=0.85, raised=True),
             Sign(
                 "does not exist|doesn't exist",
-                r"(?:file|path|directory|folder|checkpoint|dataset)\b.{0,200}\b(?:does not|doesn't) exist|(?:doesn'?t"
-                r"|does not) exist",
+                r"\b(?:does not|doesn't) exist\b",
                 0.85,
                 raised=True,
                 unless=r"\bhub\b|attribute|column|key\b",

@@ -47,6 +47,7 @@ class _Row:
     pattern: str
     unless: str
     match: Match
+    first: bool
 
 
 def _row(cause: str, role: Role, sign: Sign) -> _Row:
@@ -55,6 +56,7 @@ def _row(cause: str, role: Role, sign: Sign) -> _Row:
         sign.pattern,
         sign.unless,
         Match(cause, sign.role or role, sign.weight, sign.fatal, sign.raised, sign.many, sign.ends),
+        sign.first,
     )
 
 
@@ -63,7 +65,7 @@ _ROWS = sorted(
         *(_row(cause.name, cause.role, sign) for cause in CAUSES.values() for sign in cause.signs),
         *(_row("", Role.CASCADE, sign) for sign in consequences),
     ],
-    key=lambda row: -row.match.weight,
+    key=lambda row: (not row.first, -row.match.weight),
 )
 
 
