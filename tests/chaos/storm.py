@@ -28,7 +28,7 @@ VERBS = {"run": 48, "add": 8, "forget": 5, "wait": 4, "patrol": 9, "ls": 6, "sta
 KILLED = {"run": 0.35}
 KILLED_ELSE = 0.5
 HEAD_START = 10
-ALLOWED = {"add": {0, 2}, "forget": {0, 4}, "wait": {0, 1, 4, 124}, "patrol": {0, 1}}
+ALLOWED = {"status": {0, 2}, "add": {0, 2}, "forget": {0, 4}, "wait": {0, 1, 4, 124}, "patrol": {0, 1}}
 BIRTHS = 20  # one kill in so many hits a home in which the store is just being made
 
 

@@ -79,8 +79,11 @@ def _meant(store: Store, clock: Clock, args: Namespace) -> int:
 
 def _undecided(store: Store, clock: Clock, found: Meant, json: bool) -> int:
     """Several fit, or none does."""
+    from dogwatch.desk import ask
+
     if json:
-        _show(store, clock, [], True, _told(found, None))
+        known = ask.documents(store, [ref for one in found.fits for ref in one.refs])
+        _show(store, clock, known, True, _told(found, None))
     elif found.fits:
         for one in found.fits:
             print(_line(one))
