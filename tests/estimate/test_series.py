@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dogwatch.estimate.series import MOST, add, combine, rates
+from dogwatch.estimate.series import EARLIER, MOST, add, combine, keep_earlier, rates
 from dogwatch.model import Point, Step
 
 NUMBERS = st.floats(allow_nan=True, allow_infinity=True)
@@ -34,6 +34,28 @@ def test_a_long_history_is_thinned_and_keeps_its_ends():
 def test_a_counter_that_goes_back_is_a_resume():
     """What was counted beyond the point of resumption is dropped; what lies before stays."""
     assert history((0, 0), (10, 100), (20, 200), (50, 120)) == (Point(0, 0), Point(10, 100), Point(50, 120))
+
+
+def test_pauses_and_changes_of_pace_survive_the_thinning():
+    """Twenty pauses among five thousand steps are all still there, to within a few steps of where they were."""
+    at, pairs = 0.0, []
+    for step in range(5000):
+        at += 1.0 + (300.0 if step % 250 == 249 else 0.0)
+        pairs.append((at, float(step)))
+    points = history(*pairs)
+    long = [b.done for a, b in pairwise(points) if b.at - a.at > 290 and b.done - a.done < 10]
+    assert long == [float(step) for step in range(249, 5000, 250)]
+
+
+def test_what_an_attempt_had_come_to_is_kept_when_the_next_begins():
+    """The course that came furthest stays, in few points; an attempt that goes on has no other before it."""
+    first = history(*((float(i), float(i)) for i in range(900)))
+    assert keep_earlier(first, (), Point(900, 900)) == ()
+    kept = keep_earlier(first, (), Point(950, 0))
+    assert len(kept) <= EARLIER
+    assert (kept[0], kept[-1]) == (Point(0, 0), Point(899, 899))
+    second = history(*((1000.0 + i, float(i)) for i in range(100)))
+    assert keep_earlier(second, kept, Point(1200, 0)) == kept
 
 
 def test_a_plateau_is_kept_by_its_two_ends():

@@ -44,6 +44,8 @@ class Memory:
     readers: dict[str, dict[str, Any]] = field(default_factory=dict)
     steps: dict[str, Step] = field(default_factory=dict)
     points: list[Point] = field(default_factory=list)
+    earlier: list[Point] = field(default_factory=list)
+    totals: list[list[float]] = field(default_factory=list)
     outputs: dict[str, list[list[float]]] = field(default_factory=dict)
     checkpoints: dict[str, float] = field(default_factory=dict)
     worker_steps: dict[str, list[float]] = field(default_factory=dict)
@@ -72,6 +74,7 @@ class Memory:
         memory = cls(**{key: value for key, value in body.items() if key in known})
         memory.hush = {what: Hush(**hush) for what, hush in body.get("hush", {}).items()}
         memory.points = [Point(at, done) for at, done in memory.points]
+        memory.earlier = [Point(at, done) for at, done in memory.earlier]
         steps = body.get("steps", {}).items()
         memory.steps = {log: Step(done, total, unit, None, rank) for log, (done, total, unit, rank) in steps}
         return memory

@@ -10,6 +10,7 @@ from typing import Any
 
 from dogwatch.engine.memory import Memory, grow
 from dogwatch.logs.reader import Reader, Reading
+from dogwatch.logs.timeline import Moment, timeline
 from dogwatch.logs.user import UserPatterns
 from dogwatch.model import Finished, Job, Step, Trouble
 
@@ -32,19 +33,25 @@ class News:
     output_grew: bool = False
     unreadable: dict[str, str] = field(default_factory=dict)
     gaps: list[dict[str, Any]] = field(default_factory=list)
+    told: dict[str, list[Moment]] = field(default_factory=dict)
+    written: dict[str, float] = field(default_factory=dict)
+
+    def ages(self, at: float) -> dict[str, float]:
+        """How long before this moment each log was last written."""
+        return {log: max(0.0, at - written) for log, written in self.written.items()}
 
 
 class Readers:
     """The open readers of one job's logs; each can be rebuilt from the job's memory."""
 
     def __init__(self, patterns: UserPatterns | None) -> None:
-        self._patterns = patterns
+        self.patterns = patterns
         self._readers: dict[str, Reader] = {}
 
     def of(self, path: str, memory: Memory) -> Reader:
         if path not in self._readers:
             saved = memory.readers.get(path)
-            self._readers[path] = Reader.restore(saved, self._patterns) if saved else Reader(self._patterns)
+            self._readers[path] = Reader.restore(saved, self.patterns) if saved else Reader(self.patterns)
         return self._readers[path]
 
     def keep(self, memory: Memory) -> None:
@@ -78,9 +85,12 @@ def _read_log(memory: Memory, readers: Readers, path: str, log: str, found: Mapp
         _take(reader.end_line(), log, news)
     if opening:
         _take(reader.feed(opening), log, news)
-    _take(reader.feed(_after_line_end(text) if found.get("skipped") else text), log, news)
+    tail = _after_line_end(text) if found.get("skipped") else text
+    _take(reader.feed(tail), log, news)
     news.log_grew |= bool(text)
     _note_gap(path, found, path in memory.logs, news)
+    if log in news.steps and not memory.logs and not memory.points:
+        news.told[log], news.written[log] = timeline([opening, b"\n", tail], readers.patterns), found["mtime"]
     cursor = memory.logs[path] = {key: found[key] for key in ("dev", "ino", "head", "headlen")}
     cursor["offset"] = found["from"] + len(text)
     if log != path:

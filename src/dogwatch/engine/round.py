@@ -12,12 +12,12 @@ from dogwatch.engine.gaps import gap_event
 from dogwatch.engine.judge import NOTHING, Identity, by_subject, judge_blind, judge_job, judge_place
 from dogwatch.engine.look import Glance, disk_paths, with_logs
 from dogwatch.engine.memory import Memory
+from dogwatch.engine.outlook import outlook, recall, remember
 from dogwatch.engine.pace import LOCKED_OUT
 from dogwatch.engine.reading import News, Readers, pass_time, read_files, read_logs, worker_of
 from dogwatch.engine.steady import is_steady, same_room
 from dogwatch.engine.verify import verify
-from dogwatch.estimate.eta import estimate
-from dogwatch.estimate.series import add, combine, rates
+from dogwatch.estimate.series import combine, rates
 from dogwatch.model import (
     Change,
     Dark,
@@ -27,7 +27,6 @@ from dogwatch.model import (
     Job,
     Known,
     Outcome,
-    Point,
     Progress,
     Proof,
     Running,
@@ -45,7 +44,7 @@ SAVE_EVERY = 10.0
 # A job of which nothing new is said has only its patience clocks to lose; not all are saved in the same round.
 SAVE_STEADY = 600.0
 # An estimate walks the whole history: it is made anew only when it could have changed by a visible part.
-ETA_SHARE, ETA_LONGEST = 0.02, 10.0
+ETA_SHARE, ETA_LONGEST = 0.02, 30.0
 
 
 @dataclass(slots=True)
@@ -309,7 +308,8 @@ class _Visit:
         if whole is None:
             return None
         if self.news.steps or not self.memory.points:
-            self.memory.points = list(add(self.memory.points, Point(self.mono, whole.done)))
+            recall(self.memory, self.news.told, self.news.ages(self.at), whole, self.mono)
+            remember(self.memory, self.mono, whole)
         rate, average = rates(self.memory.points, self.mono)
         return Progress(whole.done, whole.total, whole.unit, rate, average, self.at)
 
@@ -347,7 +347,7 @@ class _Visit:
             return None
         one, passed = self.one, self.mono - self.one.eta_at
         if one.eta is None or not 0 <= passed < min(ETA_LONGEST, ETA_SHARE * one.eta.remaining):
-            one.eta, one.eta_at = estimate(self.memory.points, self.progress.total, self.mono), self.mono
+            one.eta, one.eta_at = outlook(self.memory, self.progress, self.mono), self.mono
             return one.eta
         left, low, high = (max(0.0, each - passed) for each in (one.eta.remaining, one.eta.low, one.eta.high))
         return Eta(left, low, high, one.eta.confidence)

@@ -12,6 +12,7 @@ from typing import Any
 from dogwatch.model import Point, Step
 
 MOST, THINNED = 256, 192
+EARLIER = 64  # points that are kept of an earlier attempt
 RECENT_POINTS = 32  # the newest, which are kept as they came
 EVEN = 0.05
 RECENT = 60.0  # seconds that "now" reaches back, where the counter moves that often
@@ -36,17 +37,25 @@ def add(points: Sequence[Point], point: Point) -> tuple[Point, ...]:
     elif len(kept) > 1 and kept[-1].done == kept[-2].done == point.done:
         kept.pop()  # a plateau needs its two ends only
     kept.append(point)
-    return tuple(kept) if len(kept) <= MOST else _thinned(kept)
+    return tuple(kept) if len(kept) <= MOST else thinned(kept, THINNED)
 
 
-def _thinned(points: list[Point]) -> tuple[Point, ...]:
-    """Without those that tell least, down to `THINNED`: the first, the newest and every corner (a pause, a
-    change of pace) stay, and what is straight keeps points at even distances."""
+def keep_earlier(points: Sequence[Point], earlier: Sequence[Point], point: Point) -> tuple[Point, ...]:
+    """The course of an earlier attempt, to be asked for before `point` is added: where the counter goes back, what
+    it had come to is kept, unless an attempt before has come further."""
+    if not points or not point.done < points[-1].done or (earlier and earlier[-1].done > points[-1].done):
+        return tuple(earlier)
+    return thinned(list(points), EARLIER)
+
+
+def thinned(points: Sequence[Point], most: int) -> tuple[Point, ...]:
+    """Without those that tell least, down to `most`: the first, the newest and every corner (a pause, a change
+    of pace) stay, and what is straight keeps points at even distances."""
     n = len(points)
     before, after, gone = list(range(-1, n - 1)), list(range(1, n + 1)), [False] * n
     heap = [(_told(points[i - 1], points[i], points[i + 1]), i) for i in range(1, n - RECENT_POINTS)]
     heapify(heap)
-    left = n - THINNED
+    left = n - most
     while heap and left > 0:
         worth, i = heappop(heap)
         if gone[i] or worth < _told(points[before[i]], points[i], points[after[i]]):

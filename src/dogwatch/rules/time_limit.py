@@ -12,6 +12,7 @@ name = "time_limit"
 
 # Limits are asked for in steps of ten minutes, with a tenth to spare.
 STEP, SPARE = 600.0, 1.1
+SURE = 0.9  # of the interval that lies wholly beyond the limit
 
 
 def judge(case: Case, now: float) -> Iterator[Finding]:
@@ -19,7 +20,7 @@ def judge(case: Case, now: float) -> Iterator[Finding]:
     if isinstance(state, Running) and case.eta is not None and isinstance(limit_at, (int, float)):
         left = limit_at - now
         if case.eta.remaining > left:
-            sure = case.eta.low > left
+            sure = case.eta.low > left and case.eta.confidence >= SURE
             needs = (now - state.since if state.since is not None else 0.0) + case.eta.high
             text = (
                 f"{'will' if sure else 'may'} not finish before its time limit: about {_spell(case.eta.remaining)}"

@@ -1,0 +1,47 @@
+"""Outlook: a job's history as the estimate needs it, and the estimate of when it will be done."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from dogwatch.engine.memory import Memory
+from dogwatch.estimate.eta import estimate
+from dogwatch.estimate.series import add, keep_earlier
+from dogwatch.estimate.totals import expected
+from dogwatch.model import Eta, Point, Progress, Step
+
+MOST_TOTALS = 16
+Moments = Sequence[tuple[float, float, float | None]]
+
+
+def remember(memory: Memory, mono: float, step: Step) -> None:
+    """Take in where the counter stands now. An attempt that begins again leaves its course behind, and a total that
+    is changed is noted."""
+    point = Point(mono, step.done)
+    memory.earlier = list(keep_earlier(memory.points, memory.earlier, point))
+    memory.points = list(add(memory.points, point))
+    if step.total is not None and (not memory.totals or memory.totals[-1][1] != step.total):
+        memory.totals.append([step.done, step.total])
+        del memory.totals[:-MOST_TOTALS]
+
+
+def recall(memory: Memory, told: Mapping[str, Moments], ages: Mapping[str, float], step: Step, mono: float) -> None:
+    """The history that the only log of a job tells at first sight, by its own clock: whoever begins to watch a job in
+    its middle knows its pace at once. `ages` is how long ago each log was written."""
+    if memory.points or len(memory.steps) != 1:
+        return
+    log = next(iter(memory.steps))
+    moments = told.get(log, ())
+    if len(moments) < 2 or moments[-1][1] != step.done:
+        return
+    shift = mono - max(0.0, ages.get(log, 0.0)) - moments[-1][0]
+    points: tuple[Point, ...] = ()
+    for at, done, _ in moments:
+        points = add(points, Point(at + shift, done))
+    memory.points = list(points)
+
+
+def outlook(memory: Memory, progress: Progress, mono: float) -> Eta | None:
+    """When the job will be done."""
+    history: list[tuple[float, float | None]] = [(done, total) for done, total in memory.totals]
+    return estimate(memory.points, expected([*history, (progress.step, progress.total)]), mono, memory.earlier)

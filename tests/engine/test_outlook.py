@@ -1,0 +1,88 @@
+"""A job's history as the watcher keeps it: what it recalls, what a restart leaves, what is made of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from dogwatch.engine.memory import Memory
+from dogwatch.engine.outlook import outlook, recall, remember
+from dogwatch.engine.reading import News, Readers, read_logs
+from dogwatch.estimate.series import combine
+from dogwatch.model import Progress, Step
+from dogwatch.reach.here import Here
+from dogwatch.reach.interface import Answer
+
+
+def progress(memory: Memory, total: float) -> Progress:
+    return Progress(memory.points[-1].done, total, "steps", None, None, 0.0)
+
+
+def looked(path: Path, memory: Memory) -> News:
+    """What the real probe reads of a real log at first sight, taken into the memory."""
+    reach, news = Here(), News()
+    try:
+        answer = reach.ask({"logs": {"job": {"globs": [str(path)], "known": {}}}}, 10.0)
+    finally:
+        reach.close()
+    assert isinstance(answer, Answer)
+    read_logs(memory, Readers(None), answer.body["logs"]["job"], news)
+    memory.steps.update(news.steps)
+    return news
+
+
+def test_a_job_that_is_met_in_its_middle_has_an_estimate_at_once(tmp_path: Path) -> None:
+    """Its log has told its pace by its own clock, though it was looked at only once."""
+    log = tmp_path / "train.log"
+    rows = (f"2026-01-02 {n // 60:02d}:{n % 60:02d}:00 step {n}/1000 loss: 0.5\n" for n in range(301))
+    log.write_text("".join(rows))
+    memory = Memory()
+    news = looked(log, memory)
+    whole = combine(memory.steps)
+    assert whole is not None
+    mono = 5000.0
+    recall(memory, news.told, news.ages(log.stat().st_mtime + 20), whole, mono)
+    remember(memory, mono, whole)
+    eta = outlook(memory, progress(memory, 1000), mono)
+    assert eta is not None
+    assert eta.remaining == pytest.approx(700 * 60 - 20, rel=0.02)
+
+
+def test_a_log_without_times_tells_no_history(tmp_path: Path) -> None:
+    """One look at it is one point, and no estimate."""
+    log = tmp_path / "train.log"
+    log.write_text("".join(f"step {n}/1000 loss: 0.5\n" for n in range(301)))
+    memory = Memory()
+    news = looked(log, memory)
+    whole = combine(memory.steps)
+    assert whole is not None
+    recall(memory, news.told, news.ages(0.0), whole, 5000.0)
+    remember(memory, 5000.0, whole)
+    assert len(memory.points) == 1
+    assert outlook(memory, progress(memory, 1000), 5000.0) is None
+
+
+def test_an_attempt_that_starts_over_is_foretold_by_the_one_before() -> None:
+    """The first died at 900 of 1000; the second has not moved yet and is known all the same, also after a save."""
+    memory = Memory()
+    for step in range(0, 901, 10):
+        remember(memory, 2.0 * step, Step(float(step), 1000.0, "steps"))
+    remember(memory, 5000.0, Step(0.0, 1000.0, "steps"))
+    memory = Memory.from_json(json.loads(json.dumps(memory.to_json())))
+    assert memory.points[-1].done == 0
+    eta = outlook(memory, progress(memory, 1000), 5000.0)
+    assert eta is not None
+    assert eta.remaining == pytest.approx(2000, rel=0.05)
+    assert eta.confidence < 0.9
+
+
+def test_a_total_that_grows_with_the_work_is_followed() -> None:
+    """Half a step of new work for each that is done."""
+    memory = Memory()
+    for step in range(0, 1001, 50):
+        remember(memory, float(step), Step(float(step), 1000.0 + step / 2, "items"))
+    eta = outlook(memory, progress(memory, 1500), 1000.0)
+    assert eta is not None
+    assert eta.remaining == pytest.approx(1000, rel=0.03)
