@@ -21,6 +21,7 @@ QUICK = 0.4  # quantile of theirs, by steps: up to half of them may hold a pause
 FAR_SHARE, FAR_NOISE, FAR_TICKS = 0.6, 4.0, 3.0  # beyond the pace, beyond the usual noise, beyond the clock
 LEAST_GAPS = 5
 MOST_PAUSED = 0.5  # of the steps; where more gaps are long than not, long is what they are
+IN_A_ROW, OUTSTANDING = 3, 3.0
 KINDS = 3
 LIKE = 0.5  # of the longest: pauses of one kind
 REGULAR = 0.6  # of the pauses that a cycle foretold, beyond what chance would give it
@@ -99,10 +100,26 @@ def _beyond(gaps: Sequence[Gap], tick: float) -> tuple[list[float], float]:
         one if one > max(FAR_NOISE * noise, FAR_SHARE * (gap.seconds - one), FAR_TICKS * tick) else 0.0
         for gap, one in zip(gaps, rest, strict=True)
     ]
+    far = _isolated(far)
     paused = math.fsum(gap.steps for gap, one in zip(gaps, far, strict=True) if one)
     if paused > MOST_PAUSED * math.fsum(gap.steps for gap in gaps):
         far = [0.0] * len(far)
     return far, noise
+
+
+def _isolated(far: list[float]) -> list[float]:
+    """Without those that follow one another, but for one that is far longer than the others: a stretch of long gaps
+    is a slower pace."""
+    out = list(far)
+    begin = 0
+    for i in range(len(far) + 1):
+        if i < len(far) and far[i]:
+            continue
+        if i - begin >= IN_A_ROW:
+            alike = OUTSTANDING * median(far[begin:i])
+            out[begin:i] = [one if one > alike else 0.0 for one in far[begin:i]]
+        begin = i + 1
+    return out
 
 
 def _paces_round(gaps: Sequence[Gap]) -> list[float]:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 OWN = 2.0  # times the run's own spread
 MISSED = 0.8  # of what its pace would have missed so far
-FEW = (0.5, 0.2, 0.12, 0.06)  # more, as a logarithm, with one, two … gaps measured
+FEW = (0.5, 0.2, 0.12, 0.08, 0.05, 0.03)  # more, as a logarithm, with one, two … gaps measured
 SHARES = (0.0, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.85, 1.0)  # of the run that is done
 # Beyond the run's own spread, as logarithms: how much sooner and later; a run whose pauses come in a cycle that was
 # seen twice has shown what it does.
