@@ -156,6 +156,29 @@ def test_a_run_of_few_long_epochs_is_foretold(share):
     assert eta.remaining == pytest.approx(truth, rel=0.04)
 
 
+def test_what_follows_every_epoch_follows_the_last_too():
+    """A validation of 60 s after each epoch of 200 s, spoken of when it is over: the run ends with one."""
+    points = [Point(0.0, 0.0)]
+    for epoch in range(1, 11):
+        points += [Point(points[-1].at + 200, float(epoch)), Point(points[-1].at + 260, float(epoch))]
+    eta, truth = asked(points, 0.85)
+    assert eta.remaining == pytest.approx(truth, rel=0.02)
+
+
+def test_a_bar_that_is_drawn_again_has_no_tail():
+    """The same count every ten seconds until the next one comes: nothing follows the last."""
+    points = [Point(10.0 * i, float(i // 20)) for i in range(201)]
+    eta, truth = asked(points, 0.85)
+    assert eta.remaining == pytest.approx(truth, rel=0.05)
+
+
+def test_a_slow_stretch_in_the_past_is_not_a_row_of_pauses():
+    """An hour at a third of the speed, then full speed again: the rest is at full speed."""
+    points = run(2000, lambda step: 3.0 if 300 <= step < 600 else 1.0, every=20)
+    eta, truth = asked(points, 0.7)
+    assert eta.remaining == pytest.approx(truth, rel=0.05)
+
+
 def test_a_thinned_history_says_the_same_as_the_whole():
     """What the watcher keeps of ten thousand points is enough for the estimate."""
     points = run(20_000, 1.0, every=2, pauses=[(1500, 240)], noise=0.3)

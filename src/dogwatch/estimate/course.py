@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from statistics import median
 from typing import NamedTuple
 
 from dogwatch.model import Point
 
 WHOLE = (60.0, 1.0)  # clocks that show only whole minutes or seconds
+NEWEST, LEAST_TAILS, MOST_TAIL = 15, 3, 0.6
 TICKS = 12  # of such a clock that a gap must last, or how long it was is mostly rounding
 
 
@@ -33,18 +36,21 @@ class Gap(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Course:
     """`gaps` in the order of time, the first of each stretch left out while there are others: a start, or a
-    resume, also loads and compiles. `done` at `at` is the newest count, `first` the one its stretch began with."""
+    resume, also loads and compiles. `done` at `at` is the newest count, `first` the one its stretch began with;
+    `tail` is how long each count was still spoken of after it had come."""
 
     gaps: tuple[Gap, ...]
     done: float
     at: float
     first: float
     tick: float = 0.0
+    tail: float = 0.0
 
 
 def course(points: Sequence[Point], now: float) -> Course | None:
     """None when the counter never moved."""
-    stretches = [stretch for stretch in _stretches(points, now) if stretch]
+    moments = _moments(points, now)
+    stretches = [stretch for stretch in _stretches(moments) if stretch]
     if not stretches:
         return None
     started = [gap for stretch in stretches for gap in stretch[1:]]
@@ -52,15 +58,36 @@ def course(points: Sequence[Point], now: float) -> Course | None:
     newest = stretches[-1]
     tick = next((tick for tick in WHOLE if all(gap.ended % tick == 0 for gap in gaps)), 0.0)
     return Course(
-        tuple(_merged(gaps, TICKS * tick) if tick else gaps), newest[-1].end, newest[-1].ended, newest[0].start, tick
+        tuple(_merged(gaps, TICKS * tick) if tick else gaps),
+        newest[-1].end,
+        newest[-1].ended,
+        newest[0].start,
+        tick,
+        _tail(moments),
     )
 
 
-def _stretches(points: Sequence[Point], now: float) -> list[list[Gap]]:
-    """A counter that goes back begins a new stretch. Points of one moment were written in one go: the last counts."""
+def _tail(moments: Sequence[Point]) -> float:
+    """The usual time between a count's first and last mention, as of an epoch and the validation after it; 0 where it
+    fills the gap to the next, as with a bar that is only drawn again."""
+    spoken: list[tuple[float, float]] = []
+    came = moments[0]
+    for point, after in pairwise(moments[-4 * NEWEST :]):
+        if point.done != came.done:
+            came = point
+        if after.done > came.done:
+            spoken.append((point.at - came.at, after.at - came.at))
+    spoken = spoken[1:][-NEWEST:]
+    if len(spoken) < LEAST_TAILS or median(said / gap for said, gap in spoken) > MOST_TAIL:
+        return 0.0
+    return median(said for said, _ in spoken)
+
+
+def _stretches(moments: Sequence[Point]) -> list[list[Gap]]:
+    """A counter that goes back begins a new stretch."""
     stretches: list[list[Gap]] = [[]]
     last: Point | None = None
-    for point in _moments(points, now):
+    for point in moments:
         if last is None or point.done < last.done:
             stretches.append([])
         elif point.done == last.done:
@@ -72,6 +99,7 @@ def _stretches(points: Sequence[Point], now: float) -> list[list[Gap]]:
 
 
 def _moments(points: Sequence[Point], now: float) -> list[Point]:
+    """The points in the order of time. Those of one moment were written in one go: the last counts."""
     kept: list[Point] = []
     for point in points:
         if not (math.isfinite(point.at) and math.isfinite(point.done)) or point.at > now:

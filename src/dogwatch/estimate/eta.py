@@ -82,7 +82,7 @@ def foretell(run: Course, total: float, now: float, earlier: Earlier | None = No
     tempo = pace(steps, seconds, ahead)
     share = min(1.0, max(0.0, (run.done - run.first) / (total - run.first)))
     cost, doubt_of_pauses, due = _to_come(run, pauses, ahead / math.fsum(steps), total)
-    left = ahead * tempo.value + cost
+    left = ahead * tempo.value + cost + run.tail
     if not pauses.cycles and share < UNSEEN_UNTIL and len(run.gaps) > 2:
         left *= 1 + UNSEEN * min(1.0, (UNSEEN_UNTIL - share) / (UNSEEN_UNTIL - UNSEEN_FULL))
     doubt = _doubt(run, tempo, pauses, share, doubt_of_pauses / left if left > 0 else 0.0)
