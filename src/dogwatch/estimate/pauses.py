@@ -94,29 +94,33 @@ def find(course: Course, silence: float) -> Pauses:
 
 def _beyond(gaps: Sequence[Gap], tick: float) -> tuple[list[float], float]:
     """Per gap the seconds that a pause took of it, 0 for most; and the noise of the others."""
-    rest = [gap.seconds - gap.steps * pace for gap, pace in zip(gaps, _paces_round(gaps), strict=True)]
+    paces = _paces_round(gaps)
+    rest = [gap.seconds - gap.steps * pace for gap, pace in zip(gaps, paces, strict=True)]
     noise = 1.4826 * median(abs(one) for one in rest)
     far = [
         one if one > max(FAR_NOISE * noise, FAR_SHARE * (gap.seconds - one), FAR_TICKS * tick) else 0.0
         for gap, one in zip(gaps, rest, strict=True)
     ]
-    far = _isolated(far)
+    far = _isolated(far, gaps, paces)
     paused = math.fsum(gap.steps for gap, one in zip(gaps, far, strict=True) if one)
     if paused > MOST_PAUSED * math.fsum(gap.steps for gap in gaps):
         far = [0.0] * len(far)
     return far, noise
 
 
-def _isolated(far: list[float]) -> list[float]:
-    """Without those that follow one another, but for one that is far longer than the others: a stretch of long gaps
-    is a slower pace."""
-    out = list(far)
-    begin = 0
-    for i in range(len(far) + 1):
-        if i < len(far) and far[i]:
+def _isolated(far: list[float], gaps: Sequence[Gap], paces: Sequence[float]) -> list[float]:
+    """Without those among long gaps that follow one another, but for one that is far longer than they: a stretch of
+    long gaps is a slower pace."""
+    last = len(gaps) - 1
+    quick = [min(paces[max(0, i - ROUND)], paces[i], paces[min(last, i + ROUND)]) for i in range(len(gaps))]
+    long = [gap.seconds - gap.steps * pace for gap, pace in zip(gaps, quick, strict=True)]
+    slow = [one > FAR_SHARE * gap.steps * pace for one, gap, pace in zip(long, gaps, quick, strict=True)]
+    out, begin = list(far), 0
+    for i in range(len(gaps) + 1):
+        if i <= last and slow[i]:
             continue
         if i - begin >= IN_A_ROW:
-            alike = OUTSTANDING * median(far[begin:i])
+            alike = OUTSTANDING * median(long[begin:i])
             out[begin:i] = [one if one > alike else 0.0 for one in far[begin:i]]
         begin = i + 1
     return out
