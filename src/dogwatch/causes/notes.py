@@ -60,15 +60,24 @@ class Notes:
     after: Gap = field(default_factory=Gap)
 
     def add(self, hit: Hit) -> None:
-        """Note a hit; in a flood of them the oldest but a few are let go, and their gaps kept."""
+        """Note a hit; in a flood of them those are let go that repeat what most others say."""
         hit.before.add(self.after)
         self.after = Gap()
         if hit.raised and self.hits and self.hits[-1].inner and self.hits[-1].aside:
             hit.aside, hit.fatal = True, False
         self.hits.append(hit)
         if len(self.hits) > MOST_HITS:
-            gone = self.hits.pop(MOST_HITS // 4)
-            self.hits[MOST_HITS // 4].before.add(gone.before)
+            self._thin()
+
+    def _thin(self) -> None:
+        """Drop one hit from the middle of the commonest kind, and keep the gap before it."""
+        kinds: dict[tuple[str, bool, float], list[int]] = {}
+        for place, hit in enumerate(self.hits):
+            kinds.setdefault((hit.cause, hit.raised, hit.weight), []).append(place)
+        same = max(kinds.values(), key=len)
+        gone = same[len(same) // 2]
+        self.hits[min(gone + 1, len(self.hits) - 1)].before.add(self.hits[gone].before)
+        del self.hits[gone]
 
     def chain(self) -> None:
         """The exception that is noted next was raised while, or because, the last one was handled."""
