@@ -43,7 +43,7 @@ def diagnose(evidence: Evidence) -> Diagnosis | None:
     return judge(evidence, [gathered(log.pieces, log.first_line) for log in evidence.logs])
 
 
-def gathered(pieces: Iterable[bytes], first_line: int = 1) -> Notes:
+def gathered(pieces: Iterable[bytes], first_line: int | None = 1) -> Notes:
     """What a log has to say, read once and in bounded memory."""
     gather = Gather(first_line)
     for piece in pieces:

@@ -12,10 +12,10 @@ from typing import Any
 
 import re2
 
+from dogwatch.causes.lines import decoded, segment
 from dogwatch.causes.notes import MOST_TEXT, Gap, Hit, Notes
 from dogwatch.causes.table import CUT_OFF, FALLBACK, Match, classify, stems
 from dogwatch.causes.tracebacks import HEAD, Raised, bare, body_of, framed, read_traceback
-from dogwatch.text import without_escapes
 
 BLOCK = 1 << 20  # bytes looked through at once
 HELD = 1 << 16  # bytes of an unfinished line or traceback that wait for the next piece
@@ -70,6 +70,11 @@ class Gather:
     def begin_attempt(self) -> None:
         """Whatever was said so far belongs to an attempt that is over; lines are counted on."""
         self._notes.forget()
+
+    def turn(self, first_line: int | None) -> None:
+        """The log goes on elsewhere: in a new file after a rotation, or after a part that nobody read."""
+        self._notes = self.notes()
+        self._held, self._line = b"", first_line
 
     def feed(self, piece: bytes) -> None:
         for start in range(0, len(piece), BLOCK):
@@ -129,7 +134,7 @@ class _Block:
         """Read up to the end of the block, or to a traceback that goes on in the next one."""
         place = count = 0
         while (found := _GATES.search(self._text, place, self._end)) is not None:
-            start, stop = _segment(self._text, max(place, found.start()), self._end)
+            start, stop = segment(self._text, max(place, found.start()), self._end, REACH)
             place = max(stop, found.end())
             count += 1
             if count == MOST_LINES:
@@ -139,7 +144,7 @@ class _Block:
             if start < self._at:
                 continue
             self._hot = found.start() - start
-            line = _decoded(self._text, start, stop)
+            line = decoded(self._text, start, stop)
             if HEAD in line:
                 if not self._traceback(start, stop, line):
                     return self._until(start)
@@ -209,7 +214,7 @@ class _Block:
         at = start
         for raised in found:
             match = classify(raised.body, raised=True) or FALLBACK
-            self._note(at, raised.stop, _decoded(self._text, raised.start, raised.stop), match, match.weight, raised)
+            self._note(at, raised.stop, decoded(self._text, raised.start, raised.stop), match, match.weight, raised)
             at = raised.stop
         self._at = max(self._at, past)
         return True
@@ -230,7 +235,7 @@ class _Block:
             if stop <= 0:
                 return ""
             start = max(self._text.rfind(b"\n", max(0, stop - REACH), stop) + 1, 0)
-            line = _decoded(self._text, start, stop)
+            line = decoded(self._text, start, stop)
             if line.strip():
                 return line
         return ""
@@ -258,21 +263,9 @@ def _lines_with(pattern: re2._Regexp, text: bytes, start: int, stop: int) -> int
     return count
 
 
-def _segment(text: bytes, at: int, end: int) -> tuple[int, int]:
-    """The line around a place, cut where it reaches too far."""
-    floor, roof = max(0, at - REACH), min(end, at + 2 * REACH)
-    start = max(text.rfind(b"\n", floor, at), text.rfind(b"\r", floor, at)) + 1 or floor
-    stops = [stop for stop in (text.find(b"\n", at, roof), text.find(b"\r", at, roof)) if stop >= 0]
-    return start, min(stops, default=roof)
-
-
 def _excerpt(line: str, hot: int) -> str:
     """A line as it is kept: of a long one, the part around what was found."""
     if len(line) <= MOST_TEXT:
         return line
     start = max(0, min(hot - MOST_TEXT // 4, len(line) - MOST_TEXT))
     return line[start : start + MOST_TEXT]
-
-
-def _decoded(text: bytes, start: int, stop: int) -> str:
-    return without_escapes(text[start:stop].decode("utf-8", "replace"))

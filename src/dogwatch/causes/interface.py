@@ -67,11 +67,11 @@ class Cause:
 @dataclass(frozen=True, slots=True)
 class Log:
     """One log as pieces of bytes in order. `first_line` is the number of the first line in the pieces, so that a
-    part of a shared log can be given and quoted with its true line numbers."""
+    part of a shared log can be given and quoted with its true line numbers; None where nobody counted."""
 
     name: str
     pieces: Iterable[bytes]
-    first_line: int = 1
+    first_line: int | None = 1
 
 
 @dataclass(frozen=True, slots=True)

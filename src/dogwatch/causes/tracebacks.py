@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from dogwatch.text import without_escapes
+from dogwatch.causes.lines import decoded, line_end
 
 HEAD = "Traceback (most recent call last)"
 MOST_LINES = 800
@@ -128,9 +128,9 @@ class _Reading:
             if start >= self._end:
                 self.cut = True
                 return
-            stop = _line_end(self._text, start, self._end)
+            stop = line_end(self._text, start, self._end)
             place = stop
-            line = _decoded(self._text, start, min(stop, start + REACH))
+            line = decoded(self._text, start, min(stop, start + REACH))
             if self._prefix is not None:
                 match = self._prefix.match(line)
                 if match is None:
@@ -167,8 +167,8 @@ class _Reading:
             start = stop + 1
             if start >= self._end:
                 return False
-            stop = _line_end(self._text, start, self._end)
-            line = _decoded(self._text, start, min(stop, start + 400))
+            stop = line_end(self._text, start, self._end)
+            line = decoded(self._text, start, min(stop, start + 400))
             if self._prefix is not None and (found := self._prefix.match(line)):
                 line = line[found.end() :]
             if line.strip():
@@ -190,14 +190,5 @@ def _shape(prefix: str, text: bytes, at: int, end: int) -> re.Pattern[str] | Non
         return None
     parts = re.split(r"(\d+)", prefix)
     pattern = re.compile("".join(r"\d{1,12}" if part.isdigit() else re.escape(part) for part in parts))
-    below = _decoded(text, at + 1, _line_end(text, at + 1, end)) if at + 1 < end else ""
+    below = decoded(text, at + 1, line_end(text, at + 1, end)) if at + 1 < end else ""
     return pattern if pattern.match(below) else None
-
-
-def _line_end(text: bytes, start: int, end: int) -> int:
-    found = text.find(b"\n", start, end)
-    return end if found < 0 else found
-
-
-def _decoded(text: bytes, start: int, stop: int) -> str:
-    return without_escapes(text[start:stop].decode("utf-8", "replace"))

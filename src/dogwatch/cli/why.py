@@ -5,14 +5,15 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from typing import Any
 
-from dogwatch.cli.out import emit, json_flag
-from dogwatch.errors import UsageError
+from dogwatch.cli.out import emit, json_flag, say
+from dogwatch.errors import CouldNotLook, UsageError
 
 HELP = "say why a job failed, with the lines that show it, or what would tell"
 EPILOG = """\
 dogwatch why REF                          a job that Dogwatch watches
 dogwatch why --log train.err train.out    log files, with whatever else you know of the ending"""
 
+WORTH_SAYING = 0.03  # an alternative less likely than that is in the JSON only
 _RETRY = {
     "never": "not worth it",
     "after_fix": "after it is mended; as it is, it would end the same way",
@@ -57,24 +58,40 @@ def _of_logs(args: Namespace) -> dict[str, Any]:
 
 
 def _of_job(args: Namespace) -> dict[str, Any]:
-    raise UsageError("name log files with --log")
+    from dogwatch import assemble
+    from dogwatch.clock import Clock
+    from dogwatch.desk import ask, logs, why
+
+    with assemble.store(readonly=True) as store:
+        job = ask.documents(store, [ask.find(store, [args.ref])])[0]
+        place = None if why.is_settled(job) else ask.place(store, job["place"])
+    if place is None:
+        return why.of_job(job)
+    deadline = logs.HERE_DEADLINE if place.kind == "here" else logs.FAR_DEADLINE
+    reach = assemble.reach(place, Clock())
+    try:
+        return why.of_job(job, logs.Reading(reach, job, None, deadline).tails(why.LAST_LINES))
+    except (CouldNotLook, UsageError) as error:  # what is known stands without them
+        say(str(error))
+        return why.of_job(job)
+    finally:
+        reach.close()
 
 
 def block(found: dict[str, Any], many: bool = False) -> list[str]:
     """A diagnosis as a few lines for a person."""
     from dogwatch.text import plain
-    from dogwatch.tui import words
+    from dogwatch.tui import phrases
 
     if found["cause"] is None:
         return [found["title"]]
-    lines = [f"{found['title']} ({found['cause']}, {words.percent(found['confidence'], 0)} sure)"]
+    lines = [phrases.diagnosis(found)]
     for quote in found["evidence"]:
         where = "" if quote["line"] is None else f"line {quote['line']}: "
-        name = f"{plain(quote['file'], 200)}, " if quote["file"] and (many and where) else ""
+        name = f"{plain(quote['file'], 200)}, " if quote["file"] and many and where else ""
         lines.append(f"  {name}{where}{plain(quote['text'], 400)}")
     lines += [f"  do: {advice}" for advice in found["advice"]]
-    lines.append(f"  again: {_RETRY[found['retry']]}")
-    for other in found["alternatives"]:
-        tell = f"; `{other['tell']}` would tell" if other["tell"] else ""
-        lines.append(f"  or {other['cause']} ({words.percent(other['confidence'], 0)}): {other['title']}{tell}")
-    return lines
+    if found["cause"] != "unknown":
+        lines.append(f"  again: {_RETRY[found['retry']]}")
+    others = [other for other in found["alternatives"] if other["confidence"] >= WORTH_SAYING]
+    return lines + [f"  or {phrases.alternative(other)}" for other in others]

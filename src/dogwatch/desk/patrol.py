@@ -83,7 +83,8 @@ class Report:
             found.append(group.text() if group.run is None else f"{plain(group.run, 60)}: {group.text()}")
         for subject, changes in _by_subject(self.changes).items():
             found += [f"{subject}: {plain(text, 300)}" for text in _told(changes)]
-            found += [f"    {line}" for line in diagnosis_lines(changes[-1].get("diagnosis"))]
+            told = [change["diagnosis"] for change in changes if change.get("diagnosis")]
+            found += [f"    {line}" for line in diagnosis_lines(told[-1] if told else None)]
         return found
 
 

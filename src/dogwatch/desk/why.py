@@ -1,15 +1,18 @@
-"""Why: the diagnosis of logs that somebody names, with whatever else is known of their ending."""
+"""Why: the diagnosis of a job that ended, or of logs that somebody names with whatever else they know."""
 
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from dogwatch.causes import Evidence, Log, diagnose
 from dogwatch.causes.document import document
 from dogwatch.desk.log_file import pieces
+from dogwatch.desk.logs import Tail
 from dogwatch.errors import UsageError
+
+LAST_LINES = 20_000  # of each log that are read for a job whose watcher heard nothing
 
 
 def of_logs(
@@ -24,6 +27,34 @@ def of_logs(
     logs = tuple(Log(path, _from(pieces(path), from_line), from_line) for path in paths)
     evidence = Evidence(logs, exit_code, signal_number, state=state)
     return document(diagnose(evidence))
+
+
+def is_settled(job: Mapping[str, Any]) -> bool:
+    """Whether what is known of a job answers the question without another look at its logs."""
+    told = job.get("diagnosis")
+    return job["state"] != "ended" or job["outcome"] == "succeeded" or (told is not None and told["cause"] != "unknown")
+
+
+def of_job(job: Mapping[str, Any], tails: Sequence[Tail] = ()) -> dict[str, Any]:
+    """The diagnosis of a job: what the watcher concluded at its end, or what the ends of its logs say."""
+    if job["state"] != "ended":
+        return {**document(None), "title": f"it has not ended: it is {job['state'] or 'not looked at yet'}"}
+    if job["outcome"] == "succeeded":
+        return {**document(None), "title": "it succeeded"}
+    told: dict[str, Any] | None = job.get("diagnosis")
+    if is_settled(job) or not tails:
+        return told or document(None)
+    unknown, failed = job["outcome"] == "unknown", job["outcome"] == "failed"
+    evidence = Evidence(
+        tuple(Log(tail.path, [tail.raw], 1 if tail.offset == len(tail.raw) else None) for tail in tails),
+        exit_code=job["exit_code"],
+        signal=job["signal"],
+        state="" if unknown or failed else str(job["outcome"]),
+        reason=job["reason"] or "",
+        succeeded=None if unknown else False,
+    )
+    found = document(diagnose(evidence))
+    return told if told is not None and found["cause"] in (None, "unknown") else found
 
 
 def signal_of(text: str) -> int:

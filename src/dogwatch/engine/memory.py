@@ -42,6 +42,7 @@ class Memory:
     age: float = 0.0
     logs: dict[str, dict[str, Any]] = field(default_factory=dict)
     readers: dict[str, dict[str, Any]] = field(default_factory=dict)
+    heard: dict[str, dict[str, Any]] = field(default_factory=dict)
     steps: dict[str, Step] = field(default_factory=dict)
     points: list[Point] = field(default_factory=list)
     earlier: list[Point] = field(default_factory=list)

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from dogwatch.engine.hearing import Hearing
 from dogwatch.engine.memory import Memory, grow
 from dogwatch.logs.reader import Reader, Reading
 from dogwatch.logs.timeline import Moment, timeline
@@ -47,6 +48,7 @@ class Readers:
     def __init__(self, patterns: UserPatterns | None) -> None:
         self.patterns = patterns
         self._readers: dict[str, Reader] = {}
+        self.hearing = Hearing()
 
     def of(self, path: str, memory: Memory) -> Reader:
         if path not in self._readers:
@@ -59,6 +61,7 @@ class Readers:
         wanted = {cursor.get("part_of", path) for path, cursor in memory.logs.items()}
         self._readers = {path: reader for path, reader in self._readers.items() if path in wanted}
         memory.readers = {path: reader.state() for path, reader in self._readers.items()}
+        self.hearing.keep(memory)
 
 
 def read_logs(memory: Memory, readers: Readers, answer: Mapping[str, Any], news: News) -> None:
@@ -87,6 +90,7 @@ def _read_log(memory: Memory, readers: Readers, path: str, log: str, found: Mapp
         _take(reader.feed(opening), log, news)
     tail = _after_line_end(text) if found.get("skipped") else text
     _take(reader.feed(tail), log, news)
+    readers.hearing.hear(log, text, found["from"], bool(found.get("skipped")), memory)
     news.log_grew |= bool(text)
     _note_gap(path, found, path in memory.logs, news)
     if log in news.steps and not memory.logs and not memory.points:

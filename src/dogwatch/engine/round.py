@@ -228,6 +228,7 @@ class _Visit:
         self.memory = one.memory
         self.progress: Progress | None = None
         self.verified: Verified | None = None
+        self.diagnosis: Mapping[str, Any] | None = None
         self.eta: Eta | None = None
         self.steady = (
             sighting is not None
@@ -263,6 +264,8 @@ class _Visit:
         if self.steady:
             pass_time(self.memory, watched, self.news, self.job, False)
             return
+        if self.change is not None and _is_new_attempt(self.change):
+            self.one.readers.hearing.begin_attempt()
         for answer in self.glance.logs.get(ref, ()):
             read_logs(self.memory, self.one.readers, answer, self.news)
         if ref in self.glance.files:
@@ -276,6 +279,7 @@ class _Visit:
         self.eta = self._eta()
         if isinstance(self.after.state, Ended):
             self.verified = verify(self.job, self.memory, self.progress, ref in self.glance.files)
+            self.diagnosis = self.one.readers.hearing.diagnosis(self.after, self.disks)
             self._add_proofs()
 
     def _facts(self) -> Mapping[str, Any]:
@@ -339,6 +343,7 @@ class _Visit:
             verified=self.verified,
             eta=self.eta,
             facts=self.facts,
+            diagnosis=self.diagnosis,
         )
 
     def _eta(self) -> Eta | None:
@@ -366,6 +371,7 @@ class _Visit:
             started=self.started,
             progress=describe.progress_document(self.progress),
             eta=describe.eta_document(self.eta, self.at),
+            diagnosis=self.diagnosis,
             detail=describe.detail_document(self.memory, workers, self.disks, self.verified, self.facts, self.at),
             memory=self.memory.to_json() if self.save else None,
             track=None if self.sighting is None else self.sighting.track,
@@ -382,7 +388,7 @@ class _Visit:
             said.append(
                 Event("launch.verified", f"all {count} workers started" if count > 1 else "it started", ref=ref)
             )
-        said += [] if self.change is None else [_change_event(self.change)]
+        said += [] if self.change is None else [_change_event(self.change, self.diagnosis)]
         if self.news.new_checkpoints:
             said.append(_checkpoint_event(ref, self.news.new_checkpoints))
         if self.news.gaps:
@@ -417,9 +423,13 @@ def _checkpoint_event(ref: str, paths: list[str]) -> Event:
     return Event("checkpoint.saved", text, ref=ref, body={"paths": paths[-8:]})
 
 
-def _change_event(change: Change) -> Event:
+def _is_new_attempt(change: Change) -> bool:
+    return bool(change.before.attempt) and change.after.attempt != change.before.attempt
+
+
+def _change_event(change: Change, diagnosis: Mapping[str, Any] | None) -> Event:
     before, after = change.before.state, change.after.state
-    body = {
+    body: dict[str, Any] = {
         "before": word(before),
         "after": word(after),
         "native": change.after.native,
@@ -434,5 +444,8 @@ def _change_event(change: Change) -> Event:
     if change.after.reason:
         body["reason"] = change.after.reason
         text += f" ({change.after.reason})"
-    kind = "job.attempt" if change.before.attempt and change.after.attempt != change.before.attempt else "job.state"
+    if diagnosis is not None:
+        body["diagnosis"] = dict(diagnosis)
+        text += f"; likely {diagnosis['cause']}" if diagnosis["cause"] != "unknown" else ""
+    kind = "job.attempt" if _is_new_attempt(change) else "job.state"
     return Event(kind, text, ref=change.ref, level=level, body=body)

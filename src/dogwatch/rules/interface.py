@@ -54,6 +54,7 @@ class Case:
     verified: Verified | None = None
     eta: Eta | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)
+    diagnosis: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)

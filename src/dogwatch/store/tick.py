@@ -54,7 +54,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class JobUpdate:
-    """What is known of a job after a tick, whole: `progress`, `eta` and `detail` replace what was there.
+    """What is known of a job after a tick, whole: `progress`, `eta`, `diagnosis` and `detail` replace what was there.
     `memory` and `track` do so too unless they are None, which keeps the old ones."""
 
     ref: str
@@ -62,6 +62,7 @@ class JobUpdate:
     started: float | None = None
     progress: Mapping[str, Any] | None = None
     eta: Mapping[str, Any] | None = None
+    diagnosis: Mapping[str, Any] | None = None
     detail: Mapping[str, Any] = field(default_factory=dict)
     memory: Mapping[str, Any] | None = None
     track: Mapping[str, Any] | None = None
@@ -158,7 +159,7 @@ def _write_job(db: sqlite3.Connection, update: JobUpdate) -> bool:
     if row is None or JOBS.cell(row, "forgotten") is not None:
         return False
     fresh = columns_of(update.known)
-    fresh.update(started=update.started, progress=update.progress, eta=update.eta)
+    fresh.update(started=update.started, progress=update.progress, eta=update.eta, diagnosis=update.diagnosis)
     fresh["detail"] = {**update.detail, "workers": cells.folded(update.detail.get("workers", []))}
     if update.track is not None:
         fresh["track"] = update.track

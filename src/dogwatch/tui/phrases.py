@@ -259,3 +259,25 @@ def event(document: Document, jobs: Sequence[Document]) -> str:
         return text
     names: dict[Any, str] = {job.get("ref"): title(job) for job in jobs}
     return f"{names.get(document['ref']) or tidy(document['ref'], 60)}: {text}"
+
+
+def diagnosis(found: Document) -> str:
+    """What most likely happened, and how sure that is."""
+    if found.get("cause") == "unknown":
+        return "the evidence does not tell"
+    sure = words.percent(found["confidence"], 0)
+    return f"{tidy(found.get('title') or '?')} ({tidy(found.get('cause') or '?', 40)}, {sure} sure)"
+
+
+def quote(shown: Document) -> str:
+    """A line that shows a cause, with where it stands."""
+    text = tidy(shown.get("text") or "", 300)
+    if shown.get("line") is None:
+        return text
+    return f"{tidy(str(shown.get('file') or '').rpartition('/')[2], 80)}:{shown['line']}: {text}"
+
+
+def alternative(other: Document) -> str:
+    """Another cause that the evidence leaves open, and what would tell."""
+    tell = f"; to tell: {tidy(other['tell'], 160)}" if other.get("tell") else ""
+    return f"{tidy(other.get('cause') or '?', 40)}: {tidy(other.get('title') or '')}{tell}"

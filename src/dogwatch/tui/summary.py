@@ -17,6 +17,7 @@ def summary(job: Document, now: float) -> list[str]:
     facts = [
         *_proof(job),
         *_reason(job),
+        *_why(job),
         *_items(job),
         *_scores(job),
         *_outputs(job),
@@ -46,6 +47,18 @@ def _proof(job: Document) -> list[tuple[str, str]]:
 def _reason(job: Document) -> list[tuple[str, str]]:
     reason = phrases.tidy(job.get("reason") or "")
     return [("reason", reason)] if reason else []
+
+
+def _why(job: Document) -> list[tuple[str, str]]:
+    """The likeliest cause, the line that shows it best, and the first thing to do."""
+    found = job.get("diagnosis")
+    if not found:
+        return []
+    lines = [("why", phrases.diagnosis(found))]
+    lines += [("", phrases.quote(quote)) for quote in (found.get("evidence") or ())[:1]]
+    if found.get("cause") == "unknown":
+        return lines + [("", f"or {phrases.alternative(other)}") for other in found.get("alternatives") or ()]
+    return lines + [("do", phrases.tidy(advice, 300)) for advice in (found.get("advice") or ())[:1]]
 
 
 def _items(job: Document) -> list[tuple[str, str]]:

@@ -1,0 +1,124 @@
+"""How often the cause of a failure is right, and how often a healthy log is accused, beside plain pattern lists."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bench.figures import Figure
+from dogwatch.causes import Evidence, Log, diagnose
+
+LISTS = ("out of memory|OOM|CUDA error", "Traceback|Error|FAILED", "Error|Exception|CUDA")
+HOSTILE = {
+    "one endless line": b"x" * (1 << 20),
+    "one word over and over": b"error: " * ((1 << 20) // 7),
+    "heads of tracebacks": b"Traceback (most recent call last):\n" * ((1 << 20) // 35),
+    "a line written over": b"CUDA out of memory\r" * ((1 << 20) // 19),
+    "every byte": bytes(range(256)) * 4096,
+    "escape codes": b"\x1b[31merror: \x1b]0;" * ((1 << 20) // 16),
+}
+WORK = (
+    "The corpus of real logs with labels (DOGWATCH_CORPUS), each diagnosed from the log alone: the share of failures "
+    "whose cause is right, of healthy logs that are accused, and of answers that quote a right line, for us and for "
+    "three plain lists of patterns (the last match speaks; the first list means the GPU's memory, the others name no "
+    "cause). Then a megabyte of each of a few hostile texts, best of three."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a reader of a log says: a cause (empty: that it failed, and not why), and the lines that show it."""
+
+    cause: str
+    lines: tuple[int | None, ...]
+
+
+@dataclass(slots=True)
+class Score:
+    failed: int = 0
+    noticed: int = 0
+    right: int = 0
+    quoted: int = 0
+    healthy: int = 0
+    accused: int = 0
+
+
+def measure() -> list[Figure]:
+    figures = [Figure(f"1 MB of {what}", _cost(text), "ms", limit=150, aim=50) for what, text in HOSTILE.items()]
+    records = _corpus()
+    if not records:
+        return figures
+    readers: dict[str, Callable[[bytes], Answer | None]] = {"dogwatch": _ours}
+    readers |= {pattern: _plain(pattern) for pattern in LISTS}
+    scores = {name: _score(reader, records) for name, reader in readers.items()}
+    print(f"  {'':<34}{'noticed':>9}{'cause':>9}{'line':>9}{'accused':>9}")
+    for name, score in scores.items():
+        cells = (score.noticed / score.failed, score.right / score.failed, score.quoted / max(1, score.noticed))
+        shown = "".join(f"{cell:>9.1%}" for cell in (*cells, score.accused / score.healthy))
+        print(f"  {name:<34}{shown}")
+    ours = scores["dogwatch"]
+    return [
+        Figure("causes that are wrong", 100 * (1 - ours.right / ours.failed), "%", limit=5),
+        Figure("healthy logs that are accused", 100 * ours.accused / ours.healthy, "%", limit=0.5),
+        Figure("quoted lines that are wrong", 100 * (1 - ours.quoted / max(1, ours.noticed)), "%", limit=10),
+        *figures,
+    ]
+
+
+def _corpus() -> list[tuple[dict[str, Any], bytes]]:
+    here = Path(__file__).parent.parent
+    place = Path(os.environ.get("DOGWATCH_CORPUS") or here.parent / "shared" / "corpus")
+    labels = place / "labels.json"
+    if not labels.exists():
+        print(f"  the corpus of real logs is not there ({place}); it is left out")
+        return []
+    records = json.loads(labels.read_text())["files"]
+    return [(record, (place / record["file"]).read_bytes()) for record in records]
+
+
+def _score(reader: Callable[[bytes], Answer | None], records: Sequence[tuple[dict[str, Any], bytes]]) -> Score:
+    score = Score()
+    for record, text in records:
+        answer = reader(text)
+        given = answer is not None and answer.cause != "unknown"
+        if record["kind"] != "failed":
+            score.healthy += 1
+            score.accused += given
+            continue
+        score.failed += 1
+        right = (record["cause"], *record["cause_alt"])
+        score.right += answer.cause in right if answer is not None else record["cause"] == "unknown"
+        score.noticed += given
+        score.quoted += given and answer is not None and any(line in record["evidence_line"] for line in answer.lines)
+    return score
+
+
+def _ours(text: bytes) -> Answer | None:
+    found = diagnose(Evidence((Log("log", [text]),)))
+    return None if found is None else Answer(found.cause, tuple(quote.line for quote in found.evidence))
+
+
+def _plain(pattern: str) -> Callable[[bytes], Answer | None]:
+    search = re.compile(pattern.encode())
+
+    def read(text: bytes) -> Answer | None:
+        lines = [number for number, line in enumerate(text.split(b"\n"), 1) if search.search(line)]
+        return Answer("cuda_oom" if pattern == LISTS[0] else "", (lines[-1],)) if lines else None
+
+    return read
+
+
+def _cost(text: bytes) -> float:
+    """Milliseconds that a text takes, at best."""
+    best = float("inf")
+    for _ in range(3):
+        started = time.perf_counter()
+        diagnose(Evidence((Log("log", [text]),)))
+        best = min(best, time.perf_counter() - started)
+    return 1000 * best

@@ -1,0 +1,71 @@
+"""Hearing: what a job's logs say about how it may end, kept while it runs; and the diagnosis once it has ended badly.
+
+Nothing is read again at the end: the lines that tell are kept as they come by, so a log that is gone with its
+node has still been heard.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dogwatch.causes import Evidence, Gather, Log, judge
+from dogwatch.causes.document import document
+from dogwatch.engine.memory import Memory
+from dogwatch.model import Ended, Known, Outcome
+from dogwatch.rules.interface import Disk
+
+MOST_HEARD = 64  # logs of one job; the ranks beyond them say what the others say
+
+
+class Hearing:
+    """The listeners of one job's logs; each can be rebuilt from the job's memory."""
+
+    def __init__(self) -> None:
+        self._of: dict[str, Gather] = {}
+
+    def hear(self, log: str, text: bytes, start: int, skipped: bool, memory: Memory) -> None:
+        """Take in the next bytes of a log; after a gap nobody knows the numbers of its lines."""
+        first = None if skipped else 1 if start == 0 else None
+        gather = self._of.get(log)
+        if gather is None:
+            if len(self._of) >= MOST_HEARD:
+                return
+            saved = memory.heard.get(log)
+            gather = self._of[log] = Gather.restore(saved) if saved else Gather(first)
+        if text and (skipped or start == 0):
+            gather.turn(first)
+        if text:
+            gather.feed(text)
+
+    def begin_attempt(self) -> None:
+        """What was heard so far was said by an attempt that is over."""
+        for gather in self._of.values():
+            gather.begin_attempt()
+
+    def keep(self, memory: Memory) -> None:
+        """Put into the memory what it takes to go on, of the logs that are still there."""
+        wanted = {cursor.get("part_of", path) for path, cursor in memory.logs.items()}
+        self._of = {log: gather for log, gather in self._of.items() if log in wanted}
+        memory.heard = {log: gather.state() for log, gather in self._of.items()}
+
+    def diagnosis(self, known: Known, disks: Mapping[str, Disk]) -> dict[str, Any] | None:
+        """Why the attempt ended as it did; None while it runs and when nothing shows that it failed."""
+        ended = known.state
+        if not isinstance(ended, Ended) or ended.outcome is Outcome.SUCCEEDED:
+            return None
+        logs = sorted(self._of.items())
+        unknown = ended.outcome is Outcome.UNKNOWN
+        evidence = Evidence(
+            logs=tuple(Log(name, ()) for name, _ in logs),
+            exit_code=ended.exit_code,
+            signal=ended.signal,
+            state="" if unknown or ended.outcome is Outcome.FAILED else ended.outcome.value,
+            reason=known.reason,
+            succeeded=None if unknown else False,
+            oom_kills=1 if ended.outcome is Outcome.OUT_OF_MEMORY else 0,
+            free_bytes=min((disk.free for disk in disks.values()), default=None),
+            free_inodes=min((disk.inodes_free for disk in disks.values() if disk.inodes), default=None),
+        )
+        found = judge(evidence, [gather.notes() for _, gather in logs])
+        return None if found is None else document(found)

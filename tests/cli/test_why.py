@@ -1,0 +1,109 @@
+"""`dogwatch why` as a person meets it: of logs, of a watched job, and when there is nothing to say."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+STEPS = "".join(f"step {i}/900 | loss {3 - i / 400:.3f}\n" for i in range(40))
+TRACEBACK = 'Traceback (most recent call last):\n  File "/srv/train.py", line 9, in <module>\n    main()\n'
+KEYS = ["cause", "title", "confidence", "role", "evidence", "advice", "retry", "alternatives"]
+FAILING = "print('step 1/10 loss 2', flush=True); raise OSError(28, 'No space left on device', 'out/3.pt')"
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    path = tmp_path / "train.err"
+    path.write_text(STEPS + TRACEBACK + "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB\n")
+    return path
+
+
+def test_a_document_has_exactly_the_promised_keys(dogwatch, log: Path) -> None:
+    """The same for a failure and for a log that shows none."""
+    found = json.loads(dogwatch("why", "--json", "--log", log).stdout)
+    assert list(found) == KEYS
+    assert (found["cause"], found["role"], found["retry"]) == ("cuda_oom", "root", "with_change")
+    assert [(quote["file"], quote["line"]) for quote in found["evidence"]] == [(str(log), 44)]
+    log.write_text(STEPS)
+    healthy = json.loads(dogwatch("why", "--json", "--log", log).stdout)
+    assert list(healthy) == KEYS
+    assert healthy["cause"] is None
+
+
+def test_a_person_reads_the_cause_the_line_and_what_to_do(dogwatch, log: Path) -> None:
+    """In that order, and whether it is worth starting again."""
+    lines = dogwatch("why", "--log", log).stdout.splitlines()
+    assert lines[0].startswith("the GPU ran out of memory (cuda_oom, ")
+    assert "line 44: torch.OutOfMemoryError" in lines[1]
+    assert any(line.startswith("  do: ") for line in lines)
+    assert any(line.startswith("  again: ") for line in lines)
+
+
+def test_what_else_is_known_of_the_ending_counts(dogwatch, tmp_path: Path) -> None:
+    """A scheduler's word, an exit code or a signal decides where the log is silent."""
+    quiet = tmp_path / "quiet.log"
+    quiet.write_text(STEPS)
+    for flags, cause in (
+        (["--state", "TIMEOUT"], "time_limit"),
+        (["--signal", "SEGV"], "segfault"),
+        (["--exit-code", "137"], "killed"),
+        (["--exit-code", "1"], "unknown"),
+        (["--state", "COMPLETED", "--exit-code", "0"], None),
+    ):
+        assert json.loads(dogwatch("why", "--json", "--log", quiet, *flags).stdout)["cause"] == cause
+
+
+def test_only_the_part_of_a_shared_log_that_this_attempt_wrote_counts(dogwatch, log: Path) -> None:
+    """An earlier attempt's error above the line that is given is nobody's cause now."""
+    with log.open("a") as file:
+        file.write(STEPS[:200])
+    assert json.loads(dogwatch("why", "--json", "--log", log).stdout)["cause"] == "cuda_oom"
+    assert json.loads(dogwatch("why", "--json", "--log", log, "--from-line", "45").stdout)["cause"] is None
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        ([], 2),
+        (["job", "--log", "x"], 2),
+        (["--log", "/nowhere/at/all.log"], 3),
+        (["--log", "x", "--signal", "PURPLE"], 2),
+        (["no-such-job"], 4),
+    ],
+)
+def test_what_cannot_be_answered_is_said_in_one_sentence(dogwatch, words, code) -> None:
+    """With the exit code that says of what kind it is, and no traceback."""
+    done = dogwatch("why", *words)
+    assert done.returncode == code
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert "Traceback" not in done.stderr
+
+
+def test_a_failure_carries_its_diagnosis_wherever_it_is_told(dogwatch) -> None:
+    """In the job's document, its finding, its event, the patrol and `why`, with the same line."""
+    dogwatch("run", "--detach", "--name", "full", "--", "python3", "-c", FAILING)
+    job = json.loads(dogwatch("wait", "full", "--timeout", "30", "--json").stdout)["jobs"][0]
+    assert job["diagnosis"]["cause"] == "disk_full"
+    quote = job["diagnosis"]["evidence"][0]
+    assert "No space left on device" in Path(quote["file"]).read_text().split("\n")[quote["line"] - 1]
+    assert any("likely disk_full" in finding["text"] for finding in job["findings"])
+    events = json.loads(dogwatch("events", "--json").stdout)["events"]
+    assert [
+        e["body"]["diagnosis"]["cause"] for e in events if e["kind"] == "job.state" and "diagnosis" in e["body"]
+    ] == ["disk_full"]
+    patrol = dogwatch("patrol").stdout
+    assert "a disk is full" in patrol
+    assert json.loads(dogwatch("why", "full", "--json").stdout) == job["diagnosis"]
+    assert "a disk is full (disk_full" in dogwatch("status", "full").stdout
+
+
+def test_a_job_that_succeeded_or_still_runs_has_no_cause(dogwatch) -> None:
+    """And the answer says which of the two it is."""
+    dogwatch("run", "--detach", "--name", "good", "--", "sh", "-c", "echo 'RuntimeError: only words'; exit 0")
+    dogwatch("wait", "good", "--timeout", "30")
+    assert json.loads(dogwatch("why", "good", "--json").stdout)["title"] == "it succeeded"
+    dogwatch("run", "--detach", "--name", "alive", "--", "sleep", "60")
+    dogwatch("patrol")
+    assert "has not ended" in dogwatch("why", "alive").stdout
