@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import gzip
 import json
 import os
+import pty
 import signal
 import socket
+import struct
 import subprocess
 import sys
+import termios
 from pathlib import Path
 
 import pytest
@@ -217,6 +222,31 @@ def test_an_interrupt_ends_it(spawn) -> None:
     said = process.stderr.read()
     assert process.wait(timeout=20) == 130
     assert said == ""
+
+
+def test_standard_input_is_read_once(dogwatch) -> None:
+    """Naming it twice is a mistake, not an empty log."""
+    done = dogwatch("read", "-", "-", input="step 1/2\n")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "once" in done.stderr
+
+
+def test_a_narrow_terminal_cuts_lines_and_no_more(environment, log: Path) -> None:
+    """Forty columns: every line fits, and the ending is still told."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 40, 0, 0))
+    command = [sys.executable, "-m", "dogwatch", "read", str(log)]
+    process = subprocess.Popen(command, stdout=theirs, stderr=theirs, stdin=subprocess.DEVNULL, env=environment)
+    os.close(theirs)
+    shown = b""
+    with contextlib.suppress(OSError):  # EIO: the other end is closed
+        while piece := os.read(ours, 4096):
+            shown += piece
+    os.close(ours)
+    assert process.wait(timeout=20) == 0
+    lines = shown.decode().splitlines()
+    assert max(map(len, lines)) <= 40
+    assert any(line.strip().startswith("ending    cut") for line in lines)
 
 
 @pytest.mark.parametrize("words", [[], ["--jsn", "x"], ["--json"]])

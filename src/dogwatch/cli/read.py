@@ -21,8 +21,10 @@ def arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     from dogwatch.desk.read import read
-    from dogwatch.errors import FINE, CouldNotLook
+    from dogwatch.errors import FINE, CouldNotLook, UsageError
 
+    if args.files.count("-") > 1:
+        raise UsageError("standard input (-) can be read once; name it once")
     code = FINE
     for place, path in enumerate(args.files):
         try:

@@ -79,6 +79,8 @@ def _file(path: str, name: str) -> Iterator[bytes]:
 def _checked(name: str, path: str, stream: Iterator[bytes]) -> Iterator[bytes]:
     """The stream, unless its first bytes show that it is something else than text."""
     head = next(stream, b"")
+    if ".tfevents." in os.path.basename(path):
+        raise CouldNotLook(f"{name} is a TensorBoard event file, not a log")
     for magic, what, tool in _PACKED:
         if head.startswith(magic):
             how = f"{tool} | dogwatch read -" if path == STDIN else f"{tool} {name} | dogwatch read -"
