@@ -15,6 +15,7 @@ from dogwatch.sources.interface import Source
 
 # What jobs can leave behind in their last interval, with room to spare: 16 MB of a file, 32 MB of all together.
 MOST_READS, MOST_BYTES = 4, 4 << 20
+ANSWER_BYTES = 8 << 20  # what one answer may hold of files
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,15 +48,19 @@ def glance(
     at: float,
     deadline: float,
     turn: int = 0,
+    most: int = ANSWER_BYTES,
 ) -> Glance:
-    """Ask `place` once for all of `jobs`."""
+    """Ask `place` once for all of `jobs`, and for at most so many bytes of their files."""
     by_kind = {kind: [job for job in jobs if job.source == kind] for kind in dict.fromkeys(j.source for j in jobs)}
-    request = {sources[kind].section: sources[kind].ask(group, known, at) for kind, group in by_kind.items() if group}
+    asked = {sources[kind].section: sources[kind].ask(group, known, at) for kind, group in by_kind.items() if group}
+    request: dict[str, Any] = dict(asked)
     facts = {ref: memory.facts for ref, memory in memories.items()}
     for kind, group in by_kind.items():
         request |= sources[kind].also_ask(group, known, facts, turn)
     unscored = scores.still_wanted(jobs, known, memories)
     request |= file_request(jobs, memories) | scores.request(unscored)
+    if most < ANSWER_BYTES:
+        request["bytes"] = most
     answer = reach.ask(request, deadline)
     if isinstance(answer, Dark):
         return Glance(answer)

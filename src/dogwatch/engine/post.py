@@ -9,12 +9,13 @@ from dataclasses import dataclass, replace
 from dogwatch.clock import Clock
 from dogwatch.engine import pace, scores
 from dogwatch.engine.judge import Identity, identity
-from dogwatch.engine.look import Glance, first_of_logs, glance, rest_of_logs, with_learnt, with_logs
+from dogwatch.engine.look import ANSWER_BYTES, Glance, first_of_logs, glance, rest_of_logs, with_learnt, with_logs
 from dogwatch.engine.memory import Memory
 from dogwatch.engine.reading import Readers
 from dogwatch.engine.round import Round, Watched, dark_round, seen_round
 from dogwatch.logs.user import UserPatterns, compile_patterns
 from dogwatch.model import Change, Dark, Ended, Finding, Job, Known, Place, follow
+from dogwatch.reach.excuse import LATE
 from dogwatch.reach.interface import Reach
 from dogwatch.sources.interface import Source
 from dogwatch.store import places
@@ -24,6 +25,7 @@ from dogwatch.store.database import Store
 HERE_DEADLINE = 10.0
 # A controller that is gone takes squeue 20 to 40 s to say so, and the accounting has its own time-out.
 FAR_DEADLINE = 90.0
+LEAST_BYTES = 4096
 # A pause between looks beyond this many intervals is our own absence, not the job's silence.
 GAP_INTERVALS, GAP_LEAST = 3.0, 15.0
 
@@ -54,7 +56,7 @@ class Post:
         self._sources, self._clock, self._every = sources, clock, every
         self._jobs: dict[str, Watched] = {}
         self._version: int | None = None
-        self._dark_looks = 0
+        self._dark_looks, self._most = 0, ANSWER_BYTES
         self._dark_since: float | None = None
         self._last_seen: float | None = None
         self._rng = random.Random()
@@ -119,8 +121,10 @@ class Post:
             at=self._clock.now(),
             deadline=self._deadline,
             turn=self.turn,
+            most=self._most,
         )
         self.turn += 1
+        self._most = next_most(self._most, seen)
         after, changes = follow(known, seen.look)
         ending = [change.ref for change in changes if isinstance(change.after.state, Ended)]
         return Looked(self._catch_up(seen, ending), after, changes, mono)
@@ -187,6 +191,14 @@ class Post:
         logs |= rest_of_logs(self.reach, {ref: logs[ref] for ref in ending if ref in logs}, self._deadline)
         over = [self._jobs[ref].job for ref in ending]
         return with_learnt(replace(seen, logs=logs), scores.first(self.reach, over, self._deadline))
+
+
+def next_most(most: int, seen: Glance) -> int:
+    """How much to ask for next: much less after an answer that came too late, and then slowly more again, so that a
+    slow link brings the logs in parts instead of never."""
+    if isinstance(seen.look, Dark):
+        return max(LEAST_BYTES, most // 4) if seen.look.kind == LATE else most
+    return min(ANSWER_BYTES, most + most // 4)
 
 
 def _is_over(known: Known) -> bool:

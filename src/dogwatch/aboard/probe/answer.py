@@ -8,9 +8,10 @@ import time
 
 from dogwatch.aboard.probe.find import process_section
 from dogwatch.aboard.probe.hand import Hand
+from dogwatch.aboard.probe.paths import BYTES_PER_REQUEST
 from dogwatch.aboard.probe.processes import BOOTTIME, Processes
 from dogwatch.aboard.probe.slurm import Scheduler, scripts_section, slurm_section
-from dogwatch.aboard.probe.wire import RESERVED, WRONG_SHAPE, Refused, compact, mapping, texts
+from dogwatch.aboard.probe.wire import RESERVED, WRONG_SHAPE, Refused, compact, mapping, number, texts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,7 +35,8 @@ def file_sections(request: "dict[str, Any]", hand: Hand, until: float) -> "list[
     """The file sections as JSON text; the hand's own text goes in as it is, since it may be megabytes."""
     units = file_units(request)
     began = time.monotonic()
-    got, why, came = hand.ask(units, until) if units else ({}, "", {})
+    most = number(request.get("bytes", BYTES_PER_REQUEST), "bytes", 1, BYTES_PER_REQUEST)
+    got, why, came = hand.ask(units, until, most) if units else ({}, "", {})
     sections = []
     for name in FILE_SECTIONS:
         if request.get(name) is not None:

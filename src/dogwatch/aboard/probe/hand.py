@@ -8,7 +8,7 @@ import time
 
 from dogwatch.aboard.probe.errands import run_errand
 from dogwatch.aboard.probe.files import UNITS
-from dogwatch.aboard.probe.paths import Allowance
+from dogwatch.aboard.probe.paths import BYTES_PER_REQUEST, Allowance
 from dogwatch.aboard.probe.wire import WRONG_SHAPE, Refused, compact, write_all
 
 TYPE_CHECKING = False
@@ -39,7 +39,7 @@ def hand_life(inward: int, outward: int) -> None:
         os.closerange(first, end)
     while True:
         order = json.loads(read_exactly(inward, int.from_bytes(read_exactly(inward, 4), "big")).decode("ascii"))
-        allowance = Allowance(order["seconds"])
+        allowance = Allowance(order["seconds"], order["bytes"])
         for at, kind, spec in order["units"]:
             try:
                 text = compact(HAND_UNITS[kind](spec, allowance))
@@ -59,7 +59,7 @@ class Hand:
         self.turn = 0
 
     def ask(
-        self, units: "list[tuple[str, str, Any]]", until: float
+        self, units: "list[tuple[str, str, Any]]", until: float, most: int = BYTES_PER_REQUEST
     ) -> "tuple[dict[int, bytes], str, dict[int, float]]":
         """(answers by unit number, why some are missing, when each came); Refused if any unit was refused."""
         began = time.monotonic()
@@ -75,7 +75,8 @@ class Hand:
         self.turn += 1
         order = [(at + self.turn) % len(units) for at in range(len(units))]
         order.sort(key=lambda at: units[at][:2] in self.suspects)
-        frame = compact({"seconds": until - began, "units": [[at, units[at][0], units[at][2]] for at in order]})
+        listed = [[at, units[at][0], units[at][2]] for at in order]
+        frame = compact({"seconds": until - began, "bytes": most, "units": listed})
         got: "dict[int, bytes]" = {}
         came: "dict[int, float]" = {}
         why = self._talk(len(frame).to_bytes(4, "big") + frame, len(units), until, got, came)

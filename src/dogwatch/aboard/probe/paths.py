@@ -31,8 +31,8 @@ PATTERNS: "dict[str, Any]" = {}
 class Allowance:
     """What one request may still read and scan; a tree of a million files must not cost the look."""
 
-    def __init__(self, seconds: float) -> None:
-        self.bytes = BYTES_PER_REQUEST
+    def __init__(self, seconds: float, most: int = BYTES_PER_REQUEST) -> None:
+        self.bytes = most
         self.entries = ENTRIES_PER_REQUEST
         self.until = time.monotonic() + seconds / 2
 
