@@ -13,15 +13,18 @@ from dogwatch.store.home import locate, prepare
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
+    from typing import Any
 
     from dogwatch.channels.interface import Channel
+    from dogwatch.engine.dispatch import Dispatch
     from dogwatch.engine.eyes import Eyes
     from dogwatch.engine.watch import Watch
     from dogwatch.model import Expectation, Place
     from dogwatch.reach.here import Here
     from dogwatch.reach.interface import Reach
+    from dogwatch.settings import Settings, Smtp
     from dogwatch.sources.interface import Source
 
 
@@ -42,6 +45,70 @@ def here(clock: Clock) -> Here:
     from dogwatch.reach.here import Here
 
     return Here("here", clock)
+
+
+def channel(row: Mapping[str, Any], smtp: Smtp, clock: Clock) -> Channel:
+    """A channel as its row in the store describes it, with its secrets read now."""
+    import importlib
+
+    from dogwatch import secret
+
+    kind, told = row["kind"], row["settings"]
+    module = importlib.import_module(f"dogwatch.channels.{kind}")
+    url = secret.read(told["url"]) if "url" in told else ""
+    if kind == "webhook":
+        made: Channel = module.Webhook(url, secret.read(told["secret"]) if told.get("secret") else None, clock=clock)
+    elif kind == "email":
+        password = secret.read(smtp.password) if smtp.password else None
+        server = module.Server(smtp.host, smtp.port, smtp.sender, smtp.user, password, smtp.tls)
+        made = module.Email(told["to"], server)
+    elif kind == "command":
+        made = module.Command(told["argv"])
+    elif kind == "file":
+        made = module.File(told["path"])
+    else:
+        made = getattr(module, kind.capitalize())(*([url] if url else []))
+    return made
+
+
+def settings() -> Settings:
+    """What the configuration file says."""
+    from dogwatch import settings as file
+
+    return file.load(file.path(os.environ))
+
+
+def dispatch(opened: Store, clock: Clock, narrate: Callable[[str], None]) -> Dispatch:
+    """The alerts' part of a watcher, with the channels of the configuration file."""
+    from dogwatch.desk import alerts
+    from dogwatch.engine.alerting import Quiet
+    from dogwatch.engine.dispatch import Dispatch
+    from dogwatch.errors import DogwatchError
+    from dogwatch.settings import Settings
+
+    try:
+        told = settings()
+        alerts.adopt(opened, told, clock.now())
+    except DogwatchError as error:  # watching goes on by what was known before
+        narrate(f"the configuration file is not used: {error}")
+        told = Settings()
+    quiet = Quiet(*told.quiet) if told.quiet else None
+    return Dispatch(opened, clock, lambda row: channel(row, told.smtp, clock), quiet, told.repeat)
+
+
+def test_channels(opened: Store, clock: Clock, names: Sequence[str]) -> list[dict[str, Any]]:
+    """Send a word on channels, by the way that alerts take, and say what came of it."""
+    from dogwatch.engine.dispatch import try_channel
+    from dogwatch.errors import UsageError
+    from dogwatch.store import alerts
+
+    rows = alerts.channels(opened)
+    unknown = [name for name in names if name not in {row["name"] for row in rows}]
+    if unknown or not rows:
+        raise UsageError(f"there is no channel {unknown[0]!r}" if unknown else "there is no channel to test yet")
+    smtp = settings().smtp
+    wanted = [row for row in rows if not names or row["name"] in names]
+    return [try_channel(row, lambda one: channel(one, smtp, clock), clock.now()) for row in wanted]
 
 
 def watch(
@@ -74,6 +141,7 @@ def watch(
         write_every=write_every,
         make_post=make_post,
         log_file=log_file,
+        dispatch=dispatch(opened, clock, narrate),
     )
 
 

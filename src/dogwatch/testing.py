@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import Any
 
 from dogwatch.channels.interface import Channel, Receipt
-from dogwatch.model import Ended, Job, Known, Level, Notice, Outcome
+from dogwatch.model import Ended, Item, Job, Known, Level, Message, Outcome
 from dogwatch.sources.interface import Source
 
 HOSTILE = ("", "\0", "\x1b]52;c;x\x07", "9" * 5000, "-1/0", "{" * 2000, "\ud800", "e" * 100_000, "1e999 / nan items")
@@ -53,7 +53,7 @@ def check_log_format(module: ModuleType, lines: Sequence[str]) -> None:
 def check_channel(channel: Channel) -> None:
     """A channel tells truthfully whether a notice was taken, and takes hostile text without raising."""
     for text in HOSTILE:
-        notice = Notice("0" * 32, f"here/process:{text[:40]}", Level.WARNING, text)
-        receipt = channel.deliver(notice)
+        item = Item("0" * 32, f"here/process:{text[:40]}", text[:60], Level.WARNING, "rule", text, 1.0e9, text, text)
+        receipt = channel.deliver(Message("0" * 32, (item,), 1.0e9))
         assert isinstance(receipt, Receipt), f"{channel.kind}: it gave no receipt"
         assert receipt.ok or receipt.detail, f"{channel.kind}: it failed without saying why"

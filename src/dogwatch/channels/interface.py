@@ -5,21 +5,26 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from dogwatch.model import Notice
+from dogwatch.model import Message
+
+DEADLINE = 20.0  # seconds in all for one try, whatever the receiver does
 
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What came of one try at saying a notice. `permanent`: trying again cannot help."""
+    """What came of one try at saying something. `permanent`: trying again cannot help. `after`: the seconds that the
+    receiver asks us to wait. `detail` never holds a secret: of a URL, the host only."""
 
     ok: bool
     detail: str = ""
     permanent: bool = False
+    after: float | None = None
 
 
 class Channel(Protocol):
-    """One way of saying things to people."""
+    """One way of saying things to people. `deliver` returns within its deadline and does not raise for what a
+    receiver does; a try of the same message carries the same key."""
 
     kind: str
 
-    def deliver(self, notice: Notice) -> Receipt: ...
+    def deliver(self, message: Message) -> Receipt: ...

@@ -5,27 +5,25 @@ from __future__ import annotations
 from typing import TextIO
 
 from dogwatch.channels.interface import Receipt
-from dogwatch.model import Notice
+from dogwatch.model import Message
 from dogwatch.text import plain
 
 
 class Terminal:
-    """Says a notice as one clean line. Without a stream the live screen has already shown it."""
+    """Says each notice as one clean line. Without a stream the live screen has already shown it."""
 
     kind = "terminal"
 
     def __init__(self, stream: TextIO | None) -> None:
         self._stream = stream
 
-    def deliver(self, notice: Notice) -> Receipt:
+    def deliver(self, message: Message) -> Receipt:
         if self._stream is None:
             return Receipt(True, "shown on the live screen")
         try:
-            print(
-                f"{notice.level.value}: {plain(notice.subject)}: {plain(notice.text)}",
-                file=self._stream,
-                flush=True,
-            )
+            for item in message.items:
+                line = f"{item.level.value}: {plain(item.subject)}: {plain(item.text)}"
+                print(line, file=self._stream, flush=True)
         except (OSError, ValueError) as error:  # the terminal went away, or its file is closed
             return Receipt(False, f"the terminal is gone: {error}", permanent=True)
         return Receipt(True)

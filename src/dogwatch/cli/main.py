@@ -39,6 +39,7 @@ VERBS = (
     "sync",
     "keep",
     "check",
+    "alerts",
 )
 
 ABOUT = """\

@@ -8,7 +8,7 @@ from typing import Any
 from dogwatch.channels.interface import Channel, Receipt
 from dogwatch.clock import Clock
 from dogwatch.errors import StoreError
-from dogwatch.model import Level, Notice
+from dogwatch.model import Item, Level, Message
 from dogwatch.store import notices
 from dogwatch.store.database import Store
 
@@ -45,5 +45,6 @@ class Delivery:
 
     def _say(self, row: dict[str, Any], channel: Channel) -> None:
         if (row["id"], channel.kind) not in self._said:
-            notice = Notice(row["key"], row["subject"], Level(row["level"]), row["text"])
-            self._said[row["id"], channel.kind] = self._clock.now(), channel.deliver(notice)
+            level, at = Level(row["level"]), row["created"]
+            item = Item(row["key"], row["subject"], row["subject"], level, "", row["text"], at)
+            self._said[row["id"], channel.kind] = self._clock.now(), channel.deliver(Message(row["key"], (item,), at))

@@ -17,10 +17,11 @@ def notices(
         _notice(
             finding.subject,
             finding.rule,
-            f"{finding.what} resolved",
+            finding.what,
             Level.INFO,
             f"resolved: {finding.text}",
             at,
+            resolved=True,
         )
         for finding in resolved
     ]
@@ -31,6 +32,7 @@ def notices(
     return said
 
 
-def _notice(subject: str, rule: str, what: str, level: Level, text: str, at: float) -> Notice:
-    key = hashlib.sha256("\x1f".join((subject, rule, what, repr(at))).encode("utf-8", "surrogatepass")).hexdigest()
-    return Notice(key[:32], subject, level, text)
+def _notice(subject: str, rule: str, what: str, level: Level, text: str, at: float, resolved: bool = False) -> Notice:
+    parts = (subject, rule, f"{what} resolved" if resolved else what, repr(at))
+    key = hashlib.sha256("\x1f".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
+    return Notice(key[:32], subject, level, text, rule, what, at, resolved)

@@ -12,6 +12,7 @@ from typing import Any
 from dogwatch.channels.interface import Channel
 from dogwatch.clock import Clock, boot_id, stamp
 from dogwatch.engine.deliver import Delivery
+from dogwatch.engine.dispatch import Dispatch
 from dogwatch.engine.experiment_log import ExperimentLog
 from dogwatch.engine.judge import Identity
 from dogwatch.engine.post import Looked, Post, index
@@ -53,7 +54,9 @@ class Watch:
         write_every: float = 0.0,
         make_post: Callable[[Place], Post] | None = None,
         log_file: str | None = None,
+        dispatch: Dispatch | None = None,
     ) -> None:
+        self._dispatch = dispatch
         self._store, self._posts, self._clock = store, list(posts), clock
         self._write_every, self._make_post = write_every, make_post
         self._version: int | None = None
@@ -107,6 +110,8 @@ class Watch:
         said = rows.Event("watch.stopped", f"{self._who} stopped watching")
         now, mono = self._clock.now(), self._clock.mono()
         try:
+            if self._dispatch is not None:
+                self._record.attempt("send alerts", self._dispatch.end)
             self._record.attempt(RECORD, lambda: watchers.finish(self._store, now, mono, said))
         finally:
             self.close()
@@ -139,6 +144,8 @@ class Watch:
             self._scouts.wait()
             looked += self._take_back()
         self._write_log(looked)
+        if self._dispatch is not None:
+            self._record.attempt("send alerts", self._dispatch.flush)
         return looked
 
     def run(self, until: Callable[[], bool] = lambda: False) -> None:
@@ -170,6 +177,8 @@ class Watch:
                 looked += self._look(post)
         self._write_log(looked)
         self._record.attempt("note what was said", self._delivery.deliver)
+        if self._dispatch is not None:
+            self._record.attempt("send alerts", self._dispatch.step)
         self._keep_house()
         resting = [post for post in self._posts if post.jobs and not self._scouts.is_out(post)]
         return min([*(max(0.0, post.due - self._clock.mono()) for post in resting), BEAT])

@@ -10,6 +10,7 @@ from dogwatch.model.follow import Change, Known, follow
 from dogwatch.model.job import Expectation, Job, Place
 from dogwatch.model.look import Dark, Look, Seen, Sighting, Worker
 from dogwatch.model.mark import Finished, Mark, Metric, Phase, Step, Trouble
+from dogwatch.model.message import Item, Message
 from dogwatch.model.progress import Eta, Point, Progress
 from dogwatch.model.state import Ended, Missing, Outcome, Proof, Running, State, Waiting
 
@@ -21,11 +22,13 @@ __all__ = [
     "Expectation",
     "Finding",
     "Finished",
+    "Item",
     "Job",
     "Known",
     "Level",
     "Look",
     "Mark",
+    "Message",
     "Metric",
     "Missing",
     "Notice",

@@ -12,6 +12,7 @@ class Level(StrEnum):
     CRITICAL = "critical"
     WARNING = "warning"
     INFO = "info"
+    PROGRESS = "progress"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +30,16 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """What is to be said to people; `key` is the same however often it is queued."""
+    """What is to be said to people; `key` is the same however often it is queued. `rule` and `what` are those of the
+    finding, `since` when it began to be true, `why` and `remedy` what is known of the cause."""
 
     key: str
     subject: str
     level: Level
     text: str
+    rule: str = ""
+    what: str = ""
+    since: float = 0.0
+    resolved: bool = False
+    why: str = ""
+    remedy: str = ""

@@ -7,15 +7,36 @@ import sqlite3
 from dogwatch.errors import StoreError
 from dogwatch.store import events, faults
 from dogwatch.store.database import Store
-from dogwatch.store.tables import CURSORS, DELIVERIES, FINDINGS, JOBS, MEMORIES, NOTICES, PLACES, WATCH, Table, add_up
+from dogwatch.store.tables import (
+    CHANNELS,
+    CURSORS,
+    DELIVERIES,
+    FINDINGS,
+    JOBS,
+    LETTERS,
+    MEMORIES,
+    MESSAGES,
+    NOTES,
+    NOTICES,
+    PLACES,
+    SILENCES,
+    WATCH,
+    Table,
+    add_up,
+)
 
-SEALED = (PLACES, JOBS, MEMORIES, FINDINGS, NOTICES, DELIVERIES, WATCH, CURSORS)
+ALERTS = (CHANNELS, NOTES, LETTERS, MESSAGES, SILENCES)
+SEALED = (PLACES, JOBS, MEMORIES, FINDINGS, NOTICES, DELIVERIES, WATCH, CURSORS, *ALERTS)
 _OPEN_PARTS = (
     (JOBS, "jobs.open", "WHERE active = 1"),
     (FINDINGS, "findings.open", "WHERE resolved IS NULL"),
     (NOTICES, "notices.open", "WHERE done IS NULL"),
+    (NOTES, "notes.open", "WHERE routed IS NULL"),
+    (LETTERS, "letters.open", "WHERE state IN ('waiting', 'held')"),
+    (MESSAGES, "messages.open", "WHERE state = 'open'"),
+    (SILENCES, "silences.open", "WHERE ended IS NULL"),
 )
-_TALLIED = (PLACES, JOBS, FINDINGS, NOTICES)
+_TALLIED = (PLACES, JOBS, FINDINGS, NOTICES, *ALERTS)
 
 
 def check(store: Store, history: bool = True) -> list[str]:

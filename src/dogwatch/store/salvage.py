@@ -10,7 +10,22 @@ from typing import Any
 from dogwatch.errors import StoreDamaged
 from dogwatch.store import events, faults
 from dogwatch.store.memories import remember
-from dogwatch.store.tables import CURSORS, DELIVERIES, FINDINGS, JOBS, MEMORIES, NOTICES, PLACES, WATCH, Table
+from dogwatch.store.tables import (
+    CHANNELS,
+    CURSORS,
+    DELIVERIES,
+    FINDINGS,
+    JOBS,
+    LETTERS,
+    MEMORIES,
+    MESSAGES,
+    NOTES,
+    NOTICES,
+    PLACES,
+    SILENCES,
+    WATCH,
+    Table,
+)
 
 OLD_NOTICE_SECONDS = 3600.0
 _FRESHNESS = {
@@ -19,6 +34,11 @@ _FRESHNESS = {
     "findings": ("opened", "resolved"),
     "notices": ("created", "done"),
     "deliveries": ("at",),
+    "channels": ("added", "removed"),
+    "notes": ("since", "routed"),
+    "letters": ("due", "message"),
+    "messages": ("tries", "settled"),
+    "silences": ("created", "ended"),
     "cursors": ("seq",),
     "watch": ("started", "last_tick", "stopped"),
 }
@@ -43,7 +63,7 @@ def fill(db: sqlite3.Connection, remains: sqlite3.Connection | None, now: float)
     if remains is None:
         saved.unreadable.append("the whole damaged database")
     else:
-        for table in (PLACES, JOBS, FINDINGS, NOTICES, DELIVERIES, WATCH, CURSORS):
+        for table in (PLACES, JOBS, FINDINGS, NOTICES, DELIVERIES, WATCH, CURSORS, *_alerts_in(remains)):
             taken = _take_rows(db, remains, table, saved)
             saved.jobs += taken if table is JOBS else 0
         _take_memories(db, remains, saved)
@@ -55,6 +75,15 @@ def fill(db: sqlite3.Connection, remains: sqlite3.Connection | None, now: float)
     row = db.execute("SELECT at FROM events WHERE seq = ?", (saved.last_seq,)).fetchone()
     saved.last_at = None if row is None else row[0]
     return saved
+
+
+def _alerts_in(remains: sqlite3.Connection) -> tuple[Table, ...]:
+    """The tables of alerts, of which a database from before them has none."""
+    try:
+        known = {row[0] for row in remains.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    except faults.FAILURES:
+        known = {"channels"}
+    return (CHANNELS, NOTES, LETTERS, MESSAGES, SILENCES) if "channels" in known else ()
 
 
 def readable(remains: sqlite3.Connection, table: Table, saved: Saved) -> Iterator[tuple[Any, ...]]:
@@ -147,3 +176,13 @@ def _retire_notices(db: sqlite3.Connection, now: float, saved: Saved) -> None:
         if notice["created"] < now - OLD_NOTICE_SECONDS:
             NOTICES.change(db, {**notice, "done": now})
             saved.unsent += 1
+    for raw in db.execute(MESSAGES.select + "WHERE state = 'open'").fetchall():
+        message = MESSAGES.unpack(raw)
+        if message["created"] < now - OLD_NOTICE_SECONDS:
+            fresh = {"state": "dead", "detail": "most likely sent before the store was damaged", "settled": now}
+            MESSAGES.change(db, {**message, **fresh})
+            saved.unsent += 1
+    for raw in db.execute(NOTES.select + "WHERE routed IS NULL").fetchall():
+        note = NOTES.unpack(raw)
+        if note["since"] < now - OLD_NOTICE_SECONDS:
+            NOTES.change(db, {**note, "routed": now})

@@ -218,6 +218,72 @@ WATCH = Table(
 )
 
 
+CHANNELS = Table(
+    "channels",
+    {"key": WHOLE, "name": TEXT, "kind": TEXT, "settings": JSON, "route": JSON, "added": REAL, "removed": REAL},
+    label="name",
+)
+
+NOTES = Table(
+    "notes",
+    {
+        "notice": WHOLE,
+        "rule": TEXT,
+        "what": TEXT,
+        "since": REAL,
+        "resolved": WHOLE,
+        "why": TEXT,
+        "remedy": TEXT,
+        "routed": REAL,
+    },
+    label="rule",
+)
+
+LETTERS = Table(
+    "letters",
+    {
+        "key": WHOLE,
+        "notice": WHOLE,
+        "channel": TEXT,
+        "state": TEXT,
+        "reason": TEXT,
+        "due": REAL,
+        "message": WHOLE,
+    },
+    label="channel",
+)
+
+MESSAGES = Table(
+    "messages",
+    {
+        "key": WHOLE,
+        "token": TEXT,
+        "channel": TEXT,
+        "state": TEXT,
+        "created": REAL,
+        "due": REAL,
+        "tries": WHOLE,
+        "detail": TEXT,
+        "settled": REAL,
+    },
+    label="token",
+)
+
+SILENCES = Table(
+    "silences",
+    {
+        "key": WHOLE,
+        "subject": TEXT,
+        "rule": TEXT,
+        "what": TEXT,
+        "until": REAL,
+        "why": TEXT,
+        "created": REAL,
+        "ended": REAL,
+    },
+    label="subject",
+)
+
 CURSORS = Table("cursors", {"name": TEXT, "seq": WHOLE}, label="name")
 
 

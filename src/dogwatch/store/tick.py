@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,7 @@ from dogwatch.store.memories import memory_of, remember
 from dogwatch.store.places import all_cells
 from dogwatch.store.reproof import Proved
 from dogwatch.store.shapes import columns_of, job_of, known_of
-from dogwatch.store.tables import JOBS, NOTICES, PLACES, add_up
+from dogwatch.store.tables import JOBS, NOTES, NOTICES, PLACES, add_up
 from dogwatch.store.watch import ticked
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ __all__ = [
     "commit",
     "load",
     "open_findings",
+    "queue_notices",
 ]
 
 
@@ -172,8 +173,19 @@ def _write_job(db: sqlite3.Connection, update: JobUpdate) -> bool:
 
 
 def _queue(db: sqlite3.Connection, notice: Notice, at: float) -> None:
+    """A notice and what it is about, once, however often it is concluded."""
     if db.execute("SELECT 1 FROM notices WHERE key = ?", (cells.pack(notice.key),)).fetchone() is None:
-        NOTICES.add(db, {**asdict(notice), "level": notice.level.value, "created": at})
+        said = asdict(notice)
+        id = NOTICES.add(db, {**said, "level": notice.level.value, "created": at})
+        row = {**said, "notice": id, "resolved": int(notice.resolved), "since": notice.since or at}
+        db.execute(NOTES.insert, NOTES.pack(row))
+
+
+def queue_notices(store: Store, said: Iterable[Notice], at: float) -> None:
+    """Something to be said that no tick concluded: of the alerts themselves."""
+    with store.writing() as db:
+        for notice in said:
+            _queue(db, notice, at)
 
 
 def _tracked(row: dict[str, Any], memory: dict[str, Any]) -> Tracked:

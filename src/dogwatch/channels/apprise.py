@@ -1,0 +1,35 @@
+"""Whatever Apprise can reach: Teams, PagerDuty, ntfy, Telegram and a hundred more, known only as sent or not sent."""
+
+from __future__ import annotations
+
+from dogwatch.channels.interface import Receipt
+from dogwatch.channels.wording import fitted, lines, subject
+from dogwatch.model import Level, Message
+
+MOST = 3500
+JOBS = 20
+
+
+class Apprise:
+    """One Apprise URL. It tells no status, so nothing is known to be permanent."""
+
+    kind = "apprise"
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+
+    def deliver(self, message: Message) -> Receipt:
+        import apprise
+
+        kinds = {Level.CRITICAL: apprise.NotifyType.FAILURE, Level.WARNING: apprise.NotifyType.WARNING}
+        service = apprise.Apprise()
+        scheme = self._url.partition(":")[0]
+        if not service.add(self._url):
+            return Receipt(False, f"Apprise does not know how to use this {scheme}: URL", permanent=True)
+        sent = service.notify(
+            title=subject(message),
+            body=fitted("\n".join(lines(message, JOBS)), MOST),
+            notify_type=kinds.get(message.level, apprise.NotifyType.INFO),
+            body_format=apprise.NotifyFormat.TEXT,
+        )
+        return Receipt(bool(sent), f"Apprise {'sent' if sent else 'could not send'} it ({scheme}:)")

@@ -1,0 +1,47 @@
+"""A command of the owner's: the message as JSON on its stdin; exit code 0 means that it was taken."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+
+from dogwatch.channels.interface import DEADLINE, Receipt
+from dogwatch.channels.wording import subject
+from dogwatch.clock import stamp
+from dogwatch.model import Message
+from dogwatch.reach.once import Late, NotStarted, run
+from dogwatch.text import plain
+
+GIVES_UP = 64  # EX_USAGE and above up to 78: sysexits.h, the command's own word that trying again is no use
+TRY_LATER = 75  # EX_TEMPFAIL
+
+
+class Command:
+    """An argv, never a shell line; text from jobs comes on stdin and in variables only."""
+
+    kind = "command"
+
+    def __init__(self, argv: Sequence[str]) -> None:
+        self._argv = tuple(argv)
+
+    def deliver(self, message: Message) -> Receipt:
+        told = {
+            "key": message.key,
+            "level": message.level.value,
+            "subject": subject(message),
+            "at": stamp(message.at),
+            "jobs": [{"name": plain(i.name), "ref": plain(i.subject), "text": plain(i.text)} for i in message.items],
+        }
+        env = {**os.environ, "DOGWATCH_KEY": message.key, "DOGWATCH_LEVEL": message.level.value}
+        name = os.path.basename(self._argv[0])
+        try:
+            code, said = run(self._argv, json.dumps(told).encode("ascii") + b"\n", env, DEADLINE)
+        except Late:
+            return Receipt(False, f"{name} did not end in {DEADLINE:g} s")
+        except NotStarted as error:
+            return Receipt(False, f"{name} could not be started: {error}", permanent=True)
+        if code == 0:
+            return Receipt(True, f"{name} took it")
+        final = GIVES_UP <= code <= 78 and code != TRY_LATER
+        return Receipt(False, f"{name} ended with {code}: {plain(said.decode('utf-8', 'replace')[-200:], 120)}", final)

@@ -1,0 +1,29 @@
+"""The desktop of whoever is logged in here, through notify-send."""
+
+from __future__ import annotations
+
+import os
+
+from dogwatch.channels.interface import Receipt
+from dogwatch.channels.wording import fitted, lines, subject
+from dogwatch.model import Level, Message
+from dogwatch.reach.once import Late, NotStarted, run
+
+URGENCY = {Level.CRITICAL: "critical", Level.WARNING: "normal", Level.INFO: "low", Level.PROGRESS: "low"}
+
+
+class Desktop:
+    """A bubble; nobody who is not there sees it, so it should never be the only channel."""
+
+    kind = "desktop"
+
+    def deliver(self, message: Message) -> Receipt:
+        text = fitted("\n".join(lines(message, 3)), 300).replace("&", "&amp;").replace("<", "&lt;")
+        argv = ["notify-send", "--app-name=dogwatch", f"--urgency={URGENCY[message.level]}", "--"]
+        try:
+            code, _ = run([*argv, subject(message), text], b"", dict(os.environ), 5.0)
+        except Late:
+            return Receipt(False, "notify-send did not end")
+        except NotStarted:
+            return Receipt(False, "there is no notify-send here", permanent=True)
+        return Receipt(code == 0, "shown" if code == 0 else "there is no desktop to show it on", permanent=code != 0)

@@ -1,0 +1,67 @@
+"""A webhook: the message as JSON, signed where a secret is given, with a key that a receiver can know a repeat by."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+from typing import Any
+
+from dogwatch.channels.http import Unsent, host_of, post, receipt
+from dogwatch.channels.interface import Receipt
+from dogwatch.channels.wording import subject
+from dogwatch.clock import Clock, stamp
+from dogwatch.model import Item, Message
+from dogwatch.text import plain
+
+
+class Webhook:
+    """Any receiver of JSON over HTTP that answers 2xx for what it has taken."""
+
+    kind = "webhook"
+
+    def __init__(self, url: str, secret: str | None = None, *, inside: bool = True, clock: Clock | None = None) -> None:
+        self._url, self._secret, self._inside, self._clock = url, secret, inside, clock or Clock()
+
+    def deliver(self, message: Message) -> Receipt:
+        body = json.dumps(document(message)).encode("ascii")
+        headers = {"Content-Type": "application/json", "Idempotency-Key": message.key}
+        if self._secret is not None:
+            at = str(int(self._clock.now()))
+            headers |= {"X-Dogwatch-Timestamp": at, "X-Dogwatch-Signature": signature(self._secret, at, body)}
+        try:
+            return receipt(host_of(self._url), post(self._url, body, headers, inside=self._inside))
+        except Unsent as unsent:
+            return Receipt(False, str(unsent), unsent.permanent)
+
+
+def signature(secret: str, at: str, body: bytes) -> str:
+    """sha256= and the HMAC over the timestamp, a dot and the body, so that neither can be exchanged."""
+    return "sha256=" + hmac.new(secret.encode(), at.encode("ascii") + b"." + body, hashlib.sha256).hexdigest()
+
+
+def document(message: Message) -> dict[str, Any]:
+    """The body: every job by name, however many there are."""
+    return {
+        "version": 1,
+        "key": message.key,
+        "level": message.level.value,
+        "subject": subject(message),
+        "at": stamp(message.at),
+        "jobs": [_job(item) for item in message.items],
+    }
+
+
+def _job(item: Item) -> dict[str, Any]:
+    return {
+        "name": plain(item.name, 200),
+        "ref": plain(item.subject, 300),
+        "level": item.level.value,
+        "rule": item.rule,
+        "text": plain(item.text, 1000),
+        "why": plain(item.why, 1000) or None,
+        "do": plain(item.do, 500) or None,
+        "since": stamp(item.since),
+        "resolved": item.resolved,
+        "key": item.key,
+    }

@@ -1,0 +1,237 @@
+"""Alerts: what a person may ask and say about them, the same for every face."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+from dogwatch import secret
+from dogwatch.clock import Clock, stamp
+from dogwatch.errors import UsageError
+from dogwatch.settings import NEEDS, OPTIONAL, Settings, check_route
+from dogwatch.store import alerts, bell, jobs
+from dogwatch.store.database import Store
+from dogwatch.store.home import make_private, open_private, sync_directory
+from dogwatch.store.tick import open_findings
+from dogwatch.text import named
+
+SECRETS = "secrets"
+FROM_CONFIG = "from_config"
+WEB = ("webhook", "slack", "discord")
+
+
+def add(store: Store, clock: Clock, kind: str, settings: Mapping[str, Any], route: Mapping[str, Any], name: str) -> str:
+    """A channel, checked; a URL or other secret that was given literally is moved to a file of 0600 and kept by
+    reference. Its name."""
+    named(name, "a channel's name")
+    check_route(route, "")
+    kept = dict(settings)
+    if "url" in kept and not kept["url"].startswith(secret.KINDS):
+        check_url(kind, kept["url"])
+        kept["url"] = hide(store.home, f"{name}.url", kept["url"])
+    for key, check in NEEDS[kind].items():
+        if key not in kept and key not in OPTIONAL:
+            raise UsageError(f"a {kind} channel needs {key}")
+        if key in kept:
+            check(kept[key], key)
+    alerts.add_channel(store, name, kind, kept, dict(route), clock.now())
+    bell.ring(store.home)
+    return name
+
+
+def free_name(store: Store, kind: str) -> str:
+    """The kind, or the kind with a number, that no channel has yet."""
+    taken = {row["name"] for row in alerts.channels(store)}
+    return next(name for name in (kind, *(f"{kind}-{n}" for n in range(2, 1000))) if name not in taken)
+
+
+def check_url(kind: str, url: str) -> None:
+    """One that can be meant; the sentence never repeats it, since it is a secret."""
+    parts = urlsplit(url)
+    if any(ord(char) <= 32 for char in url) or not re.fullmatch(r"[a-z][a-z0-9+.-]{1,30}", parts.scheme):
+        raise UsageError(f"the URL of a {kind} channel is not one: it begins with a scheme and has no blanks")
+    if kind in WEB and (parts.scheme not in ("http", "https") or not parts.hostname):
+        raise UsageError(f"the URL of a {kind} channel begins with https:// (or http://) and a host")
+
+
+def is_inside(url: str) -> bool:
+    """Whether a URL names an address of a private network by itself."""
+    from dogwatch.channels.timed import public
+
+    host = urlsplit(url).hostname or ""
+    try:
+        return not public(host)
+    except ValueError:
+        return host == "localhost" or host.endswith((".local", ".internal", ".lan"))
+
+
+def hide(home: str, name: str, text: str) -> str:
+    """Put a secret into a file that only its owner can read; the reference to it."""
+    folder = os.path.join(home, SECRETS)
+    make_private(folder)
+    path = os.path.join(folder, re.sub(r"[^A-Za-z0-9._-]", "_", name))
+    fd = open_private(path, os.O_CREAT | os.O_TRUNC | os.O_WRONLY)
+    try:
+        os.write(fd, text.encode() + b"\n")
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+    sync_directory(folder)
+    return f"file:{path}"
+
+
+def remove(store: Store, clock: Clock, name: str) -> None:
+    row = next((row for row in alerts.channels(store) if row["name"] == name), None)
+    if row is not None and row["settings"].get(FROM_CONFIG):
+        raise UsageError(f"the channel {name!r} is in the configuration file; take it out there")
+    alerts.remove_channel(store, name, clock.now())
+    bell.ring(store.home)
+
+
+def listing(store: Store) -> list[dict[str, Any]]:
+    """The channels with what they take; secrets as the references that they are."""
+    return [
+        {
+            "name": row["name"],
+            "kind": row["kind"],
+            "settings": {key: value for key, value in row["settings"].items() if key != FROM_CONFIG},
+            "route": row["route"],
+            "from_config": bool(row["settings"].get(FROM_CONFIG)),
+            "added": stamp(row["added"]),
+        }
+        for row in alerts.channels(store)
+    ]
+
+
+def overview(store: Store, now: float) -> dict[str, Any]:
+    """What stands open, what is silenced, what has not been delivered."""
+    names = {row["ref"]: row["name"] for row in jobs.brief(store, everything=True)}
+    return {
+        "open": [
+            {
+                "subject": one.finding.subject,
+                "name": names.get(one.finding.subject),
+                "rule": one.finding.rule,
+                "level": one.finding.level.value,
+                "text": one.finding.text,
+                "since": stamp(one.opened),
+            }
+            for one in open_findings(store)
+        ],
+        "silences": [_silence(row) for row in alerts.silences(store) if row["until"] is None or row["until"] > now],
+        "undelivered": [
+            {
+                "message": row["token"],
+                "channel": row["channel"],
+                "state": "given up" if row["state"] == alerts.DEAD else "waiting",
+                "tries": row["tries"],
+                "detail": row["detail"],
+                "since": stamp(row["created"]),
+                "next_try": stamp(row["due"]) if row["state"] == alerts.OPEN else None,
+                "notices": [f"{names.get(n['subject'], n['subject'])}: {n['text']}" for n in row["notices"][:20]],
+            }
+            for row in [*alerts.messages(store, alerts.OPEN), *alerts.messages(store, alerts.DEAD)]
+        ],
+        "held": len([one for one in alerts.open_letters(store) if one["state"] == alerts.HELD]),
+    }
+
+
+def _silence(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "id": row["key"],
+        "subject": row["subject"],
+        "rule": row["rule"] or "*",
+        "acknowledged": row["what"] is not None,
+        "until": stamp(row["until"]),
+        "why": row["why"],
+        "created": stamp(row["created"]),
+    }
+
+
+def silence(store: Store, clock: Clock, subject: str, rule: str, seconds: float, why: str) -> int:
+    """Durable when this returns. `subject` is a ref or a name, with * and ? for many."""
+    now = clock.now()
+    found = alerts.silence(store, subject, rule, None, now + seconds, why, now)
+    bell.ring(store.home)
+    return found
+
+
+def ack(store: Store, clock: Clock, ref: str, rule: str | None, why: str) -> list[int]:
+    """Say no more of what stands open about a job until it has resolved."""
+    now = clock.now()
+    standing = [one.finding for one in open_findings(store) if one.finding.subject == ref]
+    standing = [one for one in standing if rule is None or one.rule == rule]
+    if not standing:
+        raise UsageError(f"nothing stands open about {ref}" + (f" by the rule {rule}" if rule else ""))
+    return [alerts.silence(store, one.subject, one.rule, one.what, None, why, now) for one in standing]
+
+
+def end_silence(store: Store, clock: Clock, number: int) -> None:
+    if not alerts.end_silence(store, number, clock.now()):
+        raise UsageError(f"there is no silence #{number}; `dogwatch alerts` lists them")
+
+
+def retry(store: Store, clock: Clock) -> int:
+    count = alerts.revive(store, clock.now())
+    bell.ring(store.home)
+    return count
+
+
+def explain(store: Store, ref: str | None, limit: int) -> list[dict[str, Any]]:
+    """Every decision of late: what was sent where, what was not, and why."""
+    names = {row["ref"]: row["name"] for row in jobs.brief(store, everything=True)}
+    found = []
+    for letter in alerts.letters_of(store, ref, limit):
+        about, sent = letter["about"], letter["sent"]
+        found.append(
+            {
+                "at": stamp(about["created"]),
+                "name": names.get(about["subject"], about["subject"]),
+                "subject": about["subject"],
+                "rule": about["rule"],
+                "level": about["level"],
+                "text": about["text"],
+                "channel": letter["channel"],
+                "decision": _word(letter["state"], sent),
+                "reason": letter["reason"] if sent is None else sent["detail"] or "it is on its way",
+                "tries": 0 if sent is None else sent["tries"],
+            }
+        )
+    return found
+
+
+def _word(state: str, sent: Mapping[str, Any] | None) -> str:
+    if sent is None:
+        return {"muted": "not sent", "dropped": "not sent", "held": "held back", "waiting": "about to be sent"}[state]
+    return {alerts.OPEN: "being sent", alerts.SENT: "sent", alerts.DEAD: "given up"}[sent["state"]]
+
+
+def adopt(store: Store, settings: Settings, now: float) -> None:
+    """Make the channels of the configuration file those of the store, and leave the others alone."""
+    wanted = {one.name: one for one in settings.channels}
+    for row in alerts.channels(store):
+        mine = row["settings"].get(FROM_CONFIG)
+        one = wanted.get(row["name"])
+        same = one is not None and _same(row, one.kind, one.settings, one.route)
+        if mine and not same:
+            alerts.remove_channel(store, row["name"], now)
+        elif one is not None and not mine:
+            raise UsageError(
+                f"the configuration file has a channel {one.name!r}, and `alerts add` made one of that name"
+            )
+    there = {row["name"] for row in alerts.channels(store)}
+    for one in settings.channels:
+        if one.name not in there:
+            alerts.add_channel(store, one.name, one.kind, {**one.settings, FROM_CONFIG: True}, dict(one.route), now)
+
+
+def _same(row: Mapping[str, Any], kind: str, settings: Mapping[str, Any], route: Mapping[str, Any]) -> bool:
+    kept = {key: value for key, value in row["settings"].items() if key != FROM_CONFIG}
+    return (row["kind"], kept, row["route"]) == (kind, dict(settings), dict(route))
+
+
+def names_of(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    return [row["name"] for row in rows]

@@ -1,0 +1,128 @@
+"""Alerting: whether a notice goes out on a channel, when, and the reason in words; pure.
+
+Silent is never the answer by itself: what is not sent has a letter that says why not, and what is held back is
+decided again until it is sent or no longer true.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from fnmatch import fnmatchcase
+from typing import Any
+
+from dogwatch.model import Level
+from dogwatch.store.alerts import DROPPED, HELD, MUTED, WAITING, Decision
+
+GATHER = 5.0  # a message waits for more until none has come for so long,
+GATHER_MOST = 60.0  # but no longer than this; and the next one on the channel comes no sooner
+AGAIN = 10.0  # how often what is held back is looked at again
+FLAPS, FLAP_WINDOW, FLAP_REST = 5, 3600.0, 1800.0
+REPEAT = 4 * 3600.0
+BIG = ("critical", "warning", "info")
+
+
+@dataclass(frozen=True, slots=True)
+class Quiet:
+    """Hours of the day, local time, in which only what is critical goes out; `start` may be later than `end`."""
+
+    start: int
+    end: int
+
+    def until(self, now: float) -> float | None:
+        """When the quiet hours that hold now end, or None when they do not."""
+        local = datetime.fromtimestamp(now).astimezone()
+        minute = local.hour * 60 + local.minute
+        inside = self.start <= minute < self.end if self.start <= self.end else not self.end <= minute < self.start
+        if not inside:
+            return None
+        return now + ((self.end - minute) % 1440) * 60 - local.second
+
+
+@dataclass(frozen=True, slots=True)
+class Now:
+    """What a decision rests on: which findings stand open, which places are dark, silences, flapping, quiet hours."""
+
+    at: float
+    open: frozenset[tuple[str, str, str]] = frozenset()
+    dark: frozenset[str] = frozenset()
+    places: Mapping[str, str] = field(default_factory=dict)  # of each job
+    names: Mapping[str, str] = field(default_factory=dict)
+    silences: Sequence[Mapping[str, Any]] = ()
+    quiet: Quiet | None = None
+
+
+def decide(
+    notice: Mapping[str, Any], route: Mapping[str, Any], now: Now, *, flaps: int, opening_said: bool
+) -> Decision:
+    """Of a notice that no channel has been told of, for one channel."""
+    level = notice["level"]
+    if level not in (route.get("levels") or BIG):
+        return Decision(MUTED, f"this channel does not take {level}", now.at)
+    for key, what in (("jobs", now.names.get(notice["subject"], notice["subject"])), ("rules", notice["rule"])):
+        if route.get(key) and not any(fnmatchcase(what, pattern) for pattern in route[key]):
+            return Decision(MUTED, f"this channel takes only {key} like {', '.join(route[key])}", now.at)
+    if notice["resolved"] and not opening_said:
+        return Decision(MUTED, "that it had begun was not said on this channel", now.at)
+    if flaps > FLAPS and not notice["resolved"]:
+        return Decision(MUTED, f"it is flapping: {flaps} times within the hour", now.at)
+    return _now_or_later(notice, now)
+
+
+def decide_again(notice: Mapping[str, Any], now: Now) -> Decision:
+    """Of a letter that was held back."""
+    still = (notice["subject"], notice["rule"], notice["what"]) in now.open
+    if not still and not notice["resolved"] and notice["rule"] not in ("ended", "digest"):
+        return Decision(DROPPED, "it was no longer true when it could have been said", now.at)
+    return _now_or_later(notice, now)
+
+
+def _now_or_later(notice: Mapping[str, Any], now: Now) -> Decision:
+    found = silenced(notice, now)
+    if found is not None:
+        return Decision(MUTED, found, now.at)
+    place = now.places.get(notice["subject"])
+    if place in now.dark and notice["rule"] != "place_dark":
+        return Decision(HELD, f"{place} does not answer; that is what was said instead", now.at + AGAIN)
+    critical = notice["level"] == Level.CRITICAL.value
+    if now.quiet is not None and not critical:
+        until = now.quiet.until(now.at)
+        if until is not None:
+            return Decision(HELD, "quiet hours", until)
+    return Decision(WAITING, "it goes out with the next message", now.at + GATHER)
+
+
+def silenced(notice: Mapping[str, Any], now: Now) -> str | None:
+    """The silence that covers a notice, in words."""
+    name = now.names.get(notice["subject"], "")
+    for one in now.silences:
+        if one["until"] is not None and one["until"] <= now.at:
+            continue
+        if one["what"] is not None:
+            if (one["subject"], one["rule"], one["what"]) == (notice["subject"], notice["rule"], notice["what"]):
+                return f"acknowledged (#{one['key']})"
+            continue
+        subject = fnmatchcase(notice["subject"], one["subject"]) or fnmatchcase(name, one["subject"])
+        if subject and fnmatchcase(notice["rule"], one["rule"] or "*"):
+            return f"silenced (#{one['key']})"
+    return None
+
+
+def ready(waiting: Sequence[Mapping[str, Any]], last_message: float | None, now: float) -> bool:
+    """Whether the letters that wait on one channel should become a message: no more have come for a while, or the
+    first has waited long enough; and the last message is not too recent."""
+    if not waiting:
+        return False
+    first = min(letter["about"]["created"] for letter in waiting)
+    newest = max(letter["due"] for letter in waiting)
+    if last_message is not None and last_message <= now < last_message + GATHER_MOST and now < first + GATHER_MOST:
+        return False
+    return bool(now >= newest or now >= first + GATHER_MOST or first > now)
+
+
+def backoff(tries: int, chance: float, asked: float | None) -> float:
+    """Seconds until the next try: what the receiver asked for, or doubling from 5 s up to an hour, with jitter."""
+    if asked is not None:
+        return asked + 2.0 * chance
+    return float(min(5.0 * 2 ** min(tries, 20), 3600.0) * (0.75 + 0.5 * chance))
