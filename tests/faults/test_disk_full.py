@@ -14,7 +14,6 @@ from dogwatch.channels.interface import Receipt
 from dogwatch.clock import Clock
 from dogwatch.engine.deliver import Delivery
 from dogwatch.errors import StoreFull
-from dogwatch.model import Notice
 from dogwatch.store import notices
 from tests.conftest import kill_recorded, needs_root
 from tests.faults.scene import events, gated, jobs, refused, run_directories, states, watcher
@@ -92,8 +91,8 @@ class Paper:
     def __init__(self) -> None:
         self.lines: list[str] = []
 
-    def deliver(self, notice: Notice) -> Receipt:
-        self.lines.append(notice.text)
+    def deliver(self, message: Message) -> Receipt:
+        self.lines += [item.text for item in message.items]
         return Receipt(True)
 
 

@@ -55,7 +55,7 @@ def test_the_settings_that_durability_rests_on_are_in_force(home: Path) -> None:
         "cell_size_check": 1,
         "busy_timeout": 30_000,
         "application_id": 0x444F4757,
-        "user_version": 1,
+        "user_version": 2,
     }
 
 
@@ -121,7 +121,7 @@ def test_a_newer_schema_is_refused_by_both_numbers(home: Path) -> None:
     other = sqlite3.connect(store.path)
     other.execute("PRAGMA user_version = 7")
     other.close()
-    with pytest.raises(StoreTooNew, match="schema 7 and this Dogwatch knows schemas up to 1"):
+    with pytest.raises(StoreTooNew, match="schema 7 and this Dogwatch knows schemas up to 2"):
         tick.commit(store, numbered(7))
     store.close()
     for readonly in (False, True):

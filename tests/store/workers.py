@@ -65,7 +65,7 @@ def hold(home: str) -> None:
 def upgrade(home: str) -> None:
     """Migrate by two steps that a later version might have."""
     db = connect(f"{home}/dogwatch.db", "mode=rw")
-    keep_copy(db, home, 1)
+    keep_copy(db, home, migrations.LATEST)
     migrations.migrate(db, NOW, later_steps())
     say("upgraded")
 
@@ -84,7 +84,7 @@ def later_steps() -> migrations.Steps:
         db.execute("ALTER TABLE later ADD COLUMN more TEXT")
         db.execute("UPDATE later SET more = text")
 
-    return (*migrations.ours(), ("m002_later", add), ("m003_widen", widen))
+    return (*migrations.ours(), ("later", add), ("widened", widen))
 
 
 if __name__ == "__main__":

@@ -193,9 +193,8 @@ def _explain(args: Namespace, store: Store, clock: Clock) -> int:
     if args.json:
         emit({"decisions": rows})
     for row in () if args.json else rows:
-        print(
-            f"{row['at']}  {row['channel']:<12} {row['decision']:<16} {plain(row['name'], 60)}: {plain(row['text'], 99)}"
-        )
+        said = f"{plain(row['name'], 60)}: {plain(row['text'], 120)}"
+        print(f"{row['at']}  {row['channel']:<12} {row['decision']:<16} {said}")
         print(f"{'':<26}{plain(row['reason'], 160)}")
     return FINE
 
