@@ -14,6 +14,7 @@ from dogwatch.channels.interface import Receipt
 from dogwatch.clock import Clock
 from dogwatch.engine.deliver import Delivery
 from dogwatch.errors import StoreFull
+from dogwatch.model import Message
 from dogwatch.store import notices
 from tests.conftest import kill_recorded, needs_root
 from tests.faults.scene import events, gated, jobs, refused, run_directories, states, watcher

@@ -40,11 +40,9 @@ class Reply:
     body: bytes
 
 
-def post(
-    url: str, body: bytes, headers: Mapping[str, str], *, inside: bool = True, deadline: float = DEADLINE
-) -> Reply:
+def post(url: str, body: bytes, headers: Mapping[str, str], *, inside: bool = True) -> Reply:
     """Send `body` once. `inside` allows addresses of a private network, which only the owner may name."""
-    until = until_when(deadline)
+    until = until_when(DEADLINE)
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise Unsent("its URL is not one of http or https", permanent=True)
@@ -62,7 +60,7 @@ def post(
     except Private:
         raise Unsent(f"{parts.hostname} is an address of a private network", permanent=True) from None
     except TimeoutError:
-        raise Unsent(f"{parts.hostname} did not answer in {deadline:g} s") from None
+        raise Unsent(f"{parts.hostname} did not answer in {DEADLINE:g} s") from None
     except ssl.SSLCertVerificationError as error:
         raise Unsent(f"the certificate of {parts.hostname} is not to be trusted: {error.verify_message}") from None
     except (OSError, http.client.HTTPException) as error:

@@ -28,7 +28,7 @@ class Slack:
             "blocks": [
                 {
                     "type": "header",
-                    "text": {"type": "plain_text", "text": fitted(subject(message), 149), "emoji": False},
+                    "text": {"type": "plain_text", "text": fitted(escaped(subject(message)), 149), "emoji": False},
                 },
                 {"type": "section", "text": {"type": "mrkdwn", "text": f"```{text}```", "verbatim": True}},
             ],

@@ -15,12 +15,19 @@ from typing import Any
 from dogwatch.model import Level
 from dogwatch.store.alerts import DROPPED, HELD, MUTED, WAITING, Decision
 
-GATHER = 5.0  # a message waits for more until none has come for so long,
-GATHER_MOST = 60.0  # but no longer than this; and the next one on the channel comes no sooner
 AGAIN = 10.0  # how often what is held back is looked at again
 FLAPS, FLAP_WINDOW, FLAP_REST = 5, 3600.0, 1800.0
 REPEAT = 4 * 3600.0
 BIG = ("critical", "warning", "info")
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """A message waits for company until none has come for `gather` seconds, but not longer than `most`; and the next
+    one on the channel comes no sooner than that."""
+
+    gather: float = 5.0
+    most: float = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +97,7 @@ def _now_or_later(notice: Mapping[str, Any], now: Now) -> Decision:
         until = now.quiet.until(now.at)
         if until is not None:
             return Decision(HELD, "quiet hours", until)
-    return Decision(WAITING, "it goes out with the next message", now.at + GATHER)
+    return Decision(WAITING, "it goes out with the next message", now.at)
 
 
 def silenced(notice: Mapping[str, Any], now: Now) -> str | None:
@@ -109,16 +116,16 @@ def silenced(notice: Mapping[str, Any], now: Now) -> str | None:
     return None
 
 
-def ready(waiting: Sequence[Mapping[str, Any]], last_message: float | None, now: float) -> bool:
+def ready(waiting: Sequence[Mapping[str, Any]], last_message: float | None, now: float, pace: Pace) -> bool:
     """Whether the letters that wait on one channel should become a message: no more have come for a while, or the
     first has waited long enough; and the last message is not too recent."""
     if not waiting:
         return False
     first = min(letter["about"]["created"] for letter in waiting)
     newest = max(letter["due"] for letter in waiting)
-    if last_message is not None and last_message <= now < last_message + GATHER_MOST and now < first + GATHER_MOST:
+    if last_message is not None and last_message <= now < last_message + pace.most and now < first + pace.most:
         return False
-    return bool(now >= newest or now >= first + GATHER_MOST or first > now)
+    return bool(now >= newest + pace.gather or now >= first + pace.most or newest > now)
 
 
 def backoff(tries: int, chance: float, asked: float | None) -> float:

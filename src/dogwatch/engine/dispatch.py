@@ -40,8 +40,10 @@ class Dispatch:
         make: Make,
         quiet: alerting.Quiet | None = None,
         repeat: float = alerting.REPEAT,
+        pace: alerting.Pace | None = None,
     ) -> None:
         self._store, self._clock, self._make = store, clock, make
+        self._pace = pace or alerting.Pace()
         self._quiet, self._repeat = quiet, repeat
         self._senders = Senders()
         self._unrecorded: dict[int, Sent] = {}
@@ -195,7 +197,7 @@ class Dispatch:
             letters = alerts.open_letters(self._store)
         for name in channels:
             waiting = [one for one in letters if one["channel"] == name and one["state"] == WAITING]
-            if waiting and (now_or_never or alerting.ready(waiting, self._last.get(name), at)):
+            if waiting and (now_or_never or alerting.ready(waiting, self._last.get(name), at, self._pace)):
                 token = _token(name, waiting)
                 alerts.compose(self._store, name, token, [one["key"] for one in waiting], at)
                 self._last[name] = at

@@ -40,4 +40,8 @@ def run(argv: Sequence[str], given: bytes, env: Mapping[str, str], deadline: flo
             os.killpg(child.pid, signal.SIGKILL)
         with suppress(subprocess.TimeoutExpired):
             child.wait(1.0)
+        for pipe in (child.stdin, child.stdout):
+            if pipe is not None:
+                with suppress(OSError):
+                    pipe.close()
     return child.returncode, said[-4096:]
