@@ -18,6 +18,7 @@ Wake = Callable[[], None]
 class Sent:
     """What came of one try at one message."""
 
+    channel: str
     message: int
     receipt: Receipt
 
@@ -32,10 +33,13 @@ class Senders:
         self._wake = wake
 
     def busy(self, channel: str) -> bool:
-        return channel in self._busy and self._busy[channel].is_alive()
+        """Until its receipt was taken: a thread that has ended has not been heard yet."""
+        return channel in self._busy
 
     def send(self, name: str, make: Callable[[], Channel], number: int, message: Message) -> None:
-        thread = threading.Thread(target=self._run, args=(make, number, message), name=f"channel {name}", daemon=True)
+        thread = threading.Thread(
+            target=self._run, args=(name, make, number, message), name=f"channel {name}", daemon=True
+        )
         self._busy[name] = thread
         thread.start()
 
@@ -43,6 +47,7 @@ class Senders:
         found = []
         while not self._back.empty():
             found.append(self._back.get())
+            del self._busy[found[-1].channel]
         return found
 
     def wait(self, seconds: float) -> None:
@@ -50,12 +55,12 @@ class Senders:
         for thread in list(self._busy.values()):
             thread.join(seconds)
 
-    def _run(self, make: Callable[[], Channel], number: int, message: Message) -> None:
+    def _run(self, name: str, make: Callable[[], Channel], number: int, message: Message) -> None:
         try:
             receipt = make().deliver(message)
         except NoSecret as missing:
             receipt = Receipt(False, str(missing))
         except Exception as error:  # noqa: BLE001 - a channel of somebody else's must not end the watching
             receipt = Receipt(False, f"the channel failed: {type(error).__name__}")
-        self._back.put(Sent(number, receipt))
+        self._back.put(Sent(name, number, receipt))
         self._wake()
