@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from dogwatch.channels.interface import Channel
     from dogwatch.engine.dispatch import Dispatch
     from dogwatch.engine.eyes import Eyes
+    from dogwatch.engine.heartbeat import Heartbeat
     from dogwatch.engine.watch import Watch
     from dogwatch.model import Expectation, Place
     from dogwatch.reach.here import Here
@@ -78,11 +79,15 @@ def settings() -> Settings:
     return file.load(file.path(os.environ))
 
 
-def dispatch(opened: Store, clock: Clock, narrate: Callable[[str], None]) -> Dispatch:
-    """The alerts' part of a watcher, with the channels of the configuration file."""
+def alerting(opened: Store, clock: Clock, narrate: Callable[[str], None]) -> tuple[Dispatch, Heartbeat | None]:
+    """The alerts' part of a watcher: the channels of the configuration file taken over, and the heartbeat it names."""
+    from functools import partial
+
+    from dogwatch import secret
     from dogwatch.desk import alerts
     from dogwatch.engine.alerting import Quiet
     from dogwatch.engine.dispatch import Dispatch
+    from dogwatch.engine.heartbeat import Heartbeat
     from dogwatch.errors import DogwatchError
     from dogwatch.settings import Settings
 
@@ -93,7 +98,11 @@ def dispatch(opened: Store, clock: Clock, narrate: Callable[[str], None]) -> Dis
         narrate(f"the configuration file is not used: {error}")
         told = Settings()
     quiet = Quiet(*told.quiet) if told.quiet else None
-    return Dispatch(opened, clock, lambda row: channel(row, told.smtp, clock), quiet, told.repeat)
+    make = partial(channel, smtp=told.smtp, clock=clock)
+    dispatch = Dispatch(opened, clock, make, quiet, told.repeat, digest=told.digest)
+    if told.heartbeat is None:
+        return dispatch, None
+    return dispatch, Heartbeat(partial(secret.read, told.heartbeat), told.heartbeat_every, narrate)
 
 
 def test_channels(opened: Store, clock: Clock, names: Sequence[str]) -> list[dict[str, Any]]:
@@ -109,6 +118,26 @@ def test_channels(opened: Store, clock: Clock, names: Sequence[str]) -> list[dic
     smtp = settings().smtp
     wanted = [row for row in rows if not names or row["name"] in names]
     return [try_channel(row, lambda one: channel(one, smtp, clock), clock.now()) for row in wanted]
+
+
+def send_test(opened: Store, clock: Clock) -> list[dict[str, Any]]:
+    """A test that takes the whole way of an alert: a notice, letters, messages, receipts. By the watcher that runs, or
+    else by us."""
+    import time
+
+    from dogwatch.desk import alerts
+    from dogwatch.errors import LeaseHeld
+    from dogwatch.store import lease
+
+    key = alerts.queue_test(opened, clock)
+    try:
+        with lease.take(opened.home, "doctor", clock.now()):
+            alerting(opened, clock, lambda text: None)[0].flush()
+    except LeaseHeld:
+        until = clock.mono() + 60.0
+        while clock.mono() < until and not alerts.test_is_over(opened, key):
+            time.sleep(0.2)
+    return alerts.receipts(opened, key)
 
 
 def watch(
@@ -127,6 +156,7 @@ def watch(
     from dogwatch.engine.watch import Watch
 
     known_sources = Sources()
+    dispatch, heartbeat = alerting(opened, clock, narrate)
 
     def make_post(place: Place) -> Post:
         return Post(place, reach(place, clock), known_sources, clock, every)
@@ -141,7 +171,8 @@ def watch(
         write_every=write_every,
         make_post=make_post,
         log_file=log_file,
-        dispatch=dispatch(opened, clock, narrate),
+        dispatch=dispatch,
+        heartbeat=heartbeat,
     )
 
 

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from typing import TYPE_CHECKING
 
 from dogwatch.cli.out import emit, json_flag, say
 from dogwatch.errors import COULD_NOT_LOOK, FINE
+
+if TYPE_CHECKING:
+    from dogwatch.clock import Clock
+    from dogwatch.desk.doctor import Check
 
 HELP = "check the store, the watcher and the places, and say what to do about what is wrong"
 
@@ -13,6 +18,9 @@ HELP = "check the store, the watcher and the places, and say what to do about wh
 def arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--repair", action="store_true", help="set a damaged store aside and restore what can be trusted"
+    )
+    parser.add_argument(
+        "--send", action="store_true", help="send a test alert the way alerts go, and show the receipts"
     )
     json_flag(parser)
 
@@ -27,6 +35,8 @@ def run(args: Namespace) -> int:
         with assemble.held(clock, who="doctor", narrate=say):
             pass
     checks = doctor.examine(assemble.home(), clock.now())
+    if args.send:
+        checks += _sent(clock)
     if args.json:
         emit({"checks": [check.document() for check in checks]})
     else:
@@ -35,3 +45,14 @@ def run(args: Namespace) -> int:
             if check.remedy:
                 print(f"      {check.remedy}")
     return COULD_NOT_LOOK if any(check.verdict == "bad" for check in checks) else FINE
+
+
+def _sent(clock: Clock) -> list[Check]:
+    from dogwatch import assemble
+    from dogwatch.desk.doctor import Check
+
+    with assemble.store() as store:
+        found = assemble.send_test(store, clock)
+    if not found:
+        return [Check("bad", "alerts", "there is no channel to send on", "`dogwatch alerts add` makes one")]
+    return [Check("ok" if one["ok"] else "bad", f"channel {one['channel']}", one["detail"]) for one in found]

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
 from dogwatch import secret
 from dogwatch.clock import Clock, stamp
 from dogwatch.errors import UsageError
+from dogwatch.model import Level, Notice
 from dogwatch.settings import NEEDS, OPTIONAL, Settings, check_route
 from dogwatch.store import alerts, bell, jobs
 from dogwatch.store.database import Store
 from dogwatch.store.home import make_private, open_private, sync_directory
-from dogwatch.store.tick import open_findings
+from dogwatch.store.tick import open_findings, queue_notices
 from dogwatch.text import named
 
 SECRETS = "secrets"
@@ -209,6 +211,37 @@ def _word(state: str, sent: Mapping[str, Any] | None) -> str:
     return {alerts.OPEN: "being sent", alerts.SENT: "sent", alerts.DEAD: "given up"}[sent["state"]]
 
 
+def queue_test(store: Store, clock: Clock) -> str:
+    """A notice that says it is a test; its key."""
+    now = clock.now()
+    key = hashlib.sha256(f"test\x1f{now!r}".encode()).hexdigest()[:32]
+    text = "this is a test; alerts of Dogwatch arrive here"
+    queue_notices(store, [Notice(key, "watch", Level.CRITICAL, text, "test", key, now)], now)
+    bell.ring(store.home)
+    return key
+
+
+def receipts(store: Store, key: str) -> list[dict[str, Any]]:
+    """What became of a notice on every channel."""
+    rows = [one for one in alerts.letters_of(store, "watch", 200) if one["about"]["key"] == key]
+    return [
+        {
+            "channel": one["channel"],
+            "ok": one["sent"] is not None and one["sent"]["state"] == alerts.SENT,
+            "detail": one["reason"] if one["sent"] is None else one["sent"]["detail"],
+        }
+        for one in sorted(rows, key=lambda one: str(one["channel"]))
+    ]
+
+
+def test_is_over(store: Store, key: str) -> bool:
+    """Whether every channel has been tried."""
+    rows = [one for one in alerts.letters_of(store, "watch", 200) if one["about"]["key"] == key]
+    wanted = {row["name"] for row in alerts.channels(store)}
+    tried = {one["channel"] for one in rows if one["state"] == alerts.MUTED or (one["sent"] and one["sent"]["tries"])}
+    return wanted <= tried
+
+
 def adopt(store: Store, settings: Settings, now: float) -> None:
     """Make the channels of the configuration file those of the store, and leave the others alone."""
     wanted = {one.name: one for one in settings.channels}
@@ -231,7 +264,3 @@ def adopt(store: Store, settings: Settings, now: float) -> None:
 def _same(row: Mapping[str, Any], kind: str, settings: Mapping[str, Any], route: Mapping[str, Any]) -> bool:
     kept = {key: value for key, value in row["settings"].items() if key != FROM_CONFIG}
     return (row["kind"], kept, row["route"]) == (kind, dict(settings), dict(route))
-
-
-def names_of(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    return [row["name"] for row in rows]

@@ -67,6 +67,8 @@ def decide(
     level = notice["level"]
     if level not in (route.get("levels") or BIG):
         return Decision(MUTED, f"this channel does not take {level}", now.at)
+    if notice["rule"] == "checkpoint" and not route.get("levels") and not route.get("rules"):
+        return Decision(MUTED, "checkpoints are told only to a channel that names its levels or rules", now.at)
     for key, what in (("jobs", now.names.get(notice["subject"], notice["subject"])), ("rules", notice["rule"])):
         if route.get(key) and not any(fnmatchcase(what, pattern) for pattern in route[key]):
             return Decision(MUTED, f"this channel takes only {key} like {', '.join(route[key])}", now.at)

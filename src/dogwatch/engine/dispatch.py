@@ -13,7 +13,7 @@ from typing import Any
 
 from dogwatch.channels.interface import Channel
 from dogwatch.clock import Clock
-from dogwatch.engine import alerting
+from dogwatch.engine import alerting, regular
 from dogwatch.engine.senders import Senders, Sent
 from dogwatch.errors import StoreError
 from dogwatch.model import Item, Level, Message, Notice
@@ -26,6 +26,7 @@ from dogwatch.store.tick import open_findings, queue_notices
 Make = Callable[[Mapping[str, Any]], Channel]
 GIVE_UP = 7 * 86400.0  # a message that nobody took for a week is parked where it can be seen
 FLUSH = 30.0
+REGULARLY = 20.0
 PATIENCE = 5.0  # for what is under way when the watcher is stopped
 NAMES_MOST = 20000
 
@@ -41,9 +42,11 @@ class Dispatch:
         quiet: alerting.Quiet | None = None,
         repeat: float = alerting.REPEAT,
         pace: alerting.Pace | None = None,
+        digest: int | None = None,
     ) -> None:
         self._store, self._clock, self._make = store, clock, make
         self._pace = pace or alerting.Pace()
+        self._digest, self._clock_due = digest, float("-inf")
         self._quiet, self._repeat = quiet, repeat
         self._senders = Senders()
         self._unrecorded: dict[int, Sent] = {}
@@ -60,6 +63,7 @@ class Dispatch:
         if not channels:
             return
         try:
+            self._by_the_clock(channels)
             self._route(channels)
             self._compose(channels)
         except StoreError as error:
@@ -127,6 +131,23 @@ class Dispatch:
         notice = Notice(key, "watch", Level.WARNING, text, "channel_dead", row["channel"], now)
         queue_notices(self._store, [notice], now)
 
+    def _by_the_clock(self, channels: Mapping[str, Mapping[str, Any]]) -> None:
+        """Repeats, the end of flapping, the digest and progress; looked at now and then."""
+        mono = self._clock.mono()
+        if mono < self._clock_due:
+            return
+        self._clock_due = mono + REGULARLY
+        now, standing = self._clock.now(), open_findings(self._store)
+        found, last = alerts.flapping(self._store, now - 86400.0)
+        said = [*regular.repeats(standing, now, self._repeat), *regular.settled(found, last, standing, now)]
+        known = jobs.brief(self._store, everything=True) if self._digest is not None else []
+        if self._digest is not None and (told := regular.digest(known, len(standing), self._digest, now)) is not None:
+            said.append(told)
+        if any("progress" in (row["route"].get("levels") or ()) for row in channels.values()):
+            said += regular.progress(jobs.brief(self._store), now)
+        if said:
+            queue_notices(self._store, said, now)
+
     def _route(self, channels: Mapping[str, Mapping[str, Any]]) -> None:
         fresh = alerts.unrouted(self._store)
         if not fresh:
@@ -159,7 +180,8 @@ class Dispatch:
         text = f"{notice['rule']} is flapping: {len(times)} times within the hour; muted until it has rested"
         parts = ("flapping", notice["subject"], notice["rule"], notice["what"], repr(times[0]))
         key = hashlib.sha256("\x1f".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
-        said = Notice(key, notice["subject"], Level.WARNING, text, "flapping", notice["rule"], now)
+        about = f"{notice['rule']}\x1f{notice['what']}"
+        said = Notice(key, notice["subject"], Level.WARNING, text, "flapping", about, now)
         queue_notices(self._store, [said], now)
 
     def _opening_said(self, channel: str, notice: Mapping[str, Any], decided: Sequence[Any]) -> bool:

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Iterable
 
 from dogwatch.model import Change, Ended, Finding, Level, Notice, Outcome
+from dogwatch.store.tick import Event
 
 
 def notices(
@@ -30,6 +31,17 @@ def notices(
         if isinstance(state, Ended) and state.outcome is Outcome.SUCCEEDED:
             said.append(_notice(change.ref, "ended", change.after.attempt, Level.INFO, "completed", at))
     return said
+
+
+MOMENTS = {"launch.verified": "started", "progress.milestone": "milestone", "checkpoint.saved": "checkpoint"}
+
+
+def moments(events: Iterable[Event], at: float) -> list[Notice]:
+    """Good news on the way, for whoever asked for it."""
+    told = ((event, MOMENTS.get(event.kind)) for event in events)
+    return [
+        _notice(event.ref, rule, event.text, Level.INFO, event.text, at) for event, rule in told if rule and event.ref
+    ]
 
 
 def _notice(subject: str, rule: str, what: str, level: Level, text: str, at: float, resolved: bool = False) -> Notice:

@@ -164,7 +164,7 @@ def _tick(
         events=(*events, *said),
         opened=(*opened, *reworded),
         resolved=tuple((finding.subject, finding.rule, finding.what) for finding in resolved),
-        notices=tuple(queue.notices(changes, opened, resolved, at)),
+        notices=(*queue.notices(changes, opened, resolved, at), *queue.moments(events, at)),
     )
 
 

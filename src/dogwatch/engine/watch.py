@@ -14,6 +14,7 @@ from dogwatch.clock import Clock, boot_id, stamp
 from dogwatch.engine.deliver import Delivery
 from dogwatch.engine.dispatch import Dispatch
 from dogwatch.engine.experiment_log import ExperimentLog
+from dogwatch.engine.heartbeat import Heartbeat
 from dogwatch.engine.judge import Identity
 from dogwatch.engine.post import Looked, Post, index
 from dogwatch.engine.record import RECORD, Record
@@ -55,8 +56,9 @@ class Watch:
         make_post: Callable[[Place], Post] | None = None,
         log_file: str | None = None,
         dispatch: Dispatch | None = None,
+        heartbeat: Heartbeat | None = None,
     ) -> None:
-        self._dispatch = dispatch
+        self._dispatch, self._heartbeat = dispatch, heartbeat
         self._store, self._posts, self._clock = store, list(posts), clock
         self._write_every, self._make_post = write_every, make_post
         self._version: int | None = None
@@ -176,6 +178,8 @@ class Watch:
             if post.jobs and post.due <= self._clock.mono():
                 looked += self._look(post)
         self._write_log(looked)
+        if looked and self._heartbeat is not None:
+            self._heartbeat.useful(self._clock.mono())
         self._record.attempt("note what was said", self._delivery.deliver)
         if self._dispatch is not None:
             self._record.attempt("send alerts", self._dispatch.step)

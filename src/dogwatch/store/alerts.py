@@ -198,6 +198,20 @@ def openings(store: Store, subject: str, rule: str, what: str, since: float) -> 
         return [float(row[0]) for row in rows]
 
 
+def flapping(store: Store, since: float) -> tuple[list[dict[str, Any]], dict[int, float]]:
+    """The notices that something flaps whose end has not been said, and when each of those things last began."""
+    sql = _ABOUT.format(f"{_NOTICE}, {_NOTE}") + "WHERE o.rule = 'flapping' AND n.created >= ? ORDER BY n.id"
+    with store.reading() as db:
+        rows = [_about(row) for row in db.execute(sql, (since,)).fetchall()]
+    over = {(row["subject"], row["what"].removesuffix(" ended")) for row in rows if row["what"].endswith(" ended")}
+    live = [row for row in rows if not row["what"].endswith(" ended") and (row["subject"], row["what"]) not in over]
+    last = {}
+    for row in live:
+        rule, _, what = row["what"].partition("\x1f")
+        last[row["id"]] = max(openings(store, row["subject"], rule, what, since), default=row["created"])
+    return live, last
+
+
 def sent_opening(store: Store, channel: str, subject: str, rule: str, what: str) -> bool:
     """Whether the newest opening of this was, or will be, said on a channel."""
     sql = (

@@ -41,6 +41,9 @@ __all__ = [
 ]
 
 
+ON_CHANNELS_ONLY = frozenset({"started", "milestone", "checkpoint", "progress", "digest", "test"})
+
+
 @dataclass(frozen=True, slots=True)
 class Event:
     """Something that happened, to be appended to the history; the store gives it its number and time."""
@@ -176,7 +179,8 @@ def _queue(db: sqlite3.Connection, notice: Notice, at: float) -> None:
     """A notice and what it is about, once, however often it is concluded."""
     if db.execute("SELECT 1 FROM notices WHERE key = ?", (cells.pack(notice.key),)).fetchone() is None:
         said = asdict(notice)
-        id = NOTICES.add(db, {**said, "level": notice.level.value, "created": at})
+        done = at if notice.rule in ON_CHANNELS_ONLY else None  # a terminal has shown it as an event
+        id = NOTICES.add(db, {**said, "level": notice.level.value, "created": at, "done": done})
         row = {**said, "notice": id, "resolved": int(notice.resolved), "since": notice.since or at}
         db.execute(NOTES.insert, NOTES.pack(row))
 
