@@ -61,7 +61,8 @@ def channel(row: Mapping[str, Any], smtp: Smtp, clock: Clock) -> Channel:
         made: Channel = module.Webhook(url, secret.read(told["secret"]) if told.get("secret") else None, clock=clock)
     elif kind == "email":
         password = secret.read(smtp.password) if smtp.password else None
-        server = module.Server(smtp.host, smtp.port, smtp.sender, smtp.user, password, smtp.tls)
+        host, port = told.get("host", smtp.host), told.get("port", smtp.port)
+        server = module.Server(host, port, smtp.sender, smtp.user, password, smtp.tls)
         made = module.Email(told["to"], server)
     elif kind == "command":
         made = module.Command(told["argv"])

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dogwatch.errors import NotYet, UsageError
+from dogwatch.errors import UsageError
 from dogwatch.text import named, plain
 
 LARGEST = 1 << 20
@@ -50,6 +50,8 @@ class JobFile:
     error_patterns: tuple[tuple[str, str], ...] | None = None
     terminal: bool | None = None
     refresh_rate: float | None = None
+    email: Mapping[str, Any] | None = None
+    slack: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,14 +293,11 @@ def _errors(section: _Value, file: str) -> dict[str, Any]:
     return {"error_patterns": tuple(found)}
 
 
-_CHANNELS = {
-    "email": ("e-mail", ("enabled", "address", "smtp_server", "smtp_port")),
-    "slack": ("Slack", ("enabled", "webhook")),
-}
+_CHANNELS = {"email": ("address", "smtp_server", "smtp_port"), "slack": ("webhook",)}
 
 
 def _alerts(section: _Value, file: str) -> dict[str, Any]:
-    """Only the terminal can be told so far; a channel that is wanted is refused, not forgotten."""
+    """Where alerts about this job go, besides the terminal; what is not enabled is only checked."""
     found: dict[str, Any] = {}
     for name, value in _mapping(section, file).items():
         _known(name, value, {**_CHANNELS, "terminal": None}, file, "key")
@@ -307,15 +306,26 @@ def _alerts(section: _Value, file: str) -> dict[str, Any]:
         if name == "terminal":
             found.update(_TERMINAL(value, file))
             continue
-        called, keys = _CHANNELS[name]
-        for key, inner in _mapping(value, file).items():
-            _known(key, inner, dict.fromkeys(keys), file, "key")
-        wanted = value.held.get("enabled")
-        if wanted is None or _truth(wanted, file):
-            raise NotYet(
-                f"{file} line {value.line}: {value.key} is not yet possible: alerts by {called} come in a"
-                " later release; set enabled: false or leave the section out"
-            )
+        told = _mapping(value, file)
+        for key, inner in told.items():
+            _known(key, inner, dict.fromkeys(("enabled", *_CHANNELS[name])), file, "key")
+        if "enabled" in told and not _truth(told["enabled"], file):
+            continue
+        first = _CHANNELS[name][0]
+        if first not in told:
+            raise value.refuse(file, f"needs {first!r}, or enabled: false")
+        wanted = _text_value(told[first], file)
+        found[name] = wanted if name == "slack" else {"to": wanted, **_server(told, file)}
+    return found
+
+
+def _server(told: Mapping[str, _Value], file: str) -> dict[str, Any]:
+    """The SMTP server of a job file, where it names one."""
+    found: dict[str, Any] = {}
+    if "smtp_server" in told:
+        found["host"] = _text_value(told["smtp_server"], file)
+    if "smtp_port" in told:
+        found["port"] = _whole(told["smtp_port"], file)
     return found
 
 

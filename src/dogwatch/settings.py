@@ -226,15 +226,27 @@ def _path(value: Any, what: str) -> str:
     return value
 
 
+def _host(value: Any, what: str) -> str:
+    if not isinstance(value, str) or not re.fullmatch(r"[A-Za-z0-9:][A-Za-z0-9.:-]{0,252}", value):
+        raise UsageError(f"{what} is the name of a mail server")
+    return value
+
+
+def _port(value: Any, what: str) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 < value < 65536:
+        raise UsageError(f"{what} is a number from 1 to 65535")
+    return value
+
+
 # What each kind of channel needs; secrets, and a URL is one, by reference.
 NEEDS: dict[str, dict[str, Callable[[Any, str], Any]]] = {
     "webhook": {"url": _reference, "secret": _reference},
     "slack": {"url": _reference},
     "discord": {"url": _reference},
     "apprise": {"url": _reference},
-    "email": {"to": address},
+    "email": {"to": address, "host": _host, "port": _port},
     "command": {"argv": _argv},
     "file": {"path": _path},
     "desktop": {},
 }
-OPTIONAL = frozenset({"secret"})
+OPTIONAL = frozenset({"secret", "host", "port"})

@@ -171,7 +171,8 @@ alerts: {{terminal: {{enabled: true, refresh_rate: 1}}}}
         ("job: {name: x}\nprogress_patterns: {a: 'no group'}", "group"),
         ("job: {name: x}\nprogress_patterns: {a: '(x)(?=y)'}", "lookaround"),
         ("job: {name: x}\npaths: {output_dir: /no/such/dir}", "/no/such/dir"),
-        ("job: {name: x}\nalerts: {slack: {enabled: true, webhook: 'https://example.invalid/x'}}", "not yet"),
+        ("job: {name: x}\nalerts: {slack: {enabled: true}}", "webhook"),
+        ("job: {name: x}\nalerts: {email: {address: 'a b'}}", "e-mail address"),
     ],
 )
 def test_a_bad_config_is_refused_in_one_sentence_and_registers_nothing(
@@ -197,8 +198,8 @@ def test_a_bad_config_is_refused_in_one_sentence_and_registers_nothing(
         ["--job-name", "x\x1b]0;owned\x07"],
         ["--job-name", "x", "--pid", "999999999"],
         ["--num-workers", "3"],
-        ["--job-name", "x", "--alert-email", "me@example.com"],
-        ["--job-name", "x", "--alert-slack", "https://example.invalid/hook"],
+        ["--job-name", "x", "--alert-email", "nobody"],
+        ["--job-name", "x", "--alert-slack", "hooks without a scheme"],
         ["--job-name", "x", "--log-pattern", "*.log"],
         ["--config", "/no/such/file.yaml"],
     ],

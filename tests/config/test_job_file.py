@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dogwatch.config import JobFile, duration, load_job_file
-from dogwatch.errors import NotYet, UsageError
+from dogwatch.errors import UsageError
 
 WHOLE = r"""
 job:
@@ -164,11 +164,22 @@ def test_a_wrong_file_gets_one_sentence(tmp_path, text, wants):
 
 @pytest.mark.parametrize("channel", ["email", "slack"])
 @pytest.mark.parametrize("body", ["enabled: true", "{}"])
-def test_a_channel_that_cannot_be_served_is_refused(tmp_path, channel, body):
+def test_a_channel_that_lacks_its_address_is_refused(tmp_path, channel, body):
     """Asking for alerts that would never come is told, not ignored."""
-    with pytest.raises(NotYet, match="later release; set enabled: false") as told:
+    with pytest.raises(UsageError, match=r"needs '(address|webhook)', or enabled: false") as told:
         load_job_file(write(tmp_path, f"alerts:\n  {channel}:\n    {body}\n"))
     assert told.value.exit_code == 2
+
+
+def test_the_channels_of_a_job_file_are_read(tmp_path):
+    """What is not enabled is checked and left."""
+    text = """alerts:
+  email: {enabled: true, address: me@example.org, smtp_server: localhost, smtp_port: 2525}
+  slack: {enabled: false, webhook: 'env:HOOK'}
+"""
+    file = load_job_file(write(tmp_path, text))
+    assert file.email == {"to": "me@example.org", "host": "localhost", "port": 2525}
+    assert file.slack is None
 
 
 def test_a_path_that_is_no_file_is_refused(tmp_path):

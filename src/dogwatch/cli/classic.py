@@ -10,7 +10,7 @@ from dogwatch import assemble
 from dogwatch.cli.expect import directory, positive
 from dogwatch.clock import Clock
 from dogwatch.config import JobFile, duration, load_job_file
-from dogwatch.desk import tell
+from dogwatch.desk import alerts, tell
 from dogwatch.errors import UsageError
 from dogwatch.logs.user import compile_patterns
 from dogwatch.model import Expectation
@@ -31,6 +31,7 @@ FLAGS = (
         "total_items",
     ),
     *("output_pattern", "log_pattern", "checkpoint_pattern", "launch_timeout", "stall_timeout"),
+    *("alert_email", "alert_slack"),
 )
 PIDS = "worker_pids.txt"
 OUTPUTS, LOGS, CHECKPOINTS = "output_worker_*.json", "worker_*.log", "checkpoint_*"
@@ -51,6 +52,9 @@ def attach(args: Namespace, store: Store, clock: Clock, every: float | None) -> 
     pidfile = os.path.join(log_dir, PIDS) if log_dir is not None else None
     if args.pid or pidfile is None or not os.path.exists(pidfile):
         pidfile = None
+    email = {"to": args.alert_email} if args.alert_email is not None else file.email
+    slack = args.alert_slack if args.alert_slack is not None else file.slack
+    alerts.for_job(store, clock, name, email, slack)
     reach = assemble.here(clock)
     try:
         return tell.add_processes(

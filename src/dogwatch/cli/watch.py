@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 
 from dogwatch.cli.out import json_flag, log_file_flag, log_path, say
-from dogwatch.errors import NotYet, UsageError
+from dogwatch.errors import UsageError
 
 HELP = "keep jobs in view until they have ended (Ctrl-C stops watching, never the job)"
 EPILOG = """\
@@ -33,8 +33,8 @@ def arguments(parser: ArgumentParser) -> None:
     classic.add_argument("--checkpoint-pattern", metavar="GLOB", help="default: checkpoint_*")
     classic.add_argument("--launch-timeout", metavar="S", help="how long the workers may take to appear (default: 60)")
     classic.add_argument("--stall-timeout", metavar="S", help="give up when nothing moves for this long")
-    classic.add_argument("--alert-email", metavar="ADDR", help="not yet")
-    classic.add_argument("--alert-slack", metavar="URL", help="not yet")
+    classic.add_argument("--alert-email", metavar="ADDR", help="send alerts about the job there")
+    classic.add_argument("--alert-slack", metavar="REF", help="send them to Slack: its webhook, as env:NAME")
     parser.add_argument("--check-interval", metavar="S", help="seconds between looks (default: what suits the job)")
     log_file_flag(parser)
     json_flag(parser)
@@ -48,9 +48,6 @@ def run(args: Namespace) -> int:
     from dogwatch.config import duration
     from dogwatch.desk import ask
 
-    for flag, value in (("--alert-email", args.alert_email), ("--alert-slack", args.alert_slack)):
-        if value is not None:
-            raise NotYet(f"{flag}: not yet; alerts by e-mail and Slack come in a later release, so leave the flag out")
     every = None if args.check_interval is None else duration(args.check_interval, "--check-interval")
     clock = Clock()
     with assemble.store() as store:

@@ -44,6 +44,24 @@ def add(store: Store, clock: Clock, kind: str, settings: Mapping[str, Any], rout
     return name
 
 
+def for_job(store: Store, clock: Clock, job: str, email: Mapping[str, Any] | None, slack: str | None) -> None:
+    """The channels that a job's own flags or file name; they take what is said about that job, and are made once."""
+    there = {row["name"]: row for row in alerts.channels(store)}
+    wanted = {"email": email, "slack": None if slack is None else {"url": slack}}
+    for kind, settings in wanted.items():
+        name = f"{job}-{kind}"
+        if settings is None:
+            continue
+        if name in there:
+            remove(store, clock, name)
+        add(store, clock, kind, settings, {"jobs": [_literally(job)]}, name)
+
+
+def _literally(name: str) -> str:
+    """A name as a pattern that only it matches."""
+    return re.sub(r"([*?\[])", r"[\1]", name)
+
+
 def free_name(store: Store, kind: str) -> str:
     """The kind, or the kind with a number, that no channel has yet."""
     taken = {row["name"] for row in alerts.channels(store)}

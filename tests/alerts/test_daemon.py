@@ -1,0 +1,140 @@
+"""The whole way with the real daemon: a job fails, a message arrives, once; and what holds it back."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+
+from tests.alerts.receiver import answer
+from tests.support import wait_until
+
+WAIT = 40.0
+
+
+def alerts(dogwatch, *words: str) -> dict:
+    done = dogwatch("alerts", *words, "--json")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.fixture
+def hook(dogwatch, receiver, tmp_path, monkeypatch):
+    """A daemon's home with one webhook, and no configuration file of anybody's."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    alerts(dogwatch, "add", "webhook", receiver.url)
+    return receiver
+
+
+def fail(dogwatch, name: str, code: int = 3) -> None:
+    assert dogwatch("run", "--detach", "--name", name, "--", "sh", "-c", f"exit {code}").returncode == 0
+
+
+def test_jobs_that_fail_together_are_one_message_that_names_them(dogwatch, spawn, hook):
+    """With their exit codes; `explain` knows that it was sent."""
+    spawn("daemon")
+    for n in range(5):
+        fail(dogwatch, f"job{n}")
+    wait_until(lambda: len(set(hook.names())) == 5, timeout=WAIT)
+    (got,) = hook.got
+    assert got.json["level"] == "critical"
+    assert {job["text"] for job in got.json["jobs"] if job["level"] == "critical"} == {"ended, failed: exit code 3"}
+    wait_until(lambda: alerts(dogwatch, "explain")["decisions"][0]["decision"] == "sent", timeout=WAIT)
+    assert alerts(dogwatch)["undelivered"] == []
+
+
+def test_a_receiver_that_is_down_gets_it_when_it_is_back(dogwatch, spawn, hook):
+    """The same message with the same key; meanwhile it is shown as undelivered."""
+    hook.script = [answer(500, b"down"), answer(503, b"", Retry_After="1")]
+    spawn("daemon")
+    fail(dogwatch, "late")
+    wait_until(lambda: hook.got, timeout=WAIT)
+    wait_until(lambda: "500" in str(alerts(dogwatch)["undelivered"]), timeout=WAIT)
+    wait_until(lambda: len(hook.got) == 3 and not alerts(dogwatch)["undelivered"], timeout=WAIT)
+    assert len({(got.key, got.body) for got in hook.got}) == 1
+
+
+def test_what_is_refused_for_good_is_parked_and_said_elsewhere(dogwatch, spawn, hook, tmp_path):
+    """One broken channel holds back no other, and another try can be asked for."""
+    alerts(dogwatch, "add", "file", str(tmp_path / "alerts.jsonl"))
+    hook.always = answer(404, b"no such hook")
+    spawn("daemon")
+    fail(dogwatch, "parked")
+    wait_until(lambda: {one["state"] for one in alerts(dogwatch)["undelivered"]} == {"given up"}, timeout=WAIT)
+    wait_until(lambda: "did not take a message" in (tmp_path / "alerts.jsonl").read_text(), timeout=WAIT * 2)
+    hook.always = answer(200, b"ok")
+    assert alerts(dogwatch, "retry")["retried"] >= 1
+    wait_until(lambda: not alerts(dogwatch)["undelivered"], timeout=WAIT)
+    assert "parked" in hook.names()
+
+
+def test_a_silence_holds_from_the_moment_it_is_said_also_after_a_kill(dogwatch, spawn, hook):
+    """And its reason is what `explain` gives."""
+    daemon = spawn("daemon")
+    number = alerts(dogwatch, "silence", "hush*", "--for", "1h")["silence"]
+    daemon.kill()
+    daemon.wait()
+    spawn("daemon")
+    fail(dogwatch, "hushed")
+    fail(dogwatch, "loud")
+    wait_until(lambda: "loud" in hook.names(), timeout=WAIT)
+    time.sleep(1)
+    assert "hushed" not in hook.names()
+    told = [one for one in alerts(dogwatch, "explain")["decisions"] if one["name"] == "hushed"]
+    assert {one["reason"] for one in told} == {f"silenced (#{number})"}
+
+
+def test_what_one_look_finds_is_sent_before_it_ends(dogwatch, hook):
+    """`patrol` from cron, without a daemon."""
+    fail(dogwatch, "alone")
+    wait_until(lambda: "alone" in hook.names() or not dogwatch("patrol") or False, timeout=WAIT, pause=1.2)
+
+
+def test_doctor_sends_by_the_way_that_alerts_take(dogwatch, spawn, hook):
+    """With and without a watcher, and shows the receipt."""
+    for _ in range(2):
+        done = dogwatch("doctor", "--send", "--json")
+        checks = {one["what"]: one for one in json.loads(done.stdout)["checks"]}
+        assert checks["channel webhook"]["verdict"] == "ok", done.stdout
+        assert "said 200" in checks["channel webhook"]["text"]
+        spawn("daemon")
+        wait_until(lambda: json.loads(dogwatch("ls", "--json").stdout)["watch"]["alive"])
+    assert len(hook.got) == 2
+
+
+def test_the_owner_sees_no_secret_again(dogwatch, hook):
+    """Neither the URL nor what it is kept in is printed, and the file is the owner's alone."""
+    listed = (
+        dogwatch("alerts", "ls").stdout + dogwatch("alerts", "ls", "--json").stdout + dogwatch("alerts", "test").stdout
+    )
+    assert "secret-token" not in listed
+    (row,) = json.loads(dogwatch("alerts", "ls", "--json").stdout)["channels"]
+    path = row["settings"]["url"].removeprefix("file:")
+    import os
+
+    assert os.stat(path).st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("add", "webhook", "ftp://x"), "begins with https://"),
+        (("add", "webhook"), "takes one thing"),
+        (("add", "carrier-pigeon"), "takes webhook"),
+        (("add", "--slack", "https://hooks.example/x y"), "no blanks"),
+        (("add", "--email", "nobody"), "one e-mail address"),
+        (("add", "webhook", "http://x/", "--secret", "hunter2"), "by reference only"),
+        (("add", "webhook", "http://x/", "--levels", "loud"), "there are critical"),
+        (("rm", "nobody"), "no channel called"),
+        (("silence", "x"), "needs --for"),
+        (("unsilence", "7"), "no silence #7"),
+        (("test",), "no channel to test"),
+    ],
+)
+def test_bad_words_get_one_sentence(dogwatch, words, sentence):
+    """And exit code 2; what was literal and secret is not repeated."""
+    done = dogwatch("alerts", *words)
+    assert done.returncode == 2, done.stdout
+    assert sentence in done.stderr
+    assert "hunter2" not in done.stderr
