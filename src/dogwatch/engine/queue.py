@@ -3,17 +3,30 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+import os.path
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
 
 from dogwatch.model import Change, Ended, Finding, Level, Notice, Outcome
 from dogwatch.store.tick import Event
 
 
 def notices(
-    changes: Iterable[Change], opened: Iterable[Finding], resolved: Iterable[Finding], at: float
+    changes: Iterable[Change],
+    opened: Iterable[Finding],
+    resolved: Iterable[Finding],
+    at: float,
+    diagnoses: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> list[Notice]:
-    """What this tick has to say. Bad endings come as findings, so only good ones are said as changes."""
-    said = [_notice(finding.subject, finding.rule, finding.what, finding.level, finding.text, at) for finding in opened]
+    """What this tick has to say. Bad endings come as findings, so only good ones are said as changes; what is known
+    of their cause goes with them."""
+    said = [
+        _with_cause(
+            _notice(one.subject, one.rule, one.what, one.level, one.text, at), (diagnoses or {}).get(one.subject)
+        )
+        for one in opened
+    ]
     said += [
         _notice(
             finding.subject,
@@ -31,6 +44,17 @@ def notices(
         if isinstance(state, Ended) and state.outcome is Outcome.SUCCEEDED:
             said.append(_notice(change.ref, "ended", change.after.attempt, Level.INFO, "completed", at))
     return said
+
+
+def _with_cause(notice: Notice, diagnosis: Mapping[str, Any] | None) -> Notice:
+    """A critical notice with the likeliest cause, the line that shows it and what to do."""
+    if diagnosis is None or notice.level is not Level.CRITICAL or diagnosis["cause"] == "unknown":
+        return notice
+    why = str(diagnosis["title"])
+    for quote in diagnosis["evidence"][:1]:
+        where = f" ({os.path.basename(quote['file'])}:{quote['line']})" if quote["file"] and quote["line"] else ""
+        why += f": {quote['text']}{where}"
+    return replace(notice, why=why, remedy="; ".join(diagnosis["advice"][:1]))
 
 
 MOMENTS = {"launch.verified": "started", "progress.milestone": "milestone", "checkpoint.saved": "checkpoint"}

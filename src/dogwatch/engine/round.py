@@ -153,6 +153,7 @@ def _tick(
     opened = [finding for judgement in judgements for finding in judgement.opened]
     resolved = [finding for judgement in judgements for finding in judgement.resolved]
     reworded = [finding for judgement in judgements for finding in judgement.reworded]
+    causes = {event.ref: event.body["diagnosis"] for event in events if event.ref and event.body.get("diagnosis")}
     said = [_finding_event("finding.opened", finding) for finding in opened]
     said += [_finding_event("finding.resolved", finding) for finding in resolved]
     return Tick(
@@ -164,7 +165,7 @@ def _tick(
         events=(*events, *said),
         opened=(*opened, *reworded),
         resolved=tuple((finding.subject, finding.rule, finding.what) for finding in resolved),
-        notices=(*queue.notices(changes, opened, resolved, at), *queue.moments(events, at)),
+        notices=(*queue.notices(changes, opened, resolved, at, causes), *queue.moments(events, at)),
     )
 
 
