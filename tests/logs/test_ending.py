@@ -73,6 +73,9 @@ def at(log: str, word: str, done: float, total: float | None, rank: int = RUN, *
         "Execution time: 112.9 seconds",
         "Program ends Mon Jul 18 19:58:44 UTC 2022",
         "End.",
+        "训练完成",
+        "Metric val_loss did not improve in the last 5 records. Best score: 0.019. Signaling Trainer to stop.",
+        "saved to out/answers.json, 4079 in all",
         "wandb: Find logs at: ./wandb/run-1/logs",
         "|Tasks|Version|Filter|n-shot|Metric|",
     ],
@@ -133,8 +136,12 @@ def test_what_a_shell_complains_of_matters_at_the_end_only(line: str) -> None:
 
 
 def test_a_logger_that_failed_is_not_the_program() -> None:
-    """`--- Logging error ---` is followed by a traceback of any shape, and by the program's next line."""
-    assert ends(f"{WORK}--- Logging error ---\n{CRASH}", at(WORK, "step 20", 20, 100)) == "cut"
+    """`--- Logging error ---` is followed by a traceback, the frames it was called from, and the message."""
+    rest = (
+        'Call stack:\n  File "train.py", line 12, in <module>\n    main()\nMessage: "a long one"\n'
+        + "Arguments: ()\n" * 20
+    )
+    assert ends(f"{WORK}--- Logging error ---\n{CRASH}{rest}", at(WORK, "step 20", 20, 100)) == "cut"
 
 
 def test_an_evaluation_in_mid_run_is_a_stage_and_not_the_run() -> None:
@@ -219,6 +226,20 @@ def test_an_uncaught_exception_is_a_failure() -> None:
     assert ends(f"{WORK}100%|#| 9/9 [00:01<00:00, 9it/s]{CRASH}") == "failed"
 
 
+def test_a_traceback_without_its_first_line_is_one() -> None:
+    """A bar was drawn over it."""
+    headless = CRASH.partition("\n")[2]
+    log = f"{WORK}{headless}" + "step 30/100\n" * 300
+    assert ends(log, at(log, "step 30", 30, 100)) == "failed"
+
+
+def test_an_exceptions_name_alone_at_the_end_is_a_failure() -> None:
+    """Where the frames went to another file, or there are none: a mistake in the program's text."""
+    assert ends('  File "train.py", line 3\n    def f(:\n          ^\nSyntaxError: invalid syntax\n') == "failed"
+    assert ends("loading\n[rank0]: KeyboardInterrupt\n") == "failed"
+    assert ends("KeyError: 'x', taking the default\n" + "loading another part of the data\n" * 100) == "unknown"
+
+
 def test_what_a_dying_process_still_writes_out_does_not_save_it() -> None:
     """Its buffered output lands behind the traceback in a file that both go to."""
     buffered = "step 30/100\n" * 600
@@ -293,6 +314,10 @@ PARTS = [
     "Final score: 3\n",
     "Killed\n",
     "Exception ignored in: <x>\n",
+    "--- Logging error ---\n",
+    'Call stack:\n  File "a.py", line 2, in <module>\n',
+    "".join(CRASH.splitlines(keepends=True)[1:]),
+    "KeyError\n",
     "step 30/100 loss\n" * 30,
     '[rank0]: Traceback (most recent call last):\n[rank0]:   File "a.py", line 1, in <module>\n[rank0]: KeyError\n',
     "\n",
@@ -300,7 +325,7 @@ PARTS = [
 ]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=400, deadline=None)
 @given(st.lists(st.sampled_from(PARTS), max_size=12), st.lists(st.integers(0, 60), max_size=8))
 def test_the_verdict_does_not_depend_on_the_pieces(parts: list[str], cuts: list[int]) -> None:
     """Whole lines at once or a few at a time, saved and restored between: the same."""

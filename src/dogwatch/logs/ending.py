@@ -12,12 +12,24 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from dogwatch.logs.ending_words import BEGUN, CLOSING, COMPLAINT, FAILED, FINISHED, ROWS, STAGE, SUMMARY, Row
+from dogwatch.logs.ending_words import (
+    BEGUN,
+    CLOSING,
+    COMPLAINT,
+    FAILED,
+    FINISHED,
+    NAMED,
+    ROWS,
+    STAGE,
+    SUMMARY,
+    Row,
+)
 from dogwatch.logs.interface import EPOCH, INNER
 from dogwatch.model import Step
 
 WINDOW = 262144  # bytes of log after which a word has nothing to do with the end any more
 SURVIVED = 16384  # bytes of log after an uncaught exception: twice the buffer that a dying process still writes out
+LAST = 256  # bytes of a last word
 TAIL = 2048  # bytes at the end in which last words and unexplained exceptions stand
 ECHO = 1024  # bytes between a failure and a script's own "done" after it
 LINES = 400  # of a traceback, at most
@@ -26,13 +38,15 @@ REACH = 600  # bytes of a long line on either side of a needle
 TRIES = 200  # lines with a needle that are read before a row gives up
 STATE_VERSION = 1
 CRASHED = "crashed"
-SIGNS = (FAILED, CRASHED, COMPLAINT, FINISHED, STAGE, BEGUN, CLOSING, SUMMARY)
+SIGNS = (FAILED, CRASHED, COMPLAINT, NAMED, FINISHED, STAGE, BEGUN, CLOSING, SUMMARY)
 
 _HEADER = b"traceback (most recent call last)"
+_FRAME = b", in <module>\n"
 _OUTERMOST = re.compile(
     rb'file "(?!<string>)[^"\n]{1,400}", line \d{1,9}, in <module>|_run_module_as_main|:\d{1,9} in <module>'
 )
 _NOT_OURS = re.compile(rb"exception ignored in|exception in thread|during handling of|was the direct cause")
+_LISTED = re.compile(rb"call stack:|stack \(most recent call last\)|thread 0x")  # frames of a program that goes on
 _HARMLESS = re.compile(rb"--- logging error ---")
 _NOT_YET = re.compile(
     rb"(?<![a-z])(?:not|never|before|until|when|once|after|if|epoch|step|will|to be|each|every|should)(?![a-z])"
@@ -51,11 +65,12 @@ class Counter(NamedTuple):
 
 class _Open(NamedTuple):
     """A traceback that is being walked down: lines that it may still have, whether nobody caught it (None until its
-    first frame was seen), and what stands before each of its lines."""
+    first frame was seen), what stands before each of its lines, and whether it means anything."""
 
     lines: int
     uncaught: bool | None
     prefix: bytes
+    quiet: bool = False
 
 
 class Ending:
@@ -122,11 +137,11 @@ class Ending:
         """Where the failure stands that the log ends with; -1 when there is none, or it was survived."""
         moved = counter.at if counter is not None else -1
         found = -1
-        for sign, reach in ((FAILED, SURVIVED), (CRASHED, SURVIVED), (COMPLAINT, TAIL)):
+        for sign, reach in ((FAILED, SURVIVED), (CRASHED, SURVIVED), (COMPLAINT, TAIL), (NAMED, LAST)):
             place = self._places[sign]
             if place < 0 or self._end - place > reach:
                 continue
-            if sign == COMPLAINT and (self._finished(counter) >= 0 or _full(counter) or moved > place + ECHO):
+            if sign in (COMPLAINT, NAMED) and (self._finished(counter) >= 0 or _full(counter) or moved > place + ECHO):
                 continue
             found = max(found, place)
         return found
@@ -142,39 +157,51 @@ class Ending:
         self._places[sign] = max(self._places[sign], place)
 
     def _tracebacks(self, at: int, low: bytes) -> None:
-        """Where the newest tracebacks end, and whether their outermost frame is the program itself."""
-        if self._open is not None:
-            self._follow(at, low, 0, self._open)
-        here = low.find(_HEADER)
-        while here >= 0:
+        """Where the newest tracebacks end, and whether their outermost frame is the program itself. A bar may have
+        been drawn over a traceback's first line: a frame of the program itself begins one, too."""
+        past = self._follow(at, low, 0, self._open) if self._open is not None else 0
+        header, frame = low.find(_HEADER, past), low.find(_FRAME, past)
+        while header >= 0 or frame >= 0:
+            headed = header >= 0 and (frame < 0 or header < frame)
+            here = header if headed else frame
             start = low.rfind(b"\n", 0, here) + 1
-            above = low[low.rfind(b"\n", 0, max(0, start - 1)) + 1 : start] if start else self._above
-            past = low.find(b"\n", here) + 1
-            if not _HARMLESS.search(above[-MARGIN:]):
-                theirs = False if _NOT_OURS.search(above[-MARGIN:]) else None
-                prefix = low[start:here] if here - start <= MARGIN else b""
-                self._mark(COMPLAINT, at + start)
-                past = self._follow(at, low, past, _Open(LINES, theirs, prefix))
-            here = low.find(_HEADER, past)
+            above = low[low.rfind(b"\n", 0, max(0, start - 1)) + 1 : start][-MARGIN:] if start else self._above
+            past = self._headed(at, low, start, here, above) if headed else self._headless(at, low, start, here, above)
+            header = low.find(_HEADER, past) if header < past else header
+            frame = low.find(_FRAME, past) if frame < past else frame
         end = len(low) - 1
         self._above = low[low.rfind(b"\n", 0, max(0, end)) + 1 : end][-MARGIN:]
+
+    def _headed(self, at: int, low: bytes, start: int, here: int, above: bytes) -> int:
+        theirs = False if _NOT_OURS.search(above) else None
+        prefix = low[start:here] if here - start <= MARGIN else b""
+        quiet = _HARMLESS.search(above) is not None
+        if not quiet:
+            self._mark(COMPLAINT, at + start)
+        return self._follow(at, low, low.find(b"\n", here) + 1, _Open(LINES, theirs, prefix, quiet))
+
+    def _headless(self, at: int, low: bytes, start: int, here: int, above: bytes) -> int:
+        if _LISTED.search(above) or not _OUTERMOST.search(low, start, here + len(_FRAME)):
+            return here + len(_FRAME)
+        return self._follow(at, low, start, _Open(LINES, True, b""))
 
     def _follow(self, at: int, low: bytes, start: int, traceback: _Open) -> int:
         """Walk down a traceback to the line that names the exception; its first frame says whose it is. Returns
         where the walk ended."""
         self._open = None
-        lines, uncaught, prefix = traceback
+        lines, uncaught, prefix, quiet = traceback
         while lines > 0 and start < len(low):
             end = low.find(b"\n", start)
             line = low[start:end].removeprefix(prefix)
             if uncaught is None and (b'file "' in line or b" in " in line):
                 uncaught = bool(_OUTERMOST.search(line))
             if line.strip() and line[:1] not in b" \t|" and not line.startswith((b"file ", b"[rank", b"\xe2\x94\x82")):
-                self._mark(CRASHED if uncaught else COMPLAINT, at + start)
+                if not quiet:
+                    self._mark(CRASHED if uncaught else COMPLAINT, at + start)
                 return start
             start, lines = end + 1, lines - 1
         if lines > 0:
-            self._open = _Open(lines, uncaught, prefix)
+            self._open = _Open(lines, uncaught, prefix, quiet)
         return start
 
     def state(self) -> dict[str, Any]:
@@ -182,7 +209,7 @@ class Ending:
         self._listen()
         state: dict[str, Any] = {"v": STATE_VERSION, "places": dict(self._places), "first": dict(self._first)}
         if self._open is not None:
-            state["open"] = [self._open.lines, self._open.uncaught, self._open.prefix.decode("latin-1")]
+            state["open"] = [*self._open[:2], self._open.prefix.decode("latin-1"), self._open.quiet]
         return {**state, "end": self._end, "last": self._last, "above": self._above.decode("latin-1")}
 
     @classmethod
@@ -195,8 +222,8 @@ class Ending:
             ending._end, ending._last = state["end"], state["last"]
             ending._above = state["above"].encode("latin-1")
             if "open" in state:
-                lines, uncaught, prefix = state["open"]
-                ending._open = _Open(lines, uncaught, prefix.encode("latin-1"))
+                lines, uncaught, prefix, quiet = state["open"]
+                ending._open = _Open(lines, uncaught, prefix.encode("latin-1"), quiet)
         return ending
 
 
@@ -233,7 +260,9 @@ def _says(low: bytes, row: Row, start: int, here: int) -> bool:
     found = row.pattern.search(line)
     if not found:
         return False
-    return row.sign in (FAILED, COMPLAINT) or not _NOT_YET.search(line, max(0, found.start() - 40), found.end() + 24)
+    return row.sign in (FAILED, COMPLAINT, NAMED) or not _NOT_YET.search(
+        line, max(0, found.start() - 40), found.end() + 24
+    )
 
 
 def _under_way(counter: Counter) -> bool:

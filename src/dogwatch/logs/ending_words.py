@@ -2,11 +2,11 @@
 a pattern over the lower-cased line.
 
 FAILED lines are written by what watches a process from outside (scheduler, launcher, shell, kernel) or by a program
-that gives up; after a COMPLAINT a script often goes on, so it counts at the very end only. FINISHED lines say so of
-the whole run, STAGE lines of a part that may be all there is, BEGUN lines that something starts, perhaps again.
-CLOSING lines are the last words of a run that went well, and mean that only at the very end of a log in which
-nothing failed; SUMMARY lines are the same where the log says them for the first time: a score after every sample
-closes nothing.
+that gives up. After a COMPLAINT a script often goes on, so it counts at the very end only, and an exception that is
+only NAMED, as the last word only. FINISHED lines say so of the whole run, STAGE lines of a part that may be all there
+is, BEGUN lines that something starts, perhaps again. CLOSING lines are the last words of a run that went well, and
+mean that only at the very end of a log in which nothing failed. SUMMARY lines are the same where the log says them
+for the first time: a score after every sample closes nothing.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-FAILED, COMPLAINT = "failed", "complaint"
+FAILED, COMPLAINT, NAMED = "failed", "complaint", "named"
 FINISHED, STAGE, BEGUN, CLOSING, SUMMARY = "finished", "stage", "begun", "closing", "summary"
 
 _RUN = (
@@ -91,6 +91,10 @@ ROWS = (
     _row(FAILED, "oci runtime", r"oci runtime (?:create|exec) failed"),
     _row(COMPLAINT, "error: ", r"\.py: error: (?:argument|unrecognized|the following|ambiguous|invalid)"),
     _row(FAILED, "conda run", r"error conda\.cli\.main_run:execute.{0,80}conda run"),
+    # An exception by its name alone, where the traceback went elsewhere
+    _row(NAMED, "error", rf"^{_RANK}(?:[a-z_][\w.]{{0,80}}\.)?[a-z_]{{2,40}}error(?::|$)"),
+    _row(NAMED, "exception", rf"^{_RANK}(?:[a-z_][\w.]{{0,80}}\.)?[a-z_]{{0,40}}exception: "),
+    _row(NAMED, "interrupt", rf"^{_RANK}keyboardinterrupt(?::|$)"),
     # Launchers
     _row(FAILED, "childfailederror"),
     _row(FAILED, "exits with return code", r"exits with return code = -?[1-9]"),
@@ -144,6 +148,12 @@ ROWS = (
     _row(FINISHED, "ret_code", r"^\+? ?ret_?code=0$"),
     _row(FINISHED, "ending timing run", r"ending timing run at "),
     _row(FINISHED, "#> joined", r"^#> joined"),
+    # The same in other languages
+    *(
+        _row(FINISHED, word)
+        for word in ("训练完成", "训练结束", "訓練完成", "学習完了", "学習が完了", "학습 완료", "обучение завершено")
+    ),
+    *(_row(SUMMARY, word) for word in ("已保存到", "保存しました", "저장 완료", "время обучения")),
     # Begun
     _row(BEGUN, "server process", r"started server process \["),
     _row(BEGUN, "startup complete", r"application startup complete"),
@@ -177,6 +187,12 @@ ROWS = (
     _row(SUMMARY, "written to", r"\b(?:results?|output|predictions?|metrics|summary|report) \S{0,40} ?written to\b"),
     _row(SUMMARY, "accuracy", r"\b(?:total|overall|final|average|mean)\b.{0,80}\baccuracy\b"),
     _row(SUMMARY, "score", r"\b(?:total|overall|final|average|mean)\b.{0,80}\bscore\b"),
+    _row(
+        SUMMARY,
+        "saved to ",
+        r"\bsaved to:? [^\s'\"]{0,200}\.(?:jsonl?|csv|xlsx|txt|npy|npz|parquet|png|pdf|html|md)\b",
+    ),
+    _row(CLOSING, "trainer to stop", r"signaling trainer to stop"),
     _row(CLOSING, "find logs at", r"wandb: find logs at|wandb: .{0,40}synced \d"),
     _row(CLOSING, "view run", r"wandb: .{0,20}view run .{0,200} at:"),
     _row(CLOSING, "synced", r"wandb: synced "),
