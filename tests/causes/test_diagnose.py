@@ -80,6 +80,13 @@ def test_a_quota_hit_in_the_background_is_found_behind_later_steps():
     )
 
 
+def test_of_several_logs_the_first_root_in_time_speaks():
+    """Whatever the order of the files, and although the later one is the louder."""
+    first = "2026-03-01 10:00:00 saving\n" + TRACEBACK + "OSError: [Errno 28] No space left on device: 'a'\n"
+    later = "2026-03-01 10:04:00 step 9\n" + TRACEBACK + "RuntimeError: CUDA out of memory. Tried to allocate 1 GiB\n"
+    assert why(first, later).cause == why(later, first).cause == "disk_full"
+
+
 def test_consequences_alone_are_no_cause():
     """A launcher that reports a dead child does not know why it died, and neither do we."""
     found = why(STEPS + "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n", exit_code=1)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from dogwatch.causes.confidence import VAGUE, confidence
 from dogwatch.causes.gather import Gather
 from dogwatch.causes.interface import Alternative, Diagnosis, Evidence, Quote, Role
 from dogwatch.causes.notes import Gap, Hit, Notes
@@ -19,8 +20,8 @@ from dogwatch.text import plain
 FLUSH = 16 << 10  # bytes of old lines that a dying program may still flush after its last words
 LONG = 96 << 10
 QUOTE = 400
+MOST_QUOTES = 3
 SURE = 0.6
-VAGUE = 0.75
 LAST_WORDS = 0.7
 SCRIPT = 20  # lines after which a script has plainly gone on
 _SCHEDULER = frozenset(("time_limit", "preempted", "cancelled", "node_failure"))
@@ -63,6 +64,7 @@ def judge(evidence: Evidence, notes: Sequence[Notes]) -> Diagnosis | None:
         hits += last_fall(noted, bool(bad))
     if not hits and not bad:
         return None
+    hits = in_time(hits)
     said = words(evidence)
     inside = pick(hits)
     if inside is None or inside.role is not Role.ROOT:
@@ -73,6 +75,15 @@ def judge(evidence: Evidence, notes: Sequence[Notes]) -> Diagnosis | None:
     if inside is None or not inside.cause:
         return _unknown(evidence, said, hits)
     return _by_hit(evidence, inside, said, hits)
+
+
+def in_time(hits: list[Hit]) -> list[Hit]:
+    """The hits of several logs in the order of time, where every root has a time on the same clock."""
+    clocks = {hit.clock for hit in hits if hit.role is Role.ROOT}
+    if len({hit.log for hit in hits}) < 2 or len(clocks) != 1 or "" in clocks:
+        return hits
+    (clock,) = clocks
+    return sorted(hits, key=lambda hit: hit.at if hit.clock == clock else float("inf"))
 
 
 def last_fall(notes: Notes, bad: bool) -> list[Hit]:
@@ -233,13 +244,11 @@ def _by_hit(evidence: Evidence, hit: Hit, said: Sequence[Word], hits: Sequence[H
     if name == "disk_full" and evidence.free_inodes == 0:
         name = "inodes_full"
     cause = CAUSES[name]
-    confidence = hit.weight + (0.02 if any(word.cause == name for word in said) else 0.0)
+    sure = confidence(hit, hits, any(word.cause == name for word in said), failed(evidence) is True)
     more = [one for one in hits if one is not hit and one.cause == hit.cause and one.text != hit.text]
-    quotes = tuple(_quote(evidence, one) for one in (hit, *more[:1]))
-    others = _others(name, [one.cause for one in hits], said, confidence)
-    return Diagnosis(
-        name, cause.title, round(min(confidence, 0.98), 2), hit.role, cause.retry, quotes, cause.advice, others
-    )
+    quotes = tuple(_quote(evidence, one) for one in (hit, *more[: MOST_QUOTES - 1]))
+    others = _others(name, [one.cause for one in hits], said, sure)
+    return Diagnosis(name, cause.title, sure, hit.role, cause.retry, quotes, cause.advice, others)
 
 
 def _unknown(evidence: Evidence, said: Sequence[Word], hits: Sequence[Hit]) -> Diagnosis:

@@ -16,6 +16,7 @@ from dogwatch.causes.lines import decoded, segment
 from dogwatch.causes.notes import MOST_TEXT, Gap, Hit, Notes
 from dogwatch.causes.table import CUT_OFF, FALLBACK, Match, classify, stems
 from dogwatch.causes.tracebacks import HEAD, Raised, bare, body_of, framed, read_traceback
+from dogwatch.logs.stamps import dated
 
 BLOCK = 1 << 20  # bytes looked through at once
 HELD = 1 << 16  # bytes of an unfinished line or traceback that wait for the next piece
@@ -184,6 +185,7 @@ class _Block:
 
     def _note(self, start: int, stop: int, line: str, match: Match, weight: float, said: Raised | None = None) -> None:
         quiet = said is None and not match.fatal and bool(_QUIET.search(line[:400]))
+        clock, at = self._time(start, line if said is None else "")
         self._notes.add(
             Hit(
                 match.cause,
@@ -198,6 +200,8 @@ class _Block:
                 quiet=quiet,
                 shared=match.many or body_of(line) is not line,
                 ends=match.ends,
+                clock=clock,
+                at=at,
             )
         )
         self._at = max(self._at, stop)
@@ -218,6 +222,15 @@ class _Block:
             at = raised.stop
         self._at = max(self._at, past)
         return True
+
+    def _time(self, start: int, line: str) -> tuple[str, float]:
+        """Which clock runs in a line, or else in the one above it, and its time there."""
+        for text in (line, self._above(start)):
+            found = dated(text) if text else {}
+            for clock in ("wall", "yearless"):
+                if clock in found:
+                    return clock, found[clock]
+        return "", 0.0
 
     def _number(self, at: int) -> int | None:
         if self._line is None:

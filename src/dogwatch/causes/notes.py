@@ -33,7 +33,8 @@ class Hit:
 
     `raised`: the exception a traceback ended with; `inner`: another exception was raised while or because of it;
     `aside`: printed by a thread, a destructor or a logger; `quiet`: said as a warning or less; `shared`: one of
-    several processes speaks; `ends`: what comes after it belongs to another attempt.
+    several processes speaks; `ends`: what comes after it belongs to another attempt. `at` is its time on the `clock`
+    that runs in or just above the line, if one does.
     """
 
     cause: str
@@ -49,6 +50,8 @@ class Hit:
     quiet: bool = False
     shared: bool = False
     ends: bool = False
+    clock: str = ""
+    at: float = 0.0
     log: int = 0
 
 

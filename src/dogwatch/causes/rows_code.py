@@ -56,6 +56,7 @@ rows = (
         Retry.AFTER_FIX,
         ("correct the option, key or value that the line names, then start it again",),
         (
+            Sign("is not a valid", r"^valueerror: '?[\w.-]{1,60}'? is not a valid [A-Z]\w{2,60}$", 0.82, raised=True),
             Sign("either all none or not none", weight=0.85, raised=True),
             Sign("should be none when", r"should be none when \w{1,40} is none", 0.85, raised=True),
             Sign(

@@ -115,6 +115,12 @@ rows = (
             "optimizer), or start from its weights alone",
         ),
         (
+            Sign(
+                "checkpointvalue|checkpoint value",
+                r"checkpoint ?value .{1,120} (?:do|does) not match",
+                0.95,
+                raised=True,
+            ),
             Sign("in loading state_dict", r"error\(s\) in loading state_dict", 0.97, raised=True),
             Sign("key(s) in state_dict", r"(?:missing|unexpected) key\(s\) in state_dict", 0.93, raised=True),
             Sign("copying a param with shape", weight=0.94, raised=True),

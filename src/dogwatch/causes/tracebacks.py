@@ -16,6 +16,7 @@ REACH = 4096
 # What launchers put before each line: [rank3]: , [default0]:, (Actor pid=7), 12: , [1,0]<stderr>:, trainer-0 |
 _PREFIX = re.compile(
     r"(?:\[(?:rank|default|Rank )?\d{1,6}\]:? ?"
+    r"|\[[\w.-]{1,40}:\d{1,4}\] ?"
     r"|\((?:[^()]{1,80} )?pid=\d{1,9}[^()]{0,60}\) ?"
     r"|\s{0,4}\d{1,5}: "
     r"|\[\d{1,4},\d{1,5}\]<std(?:err|out)>: ?"
