@@ -317,6 +317,7 @@ def start_run(
             name=name,
             description=description,
             logs=run.logs,
+            progress=run.progress,
             gpus=gpus,
             expect=expect,
         )

@@ -128,8 +128,8 @@ def test_the_newest_record_speaks():
 def test_epochs_are_refined_by_the_batches_in_them():
     """Epoch 3 of 10, batch 250 of 500: two and a half epochs are done."""
     reader = Reader()
-    assert reader.feed(b"Epoch 3/10\nBatch 250/500\n").step == Step(2.5, 10, "epochs", None, EPOCH)
-    assert reader.feed(b"Epoch 4/10\n").step == Step(3.0, 10, "epochs", None, EPOCH)
+    assert reader.feed(b"Epoch 3/10\nBatch 250/500\n").step == Step(2.5, 10, "epochs", None, EPOCH, 3)
+    assert reader.feed(b"Epoch 4/10\n").step == Step(3.0, 10, "epochs", None, EPOCH, 4)
     one_line = Reader().feed(b"Epoch [3/10], Step [250/500], Loss: 0.1\n").step
     assert one_line is not None
     assert one_line.done == 2.5

@@ -244,6 +244,7 @@ class Spec:
         self.argv = [_raw(word) for word in document["argv"]]
         self.program = _raw(document.get("program") or document["argv"][0])
         self.cwd = _raw(document["cwd"])
+        self.directory = _raw(document["directory"])
         self.added = {_raw(key): _raw(value) for key, value in document.get("env", {}).items()}
         self.workers = int(document["workers"])
         self.gpus = document.get("gpus")
@@ -253,12 +254,11 @@ class Spec:
             raise ValueError("argv, workers and gpus do not fit together")
 
     def environment(self, index: int) -> Dict[bytes, bytes]:
-        env = dict(os.environb)
-        env.update(self.added)
+        env = {**os.environb, **self.added}
         if self.gpus:
             env[b"CUDA_VISIBLE_DEVICES"] = _raw(str(self.gpus[index]))
-        env[b"DOGWATCH_WORKER"] = b"%d" % index
-        env[b"DOGWATCH_WORKERS"] = b"%d" % self.workers
+        env.update({b"DOGWATCH_WORKER": b"%d" % index, b"DOGWATCH_WORKERS": b"%d" % self.workers})
+        env[b"DOGWATCH_PROGRESS"] = b"%s/worker-%d.progress" % (self.directory, index)
         env[b"DOGWATCH_RUN"] = _raw(self.run)
         return env
 

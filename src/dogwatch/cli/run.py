@@ -10,7 +10,8 @@ from dogwatch.errors import UsageError
 HELP = "start a command as N workers that outlive this terminal, and watch them"
 EPILOG = """\
 example: dogwatch run --name train --workers 4 --gpu-ids 0 1 2 3 -- python train.py
-Every worker gets DOGWATCH_WORKER (0, 1, ...), DOGWATCH_WORKERS, CUDA_VISIBLE_DEVICES and a log of its own.
+Every worker gets DOGWATCH_WORKER (0, 1, ...), DOGWATCH_WORKERS, CUDA_VISIBLE_DEVICES and a log of its own. What it
+appends to the file named by DOGWATCH_PROGRESS, as lines like {"step": 3, "total": 10}, is believed over its log.
 Closing the terminal or killing dogwatch neither stops the job nor loses its exit code."""
 TAKES_COMMAND = True
 

@@ -80,7 +80,8 @@ def _progress(step: Step | None) -> dict[str, Any] | None:
     if step is None:
         return None
     fraction = min(1.0, max(0.0, step.done / step.total)) if step.total else None
-    return {"step": _number(step.done), "total": _number(step.total), "unit": step.unit, "fraction": fraction}
+    shown = step.done if step.printed is None else step.printed
+    return {"step": _number(shown), "total": _number(step.total), "unit": step.unit, "fraction": fraction}
 
 
 def _number(value: float | None) -> float | int | None:

@@ -33,11 +33,12 @@ def add_run(
     name: str,
     description: str,
     logs: Sequence[str],
+    progress: Sequence[str],
     gpus: Sequence[str] | None,
     expect: Expectation,
 ) -> str:
     """Register a kept run that is about to start."""
-    track = {"run": directory, "logs": list(logs), "gpus": list(gpus or ())}
+    track = {"run": directory, "logs": list(logs), "progress": list(progress), "gpus": list(gpus or ())}
     return _register(store, clock, run_id, name, description, track, replace(expect, logs=tuple(logs)), clock.now())
 
 

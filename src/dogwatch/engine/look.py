@@ -102,7 +102,8 @@ def disk_paths(job: Job) -> tuple[str, ...]:
 
 def _log_request(job: Job, memory: Memory) -> dict[str, Any]:
     """A log that is known is asked for by that alone; its path need not be given twice."""
-    return {"globs": [path for path in job.expect.logs if path not in memory.logs], "known": memory.logs}
+    paths = (*job.expect.logs, *(job.track.get("progress") or ()))
+    return {"globs": [path for path in paths if path not in memory.logs], "known": memory.logs}
 
 
 def _read(

@@ -292,7 +292,8 @@ class _Visit:
         return self.memory.facts
 
     def _remember_steps(self) -> None:
-        listed = {path: index for index, path in enumerate(self.job.track.get("logs") or ())}
+        track = self.job.track
+        listed = {path: index for kind in ("logs", "progress") for index, path in enumerate(track.get(kind) or ())}
         for path, step in self.news.steps.items():
             self.memory.steps[path] = step
             worker = worker_of(path, listed)
@@ -309,7 +310,9 @@ class _Visit:
             ]
 
     def _progress(self) -> Progress | None:
-        whole = combine(self.memory.steps, self.job.expect.total_items)
+        said = frozenset(self.job.track.get("progress") or ())
+        exact = {path: step for path, step in self.memory.steps.items() if path in said}
+        whole = combine(exact or self.memory.steps, self.job.expect.total_items)
         if whole is None:
             return None
         if self.news.steps or not self.memory.points:

@@ -28,7 +28,7 @@ from dogwatch.errors import COULD_NOT_LOOK, ENDED_BADLY, DogwatchError, UsageErr
 MOST_WORKERS = 1024
 START_DEADLINE = 20.0
 DEADLINE_PER_WORKER = 0.05  # two fsyncs each on a slow disk
-_OURS = frozenset({"DOGWATCH_WORKER", "DOGWATCH_WORKERS", "DOGWATCH_RUN"})
+_OURS = frozenset({"DOGWATCH_WORKER", "DOGWATCH_WORKERS", "DOGWATCH_RUN", "DOGWATCH_PROGRESS"})
 _KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _GPU = re.compile(r"[A-Za-z0-9_.:/,-]{1,200}")
 _CLAIM, _SPEC = "keeper.json", "spec.json"
@@ -36,7 +36,7 @@ _INTENT = frozenset({_SPEC, f"{_SPEC}.tmp"})
 OLD = 3600.0
 MOST_SWEPT, MOST_LOOKED_AT = 100, 10_000
 # What a run writes before its program does: refused beforehand rather than stuck half-way.
-_ROOM, _ROOM_PER_WORKER, _INODES, _INODES_PER_WORKER = 256 << 10, 32 << 10, 6, 4
+_ROOM, _ROOM_PER_WORKER, _INODES, _INODES_PER_WORKER = 256 << 10, 32 << 10, 6, 5
 
 
 class LaunchFailed(DogwatchError):
@@ -69,6 +69,11 @@ class Run:
     directory: str
     logs: tuple[str, ...]
     lock: int | None = field(default=None, compare=False)
+
+    @property
+    def progress(self) -> tuple[str, ...]:
+        """Per worker the file in which it may say how far it is; the keeper names it in DOGWATCH_PROGRESS."""
+        return tuple(f"{self.directory}/worker-{k}.progress" for k in range(len(self.logs)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,7 +282,7 @@ def _write_run(runs: str, slug: str, token: str | None, spec: Mapping[str, Any])
     logs = tuple(f"{directory}/worker-{k}.log" for k in range(spec["workers"]))
     run = Run(run_id, directory, logs, _lock(directory))
     try:
-        _write_durably(directory, _SPEC, {"run": run_id, **spec})
+        _write_durably(directory, _SPEC, {"run": run_id, "directory": _portable(directory, "the home"), **spec})
         _sync_directory(runs)
     except OSError as why:
         _discard_quietly(run)

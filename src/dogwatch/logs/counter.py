@@ -1,103 +1,279 @@
-"""Plain counters that people print themselves: `Epoch 3/10`, `step 300 of 1000`, `Processed 3/9 items`.
+"""Plain counters that people print themselves: `Epoch 3/10`, `step 300 of 1000`, `iter 250: loss 0.3`.
 
-Patterns run on the lower-cased line and start with a literal, which `re` finds at the speed of `find`.
+One row per word. Patterns run on the lower-cased line and start with a literal, which `re` finds at the
+speed of `find`. A number without a total counts only in a line that looks like a record.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 
-from dogwatch.logs.interface import EPOCH, EPOCH_DONE, INNER, PERCENT, RUN, Format, number
+from dogwatch.logs.interface import EPOCH, EPOCH_DONE, FROM_ZERO, INNER, PART, PERCENT, RUN, Format, number
 from dogwatch.model import Mark, Step
 
 _N = r"\d{1,3}(?:,\d{3}){1,4}|\d{1,15}"
-_PAIR = (
-    rf"[ \t]{{0,3}}[:=#]?[ \t]{{0,3}}[\[(]?[ \t]{{0,8}}({_N})[ \t]{{0,4}}(?:/|of|out of)"
-    rf"[ \t]{{0,8}}({_N})(?!\d|[/:.,-]\d)"
-)
+_LEAD = r"(?:\((?:train|val|test)\))?[\"']?[ \t]{0,3}[:=#]{0,2}[ \t]{0,6}[\"'\[(]?[ \t]{0,8}"
+_PAIR = _LEAD + rf"({_N})[ \t]{{0,4}}(?:/|of|out of)[ \t]{{0,8}}({_N})(?!\d|[/:,-]\d|\.\d)"
+_PLAIN = r"(?:\((?:train|val|test)\))?[ \t]{0,3}[:=#]{0,2}[ \t]{0,6}[\[(]?[ \t]{0,8}"
+_BARE = _PLAIN + r"(\d{1,15})(?!\d|\.\d|[ \t]{0,4}/[ \t]{0,8}\d|:\d\d|(?!(?:st|nd|rd|th) )[a-z]|%|-\d)"
+_PART = _PLAIN + r"(\d{1,6}\.\d{1,9})(?![\d%]|[ \t]{0,4}/[ \t]{0,8}\d|x)"
+_HINT = rb"(?:\((?:train|val|test)\))?[\"']?[ \t]{0,3}[:=#]{0,2}[ \t]{0,6}[\"'\[(]?[ \t]{0,8}\d"
 _RATE = re.compile(r"(?<![\d.])(\d{1,12}(?:\.\d{1,9})?)\s?([a-z]{1,12})/s", re.ASCII)
 _RATE_REACH = 40
+_TRIED = 8  # places of one line at which a label may stand
 _AFTER = re.compile(r"[\])]?\s{1,2}([a-z]{2,20})\b(?![:=])", re.ASCII)
-_BRACKET = re.compile(rf"\[[ \t]{{0,8}}({_N})[ \t]{{0,4}}/[ \t]{{0,8}}({_N})\]", re.ASCII)
-_BRACKET_END = re.compile(rb"/[ \t]{0,8}[\d,]{1,19}\]")
+_FIGURES = re.compile(r"\d\.\d|\de[-+]\d|[a-z\])][:=] ?-?\d|\bnan\b|\b\d{1,9} ?ms\b", re.ASCII)
+_LEARNS = re.compile(r"loss|acc|epoch|reward|lr", re.ASCII)
+_EP = re.compile(r"(?<![a-z0-9_])ep(?:och)?[\"']?[ :=#]{1,3}\[?(\d{1,9})(?!\d|\.\d)(?:[ ]?/[ ]?(\d{1,9}))?", re.ASCII)
+_ORDINAL = ("th step", "st step", "nd step", "rd step", "th iter", "st iter", "nd iter", "rd iter")
+_ALONE = " \t.:;,]|)}-=*#>~\"'"
+_WORD = re.compile(r"([a-z]{1,20})[ \t:_-]{0,2}$", re.ASCII)
 _PERCENT = re.compile(r"progress(?: is|:|=)?\s{0,4}(\d{1,3}(?:\.\d{1,6})?)\s?%", re.ASCII)
 _PERCENT_DONE = re.compile(r"(?<![\d.])(\d{1,3}(?:\.\d{1,6})?)% (?:complete|done|finished)", re.ASCII)
+_BRACKET = re.compile(rf"\[[ \t]{{0,8}}({_N})[ \t]{{0,4}}/[ \t]{{0,8}}({_N})\]", re.ASCII)
+_BRACKET_END = re.compile(rb"/[ \t]{0,8}[\d,]{1,19}\]")
+_PAREN = re.compile(r"\((\d{1,9})[ ]?/[ ]?(\d{1,9})\)", re.ASCII)
+_PAREN_END = re.compile(rb"/[ ]?\d{1,9}\)")
+_BUILDS = ("nvcc", "c++", "g++", "hipcc", "clang", "building", "linking", "compiling", "/bin/", "install", "recompil")
+_LOADS = ("loading", "download", "shards", "compil", "install")
 _ENDS_EPOCH = ("complete", "finish", "done", "took", "elapsed", "time", "loss", "acc")
-_NOT_UNITS = frozenset({"in", "at", "with", "and", "loss", "eta", "elapsed", "took", "rate", "done"})
+_NOT_UNITS = frozenset({"in", "at", "with", "and", "loss", "eta", "elapsed", "took", "rate", "done", "train", "val"})
+_NOT_NOW = frozenset(
+    {
+        "best",
+        "last",
+        "from",
+        "warmup",
+        "until",
+        "every",
+        "next",
+        "stop",
+        "per",
+        "max",
+        "total",
+        "num",
+        "save",
+        "saved",
+        "resume",
+        "resuming",
+        "load",
+        "loaded",
+        "loading",
+        "deleted",
+        "deleting",
+        "previous",
+        "first",
+        "final",
+        "target",
+        "early",
+        "since",
+        "n",
+        "eval",
+        "evaluation",
+        "valid",
+        "validation",
+        "val",
+        "test",
+    }
+)
+_OF_THE_RUN = ("global", "total", "overall")
+_MAY_LEAD = frozenset(
+    {
+        "train",
+        "training",
+        "global",
+        "current",
+        "time",
+        "completed",
+        "finished",
+        "starting",
+        "begin",
+        "beginning",
+        "optimizer",
+        "opt",
+        "epoch",
+        "learning",
+        "overall",
+        "total",
+    }
+)
 
 
-def _labelled(label: str) -> re.Pattern[str]:
-    return re.compile(label + _PAIR, re.ASCII)
+@dataclass(frozen=True, slots=True)
+class _Label:
+    """One word that counts: its pattern with a total, without, and what each of the two means."""
+
+    unit: str
+    pair: re.Pattern[str]
+    bare: re.Pattern[str] | None
+    rank: int
+    hint: re.Pattern[bytes]
 
 
-_EPOCH_PAIR = _labelled("epochs?")
+def _label(word: str, ending: str, unit: str, rank: int, bare_ending: str | None) -> _Label:
+    bare = None if bare_ending is None else re.compile(word + bare_ending + _BARE, re.ASCII)
+    pair = re.compile(word + ending + _PAIR, re.ASCII)
+    return _Label(unit, pair, bare, rank, re.compile((word + ending).encode() + _HINT))
 
 
-def _find(pattern: re.Pattern[str], low: str) -> re.Match[str] | None:
-    """The first match that does not start inside a longer word."""
-    for found in pattern.finditer(low):
-        if not low[found.start() - 1 : found.start()].isalpha():
+def _before(low: str, start: int) -> str | None:
+    """The word before a label ("" when none is), or None where the label is part of a longer name."""
+    ahead = low[max(0, start - 24) : start]
+    if not ahead or ahead[-1] in " \t|[(,:;>=*\"'{":
+        word = _WORD.search(ahead.rstrip(" \t"))
+        return word[1] if word and ahead[-1] in " \t" else ""
+    if ahead[-1] in "_-/.":
+        word = _WORD.search(ahead)
+        return word[1] if word and word[1] in _MAY_LEAD else ("" if ahead[-1] == "-" and not word else None)
+    return None if ahead[-1].isalnum() else ""
+
+
+def _pair(label: _Label, low: str) -> re.Match[str] | None:
+    """The first `3/10` behind the label that does not stand inside a longer name."""
+    for found in islice(label.pair.finditer(low), _TRIED):
+        before = _before(low, found.start())
+        if before is not None and before not in _NOT_NOW and number(found[1]) <= number(found[2]):
             return found
     return None
 
 
-def _processed(pattern: re.Pattern[str], line: str) -> list[Mark]:
-    """Counts of a whole run; the word behind the numbers is the unit."""
+def _bare(label: _Label, low: str, line: str) -> tuple[float, bool, int] | None:
+    """(the first number behind the label that is a record of its own, whether it says that it counts the
+    whole run, where it stands)."""
+    if label.bare is None:
+        return None
+    for found in islice(label.bare.finditer(low), _TRIED):
+        before = _before(low, found.start())
+        if before is None or before in _NOT_NOW:
+            continue
+        if _is_record(low, found.start(), found.end(), before, line):
+            return float(found[1]), before in _OF_THE_RUN, found.start()
+    return None
+
+
+def _is_record(low: str, start: int, end: int, before: str, line: str) -> bool:
+    """Figures stand beside the number, or nothing does: `Step 3: load the model` is an instruction, and
+    `step: 3` a setting."""
+    rest = low[end : end + 300]
+    if not rest.strip(_ALONE) or rest.startswith(_ORDINAL):
+        titled = line[start : start + 2].istitle()
+        return before in _MAY_LEAD or (not before and (titled or bool(line[:start].strip())))
+    ahead = low[max(0, start - 120) : start]
+    return bool(_FIGURES.search(rest) or _LEARNS.search(ahead))
+
+
+def _goes_on(low: str) -> bool:
+    """Whether the line says where a run resumed, which is no step of it."""
+    return any(word in low for word in _RESUMES)
+
+
+_RESUMES = ("resum", "continuing training", "restored", "loaded checkpoint")
+_EPOCH_PAIR = _label("epoch", "(?:s| num| number|_num|_idx)?", "epochs", EPOCH, None)
+_EPOCH_BARE = re.compile("epoch(?: num| number|_num|_idx)?" + _BARE, re.ASCII)
+_EPOCH_PART = re.compile("epoch" + _PART, re.ASCII)
+
+
+def _epoch_beside(low: str) -> tuple[float, float | None, int] | None:
+    """(epoch, of how many, where it stands) of a line whose other counter is read. A counter that stands
+    before the epoch counts the run; one behind it counts inside."""
+    found = _EP.search(low) if "ep" in low else None
+    if found:
+        return float(found[1]), float(found[2]) if found[2] else None, found.start()
+    pair = _pair(_EPOCH_PAIR, low) if "epoch" in low else None
+    if pair:
+        return number(pair[1]), number(pair[2]), pair.start()
+    bare = _EPOCH_BARE.search(low) if "epoch" in low else None
+    return (float(bare[1]), None, bare.start()) if bare else None
+
+
+def _count(label: _Label, line: str) -> list[Mark]:
+    """A counter of the run; beside an epoch on the same line it counts inside that epoch."""
     low = line.lower()
-    found = _find(pattern, low)
-    if not found:
+    pair = _pair(label, low)
+    bare = None if pair or _goes_on(low) else _bare(label, low, line)
+    if not pair and not bare:
         return []
-    word = _AFTER.match(low, found.end())
-    unit = word[1] if word and word[1] not in _NOT_UNITS else "items"
-    return [Step(number(found[1]), number(found[2]), unit, _rate(low, unit), RUN)]
+    done, total = (number(pair[1]), number(pair[2])) if pair else (bare[0] if bare else 0.0, None)
+    beside = _epoch_beside(low) if label.rank == RUN or "epoch" not in low else None
+    inside = beside is not None and not (bare and (bare[1] or bare[2] < beside[2]))
+    rank = INNER if inside else label.rank
+    unit = label.unit or _unit(low, pair)
+    marks: list[Mark] = [Step(done, total or None, unit, _rate(low, unit), rank)]
+    if beside and "epoch" not in low:
+        marks.append(Step(beside[0], beside[1], "epochs", None, EPOCH))
+    return marks
 
 
-def _step(pattern: re.Pattern[str], line: str, unit: str) -> list[Mark]:
-    """Steps count the run, unless the same line also counts epochs: then they are the epoch's."""
-    low = line.lower()
-    found = _find(pattern, low)
-    if not found:
-        return []
-    rank = INNER if "epoch" in low and _find(_EPOCH_PAIR, low) else RUN
-    return [Step(number(found[1]), number(found[2]), unit, _rate(low, unit), rank)]
-
-
-def _batch(pattern: re.Pattern[str], line: str) -> list[Mark]:
-    low = line.lower()
-    found = _find(pattern, low)
-    return [Step(number(found[1]), number(found[2]), "batches", _rate(low, "batches"), INNER)] if found else []
+def _unit(low: str, found: re.Match[str] | None) -> str:
+    """The word behind the numbers."""
+    word = _AFTER.match(low, found.end()) if found else None
+    return word[1] if word and word[1] not in _NOT_UNITS else "items"
 
 
 def _epoch(line: str) -> list[Mark]:
     """A line that only names the epoch opens it; one that sums up (a loss, a time) closes it."""
     low = line.lower()
-    found = _find(_EPOCH_PAIR, low)
-    if not found:
+    pair = _pair(_EPOCH_PAIR, low)
+    if pair:
+        done, total, end = number(pair[1]), number(pair[2]), pair.end()
+    elif _goes_on(low):
         return []
-    rest = low[found.end() : found.end() + 200]
+    else:
+        for found in islice(_EPOCH_BARE.finditer(low), _TRIED):
+            before = _before(low, found.start())
+            best = "best" in low[max(0, found.start() - 40) : found.start()]
+            if before is not None and not best and (before not in _NOT_NOW or before in ("eval", "val", "validation")):
+                done, total, end = float(found[1]), None, found.end()
+                break
+        else:
+            return _epoch_part(low)
+    rest = low[end : end + 200]
     rank = EPOCH_DONE if any(word in rest for word in _ENDS_EPOCH) else EPOCH
-    return [Step(number(found[1]), number(found[2]), "epochs", None, rank)]
+    return [Step(done, total, "epochs", None, rank)]
 
 
-def _bracket(line: str) -> list[Mark]:
-    """A bare [300/1000]; one behind a word belongs to that word's row."""
-    for found in _BRACKET.finditer(line):
+def _epoch_part(low: str) -> list[Mark]:
+    found = _EPOCH_PART.search(low)
+    if not found or _before(low, found.start()) in (None, *_NOT_NOW):
+        return []
+    return [Step(float(found[1]), None, "epochs", None, PART)]
+
+
+def _epoch_zero(line: str) -> list[Mark]:
+    """Epoch nought, which tells how the others are numbered."""
+    found = _ZERO.search(line.lower())
+    return [Step(0.0, None, "epochs", None, FROM_ZERO)] if found else []
+
+
+_ZERO = re.compile("epoch(?: num| number|_num|_idx)?" + _LEAD + r"0(?![\d.]|[a-z]|[ ]?/[ ]?0)", re.ASCII)
+
+
+def _bracket(pattern: re.Pattern[str], line: str) -> list[Mark]:
+    """A bare [300/1000]; one behind a word belongs to that word's row, and a build step is no progress."""
+    for found in islice(pattern.finditer(line), _TRIED):
         before = line[max(0, found.start() - 4) : found.start()].rstrip(" :=#")[-1:]
-        if not before.isalpha():
-            return [Step(number(found[1]), number(found[2]), "items", _rate(line.lower(), "items"), INNER)]
+        done, total = number(found[1]), number(found[2])
+        if (not before.isalpha() or found[0][0] == "(") and 0 < total >= done:
+            low = line.lower()
+            if any(tool in low[found.end() : found.end() + 80] for tool in _BUILDS):
+                return []
+            return [Step(done, total, "items", _rate(low, "items"), INNER)]
     return []
 
 
-def _sift_brackets(low: bytes) -> Iterator[tuple[str, int]]:
-    for found in _BRACKET_END.finditer(low):
+def _sift(pattern: re.Pattern[bytes], low: bytes) -> Iterator[tuple[str, int]]:
+    for found in pattern.finditer(low):
         yield "", found.start()
 
 
 def _percent(pattern: re.Pattern[str], line: str) -> list[Mark]:
-    found = pattern.search(line.lower())
-    done = float(found[1]) if found else 101.0
+    low = line.lower()
+    found = pattern.search(low)
+    done = float(found[1]) if found and not any(word in low for word in _LOADS) else 101.0
     return [Step(done, 100.0, "%", None, PERCENT)] if done <= 100.0 else []
 
 
@@ -112,22 +288,39 @@ def _rate(low: str, unit: str) -> float | None:
     return None
 
 
-def _row(kind: str, needle: bytes, ending: str, read: Callable[..., list[Mark]], **more: str) -> Format:
-    """A row whose label is its needle plus an ending."""
-    label = needle.decode() + ending
-    hint = re.compile((label + _PAIR).encode())
-    return Format(kind, (needle,), partial(read, _labelled(label), **more), hint=hint)
+def _row(kind: str, word: str, ending: str, unit: str, rank: int = RUN, bare: str | None = None) -> Format:
+    """A row whose label is its needle plus an ending; `bare` is the ending that needs no total."""
+    label = _label(word, ending, unit, rank, bare)
+    return Format(kind, (word.encode(),), partial(_count, label), hint=label.hint, family="plain")
 
+
+def _bytes(pattern: re.Pattern[str]) -> re.Pattern[bytes]:
+    return re.compile(pattern.pattern.encode())
+
+
+_DONE_HINT = re.compile(rb"% (?:complete|done|finished)")
 
 rows = (
-    _row("processed", b"processed", "", _processed),
-    _row("completed", b"completed", "", _processed),
-    _row("progress", b"progress", "", _processed),
-    _row("step", b"step", "s?", _step, unit="steps"),
-    _row("iteration", b"iter", "(?:ation)?s?", _step, unit="iterations"),
-    _row("batch", b"batch", "(?:es)?", _batch),
-    Format("epoch", (b"epoch",), _epoch, hint=re.compile(_EPOCH_PAIR.pattern.encode())),
-    Format("bracket", (b"]",), _bracket, sift=_sift_brackets),
-    Format("percent", (b"progress",), partial(_percent, _PERCENT)),
-    Format("percent_done", (b"% complete", b"% done", b"% finished"), partial(_percent, _PERCENT_DONE)),
+    _row("processed", "processed", "", ""),
+    _row("completed", "completed", "", ""),
+    _row("progress", "progress", "", ""),
+    _row("step", "step", "s?(?:_num|_idx)?", "steps", bare="(?:_num|_idx)?"),
+    _row("iteration", "iter", "(?:ation)?s?", "iterations", bare="(?:ation)?"),
+    _row("update", "update", "s?", "updates"),
+    _row("episode", "episode", "s?", "episodes", bare=""),
+    _row("round", "round", "s?", "rounds"),
+    _row("batch", "batch", "(?:es)?", "batches", INNER, bare=""),
+    _row("sample", "sample", "s?", "samples", INNER),
+    _row("image", "image", "s?", "images", INNER),
+    _row("file", "file", "s?", "files", INNER),
+    _row("task", "task", "s?", "tasks", INNER),
+    _row("question", "question", "s?", "questions", INNER),
+    Format(
+        "epoch", (b"epoch",), _epoch, hint=re.compile(rb"epoch(?:s| num| number|_num|_idx)?" + _HINT), family="plain"
+    ),
+    Format("epoch zero", (b"epoch",), _epoch_zero, hint=re.compile(_ZERO.pattern.encode())),
+    Format("bracket", (b"]",), partial(_bracket, _BRACKET), sift=partial(_sift, _BRACKET_END), family="plain"),
+    Format("parenthesis", (b")",), partial(_bracket, _PAREN), sift=partial(_sift, _PAREN_END), family="plain"),
+    Format("percent", (b"progress",), partial(_percent, _PERCENT), hint=_bytes(_PERCENT), family="plain"),
+    Format("percent_done", (b"% ",), partial(_percent, _PERCENT_DONE), hint=_DONE_HINT, family="plain"),
 )

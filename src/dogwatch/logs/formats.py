@@ -8,11 +8,11 @@ from pkgutil import iter_modules
 from types import ModuleType
 
 import dogwatch.logs as here
-from dogwatch.logs.interface import Format
+from dogwatch.logs.interface import PLAIN, Format
 
 NOT_FORMATS = frozenset(
     {
-        *("interface", "formats", "reader", "current", "user"),
+        *("interface", "formats", "reader", "meaning", "current", "user"),
         *("stamps", "axis", "timeline", "ending", "ending_words", "charset"),
     }
 )
@@ -25,6 +25,12 @@ def shipped() -> tuple[Format, ...]:
     """All formats, in the order of their modules' names."""
     names = sorted(module.name for module in iter_modules(here.__path__) if module.name not in NOT_FORMATS)
     return tuple(row for name in names for row in rows_of(import_module(f"{here.__name__}.{name}")))
+
+
+@cache
+def named() -> dict[str, tuple[str, int]]:
+    """What a log is called when a format of this kind speaks, and how much that format knows."""
+    return {fmt.kind: (fmt.family, fmt.weight) for fmt in shipped()}
 
 
 @cache
@@ -73,5 +79,7 @@ def rows_of(module: ModuleType) -> tuple[Format, ...]:
             seeks_step=getattr(module, "seeks_step", False),
             hint=getattr(module, "hint", None),
             sift=getattr(module, "sift", None),
+            family=getattr(module, "family", ""),
+            weight=getattr(module, "weight", PLAIN),
         ),
     )

@@ -6,17 +6,29 @@ Every pattern in it must be linear and ASCII-only, and `read` must return, not r
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
-from dogwatch.model import Mark
+from dogwatch.model import Mark, Metric
 
-# Counters of one log by how much of the run they span. Epochs come in two kinds: one that is under
-# way ("Epoch 3/10" opens the third) and one that counts what is done.
-RUN, EPOCH_DONE, EPOCH, INNER, PERCENT, ASIDE = 40, 31, 30, 20, 10, 0
+# Counters of one log by how much of the run they span. EXACT is the program's own measure of its run.
+# Epochs come in two kinds: one that is under way ("Epoch 3/10" opens the third) and one that counts what
+# is done. PART is an epoch in decimals. ASIDE is a validation; NEVER is loading, saving and the like, and
+# marks the places where a counter began; FROM_ZERO says that the first epoch is number nought.
+EXACT, RUN, EPOCH_DONE, EPOCH, INNER, PART, PERCENT, ASIDE, NEVER, FROM_ZERO = 50, 40, 31, 30, 20, 15, 10, 0, -10, -20
 OWNER = 100  # added to the rank of a counter that the job's owner described
+
+# How much a format knows about what wrote the log: a word anyone prints, a progress bar, a trainer, and
+# what is built round a trainer.
+PLAIN, BAR, TRAINER, SUITE = 0, 1, 2, 3
+
+STEPS = frozenset({"steps", "iterations", "updates", "it", "batches"})  # count the same thing
+
+
+BEGUN = "begun "  # before the name of a counter: the places where it started
 
 
 class LogFormat(Protocol):
@@ -36,7 +48,8 @@ class Format:
     The newest line that `read` understands speaks for the format; with `seeks_step`, the newest that has
     a Step. `hint` matches (in lower-cased bytes) within every line that can be read; it spares reading
     line after line that only holds a needle. A format whose lines hold several counters gives `sift`: the
-    (counter, place) of every record, so that the newest line of each counter is read.
+    (counter, place) of every record, so that the newest line of each counter is read. `family` is what
+    the log's format is called where this one speaks, the heaviest `weight` first.
     """
 
     kind: str
@@ -45,13 +58,40 @@ class Format:
     seeks_step: bool = False
     hint: re.Pattern[bytes] | None = None
     sift: Callable[[bytes], Iterable[tuple[str, int]]] | None = None
+    family: str = ""
+    weight: int = PLAIN
 
 
 def number(text: str) -> float:
     """The value of an already matched number, with thousands commas and a k, M, G, T or P behind it."""
     text = text.replace(",", "")
     scale = _SCALE.get(text[-1:], 1.0)
-    return float(text[:-1] if scale != 1.0 else text) * scale
+    return round(float(text[:-1]) * scale, 6) if scale != 1.0 else float(text)
 
 
 _SCALE = {"k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
+_PAIR = re.compile(
+    r"([A-Za-z][\w/.@()%# -]{0,47}?)[\"']?[ \t]{0,3}[:=][ \t]{0,12}[\"'\[(]?"
+    r"([-+]?\d{1,20}(?:\.\d{0,20})?(?:[eE][-+]?\d{1,3})?|nan|inf|-inf)(?![\w:/]|\.\d|-\d)",
+    re.ASCII,
+)
+_SEPARATOR = re.compile(r" - |  |, ")
+_PAIRED, _MOST = 4096, 48
+
+
+def pairs(text: str) -> list[Mark]:
+    """Every `name: 0.1` and `name=0.1` of a record as a metric, by its name as printed."""
+    found: dict[str, float] = {}
+    for pair in _PAIR.finditer(text, 0, _PAIRED):
+        name = _SEPARATOR.split(pair[1])[-1].strip(" -")
+        name = name.partition("(")[2] if "(" in name and ")" not in name else name
+        found[name] = float(pair[2])
+        if len(found) == _MOST:
+            break
+    return [Metric(name, value) for name, value in found.items() if name and name.lower() != "eta"]
+
+
+def pace(seconds: str | None, unit: float = 1.0) -> float | None:
+    """Units per second, of a matched number of seconds (or thousandths: `unit` 1000) that each one takes."""
+    value = float(seconds) if seconds else math.nan
+    return unit / value if value > 0 and math.isfinite(value) else None

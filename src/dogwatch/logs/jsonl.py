@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import json
 import math
+import re
+from functools import partial
 
-from dogwatch.logs.interface import EPOCH_DONE, RUN
-from dogwatch.model import Mark, Metric, Step
-
-kind = "jsonl"
-needles = (b'"step', b'_step"', b'_steps"', b'"iter', b'"epoch', b'"loss"', b'"done"', b'"processed"', b'"completed"')
-seeks_step = True
+from dogwatch.logs.interface import BAR, EPOCH_DONE, INNER, PART, RUN, TRAINER, Format, number
+from dogwatch.model import Mark, Metric, Phase, Step
 
 _DONE = (
     "global_step",
     "current_steps",
     "step",
     "steps",
+    "num_updates",
     "iteration",
     "iter",
     "processed",
@@ -26,47 +25,71 @@ _DONE = (
 _TOTAL = ("total_steps", "max_steps", "num_steps", "total_iterations", "max_iters", "total_items", "total")
 _EPOCHS = ("total_epochs", "num_epochs", "max_epochs", "epochs")
 _UNITS = {
+    "num_updates": "updates",
     "iteration": "iterations",
     "iter": "iterations",
     "processed": "items",
     "completed": "items",
     "done": "items",
 }
+_ASIDE = frozenset({*_DONE, *_TOTAL, *_EPOCHS, "epoch", "rate", "percentage"})
 _NESTED, _LONGEST, _MOST = 64, 65536, 64
+_NUMBER = re.compile(r"[-+]?\d{1,20}(?:\.\d{1,20})?(?:e[-+]?\d{1,3})?", re.ASCII)
+_HINT = rb'"[a-z_]{0,20}(?:steps?|iter|iteration|epoch|loss|done|processed|completed|num_updates)": ?["\d]'
 
 
-def read(line: str) -> list[Mark]:
-    """The counters and numbers of a top-level object; anything else means nothing here."""
-    text = line.strip()
-    if not (text.startswith("{") and text.endswith("}")) or len(text) > _LONGEST:
+def _read(llama: bool, line: str) -> list[Mark]:
+    """The counters and numbers of an object that ends the line; anything else means nothing here."""
+    opening = line.find('{"')
+    text = line[opening:].strip() if opening >= 0 else ""
+    if not text.endswith("}") or len(text) > _LONGEST or ":::MLLOG" in line[:opening]:
         return []
-    if text.count("{") + text.count("[") > _NESTED:
+    if text.count("{") + text.count("[") > _NESTED or ("current_steps" in text) is not llama:
         return []
     try:
         record = json.loads(text, parse_int=_whole, parse_constant=float)
     except ValueError:
         return []
-    numbers = {k: float(v) for k, v in record.items() if isinstance(v, int | float) and not isinstance(v, bool)}
-    return _steps(numbers) + _metrics(numbers)
+    numbers = {key: number for key, value in record.items() if (number := _value(value)) is not None}
+    steps = _steps(numbers, _word(record.get("unit")))
+    if not steps and "loss" not in numbers:
+        return []
+    phase = _word(record.get("phase")) or ("training" if "loss" in numbers else "")
+    doing: list[Mark] = [Phase(phase)] if phase else []
+    return [*steps, *doing, *_metrics(numbers)]
 
 
-def _steps(numbers: dict[str, float]) -> list[Mark]:
+def _word(value: object) -> str:
+    """A short name, or nothing."""
+    return value if isinstance(value, str) and len(value) <= 32 and value.isidentifier() else ""
+
+
+def _value(value: object) -> float | None:
+    """A number, also one in quotes as some programs write it."""
+    if isinstance(value, str):
+        return number(value) if len(value) < 32 and _NUMBER.fullmatch(value) else None
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _steps(numbers: dict[str, float], unit: str) -> list[Mark]:
     done = next((key for key in _DONE if _counts(numbers.get(key))), None)
-    if done is not None:
-        total = next((numbers[key] for key in _TOTAL if _counts(numbers.get(key))), None)
-        rate = numbers.get("rate")
-        fit = rate if _counts(rate) else None
-        return [Step(numbers[done], total or None, _UNITS.get(done, "steps"), fit, RUN)]
     epoch = numbers.get("epoch")
+    epochs: list[Mark] = []
     if epoch is not None and _counts(epoch):
         total = next((numbers[key] for key in _EPOCHS if _counts(numbers.get(key))), None)
-        return [Step(epoch, total or None, "epochs", None, EPOCH_DONE)]
-    return []
+        rank = EPOCH_DONE if epoch.is_integer() else PART
+        epochs = [Step(epoch, total or None, "epochs", None, rank)]
+    if done is None:
+        return epochs
+    total = next((numbers[key] for key in _TOTAL if _counts(numbers.get(key))), None)
+    rate = numbers.get("rate")
+    inside = done == "iter" and bool(epochs) and total is None
+    step = Step(numbers[done], total or None, unit or _UNITS.get(done, "steps"), rate if _counts(rate) else None, RUN)
+    return [Step(step.done, None, step.unit, step.rate, INNER), *epochs] if inside else [step]
 
 
 def _metrics(numbers: dict[str, float]) -> list[Mark]:
-    counters = {*_DONE, *_TOTAL, *_EPOCHS, "epoch", "rate"}
-    fit = [Metric(k, v) for k, v in numbers.items() if k not in counters and len(k) <= 64 and k.isprintable()]
+    fit = [Metric(k, v) for k, v in numbers.items() if k not in _ASIDE and len(k) <= 64 and k.isprintable()]
     return list(fit[:_MOST])
 
 
@@ -77,3 +100,17 @@ def _counts(value: float | None) -> bool:
 def _whole(digits: str) -> float:
     """An integer as far as a float can tell; thousands of digits are not a number anyone meant."""
     return float(digits) if len(digits) <= 20 else math.nan
+
+
+rows = (
+    Format(
+        "jsonl",
+        (b'":',),
+        partial(_read, False),
+        seeks_step=True,
+        hint=re.compile(_HINT),
+        family="jsonl",
+        weight=BAR,
+    ),
+    Format("llamafactory", (b'"current_steps"',), partial(_read, True), True, family="llamafactory", weight=TRAINER),
+)

@@ -6,43 +6,26 @@ first, until a format has spoken. Where a piece is cut does not change what is k
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from dogwatch.logs.current import Slot, current
 from dogwatch.logs.formats import plan_for
 from dogwatch.logs.interface import Format
-from dogwatch.model import Finished, Mark, Metric, Phase, Step, Trouble
+from dogwatch.logs.meaning import Meaning, Reading
+from dogwatch.model import Step, Trouble
 from dogwatch.text import without_escapes
 
 if TYPE_CHECKING:
     from dogwatch.logs.user import UserPatterns
 
+__all__ = ["LINE_LIMIT", "Reader", "Reading"]
+
 LINE_LIMIT = 65536
-STATE_VERSION = 1
+STATE_VERSION = 2
 TRIES = 2  # lines read for their needle alone before a format's hint is asked
-MOST_COUNTERS = 8  # of one format; the newest are kept
-MOST_METRICS = 64
 _COLOUR = re.compile(rb"\x1b\[[0-?]{0,64}[ -/]{0,4}[@-~]")
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """What the log says now. `troubles` and `lines` are of the last piece alone; the rest is the newest
-    word so far, whichever piece it came in. `format` names what seems to have written the log, `at` is the
-    place of the line that `step` came from."""
-
-    step: Step | None
-    metrics: Mapping[str, float]
-    phase: str | None
-    finished: Finished | None
-    troubles: list[Trouble]
-    lines: int
-    format: str | None = None
-    at: int | None = None
 
 
 class Reader:
@@ -57,11 +40,7 @@ class Reader:
         self._partial = b""
         self._after_cr = False
         self._offset = 0
-        self._slots: dict[str, dict[str, Slot]] = {}
-        self._metrics: dict[str, tuple[int, float]] = {}
-        self._phase: tuple[int, str] | None = None
-        self._finished: tuple[int, str] | None = None
-        self._said: Reading | None = None
+        self.meaning = Meaning()
 
     def feed(self, chunk: bytes) -> Reading:
         """Take the next bytes of the log; a last line without its end waits for the next piece."""
@@ -74,12 +53,12 @@ class Reader:
             _Piece(self, text).read()
             if self._patterns is not None:
                 for name, at, mark in self._patterns.newest(text):
-                    self.note(f"owner {name}", "", self._offset + at, mark)
+                    self.meaning.note(f"owner {name}", "", self._offset + at, self._offset + at, [mark])
                 troubles = self._patterns.troubles(text)
             if self._listen is not None:
                 self._listen(self._offset, text)
             self._offset += len(text)
-            self._bound()
+            self.meaning.bound()
         return self._reading(troubles, lines)
 
     def end_line(self) -> Reading:
@@ -110,52 +89,8 @@ class Reader:
         self._partial = chunk[end : end + LINE_LIMIT]
         return _cut_lines(head + chunk[first:end])
 
-    def note(self, kind: str, counter: str, at: int, mark: Mark) -> None:
-        """Keep a mark unless a newer line has already said the same thing."""
-        self._said = None
-        if isinstance(mark, Step):
-            counters = self._slots.setdefault(kind, {})
-            if counter not in counters or counters[counter].at <= at:
-                counters[counter] = Slot(at, mark)
-        elif isinstance(mark, Metric):
-            if mark.name not in self._metrics or self._metrics[mark.name][0] <= at:
-                self._metrics[mark.name] = (at, mark.value)
-        elif isinstance(mark, Phase):
-            if self._phase is None or self._phase[0] <= at:
-                self._phase = (at, mark.name)
-        elif isinstance(mark, Finished) and (self._finished is None or self._finished[0] <= at):
-            self._finished = (at, mark.text)
-
-    def _bound(self) -> None:
-        for kind, counters in self._slots.items():
-            if len(counters) > MOST_COUNTERS:
-                newest = sorted(counters.items(), key=lambda item: item[1].at)[-MOST_COUNTERS:]
-                self._slots[kind] = dict(newest)
-        if len(self._metrics) > MOST_METRICS:
-            self._metrics = dict(sorted(self._metrics.items(), key=lambda item: item[1][0])[-MOST_METRICS:])
-
     def _reading(self, troubles: list[Trouble], lines: int) -> Reading:
-        said = self._said
-        if said is None:
-            self._said = said = self._say()
-        return replace(said, troubles=troubles, lines=lines)
-
-    def _say(self) -> Reading:
-        metrics = {name: value for name, (_, value) in self._metrics.items() if math.isfinite(value)}
-        slot = current([slot for counters in self._slots.values() for slot in counters.values()])
-        step = slot.step if slot else None
-        if step is not None and step.rate is None and metrics.get("throughput", -1.0) >= 0:
-            step = replace(step, rate=metrics["throughput"])
-        says = self._phase if self._phase and (slot is None or self._phase[0] >= slot.at) else None
-        claim = Finished(self._finished[1]) if self._finished else None
-        kinds = [
-            kind
-            for kind, counters in self._slots.items()
-            for known in counters.values()
-            if slot and known.at == slot.at
-        ]
-        kind, at = (max(kinds, default=None), slot.at) if slot else (None, None)
-        return Reading(step, metrics, says[1] if says else None, claim, [], 0, kind, at)
+        return replace(self.meaning.reading(), troubles=troubles, lines=lines)
 
     def state(self) -> dict[str, Any]:
         """All that is known and held back, as JSON can carry it."""
@@ -164,25 +99,7 @@ class Reader:
             "partial": self._partial.decode("latin-1"),
             "after_cr": self._after_cr,
             "offset": self._offset,
-            "slots": [
-                [
-                    kind,
-                    name,
-                    slot.at,
-                    slot.step.done,
-                    slot.step.total,
-                    slot.step.unit,
-                    slot.step.rate,
-                    slot.step.rank,
-                ]
-                for kind, counters in self._slots.items()
-                for name, slot in counters.items()
-            ],
-            "metrics": [
-                [name, at, value if math.isfinite(value) else None] for name, (at, value) in self._metrics.items()
-            ],
-            "phase": list(self._phase) if self._phase else None,
-            "finished": list(self._finished) if self._finished else None,
+            **self.meaning.state(),
         }
 
     @classmethod
@@ -195,12 +112,7 @@ class Reader:
         reader._partial = state["partial"].encode("latin-1")
         reader._after_cr = state["after_cr"]
         reader._offset = state["offset"]
-        for kind, name, at, done, total, unit, rate, rank in state["slots"]:
-            reader._slots.setdefault(kind, {})[name] = Slot(at, Step(done, total, unit, rate, rank))
-        for name, at, value in state["metrics"]:
-            reader._metrics[name] = (at, math.nan if value is None else value)
-        reader._phase = tuple(state["phase"]) if state["phase"] else None
-        reader._finished = tuple(state["finished"]) if state["finished"] else None
+        reader.meaning = Meaning.restore(state)
         return reader
 
 
@@ -208,7 +120,7 @@ class _Piece:
     """The whole lines of one feed: found by literal, decoded once, read newest first."""
 
     def __init__(self, reader: Reader, text: bytes) -> None:
-        self._reader = reader
+        self._meaning = reader.meaning
         self._offset = reader._offset
         self._text = text
         self._low = text.lower()
@@ -253,22 +165,27 @@ class _Piece:
         for counter, place in fmt.sift(self._low):
             records.setdefault(counter, []).append(place)
         for counter, places in records.items():
+            first = self._low.rfind(b"\n", 0, places[0]) + 1
             for place in reversed(places):
-                if self._take(fmt, counter, self._low.rfind(b"\n", 0, place) + 1):
+                if self._take(fmt, counter, self._low.rfind(b"\n", 0, place) + 1, first):
                     break
 
-    def _take(self, fmt: Format, counter: str, start: int) -> bool:
+    def _take(self, fmt: Format, counter: str, start: int, first: int | None = None) -> bool:
         """Read the line at `start`; True when the format need not look further back."""
         line = self._decoded.get(start)
         if line is None:
             line = self._text[start : self._text.find(b"\n", start)].decode("utf-8", "replace")
             self._decoded[start] = line
         marks = fmt.read(line)
-        stepped = False
-        for mark in marks:
-            stepped = stepped or type(mark) is Step
-            self._reader.note(fmt.kind, counter, self._offset + start, mark)
-        return stepped if fmt.seeks_step else bool(marks)
+        if not marks:
+            return False
+        if fmt.seeks_step and not any(type(mark) is Step for mark in marks):
+            self._meaning.note_metrics(self._offset + start, marks)
+            return False
+        self._meaning.note(
+            fmt.kind, counter, self._offset + start, self._offset + (start if first is None else first), marks
+        )
+        return True
 
 
 def _cut_lines(text: bytes) -> bytes:

@@ -1,55 +1,117 @@
-"""tqdm bars: rewritten in place with `\\r`, nested, in it/s or s/it, with or without a total."""
+"""tqdm bars: rewritten in place with `\\r`, nested, in it/s or s/it, with or without a total.
+
+What a bar counts is told by the text before it: the run, an epoch of it, the validation in between, or
+something like loading that is no progress at all.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import lru_cache, partial
 
-from dogwatch.logs.interface import ASIDE, EPOCH_DONE, INNER, Format, number
+from dogwatch.logs.interface import ASIDE, BAR, BEGUN, EPOCH, EPOCH_DONE, INNER, NEVER, RUN, Format, number
 from dogwatch.model import Mark, Phase, Step
 
-_BAR = re.compile(
-    r"%\|[^|\n]{0,400}\|\s{0,3}([\d.]{1,15}[kKMGTP]?)/([\d.]{1,15}[kKMGTP]?)(?:\s?[A-Za-z]{1,12})?\s\["
-    r"[\d:]{0,12}(?:<[\d:?]{0,12})?(?: days?, [\d:]{0,12})?(?:,\s{0,4}([\d.]{1,12}|\?)([^\s,\]]{1,24}))?",
-    re.ASCII,
+_COUNT = (
+    r"([\d.]{1,15}[kKMGTP]?)/([\d.]{1,15}[kKMGTP]?)(?:\s?[A-Za-z]{1,12})?\s\["
+    r"[\d:]{0,12}(?:<[\d:?]{0,12})?(?: days?, [\d:]{0,12})?(?:,\s{0,4}([\d.]{1,12}|\?)\s?([^\s,\]]{1,24}))?"
 )
-_BAR_START = re.compile(rb"%\|[^|\n]{0,1600}\|\s{0,3}[\d.]{1,15}[kmgtp]?/([\d.]{1,15}[kmgtp]?)")
+_BAR = re.compile(r"%\|[^|\n]{0,400}\|\s{0,3}" + _COUNT, re.ASCII)
+_BARE = re.compile(r"% (?=[\d.]{1,15}[kKMGTP]?/[\d.]{1,15}[kKMGTP]? \[\d)" + _COUNT, re.ASCII)
+_BAR_START = re.compile(rb"%\|[^|\n]{0,1600}\|\s{0,3}([\d.]{1,15}[kmgtp]?)/([\d.]{1,15}[kmgtp]?)")
+_BARE_START = re.compile(rb"% ([\d.]{1,15}[kmgtp]?)/([\d.]{1,15}[kmgtp]?) \[\d")
 _OPEN = re.compile(
-    r"(?<![\w./|])(\d{1,15}|\d{1,6}\.\d{1,6}[kKMGTP])([A-Za-z]{1,12})\s\[[\d:]{1,12},\s{0,4}([\d.]{1,12}|\?)([^\s,\]]{1,24})\]?",
+    r"(?<![\w./|])(\d{1,15}|\d{1,6}\.\d{1,6}[kKMGTP])\s?([A-Za-z]{1,12})\s\[[\d:]{1,12},\s{0,4}([\d.]{1,12}|\?)([^\s,\]]{1,24})\]?",
     re.ASCII,
 )
 _OPEN_START = re.compile(rb" \[[\d:]{1,12},")
-_RATE_UNIT = re.compile(r"([kMGTP]?)([A-Za-z]{1,20})/s$|s/([A-Za-z]{1,20})$", re.ASCII)
-_NOT_THE_WORK = (
-    (re.compile(rb"\b(?:val|valid|validat\w*|eval\w*|test\w*|sanity\w*)\b"), "validating"),
-    (re.compile(rb"\b(?:saving|save|checkpoint\w*)\b"), "checkpointing"),
-    (
-        re.compile(rb"\b(?:load\w*|download\w*|fetch\w*|map|tokeniz\w*|filter|extract\w*|shards?|split)\b"),
-        "starting",
-    ),
+_ENDLESS = re.compile(
+    r"\|\s{0,3}([\d.]{1,15}[kKMGTP]?)/\? \[[\d:]{0,12}(?:<\?)?(?:,\s{0,4}([\d.?]{1,12})\s?([^\s,\]]{1,24}))?", re.ASCII
 )
+_LOGGED = re.compile(
+    r"progress on:\s?([^\n:/]{0,60}?)\s?(?:([\d.]{1,15}[kmgtp]?)[a-z]{0,12}|-)/([\d.]{1,15}[kmgtp]?)[a-z]{0,12}"
+    r" rate:(?:([\d.]{1,12})([^\s,]{1,24}))?",
+    re.ASCII,
+)
+_RATE_UNIT = re.compile(r"([kMGTP]?)([A-Za-z]{1,20})/s$|s/([A-Za-z]{1,20})$", re.ASCII)
+
+_FIGURE = rb"(?![ _/.-]{0,2}(?:loss|acc|ppl|f1|m?iou|score|auc|dice|map|err|mse|mae|psnr|best)|[ ]?=)"
+_VALIDATES = re.compile(
+    rb"(?<![a-z_])(?:val|valid|validat[a-z]{1,6}|eval[a-z]{0,8}|test|testing|sanity|map@?\.?50)(?![a-z_])" + _FIGURE
+)
+_LOADS = re.compile(
+    rb"(?<![a-z])(?:load(?:ing|ed)?|download(?:ing)?|fetch(?:ing)?|map(?![\d@])|pars(?:e|ing)|tokeni[sz]\w{0,6}|filter(?:ing)?|casting"
+    rb"|extract(?:ing)?|shards?|generating \w{1,20} split|flatten\w{0,8}|compil\w{0,6}|captur\w{0,6}|warm\w{0,6}"
+    rb"|pre-?process\w{0,6}|scanning|caching|quantiz\w{0,8}|packing|grouping texts|running tokenizer|collecting"
+    rb"|materializing|profiling|autotun\w{0,4}|unzip\w{0,5}|reading|resolving|creating [a-z]{1,12} from)(?![a-z])"
+)
+_SAVES = re.compile(rb"(?<![a-z])(?:saving|save|checkpoint\w{0,6}|upload\w{0,6}|writing|pushing)(?![a-z])")
+_WHOLE_RUN = re.compile(
+    rb"(?<![a-z])(?:training progress|train(?:ing)? steps?|steps?|overall|total|global step)\W{0,3}$"
+)
+_REQUESTS = re.compile(rb"running [a-z_]{1,30} requests\W{0,3}$")
+_EPOCH_OF = re.compile(
+    rb"(?<![a-z0-9_./-])(?:epochs?|ep)(?:[ _]?(?:num|idx|no))?[ \t]{0,2}[:=#]?[ \t]{0,2}[\[(]?[ \t]{0,4}(\d{1,7})"
+    rb"(?:[ ]?(?:/|of)[ ]?(\d{1,7}))?(?!\d|\.\d|%)"
+)
+_ULTRALYTICS = re.compile(rb"^\s{0,12}(\d{1,6})/(\d{1,6})\s{1,12}[\d.]{1,8}[gm]\s")
+_TORCHTUNE = re.compile(rb"(\d{1,6})\|(\d{1,12})\|loss:")
+_TUNE_EPOCHS = re.compile(rb"^\W{0,3}(\d{1,6})/(\d{1,6})\W{1,3}$")
+_BYTES = ("B", "iB", "b", "Bytes", "bytes")
+_TRAINS = (b"train", b"loss", b"fit")
 
 
 @lru_cache(256)
-def _about(label: bytes) -> tuple[int, str]:
-    """What a bar counts, by the lower-case text before its percentage: (rank, phase)."""
-    for words, phase in _NOT_THE_WORK:
-        if words.search(label):
-            return ASIDE, phase
-    if label.endswith((b"epoch", b"epochs", b"epoch:", b"epochs:")):
-        return EPOCH_DONE, "training"
-    return INNER, "training" if b"train" in label else ""
+def _about(label: bytes) -> tuple[int, str, tuple[Step, ...]]:
+    """What a bar counts, by the lower-case text before its percentage: (rank, phase, epochs beside it)."""
+    for words, phase in ((_SAVES, "checkpointing"), (_LOADS, "starting")):
+        if words.search(label) and not any(word in label for word in _TRAINS):
+            return NEVER, phase, ()
+    if _VALIDATES.search(label) and b"train" not in label:
+        return ASIDE, "validating", ()
+    phase = "training" if any(word in label for word in _TRAINS) else ""
+    tuned = _TORCHTUNE.search(label)
+    if tuned:
+        return (
+            INNER,
+            "training",
+            (Step(float(tuned[1]), None, "epochs", None, EPOCH), Step(float(tuned[2]), None, "steps", None, RUN)),
+        )
+    epoch = _ULTRALYTICS.search(label) or _EPOCH_OF.search(label)
+    if epoch:
+        total = float(epoch[2]) if epoch[2] else None
+        return INNER, "training", (Step(float(epoch[1]), total, "epochs", None, EPOCH),)
+    if label.rstrip(b" :-").endswith((b"epoch", b"epochs")):
+        return EPOCH_DONE, "training", ()
+    if _REQUESTS.search(label):
+        return RUN, "evaluating", ()
+    return (RUN if _WHOLE_RUN.search(label) else INNER), phase, ()
 
 
-def sift(low: bytes) -> Iterator[tuple[str, int]]:
-    """One counter per total and kind of bar: the bar of the run, of an epoch, of the validation in it."""
-    for bar in _BAR_START.finditer(low):
+_REACH = 160  # how far before a bar its text may begin
+
+
+def _label(before: bytes) -> bytes:
+    """The text of a bar: the end of what stands before it on its line, without the percentage."""
+    text = before.rstrip(b" 0123456789.")
+    return text[text.rfind(b"\n") + 1 :]
+
+
+@lru_cache(1024)
+def _name(label: bytes, total: bytes) -> str:
+    return f"{_about(label)[0]}/{total.decode()}"
+
+
+def sift(start: re.Pattern[bytes], low: bytes) -> Iterator[tuple[str, int]]:
+    """One counter per total and kind of bar: the bar of the run, of an epoch, of the validation in it; and
+    one more for the places where it began."""
+    for bar in start.finditer(low):
         at = bar.start()
-        before = low[max(0, at - 90) : at].rstrip(b" 0123456789")
-        label = before[before.rfind(b"\n") + 1 :]
-        rank = _about(label)[0] if label else INNER
-        yield f"{rank}/{bar[1].decode()}", at
+        name = _name(_label(low[max(0, at - _REACH) : at]), bar[2])
+        yield name, at
+        if bar[1] == b"0":
+            yield BEGUN + name, at
 
 
 def sift_open(low: bytes) -> Iterator[tuple[str, int]]:
@@ -58,9 +120,9 @@ def sift_open(low: bytes) -> Iterator[tuple[str, int]]:
         yield "", found.start()
 
 
-def read_bar(line: str) -> list[Mark]:
+def read_bar(pattern: re.Pattern[str], line: str) -> list[Mark]:
     """The last bar of a line."""
-    bars = list(_BAR.finditer(line))
+    bars = list(pattern.finditer(line))
     if not bars:
         return []
     bar = bars[-1]
@@ -68,10 +130,13 @@ def read_bar(line: str) -> list[Mark]:
         done, total = number(bar[1]), number(bar[2])
     except ValueError:  # 1.2.3 is not a number, and not a bar
         return []
-    rank, phase = _about(line[: bar.start()].lower().encode()[-90:].rstrip(b" 0123456789"))
+    before = line[max(0, bar.start() - _REACH) : bar.start()].lower().encode()
+    rank, phase, beside = _about(_label(before))
     rate, unit = _speed(bar[3], bar[4])
-    step = Step(done, total, "epochs" if rank == EPOCH_DONE else unit, rate, rank)
-    return [step, Phase(phase)] if phase else [step]
+    if unit in _BYTES:
+        rank = NEVER  # a transfer
+    step = Step(done, total or None, "epochs" if rank == EPOCH_DONE else unit, rate, rank)
+    return [step, *beside, *([Phase(phase)] if phase else [])]
 
 
 def read_open(line: str) -> list[Mark]:
@@ -80,7 +145,44 @@ def read_open(line: str) -> list[Mark]:
     if not found:
         return []
     rate, unit = _speed(found[3], found[4])
-    return [Step(number(found[1]), None, unit, rate, INNER)]
+    rank, phase, beside = _about(_label(line[max(0, found.start() - _REACH) : found.start()].lower().encode()))
+    step = Step(number(found[1]), None, unit, rate, min(rank, INNER))
+    return [step, *beside, *([Phase(phase)] if phase else [])]
+
+
+def read_endless(line: str) -> list[Mark]:
+    """A bar that was told there is no total: `Epoch 3: |          | 5/? [00:01<?, 4.10it/s]`."""
+    found = _ENDLESS.search(line)
+    if not found:
+        return []
+    before = line[max(0, found.start() - _REACH) : found.start()]
+    rank, phase, beside = _about(_label(before[: before.rfind("|") if "|" in before else None].lower().encode()))
+    rate, unit = _speed(found[2], found[3])
+    try:
+        step = Step(number(found[1]), None, unit, rate, min(rank, INNER))
+    except ValueError:
+        return []
+    return [step, *beside, *([Phase(phase)] if phase else [])]
+
+
+def read_logged(line: str) -> list[Mark]:
+    """A bar that a logger prints line by line: `Progress on:train 3.2kit/9.0kit rate:1.1it/s …`."""
+    found = _LOGGED.search(line.lower())
+    if not found:
+        return []
+    rank, phase, beside = _about(found[1].encode())
+    rate, unit = _speed(found[4], found[5])
+    try:
+        done, total = number(_large(found[2] or "0")), number(_large(found[3]))
+    except ValueError:
+        return []
+    rank = RUN if rank == INNER and not beside else rank
+    return [Step(done, total or None, unit, rate, rank), *beside, *([Phase(phase)] if phase else [])]
+
+
+def _large(text: str) -> str:
+    """A lower-cased count with its letter as a count has it: k, but M and G."""
+    return text if text.endswith("k") else text.upper()
 
 
 def _speed(value: str | None, tail: str | None) -> tuple[float | None, str]:
@@ -99,6 +201,9 @@ def _speed(value: str | None, tail: str | None) -> tuple[float | None, str]:
 
 
 rows = (
-    Format("tqdm", (b"%|",), read_bar, sift=sift),
-    Format("tqdm_open", (b" [",), read_open, sift=sift_open),
+    Format("tqdm", (b"%|",), partial(read_bar, _BAR), sift=partial(sift, _BAR_START), family="tqdm", weight=BAR),
+    Format("tqdm_bare", (b"% ",), partial(read_bar, _BARE), sift=partial(sift, _BARE_START), family="tqdm", weight=BAR),
+    Format("tqdm_open", (b" [",), read_open, sift=sift_open, family="tqdm", weight=BAR),
+    Format("tqdm_endless", (b"/? [",), read_endless, family="tqdm", weight=BAR),
+    Format("tqdm_logged", (b"progress on:",), read_logged, family="tqdm", weight=BAR),
 )

@@ -9,7 +9,7 @@ from dogwatch.model.finding import Finding, Level, Notice
 from dogwatch.model.follow import Change, Known, follow
 from dogwatch.model.job import Expectation, Job, Place
 from dogwatch.model.look import Dark, Look, Seen, Sighting, Worker
-from dogwatch.model.mark import Finished, Mark, Metric, Phase, Step, Trouble
+from dogwatch.model.mark import Finished, Mark, Metric, Origin, Phase, Resumed, Step, Total, Trouble
 from dogwatch.model.message import Item, Message
 from dogwatch.model.progress import Eta, Point, Progress
 from dogwatch.model.state import Ended, Missing, Outcome, Proof, Running, State, Waiting
@@ -32,17 +32,20 @@ __all__ = [
     "Metric",
     "Missing",
     "Notice",
+    "Origin",
     "Outcome",
     "Phase",
     "Place",
     "Point",
     "Progress",
     "Proof",
+    "Resumed",
     "Running",
     "Seen",
     "Sighting",
     "State",
     "Step",
+    "Total",
     "Trouble",
     "Waiting",
     "Worker",

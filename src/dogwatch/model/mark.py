@@ -8,13 +8,31 @@ from typing import TypeAlias
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A progress counter. `rank` orders counters of one log: a run's counter outranks an epoch's."""
+    """A progress counter. `rank` orders counters of one log: a run's counter outranks an epoch's. `printed`
+    is the number that the log shows where `done` is finer (epoch 3 of 10, when 2.4 are behind)."""
 
     done: float
     total: float | None = None
     unit: str = "items"
     rate: float | None = None
     rank: int = 0
+    printed: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """How much there is to do in all, as a configuration or a banner says once."""
+
+    count: float
+    unit: str
+
+
+@dataclass(frozen=True, slots=True)
+class Resumed:
+    """The run goes on from here: what its counters say below this is not a new beginning."""
+
+    done: float
+    unit: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +58,13 @@ class Finished:
 
 
 @dataclass(frozen=True, slots=True)
+class Origin:
+    """A line that only this program prints; it says who wrote the log and nothing else."""
+
+    program: str
+
+
+@dataclass(frozen=True, slots=True)
 class Trouble:
     """A line that the owner's own pattern calls an error; `level` is critical or warning."""
 
@@ -48,4 +73,4 @@ class Trouble:
     pattern: str = ""
 
 
-Mark: TypeAlias = Step | Metric | Phase | Finished | Trouble
+Mark: TypeAlias = Step | Total | Resumed | Metric | Phase | Finished | Origin | Trouble

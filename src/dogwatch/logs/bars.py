@@ -1,0 +1,100 @@
+"""Progress bars other than tqdm's, as they look in a file: Rich, alive, Keras, mmcv, progressbar2."""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+
+from dogwatch.logs.interface import ASIDE, BAR, EPOCH, INNER, NEVER, TRAINER, Format, number, pace, pairs
+from dogwatch.model import Mark, Phase, Step
+
+_N = r"\d{1,15}"
+_F = r"\d{1,12}(?:\.\d{1,9})?"
+_VALIDATES = re.compile(r"(?<![a-z_])(?:val|valid\w{0,8}|eval\w{0,8}|test|testing|sanity|map50)(?![a-z_])", re.ASCII)
+_LOADS = re.compile(
+    r"(?<![a-z])(?:load\w{0,4}|download\w{0,4}|fetch\w{0,4}|map|tokeni[sz]\w{0,5}|extract\w{0,4}|install\w{0,4}|scanning|saving|upload\w{0,4})(?![a-z])",
+    re.ASCII,
+)
+_EPOCH = re.compile(rf"epoch[ :#\[(]{{1,3}}({_N})(?:[ ]?/[ ]?({_N}))?", re.ASCII)
+_YOLO = re.compile(rf"^\s{{0,12}}({_N})/({_N})\s{{1,12}}[\d.]{{1,8}}[gm]\s", re.ASCII)
+_BYTES = re.compile(r"\s?[kmgt]i?b(?:ytes)?\b", re.ASCII)
+
+KERAS = re.compile(rf"(?:^|[\s\x08])({_N})/({_N})\s{{1,4}}\[[=>.][=>.-]{{0,60}}\] - ", re.ASCII)
+KERAS3 = re.compile(rf"(?:^|[\s\x08])({_N})/({_N})\s{{1,4}}[━╸╺]{{4,60}}", re.ASCII)
+KERAS_PACE = re.compile(rf"({_F})(ms|s|us)/(?:step|epoch|sample)", re.ASCII)
+RICH = re.compile(rf"(?<![━╸╺╴─])[━╸╺╴─]{{4,400}}\s{{1,4}}(?:({_F})/({_F})|({_F})%)", re.ASCII)
+ALIVE = re.compile(rf"\|[^|\n]{{0,200}}\| [^|\n]{{0,12}}?({_N})/({_N}) \[\d{{1,3}}%\] in ", re.ASCII)
+ALIVE_PACE = re.compile(rf"\(~?({_F})/s", re.ASCII)
+MMCV = re.compile(rf"\[[> ]{{2,200}}\]\s{{1,2}}({_N})/({_N}), ({_F}) task/s", re.ASCII)
+WIDGETS = re.compile(rf"\d{{1,3}}% \(({_N}) of ({_N})\)", re.ASCII)
+
+
+def _rank(label: str) -> tuple[int, str]:
+    if _VALIDATES.search(label) and "train" not in label:
+        return ASIDE, "validating"
+    if _LOADS.search(label):
+        return NEVER, "starting"
+    return INNER, ""
+
+
+def _beside(label: str) -> list[Mark]:
+    """The epoch that a bar's text names."""
+    found = _YOLO.search(label) or _EPOCH.search(label)
+    if not found:
+        return []
+    return [Step(float(found[1]), float(found[2]) if found[2] else None, "epochs", None, EPOCH), Phase("training")]
+
+
+def _keras(pattern: re.Pattern[str], line: str) -> list[Mark]:
+    """Batches of an epoch: `120/500 [====>.....] - ETA: 3s - loss: 0.3`."""
+    found = pattern.search(line)
+    if not found or float(found[1]) > float(found[2]) or line[: found.start(1)].lower().rstrip(" [").endswith("epoch"):
+        return []
+    took = KERAS_PACE.search(line, found.end())
+    rate = pace(took[1], {"ms": 1e3, "us": 1e6}.get(took[2], 1.0)) if took else None
+    marks: list[Mark] = [Step(float(found[1]), float(found[2]), "batches", rate, INNER)]
+    return [*marks, *pairs(line[found.end() :])]
+
+
+def _rich(line: str) -> list[Mark]:
+    """`Label ━━━━╸━━━ 45/100 0:00:12`, or a percentage where that is all there is."""
+    found = RICH.search(line)
+    if not found:
+        return []
+    label = line[max(0, found.start() - 120) : found.start()].lower()
+    if _BYTES.match(line.lower(), found.end()):
+        return []
+    rank, phase = _rank(label)
+    speed = re.search(rf"({_F})\s?it/s", line[found.end() : found.end() + 80])
+    rate = float(speed[1]) if speed else None
+    done, total = (number(found[1]), number(found[2])) if found[1] else (float(found[3]), 100.0)
+    unit = "it" if found[1] else "%"
+    beside = _beside(label) if rank == INNER else []
+    if done > total:
+        return []
+    return [Step(done, total or None, unit, rate, rank), *beside, *([Phase(phase)] if phase else [])]
+
+
+def _plain(pattern: re.Pattern[str], speed: re.Pattern[str] | None, unit: str, line: str) -> list[Mark]:
+    """Bars that say done and total in their own words."""
+    found = pattern.search(line)
+    if not found or float(found[1]) > float(found[2]):
+        return []
+    label = line[max(0, found.start() - 120) : found.start()].lower()
+    rank, phase = _rank(label)
+    fast = speed.search(line, found.end()) if speed else None
+    rate = float(fast[1]) if fast else float(found[3]) if pattern is MMCV else None
+    step = Step(float(found[1]), float(found[2]) or None, unit, rate, rank)
+    return [step, *(_beside(label) if rank == INNER else []), *([Phase(phase)] if phase else [])]
+
+
+_LINE = "━".encode()
+
+rows = (
+    Format("keras", (b"] - ",), partial(_keras, KERAS), family="keras", weight=TRAINER),
+    Format("keras3", (_LINE * 4,), partial(_keras, KERAS3), family="keras", weight=TRAINER),
+    Format("rich", (_LINE * 4,), _rich, family="rich", weight=BAR),
+    Format("alive", (b"%] in ",), partial(_plain, ALIVE, ALIVE_PACE, "items"), family="alive", weight=BAR),
+    Format("mmcv", (b" task/s",), partial(_plain, MMCV, None, "tasks"), family="mmengine", weight=TRAINER),
+    Format("progressbar", (b"% (",), partial(_plain, WIDGETS, None, "items"), family="progressbar", weight=BAR),
+)

@@ -1,0 +1,180 @@
+"""What the newest lines of a log mean together: its progress, metrics, phase and format."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from dogwatch.logs.current import Known, Slot, current
+from dogwatch.logs.formats import named
+from dogwatch.logs.interface import STEPS, SUITE
+from dogwatch.model import Finished, Mark, Metric, Origin, Phase, Resumed, Step, Total, Trouble
+
+MOST_COUNTERS = 12  # of one format; the newest are kept
+MOST_METRICS = 64
+_KEPT: dict[str, type[Mark]] = {"s": Step, "t": Total, "r": Resumed, "p": Phase, "f": Finished, "o": Origin}
+_CODE = {kept: code for code, kept in _KEPT.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What the log says now. `troubles` and `lines` are of the last piece alone; the rest is the newest
+    word so far, whichever piece it came in. `format` names what seems to have written the log, `at` is the
+    place of the line that `step` came from."""
+
+    step: Step | None
+    metrics: Mapping[str, float]
+    phase: str | None
+    finished: Finished | None
+    troubles: list[Trouble]
+    lines: int
+    format: str | None = None
+    at: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """The newest line of one counter: where it stood, where the counter's first did, and what it meant."""
+
+    at: int
+    first: int
+    marks: tuple[Mark, ...]
+
+
+class Meaning:
+    """Keeps the newest line of every counter, and says what they mean; bounded whatever the log says."""
+
+    def __init__(self) -> None:
+        self._records: dict[str, dict[str, Record]] = {}
+        self._metrics: dict[str, tuple[int, float]] = {}
+        self._said: Reading | None = None
+
+    def note(self, kind: str, counter: str, at: int, first: int, marks: Sequence[Mark]) -> None:
+        """Keep what a line meant as the newest word of its counter, unless a newer line was read. What an
+        older line said besides is forgotten, so that the pieces in which the log came do not matter."""
+        self.note_metrics(at, marks)
+        kept = tuple(mark for mark in marks if not isinstance(mark, Metric | Trouble))
+        counters = self._records.setdefault(kind, {})
+        old = counters.get(counter)
+        if old is None or old.at <= at:
+            counters[counter] = Record(at, old.first if old else first, kept)
+
+    def note_metrics(self, at: int, marks: Sequence[Mark]) -> None:
+        """Keep the newest value of every metric."""
+        self._said = None
+        for mark in marks:
+            if isinstance(mark, Metric) and (mark.name not in self._metrics or self._metrics[mark.name][0] <= at):
+                self._metrics[mark.name] = (at, mark.value)
+
+    def bound(self) -> None:
+        """Forget the oldest of too many counters and metrics."""
+        for kind, counters in self._records.items():
+            if len(counters) > MOST_COUNTERS:
+                newest = sorted(counters.items(), key=lambda item: (item[1].at, item[0]))[-MOST_COUNTERS:]
+                self._records[kind] = dict(newest)
+        if len(self._metrics) > MOST_METRICS:
+            self._metrics = dict(sorted(self._metrics.items(), key=lambda item: item[1][0])[-MOST_METRICS:])
+
+    def reading(self) -> Reading:
+        """All of it, worked out once after each change."""
+        if self._said is None:
+            self._said = self._say()
+        return self._said
+
+    def _say(self) -> Reading:
+        metrics = {name: value for name, (_, value) in self._metrics.items() if math.isfinite(value)}
+        heard = _Heard()
+        for kind, counters in self._records.items():
+            name, weight = named().get(kind, ("", SUITE))
+            for counter, record in counters.items():
+                heard.take(record, name, weight, counter)
+        slot = current(heard.slots, heard.known())
+        step = slot.step if slot else None
+        if step is not None and "owner throughput" in self._records and metrics.get("throughput", -1.0) >= 0:
+            step = replace(step, rate=metrics["throughput"])
+        claim = Finished(heard.finished[1]) if heard.finished[0] >= 0 else None
+        learns = any("loss" in name or "reward" in name for name in metrics)
+        return Reading(
+            step, metrics, heard.doing(slot, learns), claim, [], 0, heard.family[2] or None, slot.at if slot else None
+        )
+
+    def state(self) -> dict[str, Any]:
+        """As JSON can carry it."""
+        return {
+            "records": [
+                [kind, name, record.at, record.first, [_packed(mark) for mark in record.marks]]
+                for kind, counters in self._records.items()
+                for name, record in counters.items()
+            ],
+            "metrics": [
+                [name, at, value if math.isfinite(value) else None] for name, (at, value) in self._metrics.items()
+            ],
+        }
+
+    @classmethod
+    def restore(cls, state: Mapping[str, Any]) -> Meaning:
+        """The meaning that gave `state`."""
+        meaning = cls()
+        for kind, name, at, first, marks in state["records"]:
+            kept = tuple(_KEPT[code](*values) for code, *values in marks)
+            meaning._records.setdefault(kind, {})[name] = Record(at, first, kept)
+        for name, at, value in state["metrics"]:
+            meaning._metrics[name] = (at, math.nan if value is None else value)
+        return meaning
+
+
+@dataclass(slots=True)
+class _Heard:
+    """The records taken together: (place, what) of the newest of each thing; a place of -1 is nothing."""
+
+    slots: list[Slot] = field(default_factory=list)
+    totals: dict[str, tuple[int, float]] = field(default_factory=dict)
+    resumed: tuple[int, float, str] = (-1, 0.0, "")
+    phase: tuple[int, str] = (-1, "")
+    finished: tuple[int, str] = (-1, "")
+    serving: int = -1
+    family: tuple[int, int, str] = (-1, -1, "")
+
+    def take(self, record: Record, name: str, weight: int, counter: str) -> None:
+        at = record.at
+        if name:
+            self.family = max(self.family, (weight, at, name))
+        for mark in record.marks:
+            match mark:
+                case Step():
+                    self.slots.append(Slot(at, mark, weight, counter, record.first))
+                case Total():
+                    unit = "steps" if mark.unit in STEPS else mark.unit
+                    self.totals[unit] = max(self.totals.get(unit, (-1, 0.0)), (at, mark.count))
+                case Resumed():
+                    self.resumed = max(self.resumed, (at, mark.done, mark.unit))
+                case Phase():
+                    self.phase = max(self.phase, (at, mark.name))
+                    self.serving = max(self.serving, at) if mark.name == "serving" else self.serving
+                case Finished():
+                    self.finished = max(self.finished, (at, mark.text))
+                case _:
+                    pass
+
+    def known(self) -> Known:
+        """What else was said; a total that was stated after a resume is of a start that resumed nothing."""
+        at, done, unit = self.resumed
+        stated, _ = self.totals.get("steps" if unit in STEPS else unit, (-1, 0.0))
+        resumed = (at, Resumed(done, unit)) if at > stated else None
+        totals = {unit: count for unit, (_, count) in self.totals.items()}
+        return Known(totals, resumed, self.finished[0] if self.finished[0] >= 0 else None, self.serving)
+
+    def doing(self, slot: Slot | None, learns: bool) -> str | None:
+        """The newest word on what the job does; a counter that moved since then says that it trains or runs."""
+        at, says = self.phase
+        if self.finished[0] >= max(at, slot.at if slot else -1, 0):
+            return "finished"
+        if slot is None or at >= slot.at:
+            return says or None
+        return "training" if learns or slot.step.unit in STEPS - {"it"} or slot.step.unit == "epochs" else "running"
+
+
+def _packed(mark: Mark) -> list[Any]:
+    return [_CODE[type(mark)], *(getattr(mark, name) for name in mark.__slots__)]

@@ -1,0 +1,43 @@
+"""Sentences that say what a job is doing: compiling, validating, writing a checkpoint, serving."""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+
+from dogwatch.logs.interface import Format
+from dogwatch.model import Mark, Phase
+
+_THING = r"(?:the |a |final |best |latest |full |merged |new |training |current |adam |epoch )"
+_KEPT = r"(?:model|checkpoint|ckpt|weights|state|adapter|optimizer|parameters|snapshot)"
+
+# phase, literal, the sentence from the literal on (on the lower-cased line), the words that may lead up to it
+SENTENCES = (
+    ("starting", "loading ", rf"loading {_THING}{{0,2}}(?:model|checkpoint|weights|data)", ""),
+    ("compiling", "compiling ", "compiling ", ""),
+    ("compiling", "cuda graph", "cuda graph", r"(?:captur(?:e|ing)(?: the model for)? )"),
+    ("training", "ing training", "ing training", r"(?:runn|start|beginn)"),
+    ("training", "training start", "training start(?:s|ed|ing)", ""),
+    ("training", "start training", "start training", ""),
+    ("validating", "evaluati", r"evaluat(?:ing |ion (?:start|on))", ""),
+    ("validating", "ing evaluation", r"ing evaluation", "(?:runn|start)"),
+    ("validating", "validati", r"validat(?:ing |ion (?:start|on))", ""),
+    ("checkpointing", "sav", rf"sav(?:ing|ed) {_THING}{{0,3}}{_KEPT}", ""),
+    ("exporting", "exporting ", "exporting ", ""),
+    ("serving", "application startup complete", "application startup complete", ""),
+    ("serving", "server is fired up and ready", "server is fired up and ready", ""),
+)
+
+
+def _read(pattern: re.Pattern[str], phase: str, line: str) -> list[Mark]:
+    return [Phase(phase)] if pattern.search(line.lower()) else []
+
+
+def _row(phase: str, literal: str, sentence: str, lead: str) -> Format:
+    """The sentence must not start inside a longer word or a name: `resaving model`, `no_saving model`."""
+    read = partial(_read, re.compile(rf"(?<![\w./-]){lead}{sentence}", re.ASCII), phase)
+    hint = re.compile(sentence.encode()) if sentence != literal else None
+    return Format(f"{phase} by {literal.strip()}", (literal.encode(),), read, hint=hint)
+
+
+rows = tuple(_row(*sentence) for sentence in SENTENCES)

@@ -1,0 +1,84 @@
+"""How much there is to do, where a log says it once: in an argument list, a configuration, a banner.
+
+One row per first word of the usual names; a total is of steps or of epochs and belongs to that counter alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from functools import partial
+
+from dogwatch.logs.interface import Format, number
+from dogwatch.model import Mark, Total
+
+_IS = (
+    r"(?:[\"'], [\"']|[\"'`]?(?:[ ]?:[ ]?int)?[ \t]{0,24}(?:[:=]|\.{2,80}|[ \t]|\|)[ \t|]{0,24}[\"'`(]?)"
+    r"(\d{1,3}(?:,\d{3}){1,4}|\d{1,15}(?:\.0{1,3})?(?:e\+?\d{1,2})?)(?![\w%]|\.[1-9]|[ ]?/|[:-]\d)"
+)
+_WHAT = r"(?:train(?:ing)?|optimi[sz]ation|optimizer|gradient|opt)?[ _-]?"
+_UNITS = {"step": "steps", "iter": "steps", "upda": "steps", "batc": "steps", "epoc": "epochs", "boos": "steps"}
+
+# row, literals, the name of the total; its group is the unit. Every name starts with a literal.
+NAMES = (
+    ("max", (b"max_", b"max-"), rf"max[_-]{_WHAT}(steps?|iters?|iterations?|epochs?|updates?|batches)"),
+    ("total", (b"total",), rf"total[ _-](?:number of |num[_-])?{_WHAT}(steps|iters|iterations|epochs?|updates)"),
+    ("num", (b"num_", b"num-", b"num "), rf"num[ _-]{_WHAT}(steps|iters|iterations|epochs?|boost_round)"),
+    ("train", (b"train_", b"train-"), r"train_(steps|iters|iterations|epochs)"),
+    ("training", (b"training_",), r"training_(steps|iters|iterations|epochs)"),
+    ("n_epochs", (b"n_epochs",), r"n_(epochs?)"),
+    ("end_epoch", (b"end_epoch",), r"end_(epochs?)"),
+    ("epochs", (b"epochs",), r"(epochs)"),
+    ("config", (b"config param steps",), r"config param (steps)"),
+)
+_N = r"(\d{1,3}(?:,\d{3}){1,4}|\d{1,15})"
+PHRASES = (
+    ("for", (b"for ",), rf"for {_N} (?:more |training |optimi[sz]\w{{1,6}} |gradient )?(steps|iter|epochs)"),
+    ("maximum", (b"max: ",), rf"max: {_N} (iter|epochs)"),
+)
+
+Find = Callable[[str], Iterator[tuple[int, Total]]]
+
+
+def _names(pattern: re.Pattern[str], low: str) -> Iterator[tuple[int, Total]]:
+    """(place, total) of every name in a text with a count behind it; `warmup_epochs` is another name."""
+    for found in pattern.finditer(low):
+        before = low[max(0, found.start() - 7) : found.start()]
+        inside = (
+            before[-1:].isalnum() or before[-1:] == "_" or (before[-1:] == "-" and before[-2:-1] not in ("-", " ", ""))
+        )
+        if inside and not before.endswith(("after-", "max_", "max-", "num_")):
+            continue
+        count = number(found[2]) if "e" not in found[2] else float(found[2])
+        if 0 < count < 1e15:
+            yield found.start(), Total(count, _UNITS[found[1][:4]])
+
+
+def _phrases(pattern: re.Pattern[str], low: str) -> Iterator[tuple[int, Total]]:
+    """(place, total) of `for 300 epochs` and the like."""
+    for found in pattern.finditer(low):
+        if number(found[1]) > 0:
+            yield found.start(), Total(number(found[1]), _UNITS[found[2][:4]])
+
+
+def _read(find: Find, line: str) -> list[Mark]:
+    """The first total of each unit."""
+    totals: dict[str, Mark] = {}
+    for _, total in find(line.lower()):
+        totals.setdefault(total.unit, total)
+    return list(totals.values())
+
+
+def _sift(find: Find, low: bytes) -> Iterator[tuple[str, int]]:
+    for place, total in find(low.decode("latin-1")):
+        yield total.unit, place
+
+
+def _row(kind: str, needles: tuple[bytes, ...], find: Find) -> Format:
+    return Format(f"total by {kind}", needles, partial(_read, find), sift=partial(_sift, find))
+
+
+rows = (
+    *(_row(kind, needles, partial(_names, re.compile(name + _IS, re.ASCII))) for kind, needles, name in NAMES),
+    *(_row(kind, needles, partial(_phrases, re.compile(name, re.ASCII))) for kind, needles, name in PHRASES),
+)

@@ -1,0 +1,207 @@
+"""Training programs by the lines they print, one row each.
+
+A pattern runs on the lower-cased line; its named groups say what the numbers are: `run` of `of` counts the
+run, `epoch` of `epochs` epochs, `inner` of `inners` what is inside an epoch, `s` and `ms` the time that one
+step takes. Every `name: number` of the line is a metric.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import partial
+
+from dogwatch.logs.interface import EPOCH, INNER, PLAIN, RUN, SUITE, TRAINER, Format, number, pace, pairs
+from dogwatch.model import Mark, Phase, Step
+
+_N = r"\d{1,15}"
+_F = r"\d{1,12}(?:\.\d{1,12})?"
+_MM = r"\[[ ]{0,8}"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One program's record: the literals in it, its pattern, the pattern of a step's time, its unit."""
+
+    kind: str
+    needles: tuple[str, ...]
+    pattern: str
+    time: str = ""
+    unit: str = "steps"
+    weight: int = TRAINER
+    metrics: bool = True
+    hint: str = ""
+
+
+TRAINERS = (
+    Row(
+        "megatron",
+        ("elapsed time per iteration", "consumed samples"),
+        rf"iteration[ ]{{1,12}}(?P<run>{_N})/[ ]{{0,12}}(?P<of>{_N}) \|",
+        rf"elapsed time per iteration \(ms\): (?P<ms>{_F})",
+        "iterations",
+    ),
+    Row(
+        "nemo",
+        ("training epoch ",),
+        rf"training epoch \d{{1,9}}, iteration (?P<run>{_N})/(?P<of>{_N}) \|",
+        rf"train_step_timing in s: (?P<s>{_F})",
+        "iterations",
+    ),
+    Row("deepspeed", (", skipped=",), rf"step=(?P<run>{_N}), skipped=", metrics=False),
+    Row("deepspeed timer", ("/global_step=",), rf"/micro_step=\d{{1,15}}/global_step=(?P<run>{_N})"),
+    Row("deepspeed pipe", ("iter time (s):",), rf"steps: (?P<run>{_N}) loss:", rf"iter time \(s\): (?P<s>{_F})"),
+    Row("torchtitan", ("[titan]",), r"step:[ ]{1,4}(?P<run>[\d,]{1,15})[ ]{1,4}loss:"),
+    Row("torchtune", ("tokens_per_second_per_gpu",), rf"step (?P<run>{_N}) \|"),
+    Row("nanogpt", (", mfu ",), rf"iter (?P<run>{_N}): loss", rf"time (?P<ms>{_F})ms", "iterations"),
+    Row("nanogpt eval", (": train loss ",), rf"step (?P<run>{_N}): train loss", unit="iterations"),
+    Row("nanogpt speedrun", ("train_time:",), rf"step:(?P<run>{_N})/(?P<of>{_N}) ", rf"step_avg:(?P<ms>{_F})ms"),
+    Row(
+        "llm.c",
+        ("| norm ",),
+        rf"step[ ]{{1,6}}(?P<run>{_N})/(?P<of>{_N}) \| (?:train )?loss",
+        rf"\| (?P<ms>{_F}) ms \|",
+    ),
+    Row("llm.c log", (" trl:",), rf"s:(?P<run>{_N}) trl:"),
+    Row("llm.c test", (" tel:",), rf"s:(?P<run>{_N}) tel:"),
+    Row("fairseq", ("num_updates",), rf"num_updates[\"']?[=:|][ ]{{0,2}}[\"']?(?P<run>{_N})", unit="updates"),
+    Row(
+        "mmengine",
+        ("data_time:",),
+        rf"epoch(?:\(train\))?[ ]{{1,6}}\[[ ]{{0,6}}(?P<epoch>{_N})\][ ]{{0,2}}{_MM}(?P<inner>{_N})/(?P<inners>{_N})\]",
+        rf"[, ]time: (?P<s>{_F})",
+        "iterations",
+    ),
+    Row(
+        "mmengine iterations",
+        ("data_time:",),
+        rf"iter(?:\(train\))?[ ]{{1,6}}{_MM}(?P<run>{_N})/(?P<of>{_N})\]",
+        rf"[, ]time: (?P<s>{_F})",
+        "iterations",
+    ),
+    Row("detectron2", ("total_loss:",), rf"iter: (?P<run>{_N})[ ]", rf"(?<![a-z_])time: (?P<s>{_F})", "iterations"),
+    Row(
+        "metric_logger",
+        ("] eta: ", "]  eta: "),
+        rf"epoch: \[(?P<epoch>{_N})(?:/(?P<epochs>{_N}))?\][ ]{{0,4}}{_MM}(?P<inner>{_N})/(?P<inners>{_N})\]",
+        rf"(?<![a-z_])time: (?P<s>{_F})",
+        "iterations",
+    ),
+    Row(
+        "timm",
+        ("%)]",),
+        rf"train(?:ing)?(?: epoch)?:?[ ]{{1,6}}(?P<epoch>{_N})(?:/(?P<epochs>{_N}))? (?:\([ ]{{0,3}}\d{{1,3}}%\) )?"
+        rf"{_MM}(?P<inner>{_N})/[ ]{{0,8}}(?P<inners>{_N})[ ]{{0,2}}\(",
+        unit="batches",
+    ),
+    Row(
+        "swin",
+        ("train: [",),
+        rf"train: \[(?P<epoch>{_N})/(?P<epochs>{_N})\]\[(?P<inner>{_N})/(?P<inners>{_N})\]",
+        rf"\ttime (?P<s>{_F})",
+    ),
+    Row("maxtext", ("completed step:",), rf"completed step: (?P<run>{_N}), seconds: (?P<s>{_F})"),
+    Row("marian", (" : up. ",), rf"ep\. (?P<epoch>{_N}) : up\. (?P<run>{_N}) : ", unit="updates"),
+    Row(
+        "verl",
+        ("step:",),
+        rf"step:(?P<run>{_N}) - (?=[a-z_]{{1,40}}[/:(])",
+        rf"time_per_step:(?P<s>{_F})",
+        weight=SUITE,
+    ),
+    Row("build_nanogpt", (" train ",), rf"^(?P<run>{_N}) train {_F}\s{{0,4}}$", hint=r" train \d{1,4}\.\d"),
+    Row(
+        "homework",
+        ("[ train | ", "[ valid | "),
+        rf"\[ (?:train|valid) \| (?P<epoch>{_N})/(?P<epochs>{_N}) \]",
+        weight=PLAIN,
+    ),
+    Row(
+        "ultralytics",
+        ("g    ",),
+        rf"^\s{{0,12}}(?P<epoch>{_N})/(?P<epochs>{_N})\s{{2,12}}[\d.]{{1,8}}[gm]\s{{2,12}}[\d.]{{1,12}}\s",
+        hint=r"g {4,12}\d{1,4}[.\d]",
+        metrics=False,
+    ),
+    Row("habitat", ("\tfps: ",), rf"update: (?P<run>{_N})\tfps: ", unit="updates"),
+    Row("lerobot", ("updt_s:",), r"step:(?P<run>[\d.]{1,12}[km]?) smpl:"),
+    Row("olmo", ("[step=",), rf"\[step=(?P<run>{_N})/(?P<of>{_N})"),
+    Row("espnet", ("epoch:train:",), rf"(?P<epoch>{_N})epoch:train:{_N}-(?P<inner>{_N})batch"),
+    Row("tensorflow", (", step = ",), rf"loss = [-\w.+]{{1,24}}, step = (?P<run>{_N})"),
+    Row(
+        "xgboost",
+        ("]\t",),
+        rf"^(?:\[\d\d:\d\d:\d\d\] )?\[(?P<run>{_N})\]\t[\w' -]{{1,40}}:",
+        unit="iterations",
+        hint=r"\[\d{1,15}\]\t[\w' -]{1,40}:",
+    ),
+    Row("catboost", ("\tlearn: ",), rf"^(?P<run>{_N}):\tlearn: ", unit="iterations"),
+    Row(
+        "stable_baselines",
+        ("total_timesteps",),
+        rf"total_timesteps[ ]{{1,20}}\|[ ]{{1,20}}(?P<run>{_N})[ ]{{1,20}}\|",
+        unit="timesteps",
+    ),
+    Row("stylegan", ("sec/tick",), rf"tick {_N}[ ]{{1,12}}kimg (?P<run>{_F})[ ]", unit="kimg"),
+    Row(
+        "darknet",
+        (" avg loss, ", " avg, "),
+        rf"(?<![\w.:])(?P<run>{_N}): [\d.]{{1,20}}, [\d.]{{1,20}} avg",
+        unit="iterations",
+    ),
+    Row(
+        "colbert",
+        ("] ",),
+        rf"^\[[a-z]{{3}} \d{{2}}, \d\d:\d\d:\d\d\] (?P<run>{_N}) \d{{1,9}}\.\d{{1,24}}\s{{0,4}}$",
+        hint=r"\] \d{1,15} \d{1,9}\.\d",
+    ),
+    Row("tally", (", correct:",), rf"total: (?P<run>(?P<of>{_N})), correct: {_N}", unit="items", weight=PLAIN),
+    Row(
+        "inspect_ai", ("% | samples:",), rf"steps: [ ]{{0,6}}(?P<run>{_N})/(?P<of>{_N})[ ]{{1,4}}\d{{1,3}}% \| samples:"
+    ),
+)
+
+
+def _read(pattern: re.Pattern[str], time: re.Pattern[str] | None, row: Row, line: str) -> list[Mark]:
+    low = line.lower()
+    found = pattern.search(low) if any(needle in low for needle in row.needles) else None
+    if not found:
+        return []
+    said = found.groupdict()
+    timed = time.search(low) if time else None
+    times = {**said, **(timed.groupdict() if timed else {})}
+    rate = pace(times.get("s")) or pace(times.get("ms"), 1000.0)
+    marks: list[Mark] = []
+    for done, total, unit, rank in (
+        ("run", "of", row.unit, RUN),
+        ("inner", "inners", row.unit, INNER),
+        ("epoch", "epochs", "epochs", EPOCH),
+    ):
+        if said.get(done):
+            total_said = number(said[total]) if said.get(total) else None
+            marks.append(Step(_count(said[done]), total_said or None, unit, rate if rank != EPOCH else None, rank))
+    marks.append(Phase("training"))
+    return [*marks, *(pairs(line[found.end() :]) if row.metrics else [])]
+
+
+def _count(text: str) -> float:
+    """A count with commas, or with the k or m that some programs shorten it by."""
+    try:
+        return number(text if text[-1] != "m" else text[:-1] + "M")
+    except ValueError:
+        return 0.0
+
+
+def _row(row: Row) -> Format:
+    pattern = re.compile(row.pattern, re.ASCII)
+    time = re.compile(row.time, re.ASCII) if row.time else None
+    literal = re.match(r"[a-z][a-z_ ]{2,}", row.pattern)  # a hint is worth asking only where it starts with a literal
+    hint = re.compile((row.hint or row.pattern).encode()) if literal or row.hint else None
+    needles = tuple(needle.encode() for needle in row.needles)
+    read = partial(_read, pattern, time, row)
+    return Format(
+        row.kind, needles, read, hint=hint, family=row.kind.split()[0] if row.weight else "plain", weight=row.weight
+    )
+
+
+rows = tuple(map(_row, TRAINERS))
