@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from bench.figures import Figure, table
 
-NAMES = ("cold_start", "footprint", "slowdown", "latency", "eta", "why", "slurm")
+NAMES = ("cold_start", "footprint", "slowdown", "latency", "eta", "why", "slurm", "idle_logs")
 
 
 def main(words: Sequence[str] | None = None) -> int:

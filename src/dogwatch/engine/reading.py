@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from dogwatch.engine.hearing import Hearing
@@ -49,6 +50,7 @@ class Readers:
         self.patterns = patterns
         self._readers: dict[str, Reader] = {}
         self.hearing = Hearing()
+        self.said: News | None = None  # by all of them together, as long as none has read more
 
     def of(self, path: str, memory: Memory) -> Reader:
         if path not in self._readers:
@@ -65,12 +67,16 @@ class Readers:
 
 
 def read_logs(memory: Memory, readers: Readers, answer: Mapping[str, Any], news: News) -> None:
-    """Take the new bytes of every log into account, once. A rotated file is the earlier part of the log that
-    now has its name: one reader reads both, the older bytes first."""
+    """Take the new bytes of every log into account, once; where nothing is new, what they said stands. A rotated file
+    is the earlier part of the log that now has its name: one reader reads both, the older bytes first."""
     news.unreadable.update(answer.get("unreadable") or {})
     for path in answer.get("gone") or ():
         memory.logs.pop(path, None)
         memory.steps.pop(path, None)
+    if answer.get("same"):
+        readers.said = said = readers.said or _said(memory, readers)
+        return _add(said, news)
+    readers.said = None
     files = answer.get("files", {})
     for path in sorted(files, key=lambda path: "rotated_from" not in files[path]):
         found = files[path]
@@ -79,6 +85,22 @@ def read_logs(memory: Memory, readers: Readers, answer: Mapping[str, Any], news:
             memory.logs[path] = {**known, "stale_seen": True}
         elif known or len(memory.logs) < MOST_LOGS:
             _read_log(memory, readers, path, found.get("rotated_from") or known.get("part_of") or path, found, news)
+
+
+def _said(memory: Memory, readers: Readers) -> News:
+    """What all logs of a job say now."""
+    news = News()
+    for path, cursor in sorted(memory.logs.items()):
+        log = cursor.get("part_of", path)
+        _take(readers.of(log, memory).feed(b""), log, news)
+    return news
+
+
+def _add(said: News, news: News) -> None:
+    news.steps.update(said.steps)
+    news.metrics.update(said.metrics)
+    news.phase = said.phase or news.phase
+    news.finished = said.finished or news.finished
 
 
 def _read_log(memory: Memory, readers: Readers, path: str, log: str, found: Mapping[str, Any], news: News) -> None:
@@ -143,6 +165,11 @@ def read_files(memory: Memory, answer: Mapping[str, Any], mono: float, news: New
         del memory.checkpoints[path]
 
 
+def is_quiet(news: News) -> bool:
+    """Whether the files said nothing that was not known."""
+    return not (news.log_grew or news.output_grew or news.new_checkpoints or news.unreadable)
+
+
 def pass_time(memory: Memory, watched: float, news: News, job: Job, moved: bool) -> None:
     """Run the patience clocks by the seconds we really looked; stop those that something moved."""
     memory.age += watched
@@ -163,7 +190,10 @@ def _pass(memory: Memory, what: str, there: bool, grew: bool, watched: float) ->
 
 def worker_of(path: str, listed: Mapping[str, int]) -> int | None:
     """Which worker writes this log: by the run's own list, else by the last number in its name."""
-    if path in listed:
-        return listed[path]
+    return listed[path] if path in listed else _last_number(path)
+
+
+@lru_cache(maxsize=4096)
+def _last_number(path: str) -> int | None:
     numbers = re.findall(r"[0-9]+", os.path.basename(path))
     return int(numbers[-1]) if numbers and len(numbers[-1]) < 6 else None

@@ -14,7 +14,7 @@ from dogwatch.engine.look import Glance, disk_paths, with_logs
 from dogwatch.engine.memory import Memory
 from dogwatch.engine.outlook import outlook, recall, remember
 from dogwatch.engine.pace import LOCKED_OUT
-from dogwatch.engine.reading import News, Readers, pass_time, read_files, read_logs, worker_of
+from dogwatch.engine.reading import News, Readers, is_quiet, pass_time, read_files, read_logs, worker_of
 from dogwatch.engine.steady import is_steady, same_room
 from dogwatch.engine.verify import verify
 from dogwatch.estimate.series import combine, rates
@@ -41,6 +41,8 @@ _NO_NEWS = News()
 MILESTONES = (25, 50, 75, 100)
 # Between events a memory may lag: a restarted watcher then reads those few seconds of log again.
 SAVE_EVERY = 10.0
+# Nothing to read again once all that its files said is saved: only patience clocks are lost then.
+SAVE_QUIET = 60.0
 # A job of which nothing new is said has only its patience clocks to lose; not all are saved in the same round.
 SAVE_STEADY = 600.0
 # An estimate walks the whole history: it is made anew only when it could have changed by a visible part.
@@ -58,6 +60,7 @@ class Watched:
     started: float | None = None
     remaining: float | None = None
     saved: float = float("-inf")
+    heard: float = float("-inf")
     eta: Eta | None = None
     eta_at: float = float("-inf")
     told: Mapping[str, Any] | None = None
@@ -271,6 +274,10 @@ class _Visit:
             read_logs(self.memory, self.one.readers, answer, self.news)
         if ref in self.glance.files:
             read_files(self.memory, self.glance.files[ref], self.mono, self.news)
+        if not is_quiet(self.news):
+            self.one.heard = self.mono
+        elif self.change is None and self.job.track is self.one.job.track and self.one.heard <= self.one.saved:
+            self.save = self.mono - self.one.saved >= SAVE_QUIET
         self._remember_steps()
         before = self.memory.points[-1].done if self.memory.points else None
         self.progress = self._progress()

@@ -90,7 +90,8 @@ class Reader:
         return _cut_lines(head + chunk[first:end])
 
     def _reading(self, troubles: list[Trouble], lines: int) -> Reading:
-        return replace(self.meaning.reading(), troubles=troubles, lines=lines)
+        said = self.meaning.reading()
+        return replace(said, troubles=troubles, lines=lines) if troubles or lines else said
 
     def state(self) -> dict[str, Any]:
         """All that is known and held back, as JSON can carry it."""

@@ -15,6 +15,7 @@ from dogwatch.clock import Clock
 from dogwatch.model import Dark
 from dogwatch.reach.child import Child, Graves, fd_of, start
 from dogwatch.reach.interface import DEADLINE, Answer
+from dogwatch.reach.repeats import Repeats
 
 REPLY_CAP = 64 << 20
 SLACK = 1.0  # how long past the deadline bytes that are already there are still read
@@ -40,6 +41,7 @@ class Here:
         self._python = python
         self._child: Child | None = None
         self._graves = Graves()
+        self._repeats = Repeats()
 
     @property
     def pid(self) -> int | None:
@@ -49,7 +51,9 @@ class Here:
     def ask(self, request: Mapping[str, Any], deadline: float = DEADLINE) -> Answer | Dark:
         at, began = self._clock.now(), self._clock.mono()
         try:
-            body = self._ask({**request, "nonce": os.urandom(8).hex(), "deadline": deadline}, began + deadline)
+            body = self._ask({**self._repeats.shorten(request), "deadline": deadline}, began + deadline)
+            if more := self._repeats.again(request, body):
+                self._repeats.add(body, self._ask({**more, "deadline": deadline}, began + deadline))
         except _Void as void:
             why = str(void)
             if void.mad:
@@ -62,6 +66,7 @@ class Here:
         self._graves.close()
 
     def _ask(self, request: dict[str, Any], until: float) -> dict[str, Any]:
+        request["nonce"] = os.urandom(8).hex()
         line = json.dumps(request).encode("ascii") + b"\n"
         reply, sentinel = self._exchange(self._living(), line, until, request["deadline"])
         if sentinel != b"DOGWATCH-END %s %d" % (request["nonce"].encode("ascii"), len(reply)):
@@ -127,6 +132,7 @@ class Here:
     def _drop(self) -> str:
         """Kill the child and all it started, without waiting; returns the last words on its stderr."""
         child, self._child = self._child, None
+        self._repeats = Repeats()
         if child is None:
             return ""
         words = _last_words(fd_of(child.stderr))

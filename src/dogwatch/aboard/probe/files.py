@@ -9,8 +9,8 @@ import stat
 import time
 import zlib
 
-from dogwatch.aboard.probe.logs import read_logs
 from dogwatch.aboard.probe.paths import OPEN, Allowance, expand, newest, unfit
+from dogwatch.aboard.probe.still import STILL, look_at_logs
 from dogwatch.aboard.probe.texts import read_texts
 from dogwatch.aboard.probe.wire import WRONG_SHAPE, Refused, dec, enc, mapping, number, texts
 
@@ -121,7 +121,6 @@ def read_pidfile(spec: "Any", _: Allowance) -> "dict[str, Any]":
         return {"why": str(problem)}
 
 
-STANDS_STILL = 3.0  # seconds; coarser than any file system keeps the time of a change
 PAPERS: "dict[bytes, Folder]" = {}
 PAPER_NAME = re.compile(rb"^(?:(spec|keeper)|worker-(\d{1,6})\.(start|end))\.json$")
 
@@ -156,7 +155,7 @@ class Folder:
             self.papers, self.stamp = {}, ()
             return "%s: %s" % (dec(directory), error.strerror)
         problem = self._load(directory, inodes)
-        self.settled = problem is None and now - self.since > STANDS_STILL
+        self.settled = problem is None and now - self.since > STILL
         return problem
 
     def _load(self, directory: bytes, inodes: "dict[bytes, int]") -> "str | None":
@@ -229,7 +228,7 @@ def file_papers(papers: "dict[bytes, Any]", problem: "str | None") -> "dict[str,
 
 
 UNITS: "dict[str, Any]" = {
-    "logs": read_logs,
+    "logs": look_at_logs,
     "files": list_files,
     "disks": look_at_disk,
     "texts": read_texts,

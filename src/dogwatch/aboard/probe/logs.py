@@ -125,8 +125,9 @@ def read_moved(path: bytes, old: bytes, log: KnownLog, most: int, allowance: All
     return dict(entry, rotated_from=dec(old))
 
 
-def read_logs(spec: "dict[str, Any]", allowance: Allowance) -> "dict[str, Any]":
-    """Every log of one job; a known inode under a new name goes on where it was left, and comes first."""
+def read_logs(spec: "dict[str, Any]", allowance: Allowance) -> "tuple[dict[str, Any], Finds]":
+    """Every log of one job, and where it was looked for; a known inode under a new name goes on where it was left,
+    and comes first."""
     most = number(spec.get("max", MAX), "max", 1, 4 << 20)
     cap = number(spec.get("files", 64), "files", 1, 4096)
     known = {enc(path): KnownLog(row) for path, row in mapping(spec.get("known"), "known").items()}
@@ -155,4 +156,4 @@ def read_logs(spec: "dict[str, Any]", allowance: Allowance) -> "dict[str, Any]":
             finds.unreadable[dec(path)] = str(problem)
     answer = {"files": files, "missing": finds.missing, "unreadable": finds.unreadable}
     answer["gone"] = [path for path in gone if path not in finds.unreadable]
-    return dict(answer, capped=finds.capped or len(finds.stats) > cap)
+    return dict(answer, capped=finds.capped or len(finds.stats) > cap), finds

@@ -42,10 +42,13 @@ class Allowance:
 
 
 class Finds:
-    """What globs led to: paths with their lstat, and what stood in the way."""
+    """What globs led to: paths with their lstat, and what stood in the way; the folders that were listed for it, as
+    they were before, and the paths that were not there."""
 
     def __init__(self) -> None:
         self.stats: "dict[bytes, os.stat_result]" = {}
+        self.folders: "dict[bytes, os.stat_result | None]" = {}
+        self.absent: "list[bytes]" = []
         self.missing: "list[str]" = []
         self.unreadable: "dict[str, str]" = {}
         self.capped = False
@@ -58,6 +61,7 @@ class Finds:
         try:
             self.stats[path] = os.lstat(path)
         except OSError as error:
+            self.absent.append(path)
             self.trouble(path, error)
         return path in self.stats
 
@@ -123,7 +127,9 @@ def walk(parts: "list[str]", finds: Finds, allowance: Allowance) -> None:
 def scan(head: bytes, part: str, last: bool, finds: Finds, allowance: Allowance) -> "list[bytes]":
     """The directories that match, or, for the last part of a glob, everything that matches, into `finds`."""
     match, found = matcher(part), []
+    finds.folders[head or b"/"] = None
     try:
+        finds.folders[head or b"/"] = os.stat(head or b"/")
         with os.scandir(head or b"/") as entries:
             for entry in entries:
                 if allowance.spent():

@@ -1,0 +1,170 @@
+"""Asking about logs again and again: what stands still costs little, and whatever changes is still noticed."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dogwatch.reach.here import Here
+from dogwatch.reach.interface import Answer
+from tests.support import wait_until
+
+FILES = 40
+
+
+class Caller:
+    """Asks about the logs of one job, and remembers where each was left."""
+
+    def __init__(self, here: Here, *globs: str) -> None:
+        self.here, self.globs = here, list(globs)
+        self.known: dict[str, dict[str, Any]] = {}
+        self.texts: dict[str, str] = {}
+
+    def look(self) -> dict[str, Any]:
+        answer = self.here.ask({"logs": {"job": {"globs": self.globs, "known": self.known}}})
+        assert isinstance(answer, Answer), answer
+        row: dict[str, Any] = answer.body["logs"]["job"]
+        for path in row.get("gone", ()):
+            del self.known[path]
+        for path, entry in row.get("files", {}).items():
+            if entry.get("stale"):
+                self.known[path] = {**self.known[path], "stale_seen": True}
+                continue
+            self.known.pop(entry.get("rotated_from", ""), None)
+            self.known[path] = {name: entry[name] for name in ("dev", "ino", "head", "headlen")}
+            self.known[path]["offset"] = entry["from"] + len(entry["text"])
+            self.texts[path] = ("" if entry["reset"] else self.texts.get(path, "")) + entry["text"]
+        return row
+
+    def reader(self) -> int:
+        """The process that reads files for the probe."""
+        children = Path(f"/proc/{self.here.pid}/task/{self.here.pid}/children").read_text().split()
+        assert len(children) == 1
+        return int(children[0])
+
+    def opens_nothing(self) -> bool:
+        """Whether a look makes the file reader read no more than the question itself."""
+        before = self._bytes_read()
+        assert self.look() == {"same": True}
+        return self._bytes_read() - before < 1000
+
+    def _bytes_read(self) -> int:
+        lines = Path(f"/proc/{self.reader()}/io").read_text().splitlines()
+        return int(next(line for line in lines if line.startswith("rchar:")).split()[1])
+
+
+@pytest.fixture
+def here() -> Iterator[Here]:
+    reach = Here()
+    yield reach
+    reach.close()
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    for number in range(FILES):
+        (tmp_path / f"rank-{number}.log").write_text(f"worker {number}\n" * 100)
+    return tmp_path
+
+
+def settled(here: Here, *globs: str) -> Caller:
+    """A caller whose files have stood still for so long that they are not opened any more."""
+    caller = Caller(here, *globs)
+    wait_until(lambda: caller.look() == {"same": True})
+    wait_until(caller.opens_nothing)
+    return caller
+
+
+def append(path: Path) -> None:
+    with path.open("a") as file:
+        file.write("more\n")
+
+
+def rewrite(path: Path) -> None:
+    """Other text of the same length, with the times of the old one put back."""
+    row = path.stat()
+    path.write_text(path.read_text().replace("worker", "WORKER"))
+    os.utime(path, ns=(row.st_atime_ns, row.st_mtime_ns))
+
+
+def replace(path: Path) -> None:
+    """Another file of the same length under the same name."""
+    other = path.with_name("aside")
+    other.write_text(path.read_text().replace("worker", "WORKER"))
+    other.rename(path)
+
+
+CHANGES: dict[str, Callable[[Path], object]] = {
+    "it grew": append,
+    "it was written anew": rewrite,
+    "it was replaced": replace,
+    "it was emptied": lambda path: path.write_text(""),
+    "it is gone": Path.unlink,
+    "another one came": lambda path: path.with_name("rank-new.log").write_text("hello\n"),
+    "it was moved away": lambda path: path.rename(path.with_name("rank-3.log.1")),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_whatever_changes_in_files_that_stood_still_is_told_by_the_next_look(here: Here, logs: Path, change) -> None:
+    """Growth, rewriting, replacement, truncation, rotation, a new file: none hides behind what is remembered."""
+    caller = settled(here, f"{logs}/rank-*.log")
+    change(logs / "rank-3.log")
+    assert caller.look() != {"same": True}
+    wait_until(lambda: caller.look() == {"same": True})
+    there = {str(path): path.read_text() for path in logs.glob("rank-*.log")}
+    assert {path: text for path, text in caller.texts.items() if path in there} == there
+
+
+def test_a_file_that_was_not_there_is_found_when_it_comes(here: Here, tmp_path: Path) -> None:
+    """A path that leads nowhere is asked about again, also below folders that a glob found and that did not change."""
+    (tmp_path / "a" / "logs").mkdir(parents=True)
+    caller = settled(here, f"{tmp_path}/*/logs/train.log", f"{tmp_path}/b/train.log")
+    (tmp_path / "a" / "logs" / "train.log").write_text("one\n")
+    caller.look()
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / "train.log").write_text("two\n")
+    caller.look()
+    assert list(caller.texts.values()) == ["one\n", "two\n"]
+
+
+def test_a_new_probe_is_asked_in_full_within_the_same_look(here: Here, logs: Path) -> None:
+    """What the dead one remembered is put again; nothing is lost and nothing said twice."""
+    caller = settled(here, f"{logs}/rank-*.log")
+    probe = here.pid
+    assert probe is not None
+    os.kill(probe, signal.SIGKILL)
+    wait_until(lambda: Path(f"/proc/{probe}/stat").read_text().rpartition(")")[2].split()[0] == "Z")
+    append(logs / "rank-5.log")
+    caller.look()
+    assert here.pid != probe
+    assert caller.texts == {str(path): path.read_text() for path in logs.glob("rank-*.log")}
+
+
+def test_after_a_file_reader_that_was_late_everything_is_asked_in_full(here: Here, logs: Path) -> None:
+    """The one that takes its place knows nothing, and one look is all there is time for."""
+    caller = settled(here, f"{logs}/rank-*.log")
+    os.kill(caller.reader(), signal.SIGKILL)
+    append(logs / "rank-5.log")
+    late = here.ask({"logs": {"job": {"globs": caller.globs, "known": caller.known}}})
+    assert isinstance(late, Answer)
+    assert late.body["logs"]["late"] == ["job"]
+    caller.look()
+    assert caller.texts == {str(path): path.read_text() for path in logs.glob("rank-*.log")}
+
+
+def test_a_look_that_was_thrown_away_is_repeated_in_full(here: Here, logs: Path) -> None:
+    """The same question again, after an answer that the caller did not take in, brings the same text again."""
+    caller = settled(here, f"{logs}/rank-*.log")
+    append(logs / "rank-7.log")
+    kept = {path: dict(cursor) for path, cursor in caller.known.items()}
+    first = caller.look()
+    caller.known = kept
+    again = caller.look()
+    assert first["files"][f"{logs}/rank-7.log"]["text"] == "more\n"
+    assert again["files"][f"{logs}/rank-7.log"]["text"] == "more\n"
