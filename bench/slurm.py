@@ -182,6 +182,7 @@ class Replay:
 
     def __init__(self, clock: Clock, body: Mapping[str, Any], queue: str, log: Mapping[str, Any]) -> None:
         self._clock, self._body, self._queue, self._log = clock, body, queue, log
+        self._quiet = {**body["logs"]["x"], "files": {}}
         self.spent = 0.0
 
     def ask(self, request: Mapping[str, Any], deadline: float = 0.0) -> Answer:
@@ -197,8 +198,8 @@ class Replay:
     def _text(self, request: Mapping[str, Any]) -> str:
         logs: dict[str, Any] = {"ok": True, "seconds": 0.1}
         for ref, row in request.get("logs", {}).items():
-            files = {path: self._log for path in (*row["globs"], *row["known"])}
-            logs[ref] = {"files": files, "missing": [], "unreadable": {}}
+            new = {path: self._log for path in row["globs"] if path not in row["known"]}
+            logs[ref] = {**self._quiet, "files": new, "same": list(row["known"])}
         queue = {**self._body["slurm"]["queue"], "out": self._queue.replace("@MARK@", request["slurm"]["mark"])}
         slurm = {**self._body["slurm"], "accounting": None, "queue": queue}
         rest = {"disks": {path: self._body["disk"] for path in request.get("disks", ())}, "ok": True, "seconds": 0.0}
@@ -261,6 +262,10 @@ def _captured(lab: Lab, clock: Clock) -> tuple[dict[str, Any], list[str], dict[s
         raise RuntimeError(f"the laboratory did not answer: {answer.why}")
     found = answer.body["logs"]["x"]["files"][path]
     log = {**found, "from": found["size"], "text": ""}
+    known = {key: found[key] for key in ("dev", "ino", "head", "headlen")} | {"offset": found["size"]}
+    answer = way.ask({**request, "logs": {"x": {"globs": [], "known": {path: known}}}}, 60.0)
+    if not isinstance(answer, Answer) or answer.body["logs"]["x"]["same"] != [path]:
+        raise RuntimeError("a log that did not grow was not told as the same")
     out = answer.body["slurm"]["queue"]["out"]
     ours = {job.id for job in jobs}  # the queue also lists what has just been cancelled
     rows = [row for row in (line.split("\x1f") for line in out.split("\n")) if row[0] in ours]

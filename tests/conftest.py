@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import glob
 import importlib.util
 import json
@@ -22,6 +23,14 @@ from tests.support import wait_until
 needs_root = pytest.mark.needs_root
 needs_tool = pytest.mark.needs_tool
 needs_fuse = pytest.mark.needs_fuse
+
+
+@pytest.fixture(autouse=True)
+def usual_garbage_collection() -> Iterator[None]:
+    """A watcher in this very process collects garbage seldom; the tests after it leave files open in theirs."""
+    usual = gc.get_threshold()
+    yield
+    gc.set_threshold(*usual)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -42,7 +42,8 @@ def by_subject(open_now: Mapping[Identity, Finding]) -> dict[str, dict[Identity,
 
 
 def judge_job(case: Case, open_now: Mapping[Identity, Finding], now: float) -> Judgement:
-    found = [finding for rule in _rules("judge") for finding in rule(case, now)]
+    kind: type = type(case.known.state)
+    found = [finding for rule in _rules_of(kind) for finding in rule(case, now)]
     if not found and not open_now:
         return NOTHING
     return compare(case.job.ref, found, open_now)
@@ -69,6 +70,13 @@ def compare(subject: str, found: Iterable[Finding], open_now: Mapping[Identity, 
         reworded=tuple(finding for key, finding in new.items() if key in old and finding != old[key]),
         resolved=tuple(finding for key, finding in old.items() if key not in new and not finding.lasting),
     )
+
+
+@cache
+def _rules_of(state: type) -> tuple[Callable[..., Iterable[Finding]], ...]:
+    """The rules about jobs in such a state: most are about one, and ten thousand jobs are judged at every look."""
+    modules = [rule for rule in _modules() if hasattr(rule, "judge")]
+    return tuple(rule.judge for rule in modules if state in getattr(rule, "states", (state,)))
 
 
 @cache

@@ -77,6 +77,10 @@ def read_logs(memory: Memory, readers: Readers, answer: Mapping[str, Any], news:
         readers.said = said = readers.said or _said(memory, readers)
         return _add(said, news)
     readers.said = None
+    for path in answer.get("unchanged") or ():
+        if path in memory.logs:
+            log = memory.logs[path].get("part_of") or path
+            _take(readers.of(log, memory).feed(b""), log, news)
     files = answer.get("files", {})
     for path in sorted(files, key=lambda path: "rotated_from" not in files[path]):
         found = files[path]

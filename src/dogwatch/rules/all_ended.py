@@ -8,6 +8,7 @@ from dogwatch.model import Ended, Finding, Level, Outcome
 from dogwatch.rules.interface import Case
 
 name = "all_ended"
+states = (Ended,)
 
 
 def judge(case: Case, now: float) -> Iterator[Finding]:

@@ -8,6 +8,7 @@ from dogwatch.model import Finding, Level, Waiting
 from dogwatch.rules.interface import Case
 
 name = "cannot_start"
+states = (Waiting,)
 
 
 def judge(case: Case, now: float) -> Iterator[Finding]:

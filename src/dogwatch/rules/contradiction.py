@@ -8,6 +8,7 @@ from dogwatch.model import Ended, Finding, Level
 from dogwatch.rules.interface import Case
 
 name = "contradiction"
+states = (Ended,)
 
 
 def judge(case: Case, now: float) -> Iterator[Finding]:

@@ -12,6 +12,7 @@ from dogwatch.model import Finding, Level, Running
 from dogwatch.rules.interface import Case, Quiet
 
 name = "silent"
+states = (Running,)
 
 # 300 s of silence is normal in most healthy mmdetection and JAX runs, so never less than this.
 LEAST_PATIENCE = 900.0

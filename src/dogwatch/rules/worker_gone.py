@@ -8,6 +8,7 @@ from dogwatch.model import Finding, Level, Outcome, Running, Worker
 from dogwatch.rules.interface import Case
 
 name = "worker_gone"
+states = (Running,)
 
 
 def judge(case: Case, now: float) -> Iterator[Finding]:

@@ -19,6 +19,12 @@ def remember(db: sqlite3.Connection, key: int, memory: Mapping[str, Any] | None)
         db.execute(MEMORIES.insert, MEMORIES.pack({"job": key, "body": memory}))
 
 
+def remember_all(db: sqlite3.Connection, memories: Mapping[int, Mapping[str, Any]]) -> None:
+    """Replace the memories of many jobs, each of which is active."""
+    db.executemany("DELETE FROM memories WHERE job = ?", [(key,) for key in memories])
+    db.executemany(MEMORIES.insert, [MEMORIES.pack({"job": key, "body": body}) for key, body in memories.items()])
+
+
 def memory_of(db: sqlite3.Connection, row: dict[str, Any]) -> dict[str, Any]:
     """The memory that every active job has, if only an empty one."""
     held = db.execute(MEMORIES.select + "WHERE job = ?", (row["key"],)).fetchone()

@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 
 from dogwatch.store import cells
 from dogwatch.store.jobs import cells_of
-from dogwatch.store.memories import remember
+from dogwatch.store.memories import remember_all
 from dogwatch.store.tables import JOBS
 
 if TYPE_CHECKING:
@@ -79,6 +79,7 @@ def write(store: Store, db: sqlite3.Connection, proved: Sequence[Proved]) -> set
     forgotten: set[str] = set()
     held, written = _spellings[store].of, []
     proofs: dict[tuple[Proof, ...], str] = {}
+    memories: dict[int, Mapping[str, Any]] = {}
     rows: dict[str, tuple[Any, ...]] = {}
     if sum(one.ref not in held for one in proved) >= MANY:
         rows = {row[JOBS.label]: row for row in db.execute(JOBS.select + "WHERE active = 1")}
@@ -96,7 +97,8 @@ def write(store: Store, db: sqlite3.Connection, proved: Sequence[Proved]) -> set
         at = cells.real(one.proved_at)
         written.append((at, proof, spelt.seal(at, proof), spelt.key))
         if one.memory is not None:
-            remember(db, spelt.key, one.memory)
+            memories[spelt.key] = one.memory
+    remember_all(db, memories)
     db.executemany(PROVE, written)
     return forgotten
 

@@ -30,6 +30,13 @@ class KnownLog:
                 raise Refused("dev, ino, head, headlen and offset of a known log must be whole numbers")
         self.stale_seen = row.get("stale_seen") is True
 
+    def has_all_of(self, entry: "dict[str, Any]") -> bool:
+        """Whether there is nothing to say of a file that was read just now: it is what it was, to the byte."""
+        if self.stale_seen or "stale" in entry or entry["reset"] or entry["size"] != self.offset:
+            return False
+        now = (entry["dev"], entry["ino"], entry["head"], entry["headlen"], entry["from"])
+        return now == (self.dev, self.ino, self.head, self.headlen, self.offset)
+
     def resume(self, size: int, head: bytes) -> "tuple[int, str | None, bool]":
         """(where to go on, reset, stale) in a file with the same inode."""
         whole = len(head) >= self.headlen
@@ -127,13 +134,14 @@ def read_moved(path: bytes, old: bytes, log: KnownLog, most: int, allowance: All
 
 def read_logs(spec: "dict[str, Any]", allowance: Allowance) -> "tuple[dict[str, Any], Finds]":
     """Every log of one job, and where it was looked for; a known inode under a new name goes on where it was left,
-    and comes first."""
+    and comes first. Of those that are what they were only the path is told, as `unchanged`."""
     most = number(spec.get("max", MAX), "max", 1, 4 << 20)
     cap = number(spec.get("files", 64), "files", 1, 4096)
     known = {enc(path): KnownLog(row) for path, row in mapping(spec.get("known"), "known").items()}
     finds = expand(texts(spec.get("globs"), "globs"), allowance)
     gone = [dec(path) for path in known if path not in finds.stats and not finds.lstat(path)]
     files: "dict[str, Any]" = {}
+    unchanged: "list[str]" = []
     for path, old in sorted(find_moved(known, finds).items()):
         entry = read_moved(path, old, known[old], most, allowance)
         if entry:
@@ -147,6 +155,9 @@ def read_logs(spec: "dict[str, Any]", allowance: Allowance) -> "tuple[dict[str, 
         try:
             regular(finds.stats[path])
             entry = read_log(path, mine if same else None, most, mine is None, allowance)
+            if mine is not None and same and mine.has_all_of(entry):
+                unchanged.append(dec(path))
+                continue
             if mine is not None and not same:
                 entry["reset"] = "rotated" if mine.ino in arrived else "replaced"
             files[dec(path)] = entry
@@ -154,6 +165,6 @@ def read_logs(spec: "dict[str, Any]", allowance: Allowance) -> "tuple[dict[str, 
             finds.trouble(path, error)
         except Refused as problem:
             finds.unreadable[dec(path)] = str(problem)
-    answer = {"files": files, "missing": finds.missing, "unreadable": finds.unreadable}
+    answer = {"files": files, "unchanged": unchanged, "missing": finds.missing, "unreadable": finds.unreadable}
     answer["gone"] = [path for path in gone if path not in finds.unreadable]
     return dict(answer, capped=finds.capped or len(finds.stats) > cap), finds

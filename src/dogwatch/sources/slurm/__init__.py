@@ -39,8 +39,9 @@ class SlurmSource:
     def ask(self, jobs: Sequence[Job], known: Mapping[str, Known], at: float) -> dict[str, Any]:
         ours = [job for job in jobs if number(job.id) is not None]
         ids = sorted({job.id for job in ours}, key=int)
-        owners = [job.track.get("user") for job in ours]
-        users = sorted({str(user) for user in owners}) if all(map(queue.is_user, owners)) else []
+        told = (job.track.get("user") for job in ours)
+        owners = {user if isinstance(user, str) else "" for user in told}
+        users = sorted(owners) if all(map(queue.is_user, owners)) else []
         section = _section(users, ids, _history(ours, known), _since(ours, at), at)
         return section | {"about": not all(job.track.get("cluster") for job in ours)}
 

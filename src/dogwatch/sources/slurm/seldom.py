@@ -15,11 +15,12 @@ SCRIPTS_AT_ONCE = 8  # each is a question to the controller
 METRICS = "gpu_metrics.csv"
 
 Facts = Mapping[str, Mapping[str, Any]]
+_UNKNOWN = Known()
 
 
 def ask(jobs: Sequence[Job], known: Mapping[str, Known], facts: Facts, turn: int) -> dict[str, Any]:
     """The sections "scripts" and "gpu_metrics", where there is anything to ask."""
-    running = [job for job in jobs if isinstance(known.get(job.ref, Known()).state, Running)]
+    running = [job for job in jobs if isinstance(known.get(job.ref, _UNKNOWN).state, Running)]
     scripts = [job for job in running if _wants_script(job, facts.get(job.ref, {}))][:SCRIPTS_AT_ONCE]
     asked: dict[str, Any] = {}
     if scripts:
