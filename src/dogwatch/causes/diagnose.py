@@ -112,7 +112,7 @@ def _survived(hit: Hit, after: Gap) -> bool:
     """Did the program go on after its last trouble?"""
     if after.done:
         return True
-    if hit.aside and after.progress >= 3:
+    if hit.aside and (after.progress or after.lines > 3):
         return True
     if hit.cause in _OF_SHELLS and not hit.raised and (after.lines > SCRIPT or after.progress):
         return True

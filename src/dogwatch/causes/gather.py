@@ -21,13 +21,15 @@ from dogwatch.logs.stamps import dated
 BLOCK = 1 << 20  # bytes looked through at once
 HELD = 1 << 16  # bytes of an unfinished line or traceback that wait for the next piece
 BEHIND = 1 << 9  # bytes kept back for what belongs to the last line of a piece
+ABOVE = 512  # bytes of the line above that are read
 REACH = 2048  # characters of one line around a literal that are read
 STATE_VERSION = 1
 MOST_LINES = 300  # of one block that are read at either end of it, where there are very many
 BARE, LOGGED, QUIET = 0.85, 0.8, 0.5  # what an exception without frames, an error line and a warning are worth
 
 _QUIET = re.compile(
-    r"\b(?:INFO|DEBUG|WARNING|WARN|UserWarning|FutureWarning|RuntimeWarning|DeprecationWarning)\b|^\[W|\bwarnings\.warn"
+    r"(?<!NCCL )\b(?:INFO|DEBUG|WARNING|WARN|UserWarning|FutureWarning|RuntimeWarning|DeprecationWarning)\b"
+    r"|^\[W|\bwarnings\.warn"
 )
 _LOUD = re.compile(r"\b(?:ERROR|CRITICAL|FATAL|Error|error)\b\s{0,2}[\]:|-]|^\[E |^E\d{4} ")
 _LINKS = ("during handling of the above exception", "the above exception was the direct cause")
@@ -66,6 +68,7 @@ class Gather:
     def __init__(self, first_line: int | None = 1) -> None:
         self._held = b""
         self._line = first_line
+        self._above = ""  # the last line that was read, if anything stood in it
         self._notes = Notes()
 
     def begin_attempt(self) -> None:
@@ -85,6 +88,7 @@ class Gather:
     def notes(self) -> Notes:
         """All that is known, with what is still held back read as if the log ended here."""
         other = Gather(self._line)
+        other._above = self._above
         other._notes = self._notes.copy()
         other._take(self._held, last=True)
         return other._notes
@@ -94,7 +98,9 @@ class Gather:
         end = len(text) if last else _settled(text)
         if not end:
             return 0
-        stop = _Block(self._notes, text, end, self._line, last).read()
+        block = _Block(self._notes, text, end, self._line, self._above, last)
+        stop = block.read()
+        self._above = block.above(stop)
         if self._line is not None:
             self._line += text.count(b"\n", 0, stop)
         return stop
@@ -102,14 +108,15 @@ class Gather:
     def state(self) -> dict[str, Any]:
         """All that is known and held back, as JSON can carry it."""
         held = self._held.decode("latin-1")
-        return {"v": STATE_VERSION, "held": held, "line": self._line, "notes": self._notes.to_json()}
+        notes = self._notes.to_json()
+        return {"v": STATE_VERSION, "held": held, "line": self._line, "above": self._above, "notes": notes}
 
     @classmethod
     def restore(cls, state: Mapping[str, Any]) -> Gather:
         """One that goes on where another stopped; a state of another release is forgotten."""
         gather = cls(state.get("line"))
         if state.get("v") == STATE_VERSION:
-            gather._held = state["held"].encode("latin-1")
+            gather._held, gather._above = state["held"].encode("latin-1"), state["above"]
             gather._notes = Notes.from_json(state["notes"])
         return gather
 
@@ -124,8 +131,8 @@ def _settled(text: bytes) -> int:
 class _Block:
     """One block of whole lines being read."""
 
-    def __init__(self, notes: Notes, text: bytes, end: int, line: int | None, last: bool) -> None:
-        self._notes = notes
+    def __init__(self, notes: Notes, text: bytes, end: int, line: int | None, above: str, last: bool) -> None:
+        self._notes, self._first_above = notes, above
         self._text, self._end, self._last = text, end, last
         self._line, self._counted = line, 0
         self._at = 0  # everything before this has been accounted for
@@ -168,7 +175,7 @@ class _Block:
             return
         body = body_of(line)
         if bare(body):
-            whole = framed(self._above(start))
+            whole = framed(self.above(start))
             match = classify(body, raised=True)
             if whole or match is not None:
                 match = match or FALLBACK
@@ -208,7 +215,7 @@ class _Block:
 
     def _traceback(self, start: int, stop: int, line: str) -> bool:
         """Read a traceback that begins at `start`; False when its end is not there yet."""
-        found, past = read_traceback(self._text, self._end, stop, line, self._above(start))
+        found, past = read_traceback(self._text, self._end, stop, line, self.above(start))
         if past is None:
             if not self._last and self._end - start < HELD:
                 return False
@@ -225,7 +232,7 @@ class _Block:
 
     def _time(self, start: int, line: str) -> tuple[str, float]:
         """Which clock runs in a line, or else in the one above it, and its time there."""
-        for text in (line, self._above(start)):
+        for text in (line, self.above(start)):
             found = dated(text) if text else {}
             for clock in ("wall", "yearless"):
                 if clock in found:
@@ -241,13 +248,13 @@ class _Block:
         self._counted = at
         return self._line
 
-    def _above(self, start: int) -> str:
+    def above(self, start: int) -> str:
         """The nearest line above that is not empty."""
         for _ in range(3):
             stop = start - 1
             if stop <= 0:
-                return ""
-            start = max(self._text.rfind(b"\n", max(0, stop - REACH), stop) + 1, 0)
+                return self._first_above
+            start = self._text.rfind(b"\n", max(0, stop - ABOVE), stop) + 1 or max(0, stop - ABOVE)
             line = decoded(self._text, start, stop)
             if line.strip():
                 return line

@@ -24,7 +24,7 @@ rows = (
             Sign("undefined symbol", weight=0.94, raised=True),
             Sign("error while loading shared libraries", weight=0.96, fatal=True),
             Sign("symbol lookup error", weight=0.95, fatal=True),
-            Sign("cannot open shared object file", weight=0.9, raised=True, unless=r"libcuda\.so"),
+            Sign("cannot open shared object file", weight=0.93, raised=True, unless=r"libcuda\.so"),
             Sign("' not found (required by", r"version `\S{1,40}' not found \(required by", 0.95, raised=True),
             Sign("packagenotfounderror", weight=0.93, raised=True, unless=r"\bconda\b"),
             Sign("distributionnotfound", weight=0.94, raised=True),
@@ -56,6 +56,7 @@ rows = (
         Retry.AFTER_FIX,
         ("correct the option, key or value that the line names, then start it again",),
         (
+            Sign("fireexit", r"fire\.core\.fireexit: 2", 0.86, raised=True),
             Sign("is not a valid", r"^valueerror: '?[\w.-]{1,60}'? is not a valid [A-Z]\w{2,60}$", 0.82, raised=True),
             Sign("either all none or not none", weight=0.85, raised=True),
             Sign("should be none when", r"should be none when \w{1,40} is none", 0.85, raised=True),

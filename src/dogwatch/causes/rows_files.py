@@ -115,6 +115,8 @@ rows = (
             "optimizer), or start from its weights alone",
         ),
         (
+            Sign("checkpoint contains only the model", weight=0.94, raised=True),
+            Sign("tree structures do not match", weight=0.92, raised=True),
             Sign(
                 "checkpointvalue|checkpoint value",
                 r"checkpoint ?value .{1,120} (?:do|does) not match",
@@ -191,6 +193,10 @@ rows = (
             "a full disk or a kill while saving is the usual reason: check both",
         ),
         (
+            Sign("unable to load weights from pytorch checkpoint", weight=0.86, raised=True),
+            Sign("badgzipfile", weight=0.9, raised=True),
+            Sign("unidentifiedimageerror", weight=0.88, raised=True),
+            Sign("file is truncated", r"(?:image )?file is truncated", 0.88, raised=True),
             Sign("pytorchstreamreader failed", weight=0.95, raised=True),
             Sign("failed finding central directory", weight=0.96, raised=True),
             Sign("archive is corrupted", weight=0.95, raised=True),
@@ -248,6 +254,7 @@ rows = (
             "clean-up is the usual reason",
         ),
         (
+            Sign("_src.empty()", weight=0.76, raised=True),
             Sign("filenotfounderror", weight=0.95, raised=True),
             Sign("no such file or directory", weight=0.9, raised=True),
             Sign("can't open file", r"can't open file '[^']{1,300}': \[errno 2\]", 0.96, fatal=True),

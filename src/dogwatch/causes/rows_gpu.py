@@ -113,6 +113,15 @@ rows = (
             "match the CUDA version of the build to the driver, and ask the scheduler for a GPU (--gres=gpu:1)",
         ),
         (
+            Sign("busy or unavailable", r"cuda-capable devices?.{0,20}busy or unavailable", 0.94, raised=True),
+            Sign("cuda unavailable", r"cuda unavailable, invalid device", 0.94, raised=True),
+            Sign("invalid cuda", r"invalid cuda .?device", 0.9, raised=True),
+            Sign(
+                "torch.cuda.is_available()",
+                r"torch\.cuda\.is_available\(\).{0,12} (?:is|was|returned|returns|==) false",
+                0.93,
+                raised=True,
+            ),
             Sign("driver initialization failed", r"cuda driver initialization failed", 0.95, raised=True),
             Sign("runtime error (", r"cuda runtime error \((?:35|38|30|100)\)", 0.93),
             Sign("no cuda gpus are available", weight=0.97),
@@ -138,7 +147,7 @@ rows = (
             Sign("system not yet initialized", weight=0.93, raised=True),
             Sign("driver/library version mismatch", weight=0.93),
             Sign("couldn't communicate with the nvidia driver", weight=0.9),
-            Sign("libcuda.so", r"libcuda\.so\S{0,6}: cannot open shared object", 0.9, raised=True),
+            Sign("libcuda.so", r"libcuda\.so\S{0,6}: cannot open shared object", 0.96, raised=True),
             Sign("gpu backend", r"no supported gpu backend found", 0.95, raised=True),
             Sign("but your machine only has", r"requested gpus?: .{0,60}but your machine only has", 0.95, raised=True),
             Sign("cuda setup failed despite", weight=0.9, raised=True),
@@ -256,10 +265,10 @@ rows = (
             "are the usual reason",
         ),
         (
+            Sign("exitcode", r"exitcode\s{0,8}:? -11\b", 0.88, fatal=True),
             Sign("segmentation fault", weight=0.93, fatal=True, unless="dataloader worker"),
             Sign("sigsegv", r"\bsigsegv\b", 0.9, fatal=True, unless=r"potential root causes|worker died or was killed"),
             Sign("signal 11|signal: 11", r"signal:? 11\b", 0.88, fatal=True),
-            Sign("exitcode", r"exitcode\s{0,4}: -11 \(pid", 0.88, fatal=True),
             Sign("segfault at", r"segfault at [0-9a-f]{1,16} ip", 0.9),
         ),
         role=Role.ROOT,
@@ -280,6 +289,8 @@ rows = (
         Retry.AFTER_FIX,
         ("read the line just above it: an abort is nearly always the end of an error that was said before",),
         (
+            Sign("exitcode", r"exitcode\s{0,8}:? -6\b", 0.75, fatal=True),
+            Sign("check failed", r"^f\d{4} \d\d:\d\d:\d\d.{0,80}\] check failed", 0.82, fatal=True),
             Sign(
                 "aborted",
                 r"^\s{0,4}aborted(?: \(core dumped\))?\s{0,4}$|: line \d{1,6}:\s{1,8}\d{1,10} aborted\b|: "
@@ -290,7 +301,6 @@ rows = (
             Sign("fatal python error", r"fatal python error: (?!segmentation)\S", 0.9, fatal=True),
             Sign("terminate called", r"terminate called (?:after throwing|without an active)", 0.8, fatal=True),
             Sign("sigabrt", r"\bsigabrt\b", 0.78, fatal=True),
-            Sign("exitcode", r"exitcode\s{0,4}: -6 \(pid", 0.75, fatal=True),
             Sign("double free or corruption", weight=0.92, fatal=True),
             Sign("free(): invalid", r"free\(\): invalid (?:pointer|size|next size)", 0.92, fatal=True),
             Sign(

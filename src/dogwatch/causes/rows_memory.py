@@ -19,6 +19,22 @@ rows = (
             "reserved but unallocated",
         ),
         (
+            Sign("out of memory", r"check failed: .{0,40}cudasuccess.{0,40}out of memory", 0.95, fatal=True),
+            Sign(
+                "resource_exhausted",
+                r"resource_exhausted: .{0,60}(?:failed to allocate|allocat)",
+                0.9,
+                raised=True,
+                unless="host",
+            ),
+            Sign(
+                "resourceexhaustederror",
+                r"resourceexhaustederror: .{0,60}allocat",
+                0.86,
+                raised=True,
+                unless="device:cpu",
+            ),
+            Sign("_status_not_initialized", r"cu(?:blas|dnn)_status_not_initialized", 0.76, raised=True),
             Sign("cuda out of memory", weight=0.97, unless=_CAUGHT),
             Sign("outofmemoryerror", r"\b(?:torch|cupy)\S{0,40}outofmemoryerror\b", 0.96, unless=_CAUGHT),
             Sign("out of memory", r"cuda (?:runtime )?error\b.{0,60}out of memory", 0.96, unless=_CAUGHT),
@@ -148,6 +164,7 @@ rows = (
             "df -h /dev/shm shows its size",
         ),
         (
+            Sign("posix_fallocate failed", weight=0.96),
             Sign("out of shared memory", r"(?:workers?|process\w*)\b.{0,60}out of shared memory", 0.97),
             Sign("insufficient shared memory", weight=0.97),
             Sign("raise your shared memory limit", weight=0.97),

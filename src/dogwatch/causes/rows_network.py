@@ -17,6 +17,7 @@ rows = (
             "the last collective next time",
         ),
         (
+            Sign("timed out in blocking wait", weight=0.94, fatal=True),
             Sign("collective operation timeout", weight=0.95, fatal=True),
             Sign("milliseconds before timing out", weight=0.95, fatal=True),
             Sign("watchdog got stuck", r"watchdog got stuck for \d{1,6} seconds", 0.9),
@@ -56,6 +57,15 @@ rows = (
             "NCCL_SOCKET_IFNAME names the right network",
         ),
         (
+            Sign(
+                "gloo/transport",
+                r"gloo/transport/\S{1,80}.{0,60}(?:connection closed|connection reset|broken pipe|read error"
+                r"|write error)",
+                0.86,
+                raised=True,
+            ),
+            Sign("mismatch between collectives", weight=0.86, raised=True, role=Role.ROOT),
+            Sign("nccl error ", r"\bnccl error \d{1,2}\b", 0.9, raised=True, role=Role.ROOT),
             Sign(
                 "following async exception",
                 r"raised the following async exception: .{0,40}nccl error",
@@ -113,6 +123,8 @@ rows = (
             "make sure world size and number of started processes agree",
         ),
         (
+            Sign("rendezvous: environment variable", weight=0.94, raised=True),
+            Sign("connect() timed out", r"connect\(\) timed out\. original timeout", 0.92, raised=True),
             Sign("rendezvousconnectionerror", weight=0.95, fatal=True),
             Sign("rendezvoustimeouterror", weight=0.95, fatal=True),
             Sign("rendezvousclosederror", weight=0.85),
@@ -176,6 +188,8 @@ rows = (
             "download beforehand and run offline, or set the proxy that the site wants",
         ),
         (
+            Sign("gaierror", weight=0.9, raised=True, unless=_HUB),
+            Sign("socket.timeout", weight=0.88, raised=True),
             Sign("connectionreseterror", weight=0.6, raised=True, role=Role.CASCADE),
             Sign("connectionabortederror", weight=0.6, raised=True, role=Role.CASCADE),
             Sign(
@@ -269,6 +283,12 @@ rows = (
             "on nodes without a way out, download beforehand and set HF_HUB_OFFLINE=1 with the same cache",
         ),
         (
+            Sign(
+                "cannot find the requested files",
+                r"cannot find the requested files in the (?:cached path|disk cache|local cache)",
+                0.94,
+                raised=True,
+            ),
             Sign("gatedrepoerror", weight=0.97, raised=True),
             Sign("repositorynotfounderror", weight=0.96, raised=True),
             Sign("gated repo", r"(?:access|is) (?:a )?gated repo|cannot access gated repo", 0.96, raised=True),

@@ -28,7 +28,9 @@ _KIND = (
     r"|Denied|Warning|TimeoutExpired|Empty|Full|Mismatch|Conflict|Unsupported|BadZipFile|Group|Invalid\w{0,40})"
 )
 _RAISED = re.compile(
-    rf"(?:[A-Za-z_]\w{{0,60}}\.){{0,10}}[A-Za-z_]\w{{0,80}}?{_KIND}(?:\(\w{{1,80}}\))?(?::\s|:?\s{{0,4}}$)", re.ASCII
+    r"(?:[a-z_]\w{0,60}\.){1,6}(?:error|gaierror|herror|timeout)(?::\s|$)"
+    rf"|(?:[A-Za-z_]\w{{0,60}}\.){{0,10}}[A-Za-z_]\w{{0,80}}?{_KIND}(?:\(\w{{1,80}}\))?(?::\s|:?\s{{0,4}}$)",
+    re.ASCII,
 )
 _ANY_NAME = re.compile(r"(?:[a-z_]\w{0,60}\.){0,10}[A-Z]\w{2,80}(?:: |:?$)", re.ASCII)
 _NUMBER = re.compile(r":\s{0,4}[-+]?[\d.]{1,20}(?:e[-+]?\d{1,4})?%?\s{0,4}(?:$|[,|;])", re.ASCII)
