@@ -8,7 +8,7 @@ from typing import Any
 from dogwatch.cli.out import emit, json_flag, say
 from dogwatch.errors import CouldNotLook, UsageError
 
-HELP = "say why a job failed, with the lines that show it, or what would tell"
+HELP = "say why a job failed, with the lines that show it, or where a running one stands"
 EPILOG = """\
 dogwatch why REF                          a job that Dogwatch watches
 dogwatch why --log train.err train.out    log files, with whatever else you know of the ending"""
@@ -83,6 +83,8 @@ def block(found: dict[str, Any], many: bool = False) -> list[str]:
     from dogwatch.text import plain
     from dogwatch.tui import phrases
 
+    if "standing" in found:
+        return _walked(found["standing"])
     if found["cause"] is None:
         return [found["title"]]
     lines = [phrases.diagnosis(found)]
@@ -95,3 +97,11 @@ def block(found: dict[str, Any], many: bool = False) -> list[str]:
         lines.append(f"  again: {_RETRY[found['retry']]}")
     others = [other for other in found["alternatives"] if other["confidence"] >= WORTH_SAYING]
     return lines + [f"  or {phrases.alternative(other)}" for other in others]
+
+
+def _walked(stands: dict[str, Any]) -> list[str]:
+    """The questions in the order they were asked, down to the branch where the job stands."""
+    from dogwatch.text import plain
+
+    lines = [f"  {branch['asked']:<30} {plain(branch['says'], 300)}" for branch in stands["asked"]]
+    return ["it has not ended", *lines, *(f"  do: {plain(text, 300)}" for text in stands["do"])]

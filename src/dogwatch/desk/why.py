@@ -8,6 +8,7 @@ from typing import Any
 
 from dogwatch.causes import Evidence, Log, diagnose
 from dogwatch.causes.document import document
+from dogwatch.desk import standing
 from dogwatch.desk.log_file import pieces
 from dogwatch.desk.logs import Tail
 from dogwatch.errors import UsageError
@@ -38,7 +39,8 @@ def is_settled(job: Mapping[str, Any]) -> bool:
 def of_job(job: Mapping[str, Any], tails: Sequence[Tail] = ()) -> dict[str, Any]:
     """The diagnosis of a job: what the watcher concluded at its end, or what the ends of its logs say."""
     if job["state"] != "ended":
-        return {**document(None), "title": f"it has not ended: it is {job['state'] or 'not looked at yet'}"}
+        stands = standing.document(job)
+        return {**document(None), "title": f"it has not ended; {stands['says']}", "standing": stands}
     if job["outcome"] == "succeeded":
         return {**document(None), "title": "it succeeded"}
     told: dict[str, Any] | None = job.get("diagnosis")

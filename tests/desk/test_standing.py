@@ -1,0 +1,89 @@
+"""The decision tree for a job that has not ended: where it stops, and what it says to do there."""
+
+from __future__ import annotations
+
+import pytest
+
+from dogwatch.desk.standing import document, walk
+
+
+def worker(index: int = 0, doing: str = "running", cpu: float | None = 80.0) -> dict:
+    return {"index": index, "pid": 100 + index, "doing": doing, "cpu_percent": cpu}
+
+
+def job(**known) -> dict:
+    return {
+        "ref": "here/process:x",
+        "state": "running",
+        "reason": None,
+        "workers": [worker(0), worker(1)],
+        "expect": {"workers": 2},
+        "findings": [],
+        "outputs": [],
+        "disks": [{"path": "/data", "free": 50, "total": 100, "inodes_free": 50, "inodes": 100}],
+        "progress": {"rate": 2.0, "rate_average": 2.1},
+        **known,
+    }
+
+
+STALLED = {"word": "stalled", "why": "nothing has moved for 40 minutes", "witnesses": []}
+
+
+@pytest.mark.parametrize(
+    ("known", "at", "does"),
+    [
+        ({}, "anything else?", ""),
+        ({"state": "waiting", "reason": "Priority"}, "is it running?", "wait"),
+        ({"state": "missing"}, "is it running?", "accounting"),
+        ({"state": None}, "is it running?", "patrol"),
+        ({"workers": [worker(0), worker(1, "gone")]}, "are all its processes there?", "--worker 1"),
+        ({"workers": [worker(0), worker(1, "zombie")]}, "are all its processes there?", "zombie"),
+        ({"workers": [worker(0, "stopped"), worker(1)]}, "is one held?", "kill -CONT 100"),
+        ({"workers": [worker(0, "uninterruptible"), worker(1, "uninterruptible")]}, "is one held?", "dmesg"),
+        ({"verdict": STALLED}, "does it move?", "py-spy dump --pid 100"),
+        ({"verdict": {"word": "slow", "why": "half as fast as it was"}}, "is it slower than it was?", "nvidia-smi"),
+        ({"progress": {"rate": 0.5, "rate_average": 2.0}}, "is it slower than it was?", "nvidia-smi"),
+        (
+            {"disks": [{"path": "/d", "free": 1, "total": 100, "inodes_free": 9, "inodes": 10}]},
+            "is there room to write?",
+            "df -h /d",
+        ),
+        (
+            {"disks": [{"path": "/d", "free": 90, "total": 100, "inodes_free": 0, "inodes": 10}]},
+            "is there room to write?",
+            "df -i /d",
+        ),
+        (
+            {"findings": [{"rule": "time_limit", "level": "warning", "text": "it will not finish in time"}]},
+            "is anything else open?",
+            "dogwatch status",
+        ),
+    ],
+)
+def test_the_walk_stops_at_the_branch_that_explains_it(known, at, does):
+    """And says what to do there; a job of which nothing looks wrong is walked to the end."""
+    found = document(job(**known))
+    assert found["at"] == at
+    assert does in " ".join(found["do"])
+
+
+def test_what_a_stalled_job_waits_for_is_told_by_what_its_processes_do():
+    """Asleep, spinning on a GPU, or computing: three different things to look for."""
+    asleep = job(verdict=STALLED, workers=[worker(0, cpu=0.4), worker(1, cpu=0.0)])
+    assert "another rank" in walk(asleep)[-1].says
+    gpu = {**STALLED, "witnesses": [{"by": "gpu", "says": "GPU 100 % busy", "quiet_seconds": None}]}
+    assert "collective" in walk(job(verdict=gpu))[-1].says
+    assert "compute" in walk(job(verdict=STALLED))[-1].says
+
+
+def test_a_gpu_that_waits_is_told_with_what_it_waits_for():
+    """A slow job with an idle GPU has its bottleneck elsewhere."""
+    slow = {"word": "slow", "why": "a third as fast", "witnesses": [{"by": "gpu", "says": "12 % busy"}]}
+    assert "waits for the CPU" in walk(job(verdict=slow, workers=[worker(cpu=99.0), worker(1, cpu=97.0)]))[-1].says
+    assert "waits for data" in walk(job(verdict=slow, workers=[worker(cpu=20.0), worker(1, cpu=10.0)]))[-1].says
+
+
+def test_every_question_on_the_way_is_told_with_its_answer():
+    """So that a person sees what was ruled out."""
+    asked = [branch["asked"] for branch in document(job())["asked"]]
+    assert asked[:3] == ["is it running?", "are all its processes there?", "is one held?"]
