@@ -39,6 +39,13 @@ class Outlook:
 def estimate(points: Sequence[Point], total: float | None, now: float, earlier: Sequence[Point] = ()) -> Eta | None:
     """Seconds still to go, or None rather than nonsense: no total, a counter that has not moved, no end in sight.
     `earlier` is the course of the same job's earlier attempt, on a clock of its own."""
+    try:
+        return _estimate(points, total, now, earlier)
+    except (ArithmeticError, ValueError):  # of counts such as 1e-300, which a log can print and no job can do
+        return None
+
+
+def _estimate(points: Sequence[Point], total: float | None, now: float, earlier: Sequence[Point]) -> Eta | None:
     if total is None or not (math.isfinite(total) and math.isfinite(now)) or total <= 0 or not points:
         return None
     newest = next((point for point in reversed(points) if point.at <= now), None)
