@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from bench.figures import Figure, table
 
-NAMES = ("cold_start", "footprint", "slowdown", "latency", "eta", "why", "slurm", "idle_logs")
+NAMES = ("cold_start", "footprint", "slowdown", "latency", "eta", "why", "slurm", "idle_logs", "stall")
 
 
 def main(words: Sequence[str] | None = None) -> int:

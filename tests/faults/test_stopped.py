@@ -97,7 +97,7 @@ def test_a_machine_that_slept_for_minutes_tells_its_gap_and_no_stall(home: Path,
             clock.ahead += 2.0
             watch.step()
         found = history.read(store)[-1]
-        assert (found["kind"], found["ref"], found["body"]["rule"]) == ("finding.opened", ref, "silent")
+        assert (found["kind"], found["ref"], found["body"]["rule"]) == ("finding.opened", ref, "stalled")
         watch.end()
 
 

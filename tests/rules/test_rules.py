@@ -6,9 +6,34 @@ from dataclasses import replace
 
 import pytest
 
-from dogwatch.model import Ended, Expectation, Finding, Job, Known, Level, Outcome, Running, Waiting, Worker
-from dogwatch.rules import all_ended, disk_low, launch_failed, not_verified, place_dark, silent, worker_gone
-from dogwatch.rules.interface import Case, Disk, PlaceCase, Quiet, Verified
+from dogwatch.model import (
+    Ended,
+    Expectation,
+    Finding,
+    Job,
+    Known,
+    Level,
+    Outcome,
+    Running,
+    Standing,
+    Straggler,
+    Verdict,
+    Waiting,
+    Worker,
+)
+from dogwatch.rules import (
+    all_ended,
+    disk_low,
+    launch_failed,
+    not_verified,
+    place_dark,
+    silent,
+    slow,
+    stalled,
+    straggler,
+    worker_gone,
+)
+from dogwatch.rules.interface import Case, Disk, PlaceCase, Verified
 
 JOB = Job("here/process:t-1", "here", "process", "t-1", "train", expect=Expectation(workers=2))
 RUNNING = Case(
@@ -23,7 +48,7 @@ def levels(findings: list[Finding]) -> list[Level]:
 
 def test_a_healthy_job_deserves_no_word() -> None:
     """No rule speaks of two workers that work."""
-    case = replace(RUNNING, log=Quiet(10.0), output=Quiet(10.0), signs=Quiet(10.0), disks={"1": DISK}, age=500.0)
+    case = replace(RUNNING, verdict=Verdict(Standing.WORKING, 0.0), disks={"1": DISK}, age=500.0)
     for rule in (worker_gone, all_ended, launch_failed, silent, disk_low, not_verified):
         assert list(rule.judge(case, 0.0)) == []
 
@@ -71,20 +96,32 @@ def test_fewer_workers_than_expected_within_the_launch_timeout_is_a_failed_launc
     assert "missing: 1" in found[0].text
 
 
-def test_patience_grows_with_the_jobs_own_pauses() -> None:
-    """A job that was once quiet for an hour and came back may be so again."""
-    quiet = Quiet(seconds=2000.0, longest=0.0)
-    assert levels(list(silent.judge(replace(RUNNING, log=quiet), 0.0))) == [Level.WARNING]
-    patient = Quiet(seconds=2000.0, longest=3600.0)
-    assert list(silent.judge(replace(RUNNING, log=patient), 0.0)) == []
+@pytest.mark.parametrize(
+    ("word", "rule", "level"),
+    [
+        (Standing.WORKING, None, None),
+        (Standing.CANNOT_TELL, None, None),
+        (Standing.SLOW, "slow", Level.WARNING),
+        (Standing.SILENT_BUT_BUSY, "silent", Level.WARNING),
+        (Standing.STALLED, "stalled", Level.CRITICAL),
+    ],
+)
+def test_one_verdict_makes_one_finding_at_the_most(word: Standing, rule: str | None, level: Level | None) -> None:
+    """Only a job that runs can be stuck, and not being able to tell is no accusation."""
+    case = replace(RUNNING, verdict=Verdict(word, 0.0, why="because"))
+    found = [finding for module in (slow, silent, stalled) for finding in module.judge(case, 0.0)]
+    assert [(finding.rule, finding.level) for finding in found] == ([] if rule is None else [(rule, level)])
+    ended = replace(case, known=Known(state=Ended(Outcome.FAILED)))
+    assert [finding for module in (slow, silent, stalled) for finding in module.judge(ended, 0.0)] == []
 
 
-def test_a_stall_timeout_that_was_given_is_taken_at_its_word() -> None:
-    """Only when every sign of progress is missing, and not a second sooner."""
-    job = replace(JOB, expect=Expectation(stall_timeout=30.0))
-    case = replace(RUNNING, job=job, signs=Quiet(29.0))
-    assert list(silent.judge(case, 0.0)) == []
-    assert levels(list(silent.judge(replace(case, signs=Quiet(30.0)), 0.0))) == [Level.CRITICAL]
+def test_a_worker_behind_its_equals_is_named() -> None:
+    """It is a finding of its own for each worker, and ends with the job."""
+    case = replace(RUNNING, straggler=Straggler("3", 0.0, "does about 40 % less than its equals"))
+    found = list(straggler.judge(case, 0.0))
+    assert levels(found) == [Level.WARNING]
+    assert found[0].what == "worker 3"
+    assert list(straggler.judge(replace(case, known=Known(state=Waiting())), 0.0)) == []
 
 
 @pytest.mark.parametrize(

@@ -56,6 +56,7 @@ KEYS = [
     "checkpoints",
     "disks",
     "expect",
+    "verdict",
     "verified",
     "tasks",
     "efficiency",

@@ -13,7 +13,7 @@ _HERE = os.path.dirname(os.path.abspath(__file__))
 
 KEEPER = os.path.join(_HERE, "keeper.py")
 PARTS = (
-    *("wire", "processes", "paths", "logs", "still", "texts", "files", "errands", "hand", "find"),
+    *("wire", "processes", "paths", "usage", "logs", "still", "texts", "files", "errands", "hand", "find"),
     *("command", "slurm", "answer", "main"),
 )
 # Programs that ride with the one request that needs them; each ends in a function `errand(call)`.

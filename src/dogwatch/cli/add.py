@@ -37,6 +37,7 @@ def arguments(parser: ArgumentParser) -> None:
         kind.add_argument("--name", help="what to call the job")
         kind.add_argument("--description", default="", help="what it is for")
         kind.add_argument("--total-items", type=int, metavar="N", help="how many items there are to process")
+        kind.add_argument("--stall-timeout", metavar="S", help="the most patience with it while nothing moves")
         json_flag(kind)
 
 
@@ -57,7 +58,7 @@ def run(args: Namespace) -> int:
 
 def _processes(args: Namespace) -> list[str]:
     from dogwatch import assemble
-    from dogwatch.cli.expect import globs, positive
+    from dogwatch.cli.expect import globs, positive, seconds
     from dogwatch.clock import Clock
     from dogwatch.desk import tell
     from dogwatch.model import Expectation
@@ -72,6 +73,7 @@ def _processes(args: Namespace) -> list[str]:
         outputs=globs(args.output, "--output"),
         checkpoints=globs(args.checkpoint, "--checkpoint"),
         total_items=positive(args.total_items, "--total-items"),
+        stall_timeout=seconds(args.stall_timeout, "--stall-timeout"),
     )
     clock = Clock()
     reach = assemble.here(clock)
@@ -96,7 +98,7 @@ def _processes(args: Namespace) -> list[str]:
 
 def _slurm(args: Namespace) -> list[str]:
     from dogwatch import assemble
-    from dogwatch.cli.expect import positive, remote_path
+    from dogwatch.cli.expect import positive, remote_path, seconds
     from dogwatch.clock import Clock
     from dogwatch.desk import hosts, slurm
     from dogwatch.model import Expectation
@@ -115,6 +117,7 @@ def _slurm(args: Namespace) -> list[str]:
             logs=() if log is None else (log,),
             outputs=() if outputs is None else (f"{outputs.rstrip('/')}/*",),
             total_items=positive(args.total_items, "--total-items"),
+            stall_timeout=seconds(args.stall_timeout, "--stall-timeout"),
         )
         return [
             slurm.add(

@@ -16,6 +16,13 @@ def positive(number: int | None, flag: str) -> int | None:
     return number
 
 
+def seconds(text: str | None, flag: str) -> float | None:
+    """A duration above zero, or None where nothing was said."""
+    from dogwatch.config import duration
+
+    return None if text is None else duration(text, flag)
+
+
 def globs(patterns: Sequence[str], flag: str) -> tuple[str, ...]:
     """File patterns, absolute; the directory above the first wildcard must be there."""
     return tuple(_absolute(pattern, flag) for pattern in patterns)

@@ -50,11 +50,14 @@ def _row(job: dict[str, Any], now: float) -> tuple[str, ...]:
     from dogwatch.tui import words
 
     running = job["state"] == "running"
+    state = (job["outcome"] or job["state"] or "not looked at").replace("_", " ")
+    if running and job["verdict"] not in (None, "working"):
+        state = f"{state}, {job['verdict']}"
     far = words.percent(job["fraction"]) if job["fraction"] is not None else words.count(job["step"])
     return (
         plain(job["ref"], 80),
         plain(job["name"], 40),
-        (job["outcome"] or job["state"] or "not looked at").replace("_", " "),
+        state,
         far if job["step"] is not None else "",
         words.roughly(job["remaining_seconds"]) if running and job["remaining_seconds"] is not None else "",
         "never" if job["proved_at"] is None else f"{words.span(max(0.0, now - job['proved_at']))} ago",

@@ -31,6 +31,7 @@ def arguments(parser: ArgumentParser) -> None:
         "--checkpoint", action="append", default=[], metavar="GLOB", help="its checkpoints (repeatable)"
     )
     parser.add_argument("--total-items", type=int, metavar="N", help="how many items there are to process")
+    parser.add_argument("--stall-timeout", metavar="S", help="the most patience with it while nothing moves")
     parser.add_argument("--detach", action="store_true", help="print the ref and return instead of watching")
     json_flag(parser)
 
@@ -39,7 +40,7 @@ def run(args: Namespace) -> int:
     import os
 
     from dogwatch import assemble
-    from dogwatch.cli.expect import globs, positive
+    from dogwatch.cli.expect import globs, positive, seconds
     from dogwatch.clock import Clock
     from dogwatch.desk import ask
     from dogwatch.model import Expectation
@@ -52,6 +53,7 @@ def run(args: Namespace) -> int:
         outputs=globs(args.output, "--output"),
         checkpoints=globs(args.checkpoint, "--checkpoint"),
         total_items=positive(args.total_items, "--total-items"),
+        stall_timeout=seconds(args.stall_timeout, "--stall-timeout"),
     )
     clock = Clock()
     with assemble.store() as store:

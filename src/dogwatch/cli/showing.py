@@ -69,9 +69,10 @@ def done(view: View) -> bool:
 
 
 def _given_up(job: Any) -> bool:
-    """A stall timeout or launch timeout that the owner set has passed."""
-    limit = (job.get("expect") or {}).get("stall_timeout")
-    stalled = limit is not None and any(f["rule"] == "silent" and f["level"] == "critical" for f in job["findings"])
+    """A stall timeout or launch timeout that the owner set has passed; being stalled by our own patience, which
+    may be shorter, ends nobody's watch."""
+    limit, verdict = (job.get("expect") or {}).get("stall_timeout"), job.get("verdict") or {}
+    stalled = limit is not None and verdict.get("word") == "stalled" and verdict["silent_seconds"] >= limit
     unlaunched = job["state"] == "waiting" and any(f["rule"] == "launch_failed" for f in job["findings"])
     return stalled or unlaunched
 

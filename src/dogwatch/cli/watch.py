@@ -32,7 +32,9 @@ def arguments(parser: ArgumentParser) -> None:
     classic.add_argument("--log-pattern", metavar="GLOB", help="default: worker_*.log")
     classic.add_argument("--checkpoint-pattern", metavar="GLOB", help="default: checkpoint_*")
     classic.add_argument("--launch-timeout", metavar="S", help="how long the workers may take to appear (default: 60)")
-    classic.add_argument("--stall-timeout", metavar="S", help="give up when nothing moves for this long")
+    classic.add_argument(
+        "--stall-timeout", metavar="S", help="the most patience: give up when nothing moves for so long"
+    )
     classic.add_argument("--alert-email", metavar="ADDR", help="send alerts about the job there")
     classic.add_argument("--alert-slack", metavar="REF", help="send them to Slack: its webhook, as env:NAME")
     parser.add_argument("--check-interval", metavar="S", help="seconds between looks (default: what suits the job)")

@@ -8,7 +8,8 @@ from typing import Any
 
 from dogwatch.clock import stamp
 from dogwatch.engine.memory import Memory, growth_per_minute
-from dogwatch.model import Eta, Progress, Worker
+from dogwatch.engine.standing import verdict_document
+from dogwatch.model import Eta, Progress, Verdict, Worker
 from dogwatch.rules.interface import Disk, Verified
 
 MOST_OUTPUTS_SHOWN = 64
@@ -49,10 +50,12 @@ def detail_document(
     disks: Mapping[str, Disk],
     verified: Verified | None,
     facts: Mapping[str, Any],
+    verdict: Verdict | None,
     at: float,
 ) -> dict[str, Any]:
     """The parts of a job document that only its own page needs."""
     return {
+        "verdict": verdict_document(verdict),
         "workers": workers,
         "outputs": _outputs(memory),
         "checkpoints": _checkpoints(memory, at),

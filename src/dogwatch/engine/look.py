@@ -24,7 +24,7 @@ class Glance:
 
     `logs` holds, by ref, the answers in the order they were read; `late` the refs whose files did not
     answer, for the reason `why_late`, though the process table did, and `blind` the jobs that the place
-    could not be asked about, each with the reason."""
+    could not be asked about, each with the reason. `usage` is what the processes of silent jobs have used."""
 
     look: Look
     logs: Mapping[str, list[Mapping[str, Any]]] = field(default_factory=dict)
@@ -32,6 +32,8 @@ class Glance:
     disks: Mapping[str, Any] = field(default_factory=dict)
     blind: Mapping[str, str] = field(default_factory=dict)
     learnt: dict[str, dict[str, Any]] = field(default_factory=dict)
+    usage: Mapping[str, Any] = field(default_factory=dict)
+    usage_asked: frozenset[str] = frozenset()
     late: frozenset[str] = frozenset()
     why_late: str = ""
     facts: Mapping[str, Any] = field(default_factory=dict)
@@ -49,8 +51,10 @@ def glance(
     deadline: float,
     turn: int = 0,
     most: int = ANSWER_BYTES,
+    silent: Mapping[str, Sequence[int]] | None = None,
 ) -> Glance:
-    """Ask `place` once for all of `jobs`, and for at most so many bytes of their files."""
+    """Ask `place` once for all of `jobs`, and for at most so many bytes of their files; of the `silent` ones also what
+    the processes with these pids use."""
     by_kind = {kind: [job for job in jobs if job.source == kind] for kind in dict.fromkeys(j.source for j in jobs)}
     asked = {sources[kind].section: sources[kind].ask(group, known, at) for kind, group in by_kind.items() if group}
     request: dict[str, Any] = dict(asked)
@@ -61,10 +65,12 @@ def glance(
     request |= file_request(jobs, memories) | scores.request(unscored)
     if most < ANSWER_BYTES:
         request["bytes"] = most
+    if silent:
+        request["usage"] = {ref: list(pids) for ref, pids in silent.items()}
     answer = reach.ask(request, deadline)
     if isinstance(answer, Dark):
         return Glance(answer)
-    seen = _read(answer, sources, by_kind, known, place)
+    seen = replace(_read(answer, sources, by_kind, known, place), usage_asked=frozenset(silent or ()))
     for kind, group in by_kind.items():
         seen.learnt.update(sources[kind].also_read(answer.body, group, facts))
     return with_learnt(seen, scores.read(answer.body, unscored))
@@ -144,6 +150,7 @@ def _read(
         files=rows(files),
         disks=disks.get("disks", {}),
         blind=blind,
+        usage=rows(_section(body, "usage")),
         late=late,
         why_late=str(logs.get("why") or files.get("why") or ""),
         facts={**{key: body.get(key) for key in ("boot", "host", "python", "clock")}, **_asked(body)},

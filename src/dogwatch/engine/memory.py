@@ -6,14 +6,15 @@ the very line and size it had taken into account.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
+from dogwatch.estimate.patience import STEADY, Gaps
 from dogwatch.model import Point, Step
-from dogwatch.rules.interface import Quiet
 
 GROWTH_WINDOW = 90.0
 GROWTH_SAMPLES = 12
+MOST_PHASES = 16
 
 
 @dataclass(slots=True)
@@ -29,9 +30,6 @@ class Hush:
     def moved(self) -> None:
         self.longest = max(self.longest, self.seconds)
         self.seconds = 0.0
-
-    def quiet(self) -> Quiet:
-        return Quiet(self.seconds, self.longest)
 
 
 @dataclass(slots=True)
@@ -51,7 +49,18 @@ class Memory:
     checkpoints: dict[str, float] = field(default_factory=dict)
     worker_steps: dict[str, list[float]] = field(default_factory=dict)
     cpu: dict[str, list[float]] = field(default_factory=dict)
+    worker_points: dict[str, list[list[float]]] = field(default_factory=dict)
     hush: dict[str, Hush] = field(default_factory=dict)
+    phase: str = "starting"
+    gaps: dict[str, Gaps] = field(default_factory=dict)
+    counter: Gaps = field(default_factory=Gaps)
+    usage: list[list[float]] = field(default_factory=list)
+    unanswered: int = 0
+    ask_after: float = 0.0
+    log_seen: bool = False
+    held: bool = False  # somebody stopped its processes during this silence: the gap is theirs
+    moved_at: float | None = None
+    verdict: dict[str, Any] | None = None
     facts: dict[str, Any] = field(default_factory=dict)
     milestone: int = 0
     verified_launch: bool = False
@@ -62,11 +71,25 @@ class Memory:
             hush = self.hush[what] = Hush()
         return hush
 
+    def gaps_of(self, phase: str) -> Gaps:
+        room = phase in self.gaps or len(self.gaps) < MOST_PHASES
+        return self.gaps.setdefault(phase if room else STEADY, Gaps())
+
+    def begin(self, at: float) -> None:
+        """Another attempt begins, or the first: its silence starts now, and what was learnt of its gaps stays."""
+        for hush in self.hush.values():
+            hush.seconds = 0.0
+        self.phase, self.usage, self.unanswered, self.held = "starting", [], 0, False
+        self.moved_at, self.verdict, self.worker_points = at, None, {}
+
     def to_json(self) -> dict[str, Any]:
         """As plain JSON values, sharing what it can: it is written out before it changes again."""
         body = {f.name: getattr(self, f.name) for f in fields(self)}
         body["steps"] = {log: [s.done, s.total, s.unit, s.rank] for log, s in self.steps.items()}
-        return {**body, "hush": {what: asdict(hush) for what, hush in self.hush.items()}}
+        body["gaps"] = {phase: gaps.to_json() for phase, gaps in self.gaps.items()}
+        body["counter"] = self.counter.to_json()
+        body["hush"] = {what: {"seconds": h.seconds, "longest": h.longest} for what, h in self.hush.items()}
+        return body
 
     @classmethod
     def from_json(cls, body: dict[str, Any]) -> Memory:
@@ -74,6 +97,8 @@ class Memory:
         known = {f.name for f in fields(cls)}
         memory = cls(**{key: value for key, value in body.items() if key in known})
         memory.hush = {what: Hush(**hush) for what, hush in body.get("hush", {}).items()}
+        memory.gaps = {phase: Gaps(*gaps) for phase, gaps in body.get("gaps", {}).items()}
+        memory.counter = Gaps(*body.get("counter", ()))
         memory.points = [Point(at, done) for at, done in memory.points]
         memory.earlier = [Point(at, done) for at, done in memory.earlier]
         steps = body.get("steps", {}).items()

@@ -6,14 +6,17 @@ import random
 from collections.abc import Sequence
 
 MINUTE, HOUR = 60.0, 3600.0
+SILENT = 15.0
 FIRST_BACKOFF, LONGEST_BACKOFF = 5.0, 600.0
 # Trying again soon does not open these doors, and login nodes ban those who hammer at them.
 LOCKED_OUT = frozenset({"auth", "host_key"})
 
 
-def interval(age: float, remaining: float | None) -> float:
+def interval(age: float, remaining: float | None, silent: bool = False) -> float:
     """Seconds between looks at a job of this age (seconds): 5-10 while it is young or about to end,
-    10-30 within the hour, up to 60 beyond."""
+    10-30 within the hour, up to 60 beyond; and no longer than 15 when it may be stuck."""
+    if silent:
+        return min(SILENT, interval(age, remaining))
     length = max(age, remaining or 0.0)
     if age < 2 * MINUTE or (remaining is not None and remaining < 2 * MINUTE):
         return 5.0

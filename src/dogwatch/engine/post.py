@@ -13,6 +13,7 @@ from dogwatch.engine.look import ANSWER_BYTES, Glance, first_of_logs, glance, re
 from dogwatch.engine.memory import Memory
 from dogwatch.engine.reading import Readers
 from dogwatch.engine.round import Round, Watched, dark_round, seen_round
+from dogwatch.engine.standing import asks_usage, is_silent, living_pids
 from dogwatch.logs.user import UserPatterns, compile_patterns
 from dogwatch.model import Change, Dark, Ended, Finding, Job, Known, Place, follow
 from dogwatch.reach.excuse import LATE
@@ -122,12 +123,18 @@ class Post:
             deadline=self._deadline,
             turn=self.turn,
             most=self._most,
+            silent=self._silent(mono),
         )
         self.turn += 1
         self._most = next_most(self._most, seen)
         after, changes = follow(known, seen.look)
         ending = [change.ref for change in changes if isinstance(change.after.state, Ended)]
         return Looked(self._catch_up(seen, ending), after, changes, mono)
+
+    def _silent(self, mono: float) -> dict[str, tuple[int, ...]]:
+        """The jobs whose processes are to be asked what they use, with their pids."""
+        asked = {ref: living_pids(one.workers) for ref, one in self._jobs.items() if asks_usage(one.memory, mono)}
+        return {ref: pids for ref, pids in asked.items() if pids}
 
     def conclude(self, looked: Looked, open_now: Mapping[Identity, Finding], write_every: float = 0.0) -> Round:
         """What follows from a look, not yet committed; numbers that moved are left to a later round when others
@@ -170,7 +177,8 @@ class Post:
         if self._every is not None:
             return max(self.place.floor, self._every)
         wanted = [
-            one.job.expect.check_interval or pace.interval(one.memory.age, one.remaining) for one in self._jobs.values()
+            one.job.expect.check_interval or pace.interval(one.memory.age, one.remaining, is_silent(one.memory))
+            for one in self._jobs.values()
         ]
         return pace.place_interval(self.place.floor, wanted)
 

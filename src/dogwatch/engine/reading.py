@@ -11,6 +11,7 @@ from typing import Any
 
 from dogwatch.engine.hearing import Hearing
 from dogwatch.engine.memory import Memory, grow
+from dogwatch.estimate.patience import STEADY
 from dogwatch.logs.reader import Reader, Reading
 from dogwatch.logs.timeline import Moment, timeline
 from dogwatch.logs.user import UserPatterns
@@ -33,6 +34,7 @@ class News:
     new_checkpoints: list[str] = field(default_factory=list)
     log_grew: bool = False
     output_grew: bool = False
+    checkpoint_grew: bool = False
     unreadable: dict[str, str] = field(default_factory=dict)
     gaps: list[dict[str, Any]] = field(default_factory=list)
     told: dict[str, list[Moment]] = field(default_factory=dict)
@@ -121,6 +123,7 @@ def _read_log(memory: Memory, readers: Readers, path: str, log: str, found: Mapp
     _note_gap(path, found, path in memory.logs, news)
     if log in news.steps and not memory.logs and not memory.points:
         news.told[log], news.written[log] = timeline([opening, b"\n", tail], readers.patterns), found["mtime"]
+    memory.log_seen = True
     cursor = memory.logs[path] = {key: found[key] for key in ("dev", "ino", "head", "headlen")}
     cursor["offset"] = found["from"] + len(text)
     if log != path:
@@ -161,9 +164,12 @@ def read_files(memory: Memory, answer: Mapping[str, Any], mono: float, news: New
     for path in [path for path in memory.outputs if path not in present]:
         del memory.outputs[path]
     for entry in answer.get("checkpoints", ())[-MOST_CHECKPOINTS:]:
-        if entry["path"] not in memory.checkpoints:
-            memory.checkpoints[entry["path"]] = entry["mtime"]
+        known = memory.checkpoints.get(entry["path"])
+        if known is None:
             news.new_checkpoints.append(entry["path"])
+        if known != entry["mtime"]:
+            memory.checkpoints[entry["path"]] = entry["mtime"]
+            news.checkpoint_grew = True
     present = {entry["path"] for entry in answer.get("checkpoints", ())}
     for path in [path for path in memory.checkpoints if path not in present]:
         del memory.checkpoints[path]
@@ -171,16 +177,35 @@ def read_files(memory: Memory, answer: Mapping[str, Any], mono: float, news: New
 
 def is_quiet(news: News) -> bool:
     """Whether the files said nothing that was not known."""
-    return not (news.log_grew or news.output_grew or news.new_checkpoints or news.unreadable)
+    return not (news.log_grew or news.output_grew or news.checkpoint_grew or news.unreadable)
 
 
-def pass_time(memory: Memory, watched: float, news: News, job: Job, moved: bool) -> None:
-    """Run the patience clocks by the seconds we really looked; stop those that something moved."""
+def pass_time(memory: Memory, watched: float, news: News, job: Job, moved: bool, at: float = 0.0) -> None:
+    """Run the patience clocks by the seconds we really looked; stop those that something moved. Nothing is learnt
+    from a gap that ended while we did not look, or in which somebody held the job."""
     memory.age += watched
     _pass(memory, "log", bool(job.expect.logs), news.log_grew, watched)
     _pass(memory, "output", bool(memory.outputs), news.output_grew, watched)
-    signs = news.log_grew or news.output_grew or moved or bool(news.new_checkpoints)
+    _pass(memory, "checkpoint", bool(memory.checkpoints), news.checkpoint_grew, watched)
+    learns = watched > 0 and not memory.held
+    if moved and learns:
+        memory.counter.note(memory.hush_of("progress").seconds, watched)
+    _pass(memory, "progress", bool(memory.steps), moved, watched)
+    signs = news.log_grew or news.output_grew or moved or news.checkpoint_grew
+    if signs:
+        if learns:
+            memory.gaps_of(memory.phase).note(memory.hush_of("signs").seconds, watched)
+        memory.moved_at, memory.usage, memory.unanswered, memory.held = at, [], 0, False
     _pass(memory, "signs", True, signs, watched)
+    _enter_phase(memory, news, moved)
+
+
+def _enter_phase(memory: Memory, news: News, moved: bool) -> None:
+    """What the log says it is doing; once it counts, a log that says nothing else is doing its steady work."""
+    if news.phase:
+        memory.phase = news.phase
+    elif moved or (news.log_grew and memory.phase != "starting"):
+        memory.phase = STEADY
 
 
 def _pass(memory: Memory, what: str, there: bool, grew: bool, watched: float) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -15,7 +14,10 @@ from dogwatch.engine.memory import Memory
 from dogwatch.engine.outlook import outlook, recall, remember
 from dogwatch.engine.pace import LOCKED_OUT
 from dogwatch.engine.reading import News, Readers, is_quiet, pass_time, read_files, read_logs, worker_of
+from dogwatch.engine.said import begins, change_event, checkpoint_event, finding_event, is_new_attempt
+from dogwatch.engine.standing import judged, still_working, take_usage
 from dogwatch.engine.steady import is_steady, same_room
+from dogwatch.engine.tempo import behind, due, keep_worker_point, lasts, slow_since
 from dogwatch.engine.verify import verify
 from dogwatch.estimate.series import combine, rates
 from dogwatch.model import (
@@ -32,8 +34,11 @@ from dogwatch.model import (
     Running,
     Seen,
     Sighting,
+    Step,
+    Straggler,
+    Verdict,
+    Worker,
 )
-from dogwatch.model.state import word
 from dogwatch.rules.interface import BlindCase, Case, Disk, PlaceCase, Verified
 from dogwatch.store.tick import Event, JobUpdate, PlaceUpdate, Proved, Tick
 
@@ -65,6 +70,12 @@ class Watched:
     eta_at: float = float("-inf")
     told: Mapping[str, Any] | None = None
     disks: Mapping[str, Disk] = field(default_factory=dict)
+    workers: tuple[Worker, ...] = ()
+    verdict: Verdict | None = None
+    slow: tuple[float, str] | None = None
+    straggler: Straggler | None = None
+    slow_at: float = float("-inf")
+    slow_found: float | None = None
 
 
 @dataclass(slots=True)
@@ -157,8 +168,8 @@ def _tick(
     resolved = [finding for judgement in judgements for finding in judgement.resolved]
     reworded = [finding for judgement in judgements for finding in judgement.reworded]
     causes = {event.ref: event.body["diagnosis"] for event in events if event.ref and event.body.get("diagnosis")}
-    said = [_finding_event("finding.opened", finding) for finding in opened]
-    said += [_finding_event("finding.resolved", finding) for finding in resolved]
+    said = [finding_event("finding.opened", finding) for finding in opened]
+    said += [finding_event("finding.resolved", finding) for finding in resolved]
     return Tick(
         at=at,
         mono=mono,
@@ -170,14 +181,6 @@ def _tick(
         resolved=tuple((finding.subject, finding.rule, finding.what) for finding in resolved),
         notices=(*queue.notices(changes, opened, resolved, at, causes), *queue.moments(events, at)),
     )
-
-
-def _finding_event(kind: str, finding: Finding) -> Event:
-    place = finding.subject.removeprefix("place:") if finding.subject.startswith("place:") else None
-    level = finding.level.value if kind == "finding.opened" else "info"
-    text = finding.text if kind == "finding.opened" else f"resolved: {finding.text}"
-    body = {"rule": finding.rule, "what": finding.what}
-    return Event(kind, text, ref=None if place else finding.subject, place=place, level=level, body=body)
 
 
 class Rooms:
@@ -244,6 +247,7 @@ class _Visit:
         if self.steady:
             return
         self.news = News()
+        self.worker_counts: dict[str, Step] = {}
         self.facts = self._facts()
         self.job = with_logs(self.job, self.memory)
         self.workers = sighting.workers if sighting is not None else ()
@@ -260,6 +264,7 @@ class _Visit:
         self.disks = rooms.of(self.job)
         self.steady = rooms.same(one.disks, self.disks)
         self.news, self.facts, self.workers, self.started = _NO_NEWS, one.memory.facts, (), one.started
+        self.worker_counts = {}
         self.save = self.mono - one.saved >= SAVE_STEADY * (1 + hash(self.job.ref) % 16 / 16)
 
     def read(self, watched: float) -> None:
@@ -267,9 +272,12 @@ class _Visit:
         ref = self.job.ref
         if self.steady:
             pass_time(self.memory, watched, self.news, self.job, False)
+            self._judge_steady()
             return
-        if self.change is not None and _is_new_attempt(self.change):
+        if self.change is not None and is_new_attempt(self.change):
             self.one.readers.hearing.begin_attempt()
+        if self.change is not None and begins(self.change):
+            self.memory.begin(self.at)
         for answer in self.glance.logs.get(ref, ()):
             read_logs(self.memory, self.one.readers, answer, self.news)
         if ref in self.glance.files:
@@ -283,12 +291,58 @@ class _Visit:
         self.progress = self._progress()
         moved = bool(self.memory.points) and self.memory.points[-1].done != before
         # A filesystem that did not answer leaves the patience clocks standing: that silence is ours.
-        pass_time(self.memory, 0.0 if ref in self.glance.late else watched, self.news, self.job, moved)
+        pass_time(self.memory, 0.0 if ref in self.glance.late else watched, self.news, self.job, moved, self.at)
+        if ref in self.glance.usage_asked:
+            take_usage(self.memory, self.glance.usage.get(ref), self.mono)
         self.eta = self._eta()
+        self._judge()
         if isinstance(self.after.state, Ended):
             self.verified = verify(self.job, self.memory, self.progress, ref in self.glance.files)
             self.diagnosis = self.one.readers.hearing.diagnosis(self.after, self.disks)
             self._add_proofs()
+
+    def _judge(self) -> None:
+        """Is it stuck? A job that does not run is not asked."""
+        if not isinstance(self.after.state, Running):
+            self.one.verdict = self.memory.verdict = None
+            return
+        late, before = self.job.ref in self.glance.late, self.one.verdict
+        if not late:
+            self._judge_tempo()
+        self.one.verdict = judged(
+            self.job,
+            self.memory,
+            self.workers,
+            self.news,
+            self.progress,
+            self.one.verdict,
+            self.at,
+            late=f"its files did not answer: {self.glance.why_late}" if late else "",
+            slow=self.one.slow,
+        )
+        self.save |= before is None or before.word is not self.one.verdict.word
+
+    def _judge_tempo(self) -> None:
+        """Is it slow, or one of its workers? What was found stands until the next time it is asked."""
+        one = self.one
+        if not self.worker_counts and self.progress is None:
+            one.slow = one.straggler = None
+        elif due(self.memory, one.slow_at, self.mono):
+            one.slow_at = self.mono
+            found = slow_since(self.memory, self.mono, self.at)
+            one.slow_found = None if found is None else self.mono if one.slow_found is None else one.slow_found
+            ripe = one.slow_found is not None and lasts(self.memory, one.slow_found, self.mono)
+            one.slow = found if ripe else None
+            one.straggler = behind(self.job, self.memory, self.worker_counts, self.workers, self.mono, self.at)
+
+    def _judge_steady(self) -> None:
+        """The same of a job that says nothing new; it stays steady unless the verdict has another word now."""
+        before = self.one.verdict
+        if isinstance(self.after.state, Running) and not still_working(self.memory, before):
+            self._judge()
+            word = self.one.verdict.word if self.one.verdict is not None else None
+            if word is not (before.word if before is not None else None):
+                self.steady, self.save = False, True
 
     def _facts(self) -> Mapping[str, Any]:
         """What else the place said; a look that said nothing of it keeps what an earlier one did."""
@@ -307,6 +361,8 @@ class _Visit:
             if worker is None:
                 continue
             before = self.memory.worker_steps.get(str(worker))
+            self.worker_counts[str(worker)] = step
+            keep_worker_point(self.memory, str(worker), self.mono, step.done)
             rate = step.rate
             if rate is None and before and self.mono > before[0] and step.done >= before[1]:
                 rate = (step.done - before[1]) / (self.mono - before[0])
@@ -346,9 +402,8 @@ class _Visit:
             workers=self.workers,
             age=memory.age,
             progress=self.progress,
-            log=memory.hush["log"].quiet() if "log" in memory.hush and memory.logs else None,
-            output=memory.hush["output"].quiet() if "output" in memory.hush else None,
-            signs=memory.hush["signs"].quiet() if "signs" in memory.hush else None,
+            verdict=self.one.verdict,
+            straggler=self.one.straggler,
             disks=self.disks,
             troubles=tuple(self.news.troubles),
             verified=self.verified,
@@ -383,7 +438,9 @@ class _Visit:
             progress=describe.progress_document(self.progress),
             eta=describe.eta_document(self.eta, self.at),
             diagnosis=self.diagnosis,
-            detail=describe.detail_document(self.memory, workers, self.disks, self.verified, self.facts, self.at),
+            detail=describe.detail_document(
+                self.memory, workers, self.disks, self.verified, self.facts, self.one.verdict, self.at
+            ),
             memory=self.memory.to_json() if self.save else None,
             track=None if self.sighting is None else self.sighting.track,
         )
@@ -399,9 +456,9 @@ class _Visit:
             said.append(
                 Event("launch.verified", f"all {count} workers started" if count > 1 else "it started", ref=ref)
             )
-        said += [] if self.change is None else [_change_event(self.change, self.diagnosis)]
+        said += [] if self.change is None else [change_event(self.change, self.diagnosis)]
         if self.news.new_checkpoints:
-            said.append(_checkpoint_event(ref, self.news.new_checkpoints))
+            said.append(checkpoint_event(ref, self.news.new_checkpoints))
         if self.news.gaps:
             said.append(gap_event(ref, self.news.gaps))
         fraction = self.progress.fraction if self.progress else None
@@ -424,39 +481,12 @@ class _Visit:
             return one
         told = one.told if self.sighting is None else self.sighting.facts
         return replace(
-            one, job=self.job, known=self.after, started=self.started, saved=saved, told=told, disks=self.disks
+            one,
+            job=self.job,
+            known=self.after,
+            started=self.started,
+            saved=saved,
+            told=told,
+            disks=self.disks,
+            workers=self.workers,
         )
-
-
-def _checkpoint_event(ref: str, paths: list[str]) -> Event:
-    newest = os.path.basename(paths[-1])
-    text = f"checkpoint {newest}" if len(paths) == 1 else f"{len(paths)} checkpoints, newest {newest}"
-    return Event("checkpoint.saved", text, ref=ref, body={"paths": paths[-8:]})
-
-
-def _is_new_attempt(change: Change) -> bool:
-    return bool(change.before.attempt) and change.after.attempt != change.before.attempt
-
-
-def _change_event(change: Change, diagnosis: Mapping[str, Any] | None) -> Event:
-    before, after = change.before.state, change.after.state
-    body: dict[str, Any] = {
-        "before": word(before),
-        "after": word(after),
-        "native": change.after.native,
-        "attempt": change.after.attempts,
-    }
-    text = f"{word(before) or 'new'} → {word(after)}"
-    level = "info"
-    if isinstance(after, Ended):
-        body |= {"outcome": after.outcome.value, "exit_code": after.exit_code, "signal": after.signal}
-        text = f"{word(before) or 'new'} → ended, {after.outcome.value.replace('_', ' ')}"
-        level = {"succeeded": "info", "unknown": "warning"}.get(after.outcome.value, "critical")
-    if change.after.reason:
-        body["reason"] = change.after.reason
-        text += f" ({change.after.reason})"
-    if diagnosis is not None:
-        body["diagnosis"] = dict(diagnosis)
-        text += f"; likely {diagnosis['cause']}" if diagnosis["cause"] != "unknown" else ""
-    kind = "job.attempt" if _is_new_attempt(change) else "job.state"
-    return Event(kind, text, ref=change.ref, level=level, body=body)

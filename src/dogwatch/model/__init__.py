@@ -13,6 +13,7 @@ from dogwatch.model.mark import Finished, Mark, Metric, Origin, Phase, Resumed, 
 from dogwatch.model.message import Item, Message
 from dogwatch.model.progress import Eta, Point, Progress
 from dogwatch.model.state import Ended, Missing, Outcome, Proof, Running, State, Waiting
+from dogwatch.model.verdict import Standing, Straggler, Verdict, Witness
 
 __all__ = [
     "Change",
@@ -43,11 +44,15 @@ __all__ = [
     "Running",
     "Seen",
     "Sighting",
+    "Standing",
     "State",
     "Step",
+    "Straggler",
     "Total",
     "Trouble",
+    "Verdict",
     "Waiting",
+    "Witness",
     "Worker",
     "follow",
 ]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from dogwatch.model import Eta, Job, Known, Progress, Trouble, Worker
+from dogwatch.model import Eta, Job, Known, Progress, Straggler, Trouble, Verdict, Worker
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,15 +18,6 @@ class Disk:
     total: int
     inodes_free: int
     inodes: int
-
-
-@dataclass(frozen=True, slots=True)
-class Quiet:
-    """How long something has not changed while we were really looking, in seconds, and the longest
-    such gap it came back from. Our own absence does not count: `seconds` stands still meanwhile."""
-
-    seconds: float
-    longest: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +37,8 @@ class Case:
     workers: tuple[Worker, ...] = ()
     age: float = 0.0
     progress: Progress | None = None
-    log: Quiet | None = None
-    output: Quiet | None = None
-    signs: Quiet | None = None
+    verdict: Verdict | None = None
+    straggler: Straggler | None = None
     disks: Mapping[str, Disk] = field(default_factory=dict)
     troubles: tuple[Trouble, ...] = ()
     verified: Verified | None = None

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 LEVELS = ("critical", "warning", "info")
 _DETAIL: dict[str, Any] = {"workers": [], "outputs": [], "checkpoints": None, "disks": [], "verified": None}
-_DETAIL.update(logs=[], scores=[])
+_DETAIL.update(logs=[], scores=[], verdict=None)
 _DETAIL.update(dict.fromkeys(("tasks", "efficiency", "expected_start", "time_limit_at", "nodes", "stdout")))
 _TIMES = ("at", "low_at", "high_at", "newest_at", "next_at")
 
@@ -30,6 +30,7 @@ _GLANCE = {
     "rate": "progress, '$.rate'",
     "remaining_seconds": "eta, '$.remaining_seconds'",
     "eta_at": "eta, '$.at'",
+    "verdict": "detail, '$.verdict.word'",
 }
 _SHORT = (
     *("ref", "id", "source", "place", "name", "description", "submitted", "registered", "active"),

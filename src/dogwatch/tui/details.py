@@ -32,6 +32,7 @@ def _standing(job: Document, now: float) -> list[str]:
         rows.append(("speed", phrases.throughput(job)))
         rows.append(("eta", phrases.eta(job, now)))
     rows += [(f"worker {worker['index']}", _worker(worker)) for worker in job.get("workers") or ()]
+    rows += _verdict(job, now)
     files = job.get("outputs") or ()
     rows += [(phrases.base(file), phrases.output_size(file)) for file in files[:_MOST_FILES]]
     if len(files) > _MOST_FILES:
@@ -43,6 +44,19 @@ def _standing(job: Document, now: float) -> list[str]:
     width = max(len(label) for label, _ in rows)
     head = f"{phrases.title(job)} ({phrases.tidy(job.get('ref') or '?', 120)}): {phrases.state(job, now)}"
     return [head, *(f"  {label:<{width}}  {text}".rstrip() for label, text in rows if text)]
+
+
+def _verdict(job: Document, now: float) -> list[tuple[str, str]]:
+    """The verdict and what each witness says, where it is not simply working."""
+    found = job.get("verdict")
+    if not found or not phrases.verdict_word(job):
+        return []
+    allowed = found.get("patience_seconds")
+    after = f", patience {words.span(allowed)}" if allowed is not None else ""
+    rows = [("verdict", f"{phrases.verdict_word(job)} for {words.span(words.since(found.get('since'), now))}{after}")]
+    for witness in found.get("witnesses") or ():
+        rows.append(("", f"{phrases.tidy(witness.get('by') or '?', 20)}: {phrases.tidy(witness.get('says') or '?')}"))
+    return rows
 
 
 def _proof(job: Document, now: float) -> str:

@@ -76,7 +76,9 @@ def state(job: Document, now: float) -> str:
         case "ended":
             return outcome(job) + (f" after {words.span(lasted)}" if lasted is not None else "")
         case "running":
-            return "running" + (f" for {words.span(lasted)}" if lasted is not None else "")
+            standing = verdict_word(job)
+            told = f"running, {standing}" if standing else "running"
+            return told + (f" for {words.span(lasted)}" if lasted is not None and not standing else "")
         case "missing":
             return f"missing for {words.span(words.since(job.get('since'), now))}"
         case "waiting":
@@ -86,6 +88,12 @@ def state(job: Document, now: float) -> str:
             return "not looked at yet"
         case other:
             return tidy(other, 40)
+
+
+def verdict_word(job: Document) -> str:
+    """The one word on whether it is stuck, where that is worth a word."""
+    word = str((job.get("verdict") or {}).get("word") or "working")
+    return "" if word == "working" else tidy(word, 20)
 
 
 def is_bad(job: Document) -> bool:

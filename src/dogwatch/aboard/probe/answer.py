@@ -17,16 +17,17 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-FILE_SECTIONS = ("logs", "texts", "files", "disks", "gpu_metrics", "errands")
+FILE_SECTIONS = ("logs", "texts", "files", "disks", "gpu_metrics", "errands", "usage")
+PLAIN = ("gpu_metrics", "usage")  # sections whose rows are not objects
 
 
 def file_units(request: "dict[str, Any]") -> "list[tuple[str, str, Any]]":
     units: "list[tuple[str, str, Any]]" = []
-    for name in ("logs", "texts", "files", "gpu_metrics", "errands"):
+    for name in ("logs", "texts", "files", "gpu_metrics", "errands", "usage"):
         for key, spec in mapping(request.get(name), name).items():
             if key in RESERVED:
                 raise Refused("%s: %r cannot be a key" % (name, key))
-            units.append((name, key, spec if name == "gpu_metrics" else mapping(spec, name)))
+            units.append((name, key, spec if name in PLAIN else mapping(spec, name)))
     units += [("disks", path, path) for path in dict.fromkeys(texts(request.get("disks"), "disks"))]
     return units
 

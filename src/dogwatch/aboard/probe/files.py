@@ -12,6 +12,7 @@ import zlib
 from dogwatch.aboard.probe.paths import OPEN, Allowance, expand, newest, unfit
 from dogwatch.aboard.probe.still import STILL, look_at_logs
 from dogwatch.aboard.probe.texts import read_texts
+from dogwatch.aboard.probe.usage import look_at_usage
 from dogwatch.aboard.probe.wire import WRONG_SHAPE, Refused, dec, enc, mapping, number, texts
 
 TYPE_CHECKING = False
@@ -233,6 +234,7 @@ UNITS: "dict[str, Any]" = {
     "disks": look_at_disk,
     "texts": read_texts,
     "gpu_metrics": read_gpu_metrics,
+    "usage": look_at_usage,
     "run": read_run,
     "pidfile": read_pidfile,
 }

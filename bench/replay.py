@@ -1,0 +1,190 @@
+"""Replay: a run by its own clock through the real looks, rules and verdicts, without waiting for it."""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+from typing import Any
+
+from dogwatch.engine import pace
+from dogwatch.engine.judge import Identity, identity
+from dogwatch.engine.look import glance
+from dogwatch.engine.memory import Memory
+from dogwatch.engine.reading import Readers
+from dogwatch.engine.round import Watched, seen_round
+from dogwatch.engine.standing import asks_usage, is_silent, living_pids
+from dogwatch.model import Dark, Expectation, Finding, Job, Known, Standing, follow
+from dogwatch.reach.interface import Answer
+from dogwatch.sources.process import source
+
+REF, LOG, BOOT = "here/process:replayed", "/replayed/log", "b"
+EPOCH = 1_800_000_000.0
+PID, START = 4711, 1
+TOO_LONG = 24 * 3600.0
+FIRST_LOOK = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A job's log as (seconds since its first line, bytes), in order of time."""
+
+    name: str
+    family: str
+    lines: Sequence[tuple[float, bytes]]
+
+    @property
+    def seconds(self) -> float:
+        return self.lines[-1][0]
+
+    @property
+    def longest_gap(self) -> float:
+        return max((later[0] - earlier[0] for earlier, later in pairwise(self.lines)), default=0.0)
+
+    def until(self, moment: float) -> Run:
+        """The same run, hung after this moment."""
+        return Run(self.name, self.family, [line for line in self.lines if line[0] <= moment])
+
+
+class Stand:
+    """What answers instead of a machine: the log so far, and processes that cannot be inspected (`hidden`), or that
+    work while the log moves and are `asleep` or `spinning` for ever after it has ended."""
+
+    def __init__(self, run: Run, processes: str, now: float) -> None:
+        self.processes, self.now = processes, now
+        self._times = [at for at, _ in run.lines]
+        self._text = b"".join(text for _, text in run.lines).decode("latin-1")
+        self._ends = [0, *accumulate(len(text) for _, text in run.lines)]
+
+    def close(self) -> None:
+        pass
+
+    def ask(self, request: Mapping[str, Any], deadline: float = 0.0) -> Answer | Dark:
+        body: dict[str, Any] = {"process": self._process(), "disks": {"ok": True, "disks": {}}}
+        body["logs"] = {"ok": True, REF: self._log(request["logs"][REF]["known"].get(LOG, {}))}
+        if "usage" in request:
+            body["usage"] = {"ok": True, REF: self._usage()}
+        return Answer("here", EPOCH + self.now, 0.0, body)
+
+    def _process(self) -> dict[str, Any]:
+        doing = {"hidden": "hidden", "asleep": "sleeping", "spinning": "running"}[self.processes]
+        row = {"pid": PID, "doing": doing, "start": START, "boot": BOOT, "started": EPOCH, "oom": None}
+        return {"ok": True, "runs": {}, "pids": {REF: [row]}, "find": {}}
+
+    def _log(self, known: Mapping[str, Any]) -> dict[str, Any]:
+        offset = known.get("offset", 0)
+        end = self._ends[bisect_right(self._times, self.now)]
+        found = {"dev": 1, "ino": 1, "head": 0, "headlen": 0, "size": end, "mtime": 0.0, "from": offset}
+        return {"files": {LOG: {**found, "text": self._text[offset:end]}}}
+
+    def _usage(self) -> dict[str, Any]:
+        worked = min(self.now, self._times[-1])
+        cpu = self.now if self.processes == "spinning" else worked
+        moved = {"read": int(worked * 1e6), "write": 0, "unread": 0}
+        return {"processes": 1, "cpu": cpu, "blocked": 0, "stopped": 0, "age": self.now + 1.0, **moved}
+
+
+class Replay:
+    """One watcher over one replayed job. `step()` makes the next look, at the pace at which a watcher makes it."""
+
+    def __init__(self, run: Run, processes: str = "hidden", memory: Memory | None = None, now: float = 0.0) -> None:
+        self.stand = Stand(run, processes, now)
+        job = Job(
+            REF,
+            "here",
+            "process",
+            "replayed",
+            "replayed",
+            track={"workers": [[PID, START, BOOT]]},
+            expect=Expectation(logs=(LOG,)),
+        )
+        self.one = Watched(job, Known(), memory or Memory(), Readers(None))
+        self.opened: list[Finding] = []
+        self._open: dict[Identity, Finding] = {}
+        self._last: float | None = None
+
+    @property
+    def now(self) -> float:
+        return self.stand.now
+
+    @property
+    def stalled(self) -> bool:
+        return self.one.verdict is not None and self.one.verdict.word is Standing.STALLED
+
+    def interval(self) -> float:
+        remaining = self.one.eta.remaining if self.one.eta is not None else None
+        return pace.interval(self.one.memory.age, remaining, is_silent(self.one.memory))
+
+    def step(self) -> None:
+        """Let one interval pass, and look."""
+        now = self.stand.now = self.stand.now + (FIRST_LOOK if self._last is None else self.interval())
+        one, at = self.one, EPOCH + self.stand.now
+        silent = {REF: living_pids(one.workers)} if asks_usage(one.memory, now) else {}
+        known = {REF: one.known}
+        seen = glance(
+            self.stand,
+            {source.kind: source},
+            [one.job],
+            known,
+            {REF: one.memory},
+            place="here",
+            at=at,
+            deadline=1.0,
+            silent={ref: pids for ref, pids in silent.items() if pids},
+        )
+        assert not isinstance(seen.look, Dark)
+        after, changes = follow(known, seen.look)
+        round_ = seen_round(
+            seen,
+            seen.look,
+            changes,
+            after,
+            {REF: one},
+            watched=0.0 if self._last is None else now - self._last,
+            was_dark=False,
+            open_now=self._open,
+            mono=now,
+            may_wait=True,
+        )
+        self._last = now
+        self.one = round_.jobs[REF]
+        self.opened += round_.opened
+        for finding in round_.resolved:
+            del self._open[identity(finding)]
+        self._open.update({identity(finding): finding for finding in round_.opened})
+
+    def to_end(self, end: float) -> None:
+        while self.now < end:
+            self.step()
+
+    def left_to(self, run: Run, processes: str) -> Replay:
+        """Another watcher that takes over from what this one would have saved, over a run that goes on otherwise."""
+        self.one.readers.keep(self.one.memory)
+        memory = Memory.from_json(json.loads(json.dumps(self.one.memory.to_json())))
+        other = Replay(run, processes, memory, self.now)
+        other.one.known = self.one.known
+        other.one.workers = self.one.workers
+        other._last = self._last
+        return other
+
+
+def measure_run(run: Run, cuts: Sequence[float], kinds: Sequence[str]) -> tuple[list[str], dict[str, list[float]]]:
+    """The rules that spoke of the healthy run; and by kind of hang, the seconds from its last line before each cut to
+    the verdict `stalled`."""
+    noticed: dict[str, list[float]] = {kind: [] for kind in kinds}
+    healthy = Replay(run)
+    for cut in cuts:
+        healthy.to_end(cut * run.seconds)
+        hung = run.until(healthy.now)
+        for kind in kinds:
+            noticed[kind].append(_until_stalled(healthy.left_to(hung, kind), hung.seconds))
+    healthy.to_end(run.seconds)
+    return [finding.rule for finding in healthy.opened], noticed
+
+
+def _until_stalled(watcher: Replay, since: float) -> float:
+    while not watcher.stalled and watcher.now - since < TOO_LONG:
+        watcher.step()
+    return watcher.now - since

@@ -1,0 +1,200 @@
+"""Does the verdict cry wolf, and how soon does it see a hang?"""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import os
+import random
+import re
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import pairwise
+from pathlib import Path
+from statistics import median
+
+from bench.figures import Figure
+from bench.replay import Run, measure_run
+
+WORK = (
+    "Healthy runs are replayed by their own clock through the real looks, reader, rules and verdict; every `stalled`"
+    " is a false alarm. Then each is cut at a quarter, half and three quarters of its time and hangs for ever. The time"
+    " to notice is from its last line to `stalled`, as a multiple of the longest gap of the healthy run. A hang is"
+    " seen by the log alone (a node of a cluster), with processes asleep (a deadlock) or with processes that spin (a"
+    " hung collective). 60 generated runs, and the corpus where DOGWATCH_CORPUS or ../shared/corpus has one."
+)
+CUTS = (0.25, 0.5, 0.75)
+KINDS = {"hidden": "by its log alone", "asleep": "processes asleep", "spinning": "processes spin"}
+LOOK = 60.0  # the longest interval between two looks at a job
+GENERATED = 60
+LONGEST_BREAK = 6 * 3600.0  # in a log: a time that was read wrongly, or a night between two runs
+_TIME = re.compile(
+    rb"(20\d\d)[-/](\d\d)[-/](\d\d)[ T](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,3}))?(?! [AP]M)|\"time_ms\": ?(\d{13})"
+)
+
+
+@dataclass(slots=True)
+class Tally:
+    """What was seen in one set of runs."""
+
+    runs: int = 0
+    alarmed: list[str] = field(default_factory=list)
+    warned: list[str] = field(default_factory=list)
+    multiples: dict[str, list[float]] = field(default_factory=dict)
+    paused: dict[str, list[float]] = field(default_factory=dict)
+
+
+def measure() -> list[Figure]:
+    figures = _figures("generated", _tally(list(generated())), limit=True)
+    corpus = _corpus()
+    if corpus is None:
+        print("  there is no corpus here: the figures of real runs are left out")
+        return figures
+    figures += _figures("corpus series", _tally(list(series(corpus))), limit=True)
+    return figures + _figures("corpus logs", _tally(list(timed_logs(corpus))), limit=False)
+
+
+def _tally(runs: Sequence[Run]) -> Tally:
+    tally = Tally(len(runs))
+    with ProcessPoolExecutor(os.cpu_count()) as pool:
+        for run, (alarms, noticed) in zip(runs, pool.map(_measure, runs, chunksize=2), strict=True):
+            if "stalled" in alarms:
+                tally.alarmed.append(run.name)
+            if {"silent", "slow"} & set(alarms):
+                tally.warned.append(run.name)
+            for kind, seconds in noticed.items():
+                multiples = [each / max(run.longest_gap, 1e-3) for each in seconds]
+                tally.multiples.setdefault(kind, []).extend(multiples)
+                if run.longest_gap >= LOOK:
+                    tally.paused.setdefault(kind, []).extend(multiples)
+    return tally
+
+
+def _measure(run: Run) -> tuple[list[str], dict[str, list[float]]]:
+    return measure_run(run, CUTS, tuple(KINDS))
+
+
+def _figures(name: str, tally: Tally, limit: bool) -> list[Figure]:
+    """False alarms and times to notice; told by run where a healthy one was called stalled."""
+    for run in tally.alarmed:
+        print(f"  called stalled though healthy: {run}")
+    per_run = len(tally.alarmed) / max(1, tally.runs)
+    figures = [
+        Figure(f"{name}: healthy runs called stalled ({tally.runs} runs)", 100 * per_run, "%", 1.0),
+        Figure(f"{name}: healthy runs called slow or silent", 100 * len(tally.warned) / max(1, tally.runs), "%"),
+    ]
+    for kind, told in KINDS.items():
+        bar = 2.0 if limit and kind == "asleep" else None
+        figures.append(Figure(f"{name}: hang noticed, {told}", median(tally.multiples[kind]), "gaps", bar))
+    for kind, told in KINDS.items():
+        if kind in tally.paused:
+            text = f"{name}: the same, gaps of {LOOK:.0f} s and more, {told}"
+            figures.append(Figure(text, median(tally.paused[kind]), "gaps", 2.0 if limit else None))
+    return figures
+
+
+def _corpus() -> Path | None:
+    found = Path(os.environ.get("DOGWATCH_CORPUS") or Path(__file__).parents[2] / "shared" / "corpus")
+    return found if (found / "eta").is_dir() else None
+
+
+def series(corpus: Path) -> Iterator[Run]:
+    """The runs of `eta/*.csv`, each row a log line."""
+    for path in sorted((corpus / "eta").glob("*.csv")):
+        with path.open(newline="") as file:
+            rows = [(float(row["unix_seconds"]), row["step"], row["total"]) for row in csv.DictReader(file)]
+        lines = [(at - rows[0][0], f"step {step}/{total}\n".encode()) for at, step, total in rows]
+        yield Run(path.stem, path.stem.partition("__")[0], lines)
+
+
+def timed_logs(corpus: Path) -> Iterator[Run]:
+    """The healthy logs whose lines carry dates, up to where the corpus cut them or a night lies between two lines."""
+    for label in json.loads((corpus / "labels.json").read_text())["files"]:
+        if label["kind"] == "failed":
+            continue
+        lines = list(_dated((corpus / label["file"]).read_bytes().partition(b"[corpus:")[0]))
+        breaks = [i for i, (one, other) in enumerate(pairwise(lines), 1) if not 0 <= other[0] - one[0] < LONGEST_BREAK]
+        lines = lines[: breaks[0]] if breaks else lines
+        if len(lines) > 20 and lines[-1][0] - lines[0][0] > 600:
+            yield Run(label["file"], label["format"], [(at - lines[0][0], text) for at, text in lines])
+
+
+def _dated(text: bytes) -> Iterator[tuple[float, bytes]]:
+    """(seconds, bytes) of each line with a date, and what follows it up to the next; times never go back by seconds."""
+    held, at = b"", None
+    for line in text.splitlines(keepends=True):
+        found = _TIME.search(line[:200]) or (_TIME.search(line) if b"time_ms" in line else None)
+        if found is not None:
+            if at is not None:
+                yield at, held
+            held, moment = b"", _seconds(found)
+            at = moment if at is None or not -5.0 < moment - at < 0 else at
+        held += line
+    if at is not None:
+        yield at, held
+
+
+def _seconds(found: re.Match[bytes]) -> float:
+    if found[8]:
+        return int(found[8]) / 1000
+    year, month, day, hour, minute, second = (int(found[i]) for i in range(1, 7))
+    try:
+        return datetime(year, month, day, hour, minute, min(second, 59)).timestamp()
+    except ValueError:
+        return 0.0
+
+
+def generated() -> Iterator[Run]:
+    """Runs in the shapes that jobs have: even, with validations, with saves, compiled first, flushed by the block."""
+    shapes = (_even, _validating, _saving, _compiled, _flushed, _jittery)
+    for number in range(GENERATED):
+        shape, dice = shapes[number % len(shapes)], random.Random(number)
+        gaps = list(shape(dice))
+        moments = [0.0, *(math.fsum(gaps[: i + 1]) for i in range(len(gaps)))]
+        lines = [(at, f"step {i}/{len(gaps)}\n".encode()) for i, at in enumerate(moments)]
+        name = shape.__name__.strip("_")
+        yield Run(f"{name} {number}", name, lines)
+
+
+def _even(dice: random.Random) -> Iterator[float]:
+    usual = math.exp(dice.uniform(math.log(5), math.log(300)))
+    return (usual * dice.uniform(0.95, 1.1) for _ in range(400))
+
+
+def _validating(dice: random.Random) -> Iterator[float]:
+    """Twelve epochs, each with a validation of three to twenty per cent of it."""
+    usual, each = dice.uniform(10, 50), dice.randrange(75, 300)
+    pause = min(2000.0, usual * each * dice.uniform(0.03, 0.2))
+    for _ in range(12):
+        yield from (usual * dice.uniform(0.9, 1.2) for _ in range(each))
+        yield pause * dice.uniform(0.9, 1.3)
+
+
+def _saving(dice: random.Random) -> Iterator[float]:
+    usual, pause = dice.uniform(1, 10), dice.uniform(60, 200)
+    for _ in range(8):
+        yield from (usual * dice.uniform(0.9, 1.2) for _ in range(500))
+        yield pause * dice.uniform(0.8, 1.4)
+
+
+def _compiled(dice: random.Random) -> Iterator[float]:
+    """A first step of minutes, then even ones with a save that takes as long as some hundred of them."""
+    usual, save = dice.uniform(1, 12), dice.uniform(200, 500)
+    yield dice.uniform(120, 900)
+    for _ in range(6):
+        yield from (usual * dice.uniform(0.98, 1.05) for _ in range(600))
+        yield save * dice.uniform(0.9, 1.2)
+
+
+def _flushed(dice: random.Random) -> Iterator[float]:
+    """A block of lines at once, every few minutes."""
+    usual = dice.uniform(120, 600)
+    return (usual * dice.uniform(0.8, 1.25) for _ in range(150))
+
+
+def _jittery(dice: random.Random) -> Iterator[float]:
+    usual = dice.uniform(20, 120)
+    return (usual * dice.lognormvariate(0, 0.5) for _ in range(600))

@@ -1,0 +1,119 @@
+"""Patience: how long a job may be silent before that means something, learnt from its own gaps. Pure.
+
+No fixed time is right: a detector's first validation is silent five to thirty-five times as long as anything before
+it, while another job never pauses for more than a second. So what was seen of this job counts, by phase, times a
+safety factor; and as long as little was seen, there is an allowance for what the job may still do for the first time.
+
+The numbers were fitted on about a hundred healthy runs of twelve families; `bench/stall.py` measures what they do. The
+longest first pause there was 1,738 s, after 5,300 s of gaps of at most 49 s; the longest gap that followed three of
+its kind was 1.5 times the longest of those.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+# The longest gap so far, times this: while it is one of a kind, and when there were three like it.
+RARE, USUAL = 1.8, 1.6
+# What a job may do for the first time. It shrinks as hours pass without anything new, down to LEAST.
+UNSEEN, HOURS_SEEN, LEAST = 2400.0, 4 * 3600.0, 600.0
+# What is allowed at least to a job that has shown that it pauses: once, or more often.
+PAUSED_ONCE, PAUSED = 600.0, 300.0
+# Processes that use no CPU and move no bytes do not load, compile, validate or save: then this is enough.
+ASLEEP = 240.0
+# And processes that compute may be doing for the first time what nobody has seen of them yet.
+BUSY = 1.5
+# Phases that a log announces are long, and the first of its kind says little about the next.
+PHASES = {
+    "starting": 2400.0,
+    "loading": 3600.0,
+    "compiling": 3600.0,
+    "validating": 3600.0,
+    "checkpointing": 3600.0,
+    "exporting": 3600.0,
+}
+STEADY = "training"
+_FEW, _DISTINCT, _PAUSE, _WELL_KNOWN = 8, 2.0, 60.0, 5
+_MEMORY = 64
+_LEAST_GAP = 1.0
+
+
+@dataclass(slots=True)
+class Gaps:
+    """The gaps between signs of life in one phase, as the looks showed them: each as long as the silence that was
+    seen and half a look, since it began and ended between looks. `quiet` is the longest silence without that half,
+    `alike` how many of them were about as long as the longest."""
+
+    count: int = 0
+    seconds: float = 0.0
+    longest: float = 0.0
+    quiet: float = 0.0
+    typical: float = 0.0
+    alike: int = 0
+
+    def note(self, silent: float, look: float) -> None:
+        """One more gap: so much silence was seen, and the look that ended it came `look` seconds after the last."""
+        gap = silent + look / 2
+        self.count += 1
+        self.seconds += silent + look
+        before = math.log(self.typical) if self.typical else 0.0
+        now = math.log(max(gap, _LEAST_GAP))
+        self.typical = math.exp(before + (now - before) / min(self.count, _MEMORY))
+        self.quiet = max(self.quiet, silent)
+        if gap > 2 * self.longest:
+            self.alike = 1
+        elif gap >= self.longest / 2:
+            self.alike += 1
+        self.longest = max(self.longest, gap)
+
+    def to_json(self) -> list[float]:
+        """The values in order, of which `Gaps(*values)` makes the same again."""
+        return [self.count, self.seconds, self.longest, self.quiet, self.typical, self.alike]
+
+
+NO_GAPS = Gaps()
+
+
+def patience(
+    gaps: Mapping[str, Gaps], phase: str, limit: float | None = None, *, asleep: bool = False, busy: bool = False
+) -> float:
+    """Seconds of silence that are no news in this phase, less when its processes sleep, and more, as long as it may
+    still do something for the first time, when they compute. The owner's `limit` is the most, never the least."""
+    allowed = max(_learnt(gaps.get(STEADY, NO_GAPS)), _allowance(gaps, asleep, busy))
+    if phase != STEADY:
+        allowed = max(allowed, _of_phase(gaps.get(phase, NO_GAPS), phase, asleep, busy))
+    return allowed if limit is None else min(allowed, limit)
+
+
+def _learnt(gaps: Gaps) -> float:
+    usual = gaps.alike >= 3 and gaps.count >= _FEW
+    return (USUAL if usual else RARE) * gaps.longest
+
+
+def _allowance(gaps: Mapping[str, Gaps], asleep: bool, busy: bool) -> float:
+    """What is allowed to the steady phase beyond its own gaps."""
+    steady = gaps.get(STEADY, NO_GAPS)
+    paused = max((_pauses(of, steady) for of in gaps.values()), default=0)
+    if paused >= 2:
+        return min(ASLEEP, PAUSED) if asleep else PAUSED
+    unseen = max(LEAST, UNSEEN * min(1.0, HOURS_SEEN / max(steady.seconds, 1.0)))
+    return _by_processes(PAUSED_ONCE if paused else unseen, ASLEEP, asleep, busy)
+
+
+def _pauses(of: Gaps, steady: Gaps) -> int:
+    """How many pauses were seen that stand out from the steady gaps; one look that happened to see nothing is none."""
+    stands_out = of.quiet >= max(_PAUSE, _DISTINCT * steady.typical) and steady.count >= _FEW
+    return of.alike if stands_out else 0
+
+
+def _of_phase(seen: Gaps, phase: str, asleep: bool, busy: bool) -> float:
+    first = PAUSED_ONCE if seen.alike >= _WELL_KNOWN else PHASES.get(phase, UNSEEN)
+    return max(_learnt(seen), _by_processes(first, 2 * ASLEEP, asleep, busy))
+
+
+def _by_processes(allowed: float, asleep_most: float, asleep: bool, busy: bool) -> float:
+    if asleep:
+        return min(asleep_most, allowed)
+    return BUSY * allowed if busy else allowed

@@ -1,0 +1,197 @@
+"""Is it stuck? One verdict from every witness that could be asked; pure.
+
+What each witness is worth:
+
+- The counter, new bytes in the log, an output that grows, a checkpoint that appears or changes: signs of life. One of
+  them within the job's own patience is work, whatever the others do: a log that is flushed by the block stands still
+  for minutes beside a checkpoint that grows.
+- Bytes that the processes read and write, or GPU power near what this job usually draws: work that shows nowhere
+  else. For as long as they last, the job is silent but busy. A trickle proves nothing: loggers and heartbeats write
+  while the work hangs.
+- CPU time and GPU utilisation: little. A hung collective spins, with a full core for each process and every GPU at
+  100 %, for ever. They buy half as much patience again where the job may be doing something for the first time, none
+  where its pauses are known, and never more than the owner's limit.
+- No CPU and no bytes at all, from processes that usually compute: strong, because a job that loads, compiles,
+  validates or saves is not asleep. Then patience ends sooner. A launcher that always slept (its work is done on
+  another machine) shows nothing by sleeping.
+- Every process stopped by a signal: proof. It moves again when somebody continues it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from dogwatch.clock import stamp
+from dogwatch.estimate.patience import Gaps, patience
+from dogwatch.model import Standing, Verdict, Witness
+
+# Bytes a second: from here on it is work, and up to here it is nothing.
+WORK, TRICKLE = 32_768.0, 4096.0
+# Cores: busy, and asleep. Below the last, over its life, a process is a launcher or waits for another.
+BUSY, ASLEEP, COMPUTES = 0.3, 0.02, 0.1
+GPU_BUSY, GPU_IDLE, POWER_SHARE = 50.0, 5.0, 0.6
+LONG_ENOUGH = 60.0  # seconds over which sleep must be seen, less where patience is short
+STOPPED = 60.0
+COUNTER_PATIENCE, COUNTER_SAFETY = 1800.0, 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What all processes of a job used over the last `over` seconds: cores and bytes a second (None where it may
+    not be read), how many there are and how many hang in the kernel; `usual` is the cores over their whole life."""
+
+    over: float
+    cores: float
+    bytes: float | None
+    processes: int
+    blocked: int = 0
+    usual: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Gpu:
+    """What the GPUs of a job showed last, as far as anybody told."""
+
+    percent: float | None = None
+    watts: float | None = None
+    usual_watts: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """A running job as one look left it. `quiet` holds, by sign of life, the seconds of looking since it moved;
+    `asking` is true while the processes have been asked what they use and have not shown it yet."""
+
+    at: float
+    quiet: Mapping[str, float]
+    silent: float
+    moved_at: float
+    phase: str
+    gaps: Mapping[str, Gaps]
+    counter: Gaps = field(default_factory=Gaps)
+    limit: float | None = None
+    usage: Usage | None = None
+    asking: bool = False
+    gpu: Gpu | None = None
+    stopped: bool = False
+    slow_since: float | None = None
+    slow_why: str = ""
+    unseen: str = ""
+    says: Mapping[str, str] = field(default_factory=dict)
+
+
+def verdict(evidence: Evidence, before: Verdict | None = None) -> Verdict:
+    """The one word, with the witnesses it rests on; `before` is the last one, which keeps its beginning while
+    its word holds, and stands when this look could not ask."""
+    word, since, why = _judged(evidence, before)
+    if before is not None and before.word is word:
+        since = before.since
+    allowed = patience(evidence.gaps, evidence.phase, evidence.limit, asleep=asleep(evidence))
+    return Verdict(word, since, witnesses(evidence), allowed, evidence.silent, why)
+
+
+def _judged(e: Evidence, before: Verdict | None) -> tuple[Standing, float, str]:
+    if e.unseen:
+        if before is not None and before.word is not Standing.WORKING:
+            return before.word, before.since, before.why
+        return Standing.CANNOT_TELL, e.at, e.unseen
+    if not e.quiet and e.limit is None:
+        return Standing.CANNOT_TELL, e.at, "it shows no log, output, checkpoint or counter that could stand still"
+    if e.stopped and e.silent >= min(STOPPED, patience(e.gaps, e.phase, e.limit)):
+        return Standing.STALLED, e.moved_at, "every process of it is stopped"
+    if e.silent < patience(e.gaps, e.phase, e.limit, asleep=asleep(e)):
+        return _moving(e)
+    if e.asking:
+        stays = before is not None and before.word in (Standing.STALLED, Standing.SILENT_BUT_BUSY)
+        return (before.word, before.since, before.why) if before is not None and stays else _moving(e)
+    return _silent(e)
+
+
+def _moving(e: Evidence) -> tuple[Standing, float, str]:
+    """It shows signs of life often enough; but does it get anywhere?"""
+    if e.slow_since is not None:
+        return Standing.SLOW, e.slow_since, e.slow_why
+    stands = e.quiet.get("progress", 0.0)
+    if stands - e.silent >= max(COUNTER_PATIENCE, COUNTER_SAFETY * e.counter.longest):
+        since = e.at - stands
+        return Standing.SLOW, since, f"its counter has stood still since {moment(since)} while other signs moved"
+    return Standing.WORKING, e.at, ""
+
+
+def _silent(e: Evidence) -> tuple[Standing, float, str]:
+    """Nothing has moved for longer than this job's own pauses explain: do its processes work?"""
+    limit = patience(e.gaps, e.phase, e.limit, asleep=asleep(e))
+    told = f"nothing of it has moved since {moment(e.moved_at)} ({_because(e, limit)})"
+    if e.usage is not None and e.usage.bytes is not None and e.usage.bytes >= WORK:
+        return Standing.SILENT_BUT_BUSY, e.moved_at, f"{told}, but its processes read and write"
+    gpu = e.gpu or Gpu()
+    if gpu.watts is not None and gpu.usual_watts and gpu.watts >= POWER_SHARE * gpu.usual_watts:
+        return Standing.SILENT_BUT_BUSY, e.moved_at, f"{told}, but its GPUs draw as much power as usual"
+    if spins(e):
+        if e.silent < patience(e.gaps, e.phase, e.limit, busy=True):
+            return Standing.SILENT_BUT_BUSY, e.moved_at, f"{told}, but it uses the CPU or GPU"
+        return Standing.STALLED, e.moved_at, f"{told}; it spins, which a hung collective does too"
+    if asleep(e):
+        return Standing.STALLED, e.moved_at, f"{told}, and its processes do nothing"
+    return Standing.STALLED, e.moved_at, told
+
+
+def _because(e: Evidence, limit: float) -> str:
+    if e.limit is not None and limit >= e.limit:
+        return f"the limit given is {span(e.limit)}"
+    return f"its longest pause before: {span(max((gaps.longest for gaps in e.gaps.values()), default=0.0))}"
+
+
+def spins(e: Evidence) -> bool:
+    """Whether it uses CPU or GPU; which a hung job may do as well."""
+    cores = e.usage is not None and e.usage.cores >= BUSY
+    return cores or (e.gpu is not None and e.gpu.percent is not None and e.gpu.percent >= GPU_BUSY)
+
+
+def asleep(e: Evidence) -> bool:
+    """Whether processes that usually compute were seen to do nothing at all, for long enough to mean it."""
+    usage, gpu = e.usage, e.gpu or Gpu()
+    if usage is None or usage.cores > ASLEEP or (usage.bytes or 0.0) > TRICKLE:
+        return False
+    if usage.usual is None or usage.usual < COMPUTES or (gpu.percent or 0.0) > GPU_IDLE:
+        return False
+    return usage.over >= min(LONG_ENOUGH, 0.25 * patience(e.gaps, e.phase, e.limit))
+
+
+def ask_after(gaps: Mapping[str, Gaps], phase: str, limit: float | None) -> float:
+    """The seconds of silence from which on it is worth asking what the processes use."""
+    return 0.5 * patience(gaps, phase, limit, asleep=True)
+
+
+def witnesses(e: Evidence) -> tuple[Witness, ...]:
+    """Everything that was asked, signs of life first."""
+    told = [Witness(by, e.says.get(by) or _unmoved(quiet), round(quiet, 1)) for by, quiet in e.quiet.items()]
+    if e.usage is not None:
+        told.append(Witness("processes", _usage(e.usage)))
+    if e.stopped:
+        told.append(Witness("process table", "every process is stopped"))
+    if e.gpu is not None and e.gpu.percent is not None:
+        power = f", {e.gpu.watts:.0f} W" if e.gpu.watts is not None else ""
+        told.append(Witness("gpu", f"{e.gpu.percent:.0f} % busy{power}"))
+    return tuple(told)
+
+
+def _unmoved(quiet: float) -> str:
+    return "moves" if quiet <= 0 else f"has not moved for {span(quiet)}"
+
+
+def _usage(usage: Usage) -> str:
+    moved = "bytes may not be read" if usage.bytes is None else f"{usage.bytes / 1000:.1f} kB/s read and written"
+    hung = f", {usage.blocked} in uninterruptible sleep" if usage.blocked else ""
+    many = f"{usage.processes} process{'' if usage.processes == 1 else 'es'}"
+    return f"{many}, {usage.cores:.2f} cores and {moved} over {span(usage.over)}{hung}"
+
+
+def moment(at: float) -> str:
+    """A time in a text that stays the same from look to look."""
+    return (stamp(at) or "?")[:19].replace("T", " ") + " UTC"
+
+
+def span(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"

@@ -1,0 +1,43 @@
+"""Whole runs, hours long, replayed through the real looks and rules: no cry of wolf, and no hang overlooked."""
+
+from __future__ import annotations
+
+import pytest
+
+from bench.replay import Replay, Run, measure_run
+from dogwatch.model import Standing
+
+
+def run(gaps: list[float]) -> Run:
+    moments = [0.0]
+    for gap in gaps:
+        moments.append(moments[-1] + gap)
+    return Run("made", "made", [(at, f"step {i}/{len(gaps)}\n".encode()) for i, at in enumerate(moments)])
+
+
+DETECTOR = run(([35.0] * 150 + [1500.0]) * 6)
+EVEN = run([20.0] * 1500)
+FLUSHED = run([400.0, 500.0, 450.0] * 40)
+
+
+@pytest.mark.parametrize("healthy", [DETECTOR, EVEN, FLUSHED], ids=["detector", "even", "flushed by the block"])
+def test_a_healthy_run_is_never_called_stalled(healthy: Run) -> None:
+    """Neither for its first validation nor for a log that comes in blocks."""
+    replay = Replay(healthy)
+    replay.to_end(healthy.seconds)
+    assert [finding.rule for finding in replay.opened] == []
+    assert replay.one.verdict is not None
+    assert replay.one.verdict.word is Standing.WORKING
+
+
+@pytest.mark.parametrize("kind", ["hidden", "asleep", "spinning"])
+def test_a_hang_is_noticed_within_twice_the_longest_pause(kind: str) -> None:
+    """By a watcher that knows the job only from what another one saved."""
+    _, noticed = measure_run(DETECTOR, [0.5, 0.75], [kind])
+    assert max(noticed[kind]) <= 2 * DETECTOR.longest_gap
+
+
+def test_processes_asleep_are_noticed_sooner_than_a_log_alone() -> None:
+    """Where nothing was ever seen to pause, the process table makes the difference."""
+    _, noticed = measure_run(EVEN, [0.25], ["hidden", "asleep", "spinning"])
+    assert noticed["asleep"][0] < noticed["hidden"][0] < noticed["spinning"][0]

@@ -1,0 +1,82 @@
+"""Patience is learnt from a job's own gaps, generous where little was seen, and never more than its owner allows."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dogwatch.estimate.patience import PAUSED, PHASES, STEADY, UNSEEN, USUAL, Gaps, patience
+
+GAP_LISTS = st.lists(st.floats(0.0, 5000.0), min_size=1, max_size=60)
+
+
+def seen(*silences: float, look: float = 10.0) -> Gaps:
+    gaps = Gaps()
+    for silent in silences:
+        gaps.note(silent, look)
+    return gaps
+
+
+@given(GAP_LISTS, st.floats(1.0, 1e5), st.sampled_from([STEADY, *PHASES]), st.booleans(), st.booleans())
+def test_the_limit_that_was_given_is_the_most_and_never_the_least(
+    silences: list[float], limit: float, phase: str, asleep: bool, busy: bool
+) -> None:
+    """Whatever was learnt."""
+    gaps = {STEADY: seen(*silences)}
+    free = patience(gaps, phase, None, asleep=asleep, busy=busy)
+    assert patience(gaps, phase, limit, asleep=asleep, busy=busy) == min(limit, free)
+
+
+@given(GAP_LISTS, st.sampled_from([STEADY, *PHASES]), st.booleans())
+def test_a_gap_that_was_survived_is_never_a_stall_the_second_time(
+    silences: list[float], phase: str, asleep: bool
+) -> None:
+    """However the processes look meanwhile."""
+    gaps = {STEADY: seen(*silences)}
+    assert patience(gaps, phase, asleep=asleep) >= USUAL * max(silences)
+
+
+@given(GAP_LISTS, GAP_LISTS, st.sampled_from([STEADY, *PHASES]))
+def test_sleep_shortens_patience_and_work_lengthens_it(silences: list[float], others: list[float], phase: str) -> None:
+    """In every phase, known or not."""
+    gaps = {STEADY: seen(*silences), "validating": seen(*others)}
+    assert patience(gaps, phase, asleep=True) <= patience(gaps, phase) <= patience(gaps, phase, busy=True)
+
+
+def test_a_first_validation_thirty_five_times_as_long_as_any_gap_is_no_stall() -> None:
+    """That is how detectors begin: hours of even lines, then half an hour of nothing."""
+    even = seen(*[0.0, 40.0] * 75, look=40.0)
+    assert even.longest < 1740 / 25
+    assert patience({STEADY: even}, STEADY) > 1740
+
+
+def test_a_job_whose_pauses_are_known_is_allowed_a_little_more_than_those() -> None:
+    """After three validations of ten minutes, a quarter of an hour is enough."""
+    epoch = [0.0] * 100
+    known = seen(*epoch, 600.0, *epoch, 620.0, *epoch, 590.0)
+    assert 600 < patience({STEADY: known}, STEADY) < 1020
+
+
+def test_one_look_that_saw_nothing_is_no_pause() -> None:
+    """Lines that come about as often as the looks leave one of them empty now and then; nothing is learnt from it."""
+    even = seen(*[0.0, 0.0, 60.0] * 60, look=60.0)
+    assert patience({STEADY: even}, STEADY) == UNSEEN
+
+
+def test_what_may_still_come_for_the_first_time_grows_less_likely_with_the_hours() -> None:
+    """A day of even gaps buys a shorter patience than an hour of them."""
+    hour, day = seen(*[20.0] * 120), seen(*[20.0] * 2880)
+    assert patience({STEADY: day}, STEADY) < patience({STEADY: hour}, STEADY) == UNSEEN
+
+
+def test_a_phase_that_the_log_announces_has_a_patience_of_its_own() -> None:
+    """And the pauses that it announced make the steady work the better known."""
+    gaps = {STEADY: seen(*[0.0] * 200), "validating": seen(900.0, 950.0, 920.0)}
+    assert patience(gaps, "validating") >= PHASES["validating"]
+    assert patience(gaps, STEADY) == PAUSED
+
+
+def test_gaps_survive_their_json() -> None:
+    """Value by value."""
+    gaps = seen(1.0, 80.0, 3.0)
+    assert Gaps(*gaps.to_json()) == gaps  # type: ignore[arg-type]

@@ -1,0 +1,166 @@
+"""One verdict from all witnesses: what each of them is worth."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from dogwatch.estimate.patience import STEADY, Gaps, patience
+from dogwatch.estimate.stuck import Evidence, Gpu, Usage, asleep, verdict
+from dogwatch.model import Standing, Verdict
+
+AT = 1_800_000_000.0
+KNOWN = Gaps()
+for _ in range(3):
+    for _ in range(50):
+        KNOWN.note(0.0, 10.0)
+    KNOWN.note(600.0, 10.0)
+GAPS = {STEADY: KNOWN}
+ALLOWED = patience(GAPS, STEADY)
+CALM = Evidence(AT, {"progress": 5.0, "log": 5.0}, 5.0, AT - 5.0, STEADY, GAPS)
+WORKING = Verdict(Standing.WORKING, AT - 1000.0)
+IDLE = Usage(over=300.0, cores=0.001, bytes=0.0, processes=2, usual=0.9)
+SPIN = Usage(over=300.0, cores=4.0, bytes=0.0, processes=4, usual=4.0)
+READS = Usage(over=300.0, cores=0.2, bytes=5e6, processes=4, usual=2.0)
+
+
+def silent(seconds: float, **more) -> Evidence:
+    return replace(CALM, silent=seconds, moved_at=AT - seconds, quiet={"progress": seconds, "log": seconds}, **more)
+
+
+def word(evidence: Evidence, before: Verdict | None = WORKING) -> Standing:
+    return verdict(evidence, before).word
+
+
+def test_a_sign_of_life_within_its_patience_is_work() -> None:
+    """And the verdict keeps its beginning while its word holds."""
+    found = verdict(CALM, WORKING)
+    assert (found.word, found.since, found.patience) == (Standing.WORKING, WORKING.since, ALLOWED)
+    assert word(silent(ALLOWED - 1)) is Standing.WORKING
+
+
+def test_silence_beyond_its_patience_is_a_stall_since_the_last_sign() -> None:
+    """By the log alone, where nothing else can be asked."""
+    found = verdict(silent(ALLOWED), WORKING)
+    assert (found.word, found.since) == (Standing.STALLED, AT - ALLOWED)
+    assert {witness.by for witness in found.witnesses} == {"progress", "log"}
+
+
+def test_a_log_that_stands_beside_a_checkpoint_that_grows_is_work() -> None:
+    """Block-buffered output says nothing for as long as it likes."""
+    quiet = {"log": 9 * ALLOWED, "checkpoint": 3.0}
+    assert word(replace(CALM, quiet=quiet, silent=3.0)) is Standing.WORKING
+
+
+@pytest.mark.parametrize("seconds", [ALLOWED, 4 * ALLOWED, 50 * ALLOWED])
+def test_processes_that_read_and_write_are_busy_for_as_long_as_they_do(seconds: float) -> None:
+    """Bytes are work."""
+    assert word(silent(seconds, usage=READS)) is Standing.SILENT_BUT_BUSY
+
+
+def test_a_trickle_of_bytes_is_no_work() -> None:
+    """A logger or heartbeat goes on while the work hangs."""
+    assert word(silent(ALLOWED, usage=replace(IDLE, bytes=6000.0))) is Standing.STALLED
+
+
+def test_cpu_alone_does_not_excuse_a_job_whose_pauses_are_known() -> None:
+    """A hung collective spins."""
+    found = verdict(silent(ALLOWED, usage=SPIN), WORKING)
+    assert found.word is Standing.STALLED
+    assert "spins" in found.why
+
+
+def test_cpu_buys_time_where_the_job_may_do_something_for_the_first_time() -> None:
+    """But not for ever."""
+    allowed = patience({}, STEADY)
+    young = replace(silent(allowed, usage=SPIN), gaps={})
+    assert word(young) is Standing.SILENT_BUT_BUSY
+    assert word(replace(young, silent=2 * allowed)) is Standing.STALLED
+
+
+def test_busy_gpus_weigh_as_little_as_busy_cores_unless_they_draw_their_usual_power() -> None:
+    """Utilisation is 100 % in a hung collective too; power is not."""
+    full = Gpu(percent=100.0)
+    assert word(silent(ALLOWED, gpu=full)) is Standing.STALLED
+    assert word(silent(ALLOWED, gpu=replace(full, watts=600.0, usual_watts=650.0))) is Standing.SILENT_BUT_BUSY
+    assert word(silent(ALLOWED, gpu=replace(full, watts=140.0, usual_watts=650.0))) is Standing.STALLED
+
+
+def test_processes_that_usually_compute_and_sleep_now_end_patience_sooner() -> None:
+    """A job that loads, validates or saves is not asleep."""
+    few = {STEADY: Gaps()}
+    evidence = replace(silent(300.0), gaps=few)
+    assert word(evidence) is Standing.WORKING
+    assert word(replace(evidence, usage=IDLE)) is Standing.STALLED
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [
+        replace(IDLE, usual=0.01),  # a launcher: its work is done elsewhere
+        replace(IDLE, usual=None),
+        replace(IDLE, over=5.0),  # not seen for long enough
+        replace(IDLE, cores=0.1),
+        replace(IDLE, bytes=5000.0),
+    ],
+)
+def test_sleep_that_proves_nothing_shortens_nothing(usage: Usage) -> None:
+    """Only processes that compute can be caught sleeping."""
+    assert not asleep(silent(300.0, usage=usage))
+
+
+def test_a_gpu_at_work_is_not_asleep() -> None:
+    """The host may wait for a long kernel."""
+    assert not asleep(silent(300.0, usage=IDLE, gpu=Gpu(percent=97.0)))
+
+
+def test_the_owners_limit_is_the_most_patience_and_bytes_still_excuse() -> None:
+    """CPU does not: what is asked for is an end of waiting."""
+    assert word(silent(9.0, limit=10.0)) is Standing.WORKING
+    assert word(silent(10.0, limit=10.0)) is Standing.STALLED
+    assert word(silent(10.0, limit=10.0, usage=SPIN)) is Standing.STALLED
+    assert word(silent(10.0, limit=10.0, usage=READS)) is Standing.SILENT_BUT_BUSY
+
+
+def test_a_job_that_is_stopped_does_not_wait_for_its_patience() -> None:
+    """Every process stopped by a signal is proof, after a minute in which it may be continued."""
+    assert word(silent(59.0, stopped=True)) is Standing.WORKING
+    assert word(silent(61.0, stopped=True)) is Standing.STALLED
+
+
+def test_while_the_processes_have_not_answered_yet_the_word_stays() -> None:
+    """A verdict waits for the witness that it has called."""
+    stalled = Verdict(Standing.STALLED, AT - 9.0, why="nothing moves")
+    assert word(silent(2 * ALLOWED, asking=True)) is Standing.WORKING
+    assert verdict(silent(2 * ALLOWED, asking=True), stalled).why == "nothing moves"
+
+
+def test_what_could_not_be_seen_makes_no_stall_and_ends_none() -> None:
+    """Our own blindness is not the job's silence, nor its return."""
+    blind = silent(9 * ALLOWED, unseen="its files did not answer")
+    assert word(blind) is Standing.CANNOT_TELL
+    stalled = Verdict(Standing.STALLED, AT - 9.0)
+    assert verdict(blind, stalled).word is Standing.STALLED
+    assert verdict(blind, stalled).since == stalled.since
+
+
+def test_a_job_that_shows_nothing_that_could_stand_still_cannot_be_judged() -> None:
+    """Unless its owner gave a limit."""
+    bare = replace(silent(1e6), quiet={})
+    assert word(bare) is Standing.CANNOT_TELL
+    assert word(replace(bare, limit=100.0)) is Standing.STALLED
+
+
+def test_a_lasting_slow_down_is_said_with_its_beginning() -> None:
+    """As long as it moves at all."""
+    found = verdict(replace(CALM, slow_since=AT - 4000.0, slow_why="half as fast"), WORKING)
+    assert (found.word, found.since, found.why) == (Standing.SLOW, AT - 4000.0, "half as fast")
+    assert word(silent(ALLOWED, slow_since=AT - 4000.0)) is Standing.STALLED
+
+
+def test_a_counter_that_stands_while_the_log_goes_on_is_slow() -> None:
+    """A hung job may print that it waits, for ever."""
+    waits = replace(CALM, quiet={"progress": 7200.0, "log": 5.0})
+    assert word(waits) is Standing.SLOW
+    assert word(replace(waits, quiet={"progress": 900.0, "log": 5.0})) is Standing.WORKING
