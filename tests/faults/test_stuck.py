@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -22,9 +23,10 @@ from dogwatch.sources.process import source
 from dogwatch.store import jobs as job_rows
 from dogwatch.store.database import open_store
 from tests.faults.scene import events, jobs, watcher
-from tests.support import wait_until
+from tests.support import wait_until as wait_a_little
 
 LIMIT = 3.0
+wait_until = partial(wait_a_little, timeout=60.0)  # each question starts a program, on a machine that may be busy
 COUNTS = "import os, sys, time\nfor i in range(5): print(f'step {i}/1000', flush=True)\n"
 SLEEPS = (
     COUNTS + "while not os.path.exists(sys.argv[1]): time.sleep(0.1)\nprint('step 6/1000', flush=True)\ntime.sleep(600)"
@@ -75,10 +77,11 @@ def test_a_worker_that_sleeps_for_ever_is_stalled_until_it_moves(dogwatch, spawn
     page = dogwatch("status", ref).stdout
     assert "stalled for" in page
     assert "progress: has not moved for" in page
-    assert "1 process, 0.00 cores" in says(dogwatch, "processes")
+    assert "1 process, 0.0" in says(dogwatch, "processes")
     (tmp_path / "gate").touch()
     wait_until(lambda: verdict(dogwatch)["word"] == "working")
-    assert [event["body"]["rule"] for event in events(dogwatch, "finding.resolved")] == ["stalled"]
+    assert "stalled" in [event["body"]["rule"] for event in events(dogwatch, "finding.resolved")]
+    assert findings(dogwatch) == []
 
 
 def test_a_worker_that_was_stopped_is_stalled_until_it_is_continued(
@@ -122,7 +125,7 @@ def test_a_buffered_log_beside_a_growing_checkpoint_is_work(dogwatch, spawn, hom
         assert found["word"] in (None, "working")
         return any(one["by"] == "log" and one["quiet_seconds"] > 3 * LIMIT for one in found["witnesses"])
 
-    wait_until(log_is_quiet, timeout=60, pause=0.3)
+    wait_until(log_is_quiet, pause=0.3)
     assert events(dogwatch, "finding.opened") == []
 
 
@@ -130,7 +133,7 @@ def test_a_silent_worker_that_writes_is_silent_but_busy(dogwatch, spawn, home: P
     """A warning, for as long as the bytes flow; not a stall, even beyond the limit."""
     start(dogwatch, WRITES, tmp_path / "scratch")
     watcher(spawn, home)
-    wait_until(lambda: verdict(dogwatch)["silent_seconds"] > 3 * LIMIT, timeout=60, pause=0.3)
+    wait_until(lambda: verdict(dogwatch)["silent_seconds"] > 3 * LIMIT, pause=0.3)
     assert verdict(dogwatch)["word"] == "silent but busy"
     assert findings(dogwatch) == [("silent", "warning")]
     assert "stalled" not in [event["body"]["rule"] for event in events(dogwatch, "finding.opened")]
