@@ -152,6 +152,13 @@ def test_a_job_that_shows_nothing_that_could_stand_still_cannot_be_judged() -> N
     assert word(replace(bare, limit=100.0)) is Standing.STALLED
 
 
+def test_a_server_that_nobody_asks_is_not_stalled() -> None:
+    """However long it waits for a request; its owner may set a limit."""
+    waits = silent(100 * ALLOWED, phase="serving", usage=IDLE)
+    assert word(waits) is Standing.CANNOT_TELL
+    assert word(replace(waits, limit=600.0)) is Standing.STALLED
+
+
 def test_a_lasting_slow_down_is_said_with_its_beginning() -> None:
     """As long as it moves at all."""
     found = verdict(replace(CALM, slow_since=AT - 4000.0, slow_why="half as fast"), WORKING)

@@ -28,7 +28,6 @@ BUSY = 1.5
 # Phases that a log announces are long, and the first of its kind says little about the next.
 PHASES = {
     "starting": 2400.0,
-    "loading": 3600.0,
     "compiling": 3600.0,
     "validating": 3600.0,
     "checkpointing": 3600.0,

@@ -33,6 +33,7 @@ BUSY, ASLEEP, COMPUTES = 0.3, 0.02, 0.1
 GPU_BUSY, GPU_IDLE, POWER_SHARE = 50.0, 5.0, 0.6
 LONG_ENOUGH = 60.0  # seconds over which sleep must be seen, less where patience is short
 STOPPED = 60.0
+SERVING = "serving"
 COUNTER_PATIENCE, COUNTER_SAFETY = 1800.0, 3.0
 
 
@@ -102,6 +103,8 @@ def _judged(e: Evidence, before: Verdict | None) -> tuple[Standing, float, str]:
         return Standing.STALLED, e.moved_at, "every process of it is stopped"
     if e.silent < patience(e.gaps, e.phase, e.limit, asleep=asleep(e)):
         return _moving(e)
+    if e.phase == SERVING and e.limit is None:
+        return Standing.CANNOT_TELL, e.at, "a server is silent when nobody asks it for anything"
     if e.asking:
         stays = before is not None and before.word in (Standing.STALLED, Standing.SILENT_BUT_BUSY)
         return (before.word, before.since, before.why) if before is not None and stays else _moving(e)
