@@ -108,6 +108,7 @@ def steps(line: str) -> list[Step]:
         ("Progress: 40/80", Step(40, 80, "items", None, RUN)),
         ("Epoch 3/10", Step(3, 10, "epochs", None, EPOCH)),
         ("Epoch: [3/10]", Step(3, 10, "epochs", None, EPOCH)),
+        ("Epoch [3]/[10]", Step(3, 10, "epochs", None, EPOCH)),
         ("Epoch 3/10 done, loss 0.4", Step(3, 10, "epochs", None, EPOCH_DONE)),
         ("step 300/1000 loss=0.1", Step(300, 1000, "steps", None, RUN)),
         ("Step 300 of 1000 (2.5 it/s)", Step(300, 1000, "steps", 2.5, RUN)),
