@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -24,8 +23,7 @@ PROVE = "UPDATE jobs SET proved_at = ?, proof = ?, seal = ? WHERE key = ?"
 _FIRST, _STARTED, _LAST = (JOBS.names.index(name) for name in ("proved_at", "started", "proof"))
 
 
-@dataclass(frozen=True, slots=True)
-class Proved:
+class Proved(NamedTuple):
     """That a job is what it was, by this newer proof; a memory that is None keeps the old one."""
 
     ref: str
@@ -43,9 +41,11 @@ class _Spelt(NamedTuple):
     started: bytes
     after: bytes
 
-    def seal(self, proved_at: float | None, proof: str) -> int:
-        moving = b"%s, %s, %s, " % (ascii(proved_at).encode(), self.started, ascii(proof).encode())
-        return cells.checksum(self.after, cells.checksum(moving, self.before))
+    def seal(self, proved_at: bytes, proof: bytes) -> int:
+        """Of the row with these cells, as `_spelling` spells them."""
+        return cells.checksum(
+            self.after, cells.checksum(b"%s, %s, %s, " % (proved_at, self.started, proof), self.before)
+        )
 
 
 class _Spellings:
@@ -78,7 +78,8 @@ def write(store: Store, db: sqlite3.Connection, proved: Sequence[Proved]) -> set
     """Move the times of proofs, and nothing else; the refs of jobs that were forgotten meanwhile."""
     forgotten: set[str] = set()
     held, written = _spellings[store].of, []
-    proofs: dict[tuple[Proof, ...], str] = {}
+    proofs: dict[int, tuple[str, bytes]] = {}  # jobs of which the same is said share the very object
+    times: dict[float, tuple[float | None, bytes]] = {}
     memories: dict[int, Mapping[str, Any]] = {}
     rows: dict[str, tuple[Any, ...]] = {}
     if sum(one.ref not in held for one in proved) >= MANY:
@@ -91,11 +92,15 @@ def write(store: Store, db: sqlite3.Connection, proved: Sequence[Proved]) -> set
                 forgotten.add(one.ref)
                 continue
             spelt = held[one.ref] = _spell(row)
-        proof = proofs.get(one.proof)
+        proof = proofs.get(id(one.proof))
         if proof is None:
-            proof = proofs[one.proof] = cells.dump([{"by": p.by, "says": p.says, "at": p.at} for p in one.proof])
-        at = cells.real(one.proved_at)
-        written.append((at, proof, spelt.seal(at, proof), spelt.key))
+            text = cells.dump([{"by": p.by, "says": p.says, "at": p.at} for p in one.proof])
+            proof = proofs[id(one.proof)] = (text, _spelling(text))
+        at = times.get(one.proved_at)
+        if at is None:
+            real = cells.real(one.proved_at)
+            at = times[one.proved_at] = (real, _spelling(real))
+        written.append((at[0], proof[0], spelt.seal(at[1], proof[1]), spelt.key))
         if one.memory is not None:
             memories[spelt.key] = one.memory
     remember_all(db, memories)
@@ -109,9 +114,13 @@ def _spell(row: tuple[Any, ...]) -> _Spelt:
     before = cells.checksum(cells.canonical(row[:_FIRST])[:-1] + b", ")
     after = cells.canonical(row[_LAST + 1 : width])[1:]
     spelt = _Spelt(row[0], before, ascii(row[_STARTED]).encode(), after)
-    if spelt.seal(row[_FIRST], row[_LAST]) != row[width]:
+    if spelt.seal(_spelling(row[_FIRST]), _spelling(row[_LAST])) != row[width]:
         JOBS.proved(row)
     return spelt
+
+
+def _spelling(cell: object) -> bytes:
+    return ascii(cell).encode()
 
 
 def _commits(db: sqlite3.Connection) -> int:

@@ -204,7 +204,9 @@ def _consulted(
 ) -> frozenset[str]:
     """The ids that the accounting was asked about: as the probe says, else those it should have asked about."""
     run = answer.get("accounting")
-    told = run.get("ids") if isinstance(run, Mapping) else None
+    if not isinstance(run, Mapping):
+        return frozenset()
+    told = run.get("ids")
     if isinstance(told, list):
         return frozenset(map(str, told))
     idle = {job.id for job in jobs if not any(row.word in words.ACTIVE for row in rows.get(job.id, ()))}

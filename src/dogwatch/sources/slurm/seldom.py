@@ -36,7 +36,8 @@ def read(body: Mapping[str, Any], jobs: Sequence[Job], facts: Facts) -> dict[str
     """The logs that a script redirects to, and the newest GPU figures."""
     scripts, metrics = _section(body, "scripts"), _section(body, "gpu_metrics")
     learnt: dict[str, dict[str, Any]] = {}
-    for job in jobs:
+    told_of = scripts.keys() | metrics.keys()
+    for job in (job for job in jobs if job.ref in told_of) if told_of else ():
         told = _script_logs(job, facts.get(job.ref, {}), scripts.get(job.ref))
         gpu = gpu_metrics.read(metrics.get(job.ref))
         if told is not None or gpu is not None:

@@ -25,6 +25,8 @@ class Unchanged:
 
     def __init__(self) -> None:
         self._held: dict[str, _Held] = {}
+        self._at = float("nan")
+        self._proofs: dict[tuple[str, str], tuple[Proof]] = {}
 
     def again(self, job: Job, known: Known, said: Said, at: float) -> Sighting | None:
         held = self._held.get(job.ref)
@@ -32,12 +34,22 @@ class Unchanged:
             return None
         before = held.sighting
         same_state = known.state is before.state or known.state == before.state
-        same = same_state and said.rows[0] == held.row and known.attempt == before.attempt
+        row = said.rows[0]
+        same = same_state and (row is held.row or row == held.row) and known.attempt == before.attempt
         if not same or job.track != held.track or said.cluster != held.cluster:
             return None
-        proof = (Proof(before.proof[0].by, before.proof[0].says, at),)
+        proof = self._proof(before.proof[0].by, before.proof[0].says, at)
         said_before = (before.attempt, before.state, before.native, before.reason)
         return Sighting(job.ref, *said_before, proof, facts=before.facts)
+
+    def _proof(self, by: str, says: str, at: float) -> tuple[Proof]:
+        """One proof for all jobs of a look of which the same is said."""
+        if at != self._at:
+            self._at, self._proofs = at, {}
+        found = self._proofs.get((by, says))
+        if found is None:
+            found = self._proofs[by, says] = (Proof(by, says, at),)
+        return found
 
     def keep(self, job: Job, known: Known, said: Said, sighting: Sighting) -> Sighting:
         """Remember a sighting that says nothing new, so that the next like it says the same."""
