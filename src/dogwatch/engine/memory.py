@@ -41,6 +41,7 @@ class Memory:
     logs: dict[str, dict[str, Any]] = field(default_factory=dict)
     readers: dict[str, dict[str, Any]] = field(default_factory=dict)
     heard: dict[str, dict[str, Any]] = field(default_factory=dict)
+    room: dict[str, list[list[float]]] = field(default_factory=dict)
     steps: dict[str, Step] = field(default_factory=dict)
     points: list[Point] = field(default_factory=list)
     earlier: list[Point] = field(default_factory=list)

@@ -14,6 +14,7 @@ from dogwatch.engine.memory import Memory
 from dogwatch.engine.outlook import outlook, recall, remember
 from dogwatch.engine.pace import LOCKED_OUT
 from dogwatch.engine.reading import News, Readers, is_quiet, pass_time, read_files, read_logs, worker_of
+from dogwatch.engine.room import gone_in
 from dogwatch.engine.said import begins, change_event, checkpoint_event, finding_event, is_new_attempt
 from dogwatch.engine.standing import judged, still_working, take_usage
 from dogwatch.engine.steady import is_steady, same_room
@@ -410,6 +411,8 @@ class _Visit:
             eta=self.eta,
             facts=self.facts,
             diagnosis=self.diagnosis,
+            checkpoints=tuple(memory.checkpoints.values()),
+            gone_in=gone_in(memory, self.disks, self.mono),
         )
 
     def _eta(self) -> Eta | None:

@@ -1,0 +1,34 @@
+"""Checkpoints came regularly, and the next one is late while the job goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from statistics import median
+
+from dogwatch.model import Finding, Level, Running
+from dogwatch.rules.interface import Case
+
+name = "checkpoint_overdue"
+
+LEAST = 4  # checkpoints before anybody can call them regular
+TOGETHER = 0.1  # of the longest pause: those that several workers write count as one
+PATIENCE, MARGIN = 2.5, 60.0
+
+
+def judge(case: Case, now: float) -> Iterator[Finding]:
+    if not isinstance(case.known.state, Running):
+        return
+    gaps = [later - earlier for earlier, later in pairwise(sorted(case.checkpoints))]
+    waves = [gap for gap in gaps if gap > TOGETHER * max(gaps)] if gaps else []
+    if len(waves) + 1 < LEAST:
+        return
+    usual, longest = median(waves), max(waves)
+    late = now - max(case.checkpoints)
+    if late > max(PATIENCE * usual, longest * 1.5) + MARGIN:
+        text = f"no checkpoint for {_spell(late)}; they came about every {_spell(usual)}"
+        yield Finding(case.job.ref, name, Level.WARNING, text)
+
+
+def _spell(seconds: float) -> str:
+    return f"{seconds / 3600:.1f} h" if seconds >= 5400 else f"{max(1, round(seconds / 60))} min"

@@ -1,0 +1,28 @@
+"""A filesystem the job writes to will be full before the job is done, at the pace of the last while."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dogwatch.model import Finding, Level, Running
+from dogwatch.rules.interface import Case
+
+name = "disk_fills"
+
+AHEAD = 6 * 3600.0  # how far to look where nobody knows when the job is done
+SURE = 0.8  # of the time still to go: a disk that lasts longer than that may last
+
+
+def judge(case: Case, now: float) -> Iterator[Finding]:
+    if not isinstance(case.known.state, Running):
+        return
+    to_go = case.eta.remaining if case.eta is not None else AHEAD
+    for (mount, what), seconds in case.gone_in.items():
+        if seconds < SURE * to_go:
+            before = f", about {_spell(to_go - seconds)} before the job is done" if case.eta is not None else ""
+            text = f"the disk of {mount} will have no {what} left in about {_spell(seconds)}{before}"
+            yield Finding(case.job.ref, name, Level.WARNING, text, f"{mount} {what}")
+
+
+def _spell(seconds: float) -> str:
+    return f"{seconds / 3600:.1f} h" if seconds >= 5400 else f"{max(1, round(seconds / 60))} min"

@@ -1,0 +1,63 @@
+"""Findings about what has not happened yet: a disk that will fill, a checkpoint that is late."""
+
+from __future__ import annotations
+
+import pytest
+
+from dogwatch.model import Ended, Eta, Job, Known, Outcome, Running
+from dogwatch.rules import checkpoint_overdue, disk_fills
+from dogwatch.rules.interface import Case
+
+NOW = 1_000_000.0
+
+
+def case(state=None, **known) -> Case:
+    state = Running(NOW - 7200) if state is None else state
+    job = Job("here/process:x", "here", "process", "x", "x")
+    return Case(job=job, known=Known(state=state), **known)
+
+
+def test_a_disk_that_fills_before_the_end_is_told_with_both_times():
+    """How long it lasts, and by how much the job outlives it."""
+    filling = {("/scratch", "bytes"): 3600.0}
+    (found,) = disk_fills.judge(case(eta=Eta(4 * 3600.0, 3 * 3600.0, 5 * 3600.0, 0.9), gone_in=filling), NOW)
+    assert "/scratch will have no bytes left in about 60 min, about 3.0 h before the job is done" in found.text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "eta", "told"),
+    [(3600.0, 1800.0, False), (3600.0, 4000.0, False), (3600.0, None, True), (8 * 3600.0, None, False)],
+)
+def test_a_disk_that_lasts_is_not_told(seconds, eta, told):
+    """Nor one that only just might not; without an estimate the next hours are looked at."""
+    left = None if eta is None else Eta(eta, eta * 0.8, eta * 1.2, 0.9)
+    assert bool(list(disk_fills.judge(case(eta=left, gone_in={("/d", "inodes"): seconds}), NOW))) is told
+
+
+def test_a_late_checkpoint_is_told_once_they_were_regular():
+    """Three pauses of twenty minutes make an hour without one worth a word."""
+    regular = tuple(NOW - 3700 - 1200 * i for i in range(4))
+    (found,) = checkpoint_overdue.judge(case(checkpoints=regular), NOW)
+    assert found.text == "no checkpoint for 62 min; they came about every 20 min"
+
+
+@pytest.mark.parametrize(
+    "checkpoints",
+    [
+        (),
+        (NOW - 9000, NOW - 8000),
+        tuple(NOW - 600 - 1200 * i for i in range(5)),
+        (NOW - 20_000, NOW - 6100, NOW - 4900, NOW - 3700),
+        tuple(NOW - 3700 - 1200 * i + rank for i in range(2) for rank in range(4)),
+    ],
+    ids=["none", "two", "in time", "a longer pause before", "one per rank, two waves"],
+)
+def test_what_may_still_be_in_time_is_not_told(checkpoints):
+    """Too few to call them regular, or no later than they have been."""
+    assert list(checkpoint_overdue.judge(case(checkpoints=checkpoints), NOW)) == []
+
+
+def test_nothing_is_told_of_a_job_that_has_ended():
+    """There is no end to look ahead to."""
+    over = case(Ended(Outcome.FAILED), gone_in={("/d", "bytes"): 1.0}, checkpoints=(1.0, 2.0, 3.0, 4.0))
+    assert list(disk_fills.judge(over, NOW)) + list(checkpoint_overdue.judge(over, NOW)) == []
