@@ -57,7 +57,8 @@ def test_a_receiver_that_is_down_gets_it_when_it_is_back(dogwatch, spawn, hook):
 
 def test_what_is_refused_for_good_is_parked_and_said_elsewhere(dogwatch, spawn, hook, tmp_path):
     """One broken channel holds back no other, and another try can be asked for."""
-    alerts(dogwatch, "add", "file", str(tmp_path / "alerts.jsonl"))
+    alerts(dogwatch, "add", "file", str(tmp_path / "alerts.jsonl"), "--levels", "warning")
+    (tmp_path / "alerts.jsonl").touch()
     hook.always = answer(404, b"no such hook")
     spawn("daemon")
     fail(dogwatch, "parked")

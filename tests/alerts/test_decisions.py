@@ -14,7 +14,7 @@ JOB = "lab/slurm:7"
 
 def notice(**more: Any) -> dict[str, Any]:
     told = {"subject": JOB, "rule": "worker_gone", "what": "0", "level": "critical", "resolved": 0, "created": NOW}
-    return {**told, **more}
+    return {**told, "since": NOW - 60, **more}
 
 
 def now(**more: Any) -> Now:
@@ -58,7 +58,7 @@ def test_a_decision_has_its_reason(about, route, context, expected):
 
 
 def silence(**more: Any) -> dict[str, Any]:
-    return {"key": 3, "subject": "llama/*", "rule": "", "what": None, "until": NOW + 60, **more}
+    return {"key": 3, "subject": "llama/*", "rule": "", "what": None, "until": NOW + 60, "created": NOW, **more}
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_what_was_held_back_goes_out_only_if_it_is_still_true():
 
 
 def letter(created: float, due: float) -> dict[str, Any]:
-    return {"due": due, "about": {"created": created}}
+    return {"due": due, "about": {"created": created, "rule": "worker_gone"}}
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import re
 from collections.abc import Mapping
+from secrets import token_hex
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -14,7 +16,7 @@ from dogwatch.clock import Clock, stamp
 from dogwatch.errors import UsageError
 from dogwatch.model import Level, Notice
 from dogwatch.settings import NEEDS, OPTIONAL, Settings, check_route
-from dogwatch.store import alerts, bell, jobs
+from dogwatch.store import alerts, bell, faults, jobs
 from dogwatch.store.database import Store
 from dogwatch.store.home import make_private, open_private, sync_directory
 from dogwatch.store.tick import open_findings, queue_notices
@@ -25,11 +27,22 @@ FROM_CONFIG = "from_config"
 WEB = ("webhook", "slack", "discord")
 
 
-def add(store: Store, clock: Clock, kind: str, settings: Mapping[str, Any], route: Mapping[str, Any], name: str) -> str:
-    """A channel, checked; a URL or other secret that was given literally is moved to a file of 0600 and kept by
-    reference. Its name."""
+def add(
+    store: Store,
+    clock: Clock,
+    kind: str,
+    settings: Mapping[str, Any],
+    route: Mapping[str, Any],
+    name: str,
+    instead: bool = False,
+) -> str:
+    """A channel, checked, or another in its place (`instead`); a URL or other secret that was given literally is moved
+    to a file of 0600 and kept by reference. Its name."""
     named(name, "a channel's name")
     check_route(route, "")
+    row = next((row for row in alerts.channels(store) if row["name"] == name), None)
+    if row is not None and not instead:
+        raise alerts.taken(name)
     kept = dict(settings)
     if "url" in kept and not kept["url"].startswith(secret.KINDS):
         check_url(kind, kept["url"])
@@ -39,22 +52,22 @@ def add(store: Store, clock: Clock, kind: str, settings: Mapping[str, Any], rout
             raise UsageError(f"a {kind} channel needs {key}")
         if key in kept:
             check(kept[key], key)
-    alerts.add_channel(store, name, kind, kept, dict(route), clock.now())
+    if row is None:
+        alerts.add_channel(store, name, kind, kept, dict(route), clock.now())
+    else:
+        alerts.change_channel(store, name, kind, kept, dict(route))
+        _unhide(store.home, row)
     bell.ring(store.home)
     return name
 
 
 def for_job(store: Store, clock: Clock, job: str, email: Mapping[str, Any] | None, slack: str | None) -> None:
     """The channels that a job's own flags or file name; they take what is said about that job, and are made once."""
-    there = {row["name"]: row for row in alerts.channels(store)}
     wanted = {"email": email, "slack": None if slack is None else {"url": slack}}
     for kind, settings in wanted.items():
         name = f"{job}-{kind}"
-        if settings is None:
-            continue
-        if name in there:
-            remove(store, clock, name)
-        add(store, clock, kind, settings, {"jobs": [_literally(job)]}, name)
+        if settings is not None:
+            add(store, clock, kind, settings, {"jobs": [_literally(job)]}, name, instead=True)
 
 
 def _literally(name: str) -> str:
@@ -70,7 +83,10 @@ def free_name(store: Store, kind: str) -> str:
 
 def check_url(kind: str, url: str) -> None:
     """One that can be meant; the sentence never repeats it, since it is a secret."""
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        raise UsageError(f"the URL of a {kind} channel is not one") from None
     if any(ord(char) <= 32 for char in url) or not re.fullmatch(r"[a-z][a-z0-9+.-]{1,30}", parts.scheme):
         raise UsageError(f"the URL of a {kind} channel is not one: it begins with a scheme and has no blanks")
     if kind in WEB and (parts.scheme not in ("http", "https") or not parts.hostname):
@@ -92,15 +108,28 @@ def hide(home: str, name: str, text: str) -> str:
     """Put a secret into a file that only its owner can read; the reference to it."""
     folder = os.path.join(home, SECRETS)
     make_private(folder)
-    path = os.path.join(folder, re.sub(r"[^A-Za-z0-9._-]", "_", name))
-    fd = open_private(path, os.O_CREAT | os.O_TRUNC | os.O_WRONLY)
+    # Never a name that is there: another channel may live by it.
+    path = os.path.join(folder, f"{re.sub(r'[^A-Za-z0-9._-]', '_', name)[:100]}-{token_hex(4)}")
     try:
-        os.write(fd, text.encode() + b"\n")
-        os.fsync(fd)
-    finally:
-        os.close(fd)
-    sync_directory(folder)
+        fd = open_private(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY)
+        try:
+            with open(fd, "wb", closefd=False) as file:
+                file.write(text.encode() + b"\n")
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+        sync_directory(folder)
+    except OSError as error:
+        raise faults.of_os(error, path) from None
     return f"file:{path}"
+
+
+def _unhide(home: str, row: Mapping[str, Any]) -> None:
+    """Remove the secret of a channel that is no more, if we had put it there."""
+    kind, _, path = str(row["settings"].get("url", "")).partition(":")
+    if kind == "file" and os.path.dirname(path) == os.path.join(home, SECRETS):
+        with contextlib.suppress(OSError):
+            os.unlink(path)
 
 
 def remove(store: Store, clock: Clock, name: str) -> None:
@@ -108,6 +137,8 @@ def remove(store: Store, clock: Clock, name: str) -> None:
     if row is not None and row["settings"].get(FROM_CONFIG):
         raise UsageError(f"the channel {name!r} is in the configuration file; take it out there")
     alerts.remove_channel(store, name, clock.now())
+    if row is not None:
+        _unhide(store.home, row)
     bell.ring(store.home)
 
 
@@ -151,7 +182,10 @@ def overview(store: Store, now: float) -> dict[str, Any]:
                 "detail": row["detail"],
                 "since": stamp(row["created"]),
                 "next_try": stamp(row["due"]) if row["state"] == alerts.OPEN else None,
-                "notices": [f"{names.get(n['subject'], n['subject'])}: {n['text']}" for n in row["notices"][:20]],
+                "notices": [
+                    f"{names.get(n['subject'], n['subject'])}: {n['text']}"
+                    for n in alerts.notices_of(store, row["key"])[:20]
+                ],
             }
             for row in [*alerts.messages(store, alerts.OPEN), *alerts.messages(store, alerts.DEAD)]
         ],
@@ -266,9 +300,11 @@ def adopt(store: Store, settings: Settings, now: float) -> None:
     for row in alerts.channels(store):
         mine = row["settings"].get(FROM_CONFIG)
         one = wanted.get(row["name"])
-        same = one is not None and _same(row, one.kind, one.settings, one.route)
-        if mine and not same:
+        if mine and one is None:
             alerts.remove_channel(store, row["name"], now)
+        elif mine and one is not None and not _same(row, one.kind, one.settings, one.route):
+            kept = {**one.settings, FROM_CONFIG: True}
+            alerts.change_channel(store, one.name, one.kind, kept, dict(one.route))
         elif one is not None and not mine:
             raise UsageError(
                 f"the configuration file has a channel {one.name!r}, and `alerts add` made one of that name"

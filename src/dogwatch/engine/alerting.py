@@ -16,6 +16,7 @@ from dogwatch.model import Level
 from dogwatch.store.alerts import DROPPED, HELD, MUTED, WAITING, Decision
 
 AGAIN = 10.0  # how often what is held back is looked at again
+FACTS = frozenset({"ended", "digest", "flapping", "channel_dead", "started", "milestone", "checkpoint", "test"})
 FLAPS, FLAP_WINDOW, FLAP_REST = 5, 3600.0, 1800.0
 REPEAT = 4 * 3600.0
 BIG = ("critical", "warning", "info")
@@ -65,7 +66,7 @@ def decide(
 ) -> Decision:
     """Of a notice that no channel has been told of, for one channel."""
     level = notice["level"]
-    if level not in (route.get("levels") or BIG):
+    if level not in (route.get("levels") or BIG) and not (notice["resolved"] and opening_said):
         return Decision(MUTED, f"this channel does not take {level}", now.at)
     if notice["rule"] == "checkpoint" and not route.get("levels") and not route.get("rules"):
         return Decision(MUTED, "checkpoints are told only to a channel that names its levels or rules", now.at)
@@ -80,9 +81,9 @@ def decide(
 
 
 def decide_again(notice: Mapping[str, Any], now: Now) -> Decision:
-    """Of a letter that was held back."""
+    """Of a letter that was held back. What happened stays true; a finding does only while it stands."""
     still = (notice["subject"], notice["rule"], notice["what"]) in now.open
-    if not still and not notice["resolved"] and notice["rule"] not in ("ended", "digest"):
+    if not still and not notice["resolved"] and notice["rule"] not in FACTS:
         return Decision(DROPPED, "it was no longer true when it could have been said", now.at)
     return _now_or_later(notice, now)
 
@@ -109,7 +110,7 @@ def silenced(notice: Mapping[str, Any], now: Now) -> str | None:
         if one["until"] is not None and one["until"] <= now.at:
             continue
         if one["what"] is not None:
-            if (one["subject"], one["rule"], one["what"]) == (notice["subject"], notice["rule"], notice["what"]):
+            if _acknowledged(notice, one):
                 return f"acknowledged (#{one['key']})"
             continue
         subject = fnmatchcase(notice["subject"], one["subject"]) or fnmatchcase(name, one["subject"])
@@ -118,11 +119,19 @@ def silenced(notice: Mapping[str, Any], now: Now) -> str | None:
     return None
 
 
+def _acknowledged(notice: Mapping[str, Any], one: Mapping[str, Any]) -> bool:
+    """Whether this is what somebody has acknowledged: not its end, and not that it began anew after that."""
+    same = (one["subject"], one["rule"], one["what"]) == (notice["subject"], notice["rule"], notice["what"])
+    return same and not notice["resolved"] and notice["since"] <= one["created"]
+
+
 def ready(waiting: Sequence[Mapping[str, Any]], last_message: float | None, now: float, pace: Pace) -> bool:
     """Whether the letters that wait on one channel should become a message: no more have come for a while, or the
     first has waited long enough; and the last message is not too recent."""
     if not waiting:
         return False
+    if any(letter["about"]["rule"] == "test" for letter in waiting):
+        return True  # somebody waits for it
     first = min(letter["about"]["created"] for letter in waiting)
     newest = max(letter["due"] for letter in waiting)
     if last_message is not None and last_message <= now < last_message + pace.most and now < first + pace.most:

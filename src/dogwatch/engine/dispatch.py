@@ -7,28 +7,31 @@ composed, and what was sent but not recorded is sent once more with the same key
 from __future__ import annotations
 
 import hashlib
-import random
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from dogwatch.channels.interface import Channel
 from dogwatch.clock import Clock
-from dogwatch.engine import alerting, regular
+from dogwatch.engine import alerting, routing
+from dogwatch.engine.afloat import Afloat
+from dogwatch.engine.regular import Clockwork
+from dogwatch.engine.routing import Channels
+from dogwatch.engine.schedule import Schedule
 from dogwatch.engine.senders import Senders, Sent
-from dogwatch.errors import StoreError
+from dogwatch.errors import StoreDamaged, StoreError, StoreGone
 from dogwatch.model import Item, Level, Message, Notice
+from dogwatch.redaction import redacted
 from dogwatch.secret import NoSecret
-from dogwatch.store import alerts, jobs
-from dogwatch.store.alerts import DEAD, OPEN, SENT, WAITING, Decision
+from dogwatch.store import alerts
+from dogwatch.store.alerts import DEAD, OPEN, SENT
 from dogwatch.store.database import Store
-from dogwatch.store.tick import open_findings, queue_notices
 
 Make = Callable[[Mapping[str, Any]], Channel]
 GIVE_UP = 7 * 86400.0  # a message that nobody took for a week is parked where it can be seen
+TRIES_LEAST = 30  # and was tried so often: a clock that leaps ahead is no week
 FLUSH = 30.0
-REGULARLY = 20.0
 PATIENCE = 5.0  # for what is under way when the watcher is stopped
-NAMES_MOST = 20000
+ROUTED_MOST = 2000
 
 
 class Dispatch:
@@ -46,207 +49,204 @@ class Dispatch:
     ) -> None:
         self._store, self._clock, self._make = store, clock, make
         self._pace = pace or alerting.Pace()
-        self._digest, self._clock_due = digest, float("-inf")
-        self._quiet, self._repeat = quiet, repeat
+        self._clockwork = Clockwork(store, clock, repeat, digest)
+        self._quiet = quiet
         self._senders = Senders()
-        self._unrecorded: dict[int, Sent] = {}
-        self._last: dict[str, float] = {}
-        self._chance = random.Random()
+        self._unrecorded: list[Sent] = []
+        self._afloat = Afloat(store, _token)
+        self._last: dict[str, float | None] = {}
+        self._schedule = Schedule()
+        self._subjects: dict[int, frozenset[str]] = {}
+        self._held_due = float("-inf")
 
-    def step(self) -> None:
-        """Everything that can be done now. A store that takes nothing (a full disk) stops no message that is
-        composed already; what was sent meanwhile is remembered and recorded later."""
-        for sent in self._senders.back():
-            self._unrecorded[sent.message] = sent
+    def fileno(self) -> int:
+        """Readable when there is a receipt to be recorded: the sooner, the less a kill repeats."""
+        return self._senders.fileno()
+
+    def step(self, now_or_never: bool = False) -> None:
+        """Everything that can be done now. A store that takes nothing (a full disk) stops no message; what was sent
+        meanwhile is remembered and recorded later."""
+        self._hear()
         trouble = self._record()
-        channels = {row["name"]: row for row in alerts.channels(self._store)}
-        if not channels:
-            return
-        try:
-            self._by_the_clock(channels)
-            self._route(channels)
-            self._compose(channels)
-        except StoreError as error:
-            trouble = trouble or error
-        self._send(channels)
+        if not (any(alerts.pending(self._store)) or self._clockwork.due or self._afloat):
+            self._subjects.clear()
+        else:
+            channels = {row["name"]: row for row in alerts.channels(self._store)}
+            trouble = self._prepare(channels, now_or_never) or trouble
+            self._send(channels)
         if trouble is not None:
             raise trouble
 
+    def _prepare(self, channels: Channels, now_or_never: bool) -> StoreError | None:
+        """From notices to messages: by the rows of the store, or in memory while it takes none."""
+        if not channels:
+            return None
+        trouble: StoreError | None = None
+        try:
+            if self._landed():
+                self._clockwork.say(channels)
+                self._route(channels)
+                self._compose(channels, now_or_never)
+                return None
+        except (StoreGone, StoreDamaged):
+            raise
+        except StoreError as error:
+            trouble = error
+        at = self._clock.now()
+        self._afloat.take(channels, at, self._quiet)
+        for name in channels:
+            if self._ready(name, self._afloat.waiting(name), at, now_or_never):
+                self._afloat.compose(name, at)
+                self._last[name] = at
+        return trouble
+
+    def _landed(self) -> bool:
+        """Whether nothing is held in memory only; what is under way has to come back first."""
+        if self._afloat:
+            if any(self._senders.under_way(row["key"]) for row in self._afloat.rows()):
+                return False
+            self._afloat.land(self._clock.now())
+        return True
+
+    def _hear(self) -> None:
+        """Take the receipts that have come; what is afloat needs no store to be noted."""
+        for sent in self._senders.back():
+            if sent.message < 0:
+                self._record_one(sent, self._clock.now())
+            else:
+                self._unrecorded.append(sent)
+
     def flush(self, seconds: float = FLUSH) -> None:
         """Of a watcher that looks once: everything at once, and wait for what comes of it."""
-        channels = {row["name"]: row for row in alerts.channels(self._store)}
-        if not channels:
-            return
-        self._route(channels)
-        self._compose(channels, now_or_never=True)
         until = self._clock.mono() + seconds
+        trouble: StoreError | None = None
         while self._clock.mono() < until:
-            self._send(channels)
-            self._senders.wait(max(0.1, until - self._clock.mono()))
-            back = self._senders.back()
-            for sent in back:
-                self._unrecorded[sent.message] = sent
-            trouble = self._record()
-            if trouble is not None:
-                raise trouble
-            if not back:
-                return
+            try:
+                self.step(now_or_never=True)
+            except (StoreGone, StoreDamaged):
+                raise
+            except StoreError as error:
+                trouble = error
+            if not self._senders.any_busy:
+                break
+            self._senders.wait_for_one(max(0.1, until - self._clock.mono()))
+        if trouble is not None:
+            raise trouble
 
     def end(self) -> None:
         """Give what is under way a moment, and record what came of it."""
         self._senders.wait(PATIENCE)
-        for sent in self._senders.back():
-            self._unrecorded[sent.message] = sent
-        self._record()
+        self._hear()
+        trouble = self._record()
+        if trouble is None:
+            self._landed()
 
     def _record(self) -> StoreError | None:
-        now = self._clock.now()
-        for number, sent in list(self._unrecorded.items()):
+        """Note what came of tries, oldest first; on a full disk that fails, and the sending goes on."""
+        while self._unrecorded:
             try:
-                self._record_one(sent, now)
+                self._record_one(self._unrecorded[0], self._clock.now())
             except StoreError as error:
                 return error
-            del self._unrecorded[number]
+            del self._unrecorded[0]
         return None
 
     def _record_one(self, sent: Sent, now: float) -> None:
-        row = next((one for one in alerts.messages(self._store) if one["key"] == sent.message), None)
+        ours = sent.message < 0
+        row = self._afloat.row(sent.message) if ours else alerts.message(self._store, sent.message)
         if row is None:
             return
         receipt = sent.receipt
-        expired = now - row["created"] > GIVE_UP
+        expired = now - row["created"] > GIVE_UP and row["tries"] >= TRIES_LEAST
         state = SENT if receipt.ok else DEAD if receipt.permanent or expired else OPEN
-        due = now + alerting.backoff(row["tries"], self._chance.random(), receipt.after)
+        due = self._schedule.tried(sent, row["tries"], now, self._clock.mono())
         detail = receipt.detail + (" (given up after a week)" if expired and not receipt.ok else "")
-        alerts.tried(self._store, sent.message, now, state=state, detail=detail, due=due)
-        if state == DEAD:
-            self._tell_others(row, detail, now)
-
-    def _tell_others(self, row: Mapping[str, Any], detail: str, now: float) -> None:
-        """That a channel does not work is said on the others; its own word about itself would be lost."""
-        if row["notices"] and all(about["rule"] == "channel_dead" for about in row["notices"]):
+        one = alerts.Try(state, detail, due)
+        if ours:
+            self._afloat.tried(sent.message, one)
             return
+        said = self._of_dead(row, detail, now) if state == DEAD else []
+        alerts.tried(self._store, sent.message, now, one, said)
+
+    def _of_dead(self, row: Mapping[str, Any], detail: str, now: float) -> list[Notice]:
+        """That a channel does not work is said on the others; its own word about itself would be lost."""
+        if all(about["rule"] == "channel_dead" for about in alerts.notices_of(self._store, row["key"])):
+            return []
         text = f"the channel {row['channel']} did not take a message for good: {detail}"
         key = hashlib.sha256(f"channel_dead\x1f{row['token']}".encode()).hexdigest()[:32]
-        notice = Notice(key, "watch", Level.WARNING, text, "channel_dead", row["channel"], now)
-        queue_notices(self._store, [notice], now)
+        return [Notice(key, "watch", Level.WARNING, text, "channel_dead", row["channel"], now)]
 
-    def _by_the_clock(self, channels: Mapping[str, Mapping[str, Any]]) -> None:
-        """Repeats, the end of flapping, the digest and progress; looked at now and then."""
-        mono = self._clock.mono()
-        if mono < self._clock_due:
-            return
-        self._clock_due = mono + REGULARLY
-        now, standing = self._clock.now(), open_findings(self._store)
-        found, last = alerts.flapping(self._store, now - 86400.0)
-        said = [*regular.repeats(standing, now, self._repeat), *regular.settled(found, last, standing, now)]
-        known = jobs.brief(self._store, everything=True) if self._digest is not None else []
-        if self._digest is not None and (told := regular.digest(known, len(standing), self._digest, now)) is not None:
-            said.append(told)
-        if any("progress" in (row["route"].get("levels") or ()) for row in channels.values()):
-            said += regular.progress(jobs.brief(self._store), now)
-        if said:
-            queue_notices(self._store, said, now)
+    def _route(self, channels: Channels) -> None:
+        while fresh := alerts.unrouted(self._store, ROUTED_MOST):
+            now = routing.now_of(self._store, self._clock.now(), fresh, self._quiet)
+            done = routing.routed(self._store, fresh, channels, now)
+            alerts.route(self._store, done.letters.items(), now.at, done.said)
 
-    def _route(self, channels: Mapping[str, Mapping[str, Any]]) -> None:
-        fresh = alerts.unrouted(self._store)
-        if not fresh:
-            return
-        now = self._now()
-        decided: list[tuple[int, dict[str, Decision], Mapping[str, Any]]] = []
-        for notice in fresh:
-            flaps = self._flaps(notice, now)
-            letters = {
-                name: alerting.decide(
-                    notice, row["route"], now, flaps=flaps, opening_said=self._opening_said(name, notice, decided)
-                )
-                for name, row in channels.items()
-                if row["added"] <= notice["created"]
-                and not (notice["rule"] == "channel_dead" and notice["what"] == name)
-            }
-            decided.append((notice["id"], letters, notice))
-        alerts.route(self._store, [(id, letters) for id, letters, _ in decided], now.at)
-
-    def _flaps(self, notice: Mapping[str, Any], now: alerting.Now) -> int:
-        if notice["resolved"] or notice["rule"] in ("ended", "flapping", "digest"):
-            return 0
-        identity = notice["subject"], notice["rule"], notice["what"]
-        times = alerts.openings(self._store, *identity, now.at - alerting.FLAP_WINDOW)
-        if len(times) == alerting.FLAPS + 1:
-            self._say_flapping(notice, times, now.at)
-        return len(times)
-
-    def _say_flapping(self, notice: Mapping[str, Any], times: Sequence[float], now: float) -> None:
-        text = f"{notice['rule']} is flapping: {len(times)} times within the hour; muted until it has rested"
-        parts = ("flapping", notice["subject"], notice["rule"], notice["what"], repr(times[0]))
-        key = hashlib.sha256("\x1f".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
-        about = f"{notice['rule']}\x1f{notice['what']}"
-        said = Notice(key, notice["subject"], Level.WARNING, text, "flapping", about, now)
-        queue_notices(self._store, [said], now)
-
-    def _opening_said(self, channel: str, notice: Mapping[str, Any], decided: Sequence[Any]) -> bool:
-        """Whether this channel was told that it began: also when that is decided in this very step."""
-        if not notice["resolved"]:
-            return True
-        identity = notice["subject"], notice["rule"], notice["what"]
-        for _, letters, earlier in reversed(decided):
-            if (earlier["subject"], earlier["rule"], earlier["what"]) == identity and not earlier["resolved"]:
-                return channel in letters and letters[channel].state == WAITING
-        return alerts.sent_opening(self._store, channel, *identity)
-
-    def _now(self) -> alerting.Now:
-        rows = jobs.brief(self._store, everything=True)[-NAMES_MOST:]
-        standing = open_findings(self._store)
-        return alerting.Now(
-            at=self._clock.now(),
-            open=frozenset((one.finding.subject, one.finding.rule, one.finding.what) for one in standing),
-            dark=frozenset(_place(one.finding.subject) for one in standing if one.finding.rule == "place_dark"),
-            places={row["ref"]: row["place"] for row in rows},
-            names={row["ref"]: row["name"] for row in rows},
-            silences=alerts.silences(self._store),
-            quiet=self._quiet,
-        )
-
-    def _compose(self, channels: Mapping[str, Mapping[str, Any]], now_or_never: bool = False) -> None:
+    def _compose(self, channels: Channels, now_or_never: bool) -> None:
         letters = alerts.open_letters(self._store)
-        if not letters:
-            return
-        at = self._clock.now()
-        late = [one for one in letters if one["state"] == alerts.HELD and one["due"] <= at]
-        if late:
-            now = self._now()
-            alerts.redecide(self._store, [(one["key"], alerting.decide_again(one["about"], now)) for one in late])
+        held = [one for one in letters if one["state"] == alerts.HELD]
+        if held and self._clock.mono() >= self._held_due and self._reconsidered(held):
             letters = alerts.open_letters(self._store)
+        at = self._clock.now()
         for name in channels:
-            waiting = [one for one in letters if one["channel"] == name and one["state"] == WAITING]
-            if waiting and (now_or_never or alerting.ready(waiting, self._last.get(name), at, self._pace)):
-                token = _token(name, waiting)
-                alerts.compose(self._store, name, token, [one["key"] for one in waiting], at)
+            waiting = [one for one in letters if one["channel"] == name and one["state"] == alerts.WAITING]
+            if self._ready(name, waiting, at, now_or_never):
+                alerts.compose(self._store, name, _token(name, waiting), [one["key"] for one in waiting], at)
                 self._last[name] = at
 
-    def _send(self, channels: Mapping[str, Mapping[str, Any]]) -> None:
+    def _ready(self, name: str, waiting: Sequence[Mapping[str, Any]], at: float, now_or_never: bool) -> bool:
+        if waiting and name not in self._last:
+            self._last[name] = alerts.last_composed(self._store, name)
+        return bool(waiting) and (now_or_never or alerting.ready(waiting, self._last[name], at, self._pace))
+
+    def _reconsidered(self, held: Sequence[Mapping[str, Any]]) -> bool:
+        """Decide again on what is held back; whether anything is decided otherwise."""
+        self._held_due = self._clock.mono() + alerting.AGAIN
+        now = routing.now_of(self._store, self._clock.now(), (one["about"] for one in held), self._quiet)
+        again = [(one, alerting.decide_again(one["about"], now)) for one in held]
+        changed = [(one["key"], found) for one, found in again if (found.state, found.reason) != _decision(one)]
+        if changed:
+            alerts.redecide(self._store, changed)
+        return bool(changed)
+
+    def _send(self, channels: Channels) -> None:
         """Whatever is due, one at a time on each channel; a message about a job waits for the earlier ones about it."""
-        at, seen = self._clock.now(), {name: set[str]() for name in channels}
-        names: Mapping[str, str] | None = None
-        for row in alerts.messages(self._store):
+        seen = {name: set[str]() for name in channels}
+        unheard = {sent.message for sent in self._unrecorded}
+        rows = [*alerts.messages(self._store), *self._afloat.rows()]
+        if len(self._subjects) > 2 * len(rows) + 100:
+            self._subjects.clear()
+        for row in rows:
             name = row["channel"]
             if name not in channels:
                 continue
-            subjects = {about["subject"] for about in row["notices"]}
+            subjects = self._subjects_of(row)
             blocked = bool(subjects & seen[name])
             seen[name] |= subjects
-            # A clock that was set back must not make a message wait until it has caught up.
-            due = row["due"] <= at or row["due"] > at + 2 * 3600 or row["created"] > at
-            if blocked or not due or self._senders.busy(name) or row["key"] in self._unrecorded:
+            if blocked or self._senders.busy(name) or row["key"] in unheard:
                 continue
-            if names is None:
-                names = {one["ref"]: one["name"] for one in jobs.brief(self._store, everything=True)}
-            self._send_one(name, channels[name], row, names)
+            if self._schedule.due(row, self._clock.now(), self._clock.mono()):
+                self._send_one(name, channels[name], row)
 
-    def _send_one(
-        self, name: str, channel: Mapping[str, Any], row: Mapping[str, Any], names: Mapping[str, str]
-    ) -> None:
-        self._senders.send(name, lambda: self._make(channel), row["key"], message_of(row, names))
+    def _subjects_of(self, row: Mapping[str, Any]) -> frozenset[str]:
+        key = row["key"]
+        if key not in self._subjects:
+            self._subjects[key] = frozenset(about["subject"] for about in self._notices(row))
+        return self._subjects[key]
+
+    def _notices(self, row: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+        found: Sequence[Mapping[str, Any]] = row.get("notices") or alerts.notices_of(self._store, row["key"])
+        return found
+
+    def _send_one(self, name: str, channel: Mapping[str, Any], row: Mapping[str, Any]) -> None:
+        told = self._notices(row)
+        known = alerts.jobs_of(self._store, (about["subject"] for about in told))
+        message = message_of({**row, "notices": told}, {ref: called for ref, (called, _) in known.items()})
+        self._senders.send(name, lambda: self._make(channel), row["key"], message)
+
+
+def _decision(letter: Mapping[str, Any]) -> tuple[str, str]:
+    return letter["state"], letter["reason"]
 
 
 def try_channel(row: Mapping[str, Any], make: Make, at: float) -> dict[str, Any]:
@@ -267,7 +267,7 @@ def message_of(row: Mapping[str, Any], names: Mapping[str, str]) -> Message:
         Item(
             key=about["key"],
             subject=about["subject"],
-            name=names.get(about["subject"], about["subject"]),
+            name=redacted(names.get(about["subject"], about["subject"])),
             level=Level(about["level"]),
             rule=about["rule"],
             text=about["text"],
@@ -279,10 +279,6 @@ def message_of(row: Mapping[str, Any], names: Mapping[str, str]) -> Message:
         for about in row["notices"]
     )
     return Message(row["token"], items, row["created"])
-
-
-def _place(subject: str) -> str:
-    return subject.removeprefix("place:")
 
 
 def _token(channel: str, letters: Sequence[Mapping[str, Any]]) -> str:

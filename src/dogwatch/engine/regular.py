@@ -5,19 +5,57 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import Any
 
+from dogwatch.clock import Clock
 from dogwatch.engine.alerting import FLAP_REST
 from dogwatch.model import Level, Notice
+from dogwatch.store import alerts, jobs
+from dogwatch.store.database import Store
 from dogwatch.store.findings import OpenFinding
+from dogwatch.store.tick import open_findings, queue_notices
 
+REGULARLY = 20.0
 PROGRESS_EVERY = 1800.0
 GOOD, NAMED = "succeeded", 8
 
 
 def key(*parts: object) -> str:
     return hashlib.sha256("\x1f".join(map(str, parts)).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+class Clockwork:
+    """Looks now and then at what the clock has to say, and queues it."""
+
+    def __init__(self, store: Store, clock: Clock, repeat: float, digest: int | None) -> None:
+        self._store, self._clock, self._repeat, self._digest = store, clock, repeat, digest
+        self._due = float("-inf")
+        self._slot: int | None = None
+
+    @property
+    def due(self) -> bool:
+        return self._clock.mono() >= self._due
+
+    def say(self, channels: Mapping[str, Mapping[str, Any]]) -> None:
+        if not self.due:
+            return
+        now, standing = self._clock.now(), open_findings(self._store)
+        said = [*repeats(standing, now, self._repeat), *settled(alerts.flapping(self._store), standing, now)]
+        said += self._digests(standing, now)
+        slot = int(now // PROGRESS_EVERY)
+        if slot != self._slot and any("progress" in (row["route"].get("levels") or ()) for row in channels.values()):
+            said += progress(jobs.brief(self._store), now)
+        said = [one for one in said if not alerts.is_queued(self._store, one.key)]
+        if said:
+            queue_notices(self._store, said, now)
+        self._slot, self._due = slot, self._clock.mono() + REGULARLY
+
+    def _digests(self, standing: Sequence[OpenFinding], now: float) -> list[Notice]:
+        day = None if self._digest is None else digest_due(self._digest, now)
+        if day is None or alerts.is_queued(self._store, digest_key(day)):
+            return []
+        return [digest(jobs.brief(self._store, everything=True), len(standing), day, now)]
 
 
 def repeats(standing: Iterable[OpenFinding], now: float, every: float) -> Iterator[Notice]:
@@ -31,51 +69,49 @@ def repeats(standing: Iterable[OpenFinding], now: float, every: float) -> Iterat
         yield Notice(named, finding.subject, finding.level, text, finding.rule, finding.what, one.opened)
 
 
-def settled(
-    flapping: Iterable[Mapping[str, Any]], last: Mapping[int, float], standing: Sequence[OpenFinding], now: float
-) -> Iterator[Notice]:
-    """The final word on what flapped and has rested: whether it stands or not. `last` is when each last began."""
+def settled(flapping: Iterable[Mapping[str, Any]], standing: Sequence[OpenFinding], now: float) -> Iterator[Notice]:
+    """The final word on what flapped and has rested: whether it stands or not. `last` of each is when it last began;
+    a time that lies ahead was written before the clock was set back."""
     held = {(one.finding.subject, one.finding.rule, one.finding.what): one.finding for one in standing}
     for notice in flapping:
-        rule, _, what = notice["what"].partition("\x1f")
-        if now - last.get(notice["id"], notice["created"]) < FLAP_REST:
+        if 0 <= now - notice["last"] < FLAP_REST:
             continue
+        rule, _, what = notice["what"].partition("\x1f")
         found = held.get((notice["subject"], rule, what))
         text = f"{rule} has stopped flapping: " + (f"it stands: {found.text}" if found else "it is resolved")
         level = found.level if found else Level.INFO
-        yield Notice(
-            key("settled", notice["key"]), notice["subject"], level, text, "flapping", f"{notice['what']} ended"
-        )
+        named = key("settled", notice["key"])
+        yield Notice(named, notice["subject"], level, text, "flapping", notice["what"], now, resolved=True)
 
 
-def digest(jobs: Sequence[Mapping[str, Any]], open_findings: int, at: int, now: float) -> Notice | None:
-    """Once a day after the chosen minute, also when nothing happened: that is the point of it."""
+def digest_due(at: int, now: float) -> date | None:
+    """The day whose digest is due: within the hour after the chosen minute."""
     local = datetime.fromtimestamp(now).astimezone()
     due = local.replace(hour=at // 60, minute=at % 60, second=0, microsecond=0)
-    if local < due or local - due > timedelta(hours=1):
-        return None
-    running = [job for job in jobs if job["state"] == "running"]
-    ended = [job for job in jobs if job["state"] == "ended" and _within_a_day(job, now)]
+    return due.date() if timedelta(0) <= local - due <= timedelta(hours=1) else None
+
+
+def digest_key(day: date) -> str:
+    return key("digest", day)
+
+
+def digest(known: Sequence[Mapping[str, Any]], open_findings: int, day: date, now: float) -> Notice:
+    """Once a day, also when nothing happened: that is the point of it."""
+    running = [job for job in known if job["state"] == "running"]
+    ended = [job for job in known if job["state"] == "ended" and (job["since"] or 0.0) >= now - 86400]
     bad = [job for job in ended if job["outcome"] != GOOD]
     text = f"{len(running)} running, {len(ended)} ended within a day ({len(bad)} of them badly)"
     text += f", {open_findings} findings open"
     if bad:
         text += "; badly: " + ", ".join(str(job["name"]) for job in bad[:NAMED])
-    return Notice(key("digest", due.date()), "watch", Level.INFO, text, "digest", str(due.date()), now)
+    return Notice(digest_key(day), "watch", Level.INFO, text, "digest", str(day), now)
 
 
-def _within_a_day(job: Mapping[str, Any], now: float) -> bool:
-    since = job.get("since")
-    return isinstance(since, str) and since >= datetime.fromtimestamp(now - 86400).astimezone().isoformat()[:10]
-
-
-def progress(jobs: Iterable[Mapping[str, Any]], now: float, every: float = PROGRESS_EVERY) -> Iterator[Notice]:
+def progress(known: Iterable[Mapping[str, Any]], now: float, every: float = PROGRESS_EVERY) -> Iterator[Notice]:
     """How far running jobs are, every half an hour."""
-    for job in jobs:
-        told = job.get("progress")
-        if job["state"] != "running" or not told or told.get("fraction") is None:
+    for job in known:
+        if job["state"] != "running" or job["fraction"] is None:
             continue
-        text = f"{100 * told['fraction']:.0f} % done"
-        yield Notice(
-            key("progress", job["ref"], int(now // every)), job["ref"], Level.PROGRESS, text, "progress", "", now
-        )
+        text = f"{100 * job['fraction']:.0f} % done"
+        named = key("progress", job["ref"], int(now // every))
+        yield Notice(named, job["ref"], Level.PROGRESS, text, "progress", "", now)

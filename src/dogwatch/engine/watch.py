@@ -256,7 +256,9 @@ class Watch:
             self._backup_after = mono + BACKUP_AGAIN
 
     def _wait(self, bell: Bell, pause: float) -> None:
-        ready, _, _ = select.select([bell.fileno(), self._stop_in, self._scouts.fileno()], [], [], pause)
+        heard = [bell.fileno(), self._stop_in, self._scouts.fileno()]
+        heard += [] if self._dispatch is None else [self._dispatch.fileno()]
+        ready, _, _ = select.select(heard, [], [], pause)
         if bell.fileno() not in ready:
             return
         select.select([self._stop_in], [], [], BELL_PAUSE)

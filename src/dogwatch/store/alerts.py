@@ -11,15 +11,20 @@ from typing import TYPE_CHECKING, Any
 
 from dogwatch.errors import UsageError
 from dogwatch.store import cells
-from dogwatch.store.tables import CHANNELS, LETTERS, MESSAGES, NOTES, NOTICES, SILENCES, add_up
+from dogwatch.store.jobs import cells_of
+from dogwatch.store.tables import CHANNELS, JOBS, LETTERS, MESSAGES, NOTES, NOTICES, SILENCES, add_up
+from dogwatch.store.tick import queue
 
 if TYPE_CHECKING:
     import sqlite3
 
+    from dogwatch.model.finding import Notice
     from dogwatch.store.database import Store
 
 WAITING, HELD, MUTED, GROUPED, DROPPED = "waiting", "held", "muted", "grouped", "dropped"
 OPEN, SENT, DEAD = "open", "sent", "dead"
+REMOVED = "the channel was removed"
+_PENDING = ("notes.open", "letters.open", "messages.open")
 _ABOUT = "SELECT {} FROM notices AS n JOIN notes AS o ON o.notice = n.id "
 _NOTICE = ", ".join(f"n.{name}" for name in (*NOTICES.names, "seal"))
 _NOTE = ", ".join(f"o.{name}" for name in (*NOTES.names, "seal"))
@@ -46,9 +51,23 @@ def add_channel(store: Store, name: str, kind: str, settings: dict[str, Any], ro
     """From now on; what was said before is not said again for it."""
     with store.writing() as db:
         if _channel(db, name) is not None:
-            raise UsageError(f"there is a channel called {name!r} already; `dogwatch alerts rm {name}` removes it")
-        fresh = {"name": name, "kind": kind, "settings": settings, "route": route, "added": at}
+            raise taken(name)
+        # By the number of a notice and not by the time: a clock that is set back must not make later ones earlier.
+        newest = NOTICES.next_key(db) - 1
+        fresh = {"name": name, "kind": kind, "settings": settings, "route": route, "added": at, "after": newest}
         CHANNELS.add(db, fresh)
+
+
+def taken(name: str) -> UsageError:
+    return UsageError(f"there is a channel called {name!r} already; `dogwatch alerts rm {name}` removes it")
+
+
+def change_channel(store: Store, name: str, kind: str, settings: dict[str, Any], route: dict[str, Any]) -> None:
+    """Another way to the same reader: what still waits for the channel goes that way."""
+    with store.writing() as db:
+        row = _channel(db, name)
+        if row is not None:
+            CHANNELS.change(db, {**row, "kind": kind, "settings": settings, "route": route})
 
 
 def remove_channel(store: Store, name: str, at: float) -> None:
@@ -60,9 +79,9 @@ def remove_channel(store: Store, name: str, at: float) -> None:
         CHANNELS.change(db, {**row, "removed": at})
         packed = (cells.pack(name),)
         for raw in db.execute(LETTERS.select + "WHERE channel = ? AND state IN ('waiting', 'held')", packed).fetchall():
-            LETTERS.change(db, {**LETTERS.unpack(raw), "state": DROPPED, "reason": "the channel was removed"})
+            LETTERS.change(db, {**LETTERS.unpack(raw), "state": DROPPED, "reason": REMOVED})
         for raw in db.execute(MESSAGES.select + "WHERE channel = ? AND state = 'open'", packed).fetchall():
-            fresh = {"state": DEAD, "detail": "the channel was removed", "settled": at}
+            fresh = {"state": DEAD, "detail": REMOVED, "settled": at}
             MESSAGES.change(db, {**MESSAGES.unpack(raw), **fresh})
 
 
@@ -71,13 +90,30 @@ def _channel(db: sqlite3.Connection, name: str) -> dict[str, Any] | None:
     return None if row is None else CHANNELS.unpack(row)
 
 
-def unrouted(store: Store) -> list[dict[str, Any]]:
+def pending(store: Store) -> tuple[int, int, int]:
+    """How many notices are not routed, letters open and messages open; all that an idle watcher reads."""
+    with store.reading() as db:
+        told = dict(db.execute("SELECT name, rows FROM tallies WHERE name IN (?, ?, ?)", _PENDING).fetchall())
+    notes, letters, messages = (int(told[name]) for name in _PENDING)
+    return notes, letters, messages
+
+
+def unrouted(store: Store, most: int = -1) -> list[dict[str, Any]]:
     """Notices of which no channel has been told yet, oldest first, with what they are about."""
     with store.reading() as db:
-        if not db.execute("SELECT rows FROM tallies WHERE name = 'notes.open'").fetchone()[0]:
-            return []
-        sql = _ABOUT.format(f"{_NOTICE}, {_NOTE}") + "WHERE o.routed IS NULL ORDER BY n.id"
-        return [_about(row) for row in db.execute(sql).fetchall()]
+        sql = _ABOUT.format(f"{_NOTICE}, {_NOTE}") + "WHERE o.routed IS NULL ORDER BY o.notice LIMIT ?"
+        return [_about(row) for row in db.execute(sql, (most,)).fetchall()]
+
+
+def jobs_of(store: Store, refs: Iterable[str]) -> dict[str, tuple[str, str]]:
+    """(name, place) of jobs by their ref, of forgotten ones too; what is no job is not in it."""
+    found = {}
+    with store.reading() as db:
+        for ref in set(refs):
+            row = cells_of(db, ref, expected=False)
+            if row is not None:
+                found[ref] = cells.unpack(JOBS.cell(row, "name")), cells.unpack(JOBS.cell(row, "place"))
+    return found
 
 
 def _about(row: Sequence[Any]) -> dict[str, Any]:
@@ -85,16 +121,40 @@ def _about(row: Sequence[Any]) -> dict[str, Any]:
     return {**NOTICES.unpack(tuple(row[:width])), **NOTES.unpack(tuple(row[width:]))}
 
 
-def route(store: Store, decided: Iterable[tuple[int, dict[str, Decision]]], at: float) -> None:
-    """Write the letters of notices, all channels' at once; what is routed is never routed again."""
+Decided = Iterable[tuple[int, dict[str, Decision]]]
+
+
+def route(store: Store, decided: Decided, at: float, said: Iterable[Notice] = ()) -> None:
+    """Write the letters of notices, all channels' at once, and what is to be said of the decisions themselves; what is
+    routed is never routed again."""
     with store.writing() as db:
-        for notice, letters in decided:
-            raw = db.execute(NOTES.select + "WHERE notice = ? AND routed IS NULL", (notice,)).fetchone()
-            if raw is None:
-                continue
-            NOTES.change(db, {**NOTES.unpack(raw), "routed": at})
-            for channel, decision in letters.items():
-                LETTERS.add(db, _letter(notice, channel, decision))
+        _route(db, decided, at)
+        for notice in said:
+            queue(db, notice, at)
+
+
+def _route(db: sqlite3.Connection, decided: Decided, at: float) -> None:
+    used = {row["name"] for row in _in_use(db)}
+    for notice, letters in decided:
+        raw = db.execute(NOTES.select + "WHERE notice = ? AND routed IS NULL", (notice,)).fetchone()
+        if raw is None:
+            continue
+        note = NOTES.unpack(raw)
+        NOTES.change(db, {**note, "routed": at})
+        if note["resolved"]:
+            _end_acks(db, note, at)
+        for channel, decision in letters.items():
+            gone = Decision(DROPPED, REMOVED, at)
+            LETTERS.add(db, _letter(notice, channel, decision if channel in used else gone))
+
+
+def _end_acks(db: sqlite3.Connection, note: dict[str, Any], at: float) -> None:
+    """What was acknowledged has resolved: should it begin again, that is news."""
+    subject = db.execute("SELECT subject FROM notices WHERE id = ?", (note["notice"],)).fetchone()[0]
+    given = (subject, cells.pack(note["rule"]), cells.pack(note["what"]))
+    sql = SILENCES.select + "WHERE ended IS NULL AND subject = ? AND rule = ? AND what = ?"
+    for raw in db.execute(sql, given).fetchall():
+        SILENCES.change(db, {**SILENCES.unpack(raw), "ended": at})
 
 
 def _letter(notice: int, channel: str, decision: Decision) -> dict[str, Any]:
@@ -127,40 +187,107 @@ def redecide(store: Store, decided: Iterable[tuple[int, Decision]]) -> None:
 
 
 def compose(store: Store, channel: str, token: str, letters: Sequence[int], at: float) -> None:
-    """A message of these letters; from here on it is one thing, however often it is tried."""
+    """A message of these letters; from here on it is one thing, however often it is tried. None when one of them has
+    been decided otherwise meanwhile (the channel was removed)."""
     with store.writing() as db:
-        fresh = {"token": token, "channel": channel, "state": OPEN, "created": at, "due": at, "tries": 0, "detail": ""}
-        message = MESSAGES.add(db, fresh)
-        for key in letters:
-            letter = LETTERS.unpack(db.execute(LETTERS.select + "WHERE key = ?", (key,)).fetchone())
-            LETTERS.change(db, {**letter, "state": GROUPED, "message": message})
+        _compose(db, channel, token, letters, at)
 
 
-def messages(store: Store, state: str = OPEN) -> list[dict[str, Any]]:
-    """Messages of one state, oldest first, each with the notices in it."""
+def _compose(db: sqlite3.Connection, channel: str, token: str, letters: Sequence[int], at: float) -> int | None:
+    found = [LETTERS.unpack(db.execute(LETTERS.select + "WHERE key = ?", (key,)).fetchone()) for key in letters]
+    if any(letter["state"] != WAITING for letter in found):
+        return None
+    fresh = {"token": token, "channel": channel, "state": OPEN, "created": at, "due": at, "tries": 0, "detail": ""}
+    message = MESSAGES.add(db, fresh)
+    for letter in found:
+        LETTERS.change(db, {**letter, "state": GROUPED, "message": message})
+    return message
+
+
+def last_composed(store: Store, channel: str) -> float | None:
+    """When the newest message of a channel was made."""
     with store.reading() as db:
-        if state == OPEN and not db.execute("SELECT rows FROM tallies WHERE name = 'messages.open'").fetchone()[0]:
-            return []
-        rows = db.execute(MESSAGES.select + "WHERE state = ? ORDER BY key", (state,)).fetchall()
-        if state == OPEN:
+        sql = "SELECT created FROM messages WHERE channel = ? ORDER BY key DESC LIMIT 1"
+        row = db.execute(sql, (cells.pack(channel),)).fetchone()
+    return None if row is None else float(row[0])
+
+
+def messages(store: Store, state: str = OPEN, most: int = -1) -> list[dict[str, Any]]:
+    """Messages of one state, oldest first."""
+    where = "WHERE state = 'open'" if state == OPEN else f"WHERE state = '{state}'"  # a literal, for its index
+    with store.reading() as db:
+        rows = db.execute(MESSAGES.select + where + " ORDER BY key LIMIT ?", (most,)).fetchall()
+        if state == OPEN and most < 0:
             add_up(db, "messages.open", rows)
-        return [{**row, "notices": _notices_of(db, row["key"])} for row in map(MESSAGES.unpack, rows)]
+    return [MESSAGES.unpack(row) for row in rows]
 
 
-def _notices_of(db: sqlite3.Connection, message: int) -> list[dict[str, Any]]:
-    rows = db.execute(LETTERS.select + "WHERE message = ? ORDER BY notice", (message,)).fetchall()
-    letters = [LETTERS.unpack(row) for row in rows]
-    return [_with_notice(db, letter)["about"] for letter in letters]
+def notices_of(store: Store, message: int) -> list[dict[str, Any]]:
+    """What a message says, oldest first; that never changes."""
+    with store.reading() as db:
+        rows = db.execute(LETTERS.select + "WHERE message = ? ORDER BY notice", (message,)).fetchall()
+        return [_with_notice(db, LETTERS.unpack(row))["about"] for row in rows]
 
 
-def tried(store: Store, message: int, at: float, *, state: str, detail: str, due: float) -> None:
-    """What came of one try, after it was made."""
+def message(store: Store, key: int) -> dict[str, Any] | None:
+    """A message that is still open."""
+    with store.reading() as db:
+        row = db.execute(MESSAGES.select + "WHERE key = ? AND state = 'open'", (key,)).fetchone()
+    return None if row is None else MESSAGES.unpack(row)
+
+
+@dataclass(frozen=True, slots=True)
+class Try:
+    """What came of one try at a message: its state now, and when the next is due."""
+
+    state: str
+    detail: str
+    due: float
+
+
+def tried(store: Store, key: int, at: float, one: Try, said: Iterable[Notice] = ()) -> None:
+    """What came of one try, after it was made, and what is to be said of that elsewhere."""
     with store.writing() as db:
-        row = MESSAGES.unpack(db.execute(MESSAGES.select + "WHERE key = ?", (message,)).fetchone())
-        if row["state"] == OPEN:
-            settled = None if state == OPEN else at
-            fresh = {"state": state, "detail": detail, "due": due, "tries": row["tries"] + 1, "settled": settled}
-            MESSAGES.change(db, {**row, **fresh})
+        _tried(db, key, at, one, 1)
+        for notice in said:
+            queue(db, notice, at)
+
+
+def _tried(db: sqlite3.Connection, key: int, at: float, one: Try, tries: int) -> None:
+    row = MESSAGES.unpack(db.execute(MESSAGES.select + "WHERE key = ?", (key,)).fetchone())
+    if row["state"] == OPEN or one.state == SENT:
+        settled = None if one.state == OPEN else at
+        fresh = {"state": one.state, "detail": one.detail, "due": one.due, "tries": row["tries"] + tries}
+        MESSAGES.change(db, {**row, **fresh, "settled": settled})
+
+
+@dataclass(frozen=True, slots=True)
+class Afloat:
+    """A message that was sent, or tried, while the store could not take it."""
+
+    channel: str
+    token: str
+    notices: tuple[int, ...]
+    created: float
+    tries: int
+    last: Try
+
+
+def land(store: Store, decided: Decided, afloat: Iterable[Afloat], at: float) -> None:
+    """Write what was decided and sent while the store took nothing, all of it or nothing."""
+    with store.writing() as db:
+        _route(db, decided, at)
+        for one in afloat:
+            keys = [_letter_key(db, notice, one.channel) for notice in one.notices]
+            key = _compose(db, one.channel, one.token, keys, one.created)
+            if key is not None and one.tries:
+                _tried(db, key, at, one.last, one.tries)
+
+
+def _letter_key(db: sqlite3.Connection, notice: int, channel: str) -> int:
+    given = notice, cells.pack(channel)
+    found: int = db.execute("SELECT key FROM letters WHERE notice = ? AND channel = ?", given).fetchone()[0]
+    return found
 
 
 def revive(store: Store, at: float) -> int:
@@ -178,50 +305,66 @@ def _in_use(db: sqlite3.Connection) -> list[dict[str, Any]]:
     return [CHANNELS.unpack(row) for row in db.execute(CHANNELS.select + "WHERE removed IS NULL").fetchall()]
 
 
-def last_sent(store: Store, subject: str, rule: str, what: str) -> float | None:
-    """When a message about this was last taken by anybody."""
+def openings(store: Store, notice: dict[str, Any], since: float, until: float) -> int:
+    """How often what a notice says had begun in that time, up to that notice; a reminder is no beginning."""
     sql = (
-        "SELECT max(m.settled) FROM messages AS m JOIN letters AS l ON l.message = m.key "
-        "JOIN notices AS n ON n.id = l.notice JOIN notes AS o ON o.notice = n.id "
-        "WHERE m.state = 'sent' AND o.rule = ? AND o.what = ? AND n.subject = ?"
+        _ABOUT.format("count(DISTINCT o.since)")
+        + "WHERE n.subject = ? AND n.created BETWEEN ? AND ? AND n.id <= ? AND +o.rule = ? AND +o.what = ? "
+        "AND o.resolved = 0"
     )
+    subject, rule, what = (cells.pack(notice[name]) for name in ("subject", "rule", "what"))
     with store.reading() as db:
-        found = db.execute(sql, tuple(map(cells.pack, (rule, what, subject)))).fetchone()[0]
-    return None if found is None else float(found)
+        found: int = db.execute(sql, (subject, since, until, notice["id"], rule, what)).fetchone()[0]
+    return found
 
 
-def openings(store: Store, subject: str, rule: str, what: str, since: float) -> list[float]:
-    """When notices that this began were written, oldest first."""
-    sql = _ABOUT.format("n.created") + "WHERE o.rule = ? AND o.what = ? AND n.subject = ? AND o.resolved = 0"
+def flapping(store: Store) -> list[dict[str, Any]]:
+    """The notices that something flaps whose end has not been said, each with when that thing last began (`last`)."""
+    sql = _ABOUT.format(f"{_NOTICE}, {_NOTE}") + "WHERE o.rule = 'flapping' ORDER BY n.id"
+    live: dict[tuple[str, str], dict[str, Any]] = {}
     with store.reading() as db:
-        rows = db.execute(sql + " AND n.created >= ? ORDER BY n.id", (*map(cells.pack, (rule, what, subject)), since))
-        return [float(row[0]) for row in rows]
+        for row in map(_about, db.execute(sql).fetchall()):
+            about = row["subject"], row["what"]
+            live[about] = row
+            if row["resolved"]:
+                del live[about]
+        return [{**row, "last": _last_opening(db, row)} for row in live.values()]
 
 
-def flapping(store: Store, since: float) -> tuple[list[dict[str, Any]], dict[int, float]]:
-    """The notices that something flaps whose end has not been said, and when each of those things last began."""
-    sql = _ABOUT.format(f"{_NOTICE}, {_NOTE}") + "WHERE o.rule = 'flapping' AND n.created >= ? ORDER BY n.id"
-    with store.reading() as db:
-        rows = [_about(row) for row in db.execute(sql, (since,)).fetchall()]
-    over = {(row["subject"], row["what"].removesuffix(" ended")) for row in rows if row["what"].endswith(" ended")}
-    live = [row for row in rows if not row["what"].endswith(" ended") and (row["subject"], row["what"]) not in over]
-    last = {}
-    for row in live:
-        rule, _, what = row["what"].partition("\x1f")
-        last[row["id"]] = max(openings(store, row["subject"], rule, what, since), default=row["created"])
-    return live, last
+def _last_opening(db: sqlite3.Connection, flapping: dict[str, Any]) -> float:
+    rule, _, what = flapping["what"].partition("\x1f")
+    sql = (
+        _ABOUT.format("n.created") + "WHERE n.subject = ? AND +o.rule = ? AND +o.what = ? AND o.resolved = 0 "
+        "ORDER BY n.id DESC LIMIT 1"
+    )
+    row = db.execute(sql, tuple(map(cells.pack, (flapping["subject"], rule, what)))).fetchone()
+    return float(flapping["created"] if row is None else row[0])
 
 
 def sent_opening(store: Store, channel: str, subject: str, rule: str, what: str) -> bool:
-    """Whether the newest opening of this was, or will be, said on a channel."""
+    """Whether the newest word that this stands was, or will be, said on a channel: its opening, or after flapping the
+    final word."""
     sql = (
-        "SELECT l.state FROM letters AS l JOIN notices AS n ON n.id = l.notice JOIN notes AS o ON o.notice = n.id "
-        "WHERE l.channel = ? AND o.rule = ? AND o.what = ? AND n.subject = ? AND o.resolved = 0 "
-        "ORDER BY n.id DESC LIMIT 1"
+        "SELECT l.state FROM notices AS n JOIN notes AS o ON o.notice = n.id JOIN letters AS l ON l.notice = n.id "
+        "WHERE n.subject = ? AND l.channel = ? AND ((o.rule = ? AND o.what = ? AND o.resolved = 0) "
+        "OR (o.rule = 'flapping' AND o.what = ? AND o.resolved = 1)) ORDER BY n.id DESC LIMIT 1"
     )
+    given = subject, channel, rule, what, f"{rule}\x1f{what}"
     with store.reading() as db:
-        row = db.execute(sql, tuple(map(cells.pack, (channel, rule, what, subject)))).fetchone()
-    return row is not None and row[0] in (WAITING, GROUPED)
+        row = db.execute(sql, tuple(map(cells.pack, given))).fetchone()
+    return row is not None and row[0] in said_by(rule)
+
+
+def said_by(rule: str) -> tuple[str, ...]:
+    """The states of a letter that is, or will be, said. A finding that is held back may have gone until then; that
+    something flapped stays true."""
+    return (WAITING, GROUPED, HELD) if rule == "flapping" else (WAITING, GROUPED)
+
+
+def is_queued(store: Store, key: str) -> bool:
+    """Whether a notice of that key was ever written."""
+    with store.reading() as db:
+        return db.execute("SELECT 1 FROM notices WHERE key = ?", (cells.pack(key),)).fetchone() is not None
 
 
 def letters_of(store: Store, subject: str | None, limit: int) -> list[dict[str, Any]]:

@@ -182,6 +182,11 @@ def _retire_notices(db: sqlite3.Connection, now: float, saved: Saved) -> None:
             fresh = {"state": "dead", "detail": "most likely sent before the store was damaged", "settled": now}
             MESSAGES.change(db, {**message, **fresh})
             saved.unsent += 1
+    for raw in db.execute(LETTERS.select + "WHERE state IN ('waiting', 'held')").fetchall():
+        letter = LETTERS.unpack(raw)
+        if letter["due"] < now - OLD_NOTICE_SECONDS:
+            fresh = {"state": "dropped", "reason": "most likely sent before the store was damaged"}
+            LETTERS.change(db, {**letter, **fresh})
     for raw in db.execute(NOTES.select + "WHERE routed IS NULL").fetchall():
         note = NOTES.unpack(raw)
         if note["since"] < now - OLD_NOTICE_SECONDS:

@@ -220,7 +220,16 @@ WATCH = Table(
 
 CHANNELS = Table(
     "channels",
-    {"key": WHOLE, "name": TEXT, "kind": TEXT, "settings": JSON, "route": JSON, "added": REAL, "removed": REAL},
+    {
+        "key": WHOLE,
+        "name": TEXT,
+        "kind": TEXT,
+        "settings": JSON,
+        "route": JSON,
+        "added": REAL,
+        "after": WHOLE,
+        "removed": REAL,
+    },
     label="name",
 )
 

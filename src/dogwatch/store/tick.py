@@ -10,6 +10,7 @@ from dogwatch.errors import StoreError
 from dogwatch.model.finding import Finding, Notice
 from dogwatch.model.follow import Known
 from dogwatch.model.job import Job
+from dogwatch.redaction import redacted
 from dogwatch.store import cells, events, reproof
 from dogwatch.store.findings import OpenFinding, open_finding, open_findings, resolve_finding
 from dogwatch.store.jobs import cells_of
@@ -37,6 +38,7 @@ __all__ = [
     "commit",
     "load",
     "open_findings",
+    "queue",
     "queue_notices",
 ]
 
@@ -124,7 +126,7 @@ def commit(store: Store, tick: Tick) -> int:
                 open_finding(db, finding, tick.at)
         for notice in tick.notices:
             if notice.subject not in forgotten:
-                _queue(db, notice, tick.at)
+                queue(db, notice, tick.at)
         ticked(db, tick.at, tick.mono)
         said = [event for event in tick.events if event.ref not in forgotten]
         newest = events.append(store, tick.at, tick.mono, *said)
@@ -175,10 +177,10 @@ def _write_job(db: sqlite3.Connection, update: JobUpdate) -> bool:
     return True
 
 
-def _queue(db: sqlite3.Connection, notice: Notice, at: float) -> None:
-    """A notice and what it is about, once, however often it is concluded."""
+def queue(db: sqlite3.Connection, notice: Notice, at: float) -> None:
+    """A notice and what it is about, once, however often it is concluded; secrets that a job printed stay out."""
     if db.execute("SELECT 1 FROM notices WHERE key = ?", (cells.pack(notice.key),)).fetchone() is None:
-        said = asdict(notice)
+        said = {**asdict(notice), **{name: redacted(getattr(notice, name)) for name in ("text", "why", "remedy")}}
         done = at if notice.rule in ON_CHANNELS_ONLY else None  # a terminal has shown it as an event
         id = NOTICES.add(db, {**said, "level": notice.level.value, "created": at, "done": done})
         row = {**said, "notice": id, "resolved": int(notice.resolved), "since": notice.since or at}
@@ -189,7 +191,7 @@ def queue_notices(store: Store, said: Iterable[Notice], at: float) -> None:
     """Something to be said that no tick concluded: of the alerts themselves."""
     with store.writing() as db:
         for notice in said:
-            _queue(db, notice, at)
+            queue(db, notice, at)
 
 
 def _tracked(row: dict[str, Any], memory: dict[str, Any]) -> Tracked:

@@ -7,11 +7,12 @@ import sqlite3
 _TABLES = (
     """CREATE TABLE channels (
         key INTEGER PRIMARY KEY, name TEXT NOT NULL, kind TEXT NOT NULL, settings TEXT NOT NULL, route TEXT NOT NULL,
-        added REAL NOT NULL, removed REAL, seal INTEGER NOT NULL)""",
+        added REAL NOT NULL, after INTEGER NOT NULL, removed REAL, seal INTEGER NOT NULL)""",
     """CREATE UNIQUE INDEX channels_used ON channels (name) WHERE removed IS NULL""",
     """CREATE TABLE notes (
         notice INTEGER PRIMARY KEY REFERENCES notices (id), rule TEXT NOT NULL, what TEXT NOT NULL, since REAL NOT NULL,
         resolved INTEGER NOT NULL, why TEXT NOT NULL, remedy TEXT NOT NULL, routed REAL, seal INTEGER NOT NULL)""",
+    """CREATE INDEX notices_of_subject ON notices (subject, created)""",
     """CREATE INDEX notes_open ON notes (notice) WHERE routed IS NULL""",
     """CREATE INDEX notes_of_rule ON notes (rule, what)""",
     """CREATE TABLE letters (

@@ -1,0 +1,53 @@
+"""Schedule: when a message is tried again, by a clock that nobody sets."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dogwatch.channels.http import LONGEST_WAIT
+from dogwatch.engine.alerting import backoff
+from dogwatch.engine.senders import Sent
+
+CHANNEL_RESTS = 60.0  # at most; so often a channel that is down is asked at all
+
+
+@dataclass(frozen=True, slots=True)
+class _Planned:
+    mono: float
+    due: float  # as it was written down; another value there is somebody's `alerts retry`
+
+
+class Schedule:
+    """A message rests after a try that failed, and so does its channel: a receiver that is down is asked with one
+    message, not with each of a thousand. What another process has tried is due by the wall clock."""
+
+    def __init__(self) -> None:
+        self._messages: dict[int, _Planned] = {}
+        self._channels: dict[str, tuple[int, float]] = {}  # failures in a row, and until when it rests
+        self._chance = random.Random()
+
+    def tried(self, sent: Sent, tries: int, now: float, mono: float) -> float:
+        """Take note of a try; the time of the message's next."""
+        receipt = sent.receipt
+        wait = backoff(tries, self._chance.random(), receipt.after)
+        if receipt.ok or receipt.permanent:
+            self._messages.pop(sent.message, None)
+            self._channels.pop(sent.channel, None)
+            return now + wait
+        failures = self._channels.get(sent.channel, (0, 0.0))[0]
+        rest = receipt.after if receipt.after is not None else min(CHANNEL_RESTS, backoff(failures, 0.0, None))
+        self._channels[sent.channel] = failures + 1, mono + rest
+        self._messages[sent.message] = _Planned(mono + wait, now + wait)
+        return now + wait
+
+    def due(self, row: Mapping[str, Any], now: float, mono: float) -> bool:
+        planned, (_, rests) = self._messages.get(row["key"]), self._channels.get(row["channel"], (0, float("-inf")))
+        if planned is not None and planned.due != row["due"]:
+            return True
+        if mono < rests or planned is not None:
+            return mono >= rests and planned is not None and mono >= planned.mono
+        # A clock that was set back must not make a message wait until it has caught up.
+        return bool(row["due"] <= now or row["due"] > now + 2 * LONGEST_WAIT or row["created"] > now)
