@@ -10,6 +10,7 @@ import pytest
 from dogwatch.engine.memory import Memory
 from dogwatch.engine.outlook import outlook, recall, remember
 from dogwatch.engine.reading import News, Readers, read_logs
+from dogwatch.engine.tempo import keep_worker_point
 from dogwatch.estimate.series import combine
 from dogwatch.model import Progress, Step
 from dogwatch.reach.here import Here
@@ -45,7 +46,7 @@ def test_a_job_that_is_met_in_its_middle_has_an_estimate_at_once(tmp_path: Path)
     mono = 5000.0
     recall(memory, news.told, news.ages(log.stat().st_mtime + 20), whole, mono)
     remember(memory, mono, whole)
-    eta = outlook(memory, progress(memory, 1000), mono)
+    eta = outlook(memory, progress(memory, 1000), mono, {})
     assert eta is not None
     assert eta.remaining == pytest.approx(700 * 60 - 20, rel=0.02)
 
@@ -61,7 +62,7 @@ def test_a_log_without_times_tells_no_history(tmp_path: Path) -> None:
     recall(memory, news.told, news.ages(0.0), whole, 5000.0)
     remember(memory, 5000.0, whole)
     assert len(memory.points) == 1
-    assert outlook(memory, progress(memory, 1000), 5000.0) is None
+    assert outlook(memory, progress(memory, 1000), 5000.0, {}) is None
 
 
 def test_an_attempt_that_starts_over_is_foretold_by_the_one_before() -> None:
@@ -72,7 +73,7 @@ def test_an_attempt_that_starts_over_is_foretold_by_the_one_before() -> None:
     remember(memory, 5000.0, Step(0.0, 1000.0, "steps"))
     memory = Memory.from_json(json.loads(json.dumps(memory.to_json())))
     assert memory.points[-1].done == 0
-    eta = outlook(memory, progress(memory, 1000), 5000.0)
+    eta = outlook(memory, progress(memory, 1000), 5000.0, {})
     assert eta is not None
     assert eta.remaining == pytest.approx(2000, rel=0.05)
     assert eta.confidence < 0.9
@@ -83,6 +84,22 @@ def test_a_total_that_grows_with_the_work_is_followed() -> None:
     memory = Memory()
     for step in range(0, 1001, 50):
         remember(memory, float(step), Step(float(step), 1000.0 + step / 2, "items"))
-    eta = outlook(memory, progress(memory, 1500), 1000.0)
+    eta = outlook(memory, progress(memory, 1500), 1000.0, {})
     assert eta is not None
     assert eta.remaining == pytest.approx(1000, rel=0.03)
+
+
+def test_a_job_waits_for_its_slowest_worker() -> None:
+    """Four workers with logs and totals of their own, one of them at half the pace of the others."""
+    memory = Memory()
+    logs = [f"/l/worker_{i}.log" for i in range(4)]
+    for second in range(0, 401, 20):
+        for i, log in enumerate(logs):
+            memory.steps[log] = Step(second / (2 if i == 3 else 1), 1000.0, "items")
+            keep_worker_point(memory, str(i), float(second), memory.steps[log].done)
+        whole = combine(memory.steps)
+        assert whole is not None
+        remember(memory, float(second), whole)
+    eta = outlook(memory, progress(memory, 4000), 400.0, {"logs": logs})
+    assert eta is not None
+    assert eta.remaining == pytest.approx(1600, rel=0.05)

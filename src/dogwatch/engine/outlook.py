@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from dogwatch.engine.memory import Memory
+from dogwatch.engine.reading import worker_of
 from dogwatch.estimate.eta import estimate
 from dogwatch.estimate.series import add, keep_earlier
+from dogwatch.estimate.together import Worker, last_of
 from dogwatch.estimate.totals import expected
 from dogwatch.model import Eta, Point, Progress, Step
 
@@ -41,7 +44,23 @@ def recall(memory: Memory, told: Mapping[str, Moments], ages: Mapping[str, float
     memory.points = list(points)
 
 
-def outlook(memory: Memory, progress: Progress, mono: float) -> Eta | None:
-    """When the job will be done."""
+def outlook(memory: Memory, progress: Progress, mono: float, track: Mapping[str, Any]) -> Eta | None:
+    """When the job will be done; of several workers with totals of their own, when the last of them will."""
     history: list[tuple[float, float | None]] = [(done, total) for done, total in memory.totals]
-    return estimate(memory.points, expected([*history, (progress.step, progress.total)]), mono, memory.earlier)
+    total = expected([*history, (progress.step, progress.total)])
+    whole = estimate(memory.points, total, mono, memory.earlier)
+    return last_of(whole, _workers(memory, track), mono) if len(memory.worker_points) > 1 else whole
+
+
+def _workers(memory: Memory, track: Mapping[str, Any]) -> list[Worker]:
+    """Those that count in one log only, up to a total that it states."""
+    listed = {path: index for kind in ("logs", "progress") for index, path in enumerate(track.get(kind) or ())}
+    logs: dict[str, list[Step]] = {}
+    for path, step in memory.steps.items():
+        logs.setdefault(str(worker_of(path, listed)), []).append(step)
+    found = []
+    for worker, points in memory.worker_points.items():
+        steps = logs.get(worker, [])
+        if len(steps) == 1 and steps[0].total:
+            found.append(Worker([Point(at, done) for at, done in points], steps[0].total))
+    return found

@@ -421,7 +421,7 @@ class _Visit:
             return None
         one, passed = self.one, self.mono - self.one.eta_at
         if one.eta is None or not 0 <= passed < min(ETA_LONGEST, ETA_SHARE * one.eta.remaining):
-            one.eta, one.eta_at = outlook(self.memory, self.progress, self.mono), self.mono
+            one.eta, one.eta_at = outlook(self.memory, self.progress, self.mono, self.job.track), self.mono
             return one.eta
         left, low, high = (max(0.0, each - passed) for each in (one.eta.remaining, one.eta.low, one.eta.high))
         return Eta(left, low, high, one.eta.confidence)
