@@ -33,6 +33,10 @@ def test_an_uncaught_exception_at_the_end_is_the_cause():
     [
         STEPS,
         STEPS[:3000] + TRACEBACK + "KeyError: 'image'\nskipping sample 12\n" + STEPS,
+        STEPS + "2026-01-01 ERROR loader: bad sample\n" + TRACEBACK + "KeyError: 'image'\n" + STEPS[:500],
+        STEPS + "Exception in thread Thread-4:\n" + TRACEBACK + "OSError: x\n" + STEPS[:300],
+        "train.py: error: unrecognized arguments: --foo\n" + "loading\n" * 40,
+        STEPS + "[WARNING] Traceback (most recent call last):\n  File x\nValueError: bad\n" + STEPS[:300],
         "config: oom=0 timeout=1800 CUDA=12.4\n" + STEPS,
         "val/TypeErrorRate: 0.25\neval_Error: 0.1\n" + STEPS,
         "CUDA available: True\nWARNING: destroy_process_group() was not called before program exit\n",
@@ -43,7 +47,19 @@ def test_an_uncaught_exception_at_the_end_is_the_cause():
         + "AttributeError: 'x'\n"
         + "Training completed successfully\n",
     ],
-    ids=["steps", "caught", "settings", "metric names", "warning", "empty", "destructor after the end"],
+    ids=[
+        "steps",
+        "caught",
+        "logged",
+        "a thread's",
+        "a script that went on",
+        "warned of",
+        "settings",
+        "metric names",
+        "warning",
+        "empty",
+        "destructor after the end",
+    ],
 )
 def test_a_healthy_log_gets_no_cause(text):
     """Words that merely look bad, and errors that the program survived, are no diagnosis."""

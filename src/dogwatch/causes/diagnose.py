@@ -116,7 +116,7 @@ def _survived(hit: Hit, after: Gap) -> bool:
         return True
     if hit.cause in _OF_SHELLS and not hit.raised and (after.lines > SCRIPT or after.progress):
         return True
-    if after.size > LONG:
+    if after.size > LONG or (hit.logged and after.progress >= 3):
         return True
     return after.size > FLUSH and (after.progress >= 3 or after.lines > 300)
 

@@ -51,7 +51,7 @@ _GATES = _linear(
     + r"|(?:error|exception)(?::|\(|\r?\n)"
 )
 _PROGRESS = _linear(
-    r"\d ?(?:it/s|s/it)|\d%\|"
+    r"(?m)\d ?(?:it/s|s/it)|\d%\||^\s{0,12}\[?\d{1,9}/\d{1,9}\]?[\s:]"
     r"|(?:loss|step|steps|epoch|iter|iteration|global_step|batch)['\"]?\s{0,3}[:=\[(/| ]\s{0,3}[\[(]?\d"
 )
 _DONE = _linear(
@@ -204,6 +204,7 @@ class _Block:
                 self._gap(self._at, start),
                 raised=said is not None,
                 aside=said is not None and said.aside,
+                logged=said is not None and said.logged,
                 quiet=quiet,
                 shared=match.many or body_of(line) is not line,
                 ends=match.ends,

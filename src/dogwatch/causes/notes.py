@@ -32,9 +32,9 @@ class Hit:
     """A line that says something about an ending. `before` is the ordinary text since the hit before it.
 
     `raised`: the exception a traceback ended with; `inner`: another exception was raised while or because of it;
-    `aside`: printed by a thread, a destructor or a logger; `quiet`: said as a warning or less; `shared`: one of
-    several processes speaks; `ends`: what comes after it belongs to another attempt. `at` is its time on the `clock`
-    that runs in or just above the line, if one does.
+    `aside`: printed by a thread or a destructor; `logged`: by a logger; `quiet`: said as a warning or less; `shared`:
+    one of several processes speaks; `ends`: what comes after it belongs to another attempt. `at` is its time on the
+    `clock` that runs in or just above the line, if one does.
     """
 
     cause: str
@@ -47,6 +47,7 @@ class Hit:
     raised: bool = False
     inner: bool = False
     aside: bool = False
+    logged: bool = False
     quiet: bool = False
     shared: bool = False
     ends: bool = False

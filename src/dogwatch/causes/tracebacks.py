@@ -36,6 +36,7 @@ _ANY_NAME = re.compile(r"(?:[a-z_]\w{0,60}\.){0,10}[A-Z]\w{2,80}(?:: |:?$)", re.
 _NUMBER = re.compile(r":\s{0,4}[-+]?[\d.]{1,20}(?:e[-+]?\d{1,4})?%?\s{0,4}(?:$|[,|;])", re.ASCII)
 _ASIDE = ("exception in thread", "exception ignored", "--- logging error ---")
 _HANDLED = ("exception ignored", "exception in asgi application", "error handling request", "exception on request")
+_LOGGER = re.compile(r"\b(?:ERROR|CRITICAL|WARNING|WARN|INFO)\b")
 _SOFT = re.compile(r"\b(?:INFO|DEBUG|WARNING|WARN)\b")
 _FRAME = (
     " ",
@@ -63,12 +64,13 @@ _FRAME = (
 class Raised:
     """The exception line of a traceback: where it lies, and what it says without its prefix.
 
-    `aside`: a thread, a destructor or a logger printed it, so that the program may well have gone on."""
+    `aside`: a thread or a destructor printed it, so that the program may well have gone on; `logged`: a logger did."""
 
     start: int
     stop: int
     body: str
     aside: bool
+    logged: bool = False
 
 
 def body_of(line: str) -> str:
@@ -120,6 +122,7 @@ class _Reading:
             or any(word in before.lower() for word in _HANDLED)
             or _SOFT.search(head) is not None
         )
+        self._logged = _LOGGER.search(before[:300]) is not None
         self._odd = 0
         self._frames = self._code = False
 
@@ -155,7 +158,7 @@ class _Reading:
             self._frames, self._code = True, line.startswith('File "')
             return None
         if _RAISED.match(line) or (self._frames and not self._odd and not self.found and _ANY_NAME.match(line)):
-            self.found.append(Raised(start, min(stop, start + REACH), line, self._aside))
+            self.found.append(Raised(start, min(stop, start + REACH), line, self._aside, self._logged))
             return None if self._goes_on(stop) else stop
         if self.found:
             return start - 1
