@@ -16,6 +16,10 @@ rows = (
             "number of classes is the usual reason",
         ),
         (
+            Sign("inconsistent tensor size", weight=0.94, raised=True),
+            Sign("the number of sizes provided", weight=0.9, raised=True),
+            Sign("need to be at least 1d", weight=0.86, raised=True),
+            Sign("number of dimensions in the tensor input does not match", weight=0.94, raised=True),
             Sign("sizes do not match", weight=0.92, raised=True),
             Sign("size mismatch", r"^(?:runtimeerror|valueerror): size mismatch", 0.9, raised=True),
             Sign("shapes cannot be multiplied", weight=0.97, raised=True),
