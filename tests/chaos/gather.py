@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from dogwatch.desk.patrol import NEWS
-from dogwatch.store.tables import DELIVERIES, NOTICES
+from dogwatch.store.tables import DELIVERIES, NOTES, NOTICES
+from dogwatch.store.tick import ON_CHANNELS_ONLY
 from dogwatch.text import plain
 from tests.chaos.history import LEFT, UNKNOWN, WRONG, Ending, Flaw, History, Said, Truth
 from tests.chaos.plans import job_ending
@@ -117,7 +118,9 @@ def _end_record(run: Path, index: int) -> dict[str, Any] | None:
 def _notices(home: Path) -> list[Said]:
     db = sqlite3.connect(f"file:{home / 'dogwatch.db'}?mode=ro", uri=True)
     try:
+        rules = {note["notice"]: note["rule"] for note in map(NOTES.unpack, db.execute(NOTES.select))}
         rows = [NOTICES.unpack(row) for row in db.execute(NOTICES.select)]
+        rows = [row for row in rows if rules[row["id"]] not in ON_CHANNELS_ONLY]
         deliveries = [DELIVERIES.unpack(row) for row in db.execute(DELIVERIES.select)]
     finally:
         db.close()

@@ -51,7 +51,7 @@ def test_a_disk_that_fills_up_under_the_daemon_loses_no_ending(dogwatch, spawn, 
     for name in ("good", "bad"):
         (tmp_path / name).touch()
     wait_until(lambda: said().count("cannot record") == 1)
-    for verb in (["ls"], ["status"], ["events"], ["ls", "--all", "--json"], ["status", "good", "--json"]):
+    for verb in (["ls"], ["status", "bad"], ["events"], ["ls", "--all", "--json"], ["status", "good", "--json"]):
         assert dogwatch(*verb).returncode == 0, verb
     assert {job["state"] for job in jobs(dogwatch).values()} == {"running"}
     assert process.poll() is None
