@@ -27,6 +27,7 @@ class Record:
         self._owed: tuple[rows.Event, ...] = ()
         self._full: Finding | None = None
         self._troubles: dict[str, str] = {}
+        self.spoke = False  # whether the last commit opened or resolved a finding about the store itself
 
     def owe(self, event: rows.Event) -> None:
         """Something about the watching itself, to be written with the next tick."""
@@ -51,6 +52,7 @@ class Record:
 
     def commit(self, tick: rows.Tick, open_now: Mapping[Identity, Finding]) -> bool:
         """Write the tick and what is owed in one transaction; whether that was done."""
+        self.spoke = False
         try:
             rows.commit(self._store, self._with_owed(tick, open_now))
         except StoreFull as full:
@@ -82,9 +84,11 @@ class Record:
         """The tick together with what is to be said of the watching itself."""
         whole = replace(tick, events=(*self._owed, *tick.events))
         held = open_now.get(("watch", "store_full", ""))
-        if self._full is not None:
-            return whole if held is not None else _opening(whole, self._full)
-        if self._laid() and held is not None:
+        if self._full is not None and held is None:
+            self.spoke = True
+            return _opening(whole, self._full)
+        if self._full is None and self._laid() and held is not None:
+            self.spoke = True
             return _resolving(whole, held)
         return whole
 

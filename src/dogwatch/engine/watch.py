@@ -63,6 +63,7 @@ class Watch:
         self._write_every, self._make_post = write_every, make_post
         self._version: int | None = None
         self._readings: dict[str, Any] = {}
+        self._findings: tuple[int, dict[Identity, Finding]] | None = None
         self._scouts = Scouts()
         self._log = ExperimentLog(store, log_file) if log_file is not None else None
         self._who, self._narrate = who, narrate
@@ -228,15 +229,25 @@ class Watch:
         """Commit what follows from a look; None when it could not be written down, in which case the next
         one concludes it again from what the store still says."""
         open_now: dict[Identity, Finding] = {}
-        if self._record.attempt(READ, lambda: open_now.update(index(rows.open_findings(self._store)))):
+        if self._record.attempt(READ, lambda: open_now.update(self._open_now())):
             round_ = post.conclude(looked, open_now, 0.0 if self._record.owes else self._write_every)
             if round_.waits or self._record.commit(round_.tick, open_now):
+                if round_.tick.opened or round_.tick.resolved or self._record.spoke:
+                    self._findings = None
                 post.accept(round_)
                 self._readings |= round_.readings
                 return round_
+        self._findings = None
         post.forget_all()
         post.due = self._clock.mono() + max(1.0, post.place.floor)
         return None
+
+    def _open_now(self) -> dict[Identity, Finding]:
+        """The open findings, read anew when somebody else has committed or we ourselves have opened or resolved one."""
+        version = self._store.changed()
+        if self._findings is None or self._findings[0] != version:
+            self._findings = (version, index(rows.open_findings(self._store)))
+        return self._findings[1]
 
     def _notice_own_gap(self) -> None:
         """A suspended machine or a stopped watcher sees its own absence and says so."""
