@@ -63,6 +63,12 @@ def test_one_look_that_saw_nothing_is_no_pause() -> None:
     assert patience({STEADY: even}, STEADY) == UNSEEN
 
 
+def test_gaps_that_come_by_turns_are_no_pauses() -> None:
+    """A job that is quiet for a minute and then for seven has shown how it goes, not what else it may do."""
+    by_turns = seen(*[0.0, 425.0] * 20)
+    assert patience({STEADY: by_turns}, STEADY) == UNSEEN
+
+
 def test_what_may_still_come_for_the_first_time_grows_less_likely_with_the_hours() -> None:
     """A day of even gaps buys a shorter patience than an hour of them."""
     hour, day = seen(*[20.0] * 120), seen(*[20.0] * 2880)
