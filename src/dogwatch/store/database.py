@@ -284,10 +284,19 @@ def _kept_open(path: str) -> int:
     there = _identity(path)
     fd = None if there is None else _HEADERS.get(there)
     if fd is None:
+        _close_deleted()
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         found = os.fstat(fd)
         _HEADERS[found.st_dev, found.st_ino] = fd
     return fd
+
+
+def _close_deleted() -> None:
+    """Let go of databases that were deleted meanwhile: nobody can come to hold a lock on one any more."""
+    for key, fd in list(_HEADERS.items()):
+        if os.fstat(fd).st_nlink == 0:
+            os.close(fd)
+            del _HEADERS[key]
 
 
 def _check_contents(db: sqlite3.Connection, path: str, told: int) -> None:
