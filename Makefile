@@ -27,8 +27,8 @@ lint: .venv/.ready .venv/.ready-dev ## ruff, mypy --strict, import contracts
 bench: .venv/.ready .venv/.ready-dev ## what watching costs, as ratios measured in one run
 	@$(BIN)/python -m bench
 
-chaos: .venv/.ready .venv/.ready-dev ## 2,000 kills of the real programs, then 50 of a Slurm controller, history checked
-	@$(BIN)/python -m tests.chaos --kills 2000 --outages 50
+chaos: .venv/.ready .venv/.ready-dev ## 2,000 kills of the real programs, 50 of a Slurm controller, 1,000 over 20,000 alerts, all checked
+	@$(BIN)/python -m tests.chaos --kills 2000 --outages 50 --alerts 1000 --points -1
 
 lab: .venv/.ready .venv/.ready-dev tools ## a real Slurm cluster and ssh hosts on this machine, for trying things (needs root)
 	@$(BIN)/python -m tests.lab start

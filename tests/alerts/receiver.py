@@ -80,6 +80,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"]))
+        if len(body) < int(self.headers["Content-Length"]):
+            self.close_connection = True
+            return
         with self.receiver.lock:
             self.receiver.got.append(Got({k.lower(): v for k, v in self.headers.items()}, body))
             behaviour = self.receiver.next()

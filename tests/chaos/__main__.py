@@ -1,4 +1,5 @@
-"""`python -m tests.chaos --kills N --seed S [--seconds T] [--outages M]`: storms, their figures, and what was wrong."""
+"""`python -m tests.chaos --kills N --seed S [--seconds T] [--outages M] [--alerts K] [--points P]`: storms, their
+figures, and what was wrong."""
 
 from __future__ import annotations
 
@@ -12,6 +13,8 @@ import time
 from collections import Counter
 from pathlib import Path
 
+from tests.alerts.points import kill_at_points
+from tests.alerts.storm import storm as storm_of_alerts
 from tests.chaos import cluster
 from tests.chaos.gather import gather
 from tests.chaos.history import LEFT, LOST, WRONG, Flaw, History, check
@@ -21,6 +24,7 @@ from tests.lab.lab import Lab
 from tests.lab.lease import SESSION, only_one
 
 MOST_SHOWN = 40
+EACH = 20  # alerts for each kill
 
 
 def main() -> int:
@@ -31,6 +35,8 @@ def main() -> int:
     parser.add_argument(
         "--outages", type=int, default=0, help="then so many of a real Slurm controller (default: none)"
     )
+    parser.add_argument("--alerts", type=int, default=0, help="SIGKILLs of a process that sends alerts, 20 for each")
+    parser.add_argument("--points", type=int, default=0, help="system calls of an alert cycle to kill at (-1: all)")
     args = parser.parse_args()
     seed = secrets.randbelow(10**6) if args.seed is None else args.seed
     place = Path(tempfile.mkdtemp(prefix="dogwatch-chaos-"))
@@ -40,7 +46,9 @@ def main() -> int:
         flaws += over_programs(place, seed, args.kills, args.seconds)
     if args.outages:
         flaws += over_a_cluster(place / "cluster", seed, args.outages)
-    print(f"again: python -m tests.chaos --kills {args.kills} --seed {seed} --outages {args.outages}")
+    flaws += over_alerts(place, seed, args.alerts, args.points)
+    again = f"--kills {args.kills} --seed {seed} --outages {args.outages} --alerts {args.alerts} --points {args.points}"
+    print(f"again: python -m tests.chaos {again}")
     if flaws:
         print(f"kept for a look: {place}")
         return 1
@@ -81,6 +89,26 @@ def over_a_cluster(place: Path, seed: int, outages: int) -> list[Flaw]:
             cluster.report(storm, events, flaws)
         finally:
             lab.leave()
+    return flaws
+
+
+def over_alerts(place: Path, seed: int, kills: int, points: int) -> list[Flaw]:
+    """Kills of a process that sends alerts: at random, and at each system call of one cycle."""
+    flaws: list[Flaw] = []
+    if kills:
+        raged = storm_of_alerts(place / "alerts", kills, EACH * kills, seed)
+        print(f"alerts: {raged}")
+        flaws += [Flaw(WRONG, fault) for fault in raged.faults]
+        flaws += [Flaw(LOST, f"{raged.lost} alerts and {raged.silences_lost} silences")] * bool(
+            raged.lost or raged.silences_lost
+        )
+        flaws += [Flaw(WRONG, f"{raged.repeats} repeats by {kills} kills")] * (raged.repeats > kills)
+    if points:
+        found = kill_at_points(place / "points", None if points < 0 else points)
+        print(f"alerts: {found}")
+        flaws += [Flaw(WRONG, flaw) for flaw in found.flaws]
+        flaws += [Flaw(LOST, str(found))] * bool(found.lost or found.silences_lost)
+        flaws += [Flaw(WRONG, f"{found.most_repeats} repeats by one kill")] * (found.most_repeats > 1)
     return flaws
 
 
