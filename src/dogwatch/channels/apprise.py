@@ -21,6 +21,7 @@ class Apprise:
     def deliver(self, message: Message) -> Receipt:
         import apprise
 
+        apprise.logger.disabled = True  # it would print of its URLs what must not be printed
         kinds = {Level.CRITICAL: apprise.NotifyType.FAILURE, Level.WARNING: apprise.NotifyType.WARNING}
         service = apprise.Apprise()
         scheme = self._url.partition(":")[0]

@@ -11,6 +11,7 @@ from dogwatch.channels.wording import subject
 from dogwatch.clock import stamp
 from dogwatch.model import Message
 from dogwatch.reach.once import Late, NotStarted, run
+from dogwatch.redaction import redacted
 from dogwatch.text import plain
 
 GIVES_UP = 64  # EX_USAGE and above up to 78: sysexits.h, the command's own word that trying again is no use
@@ -44,4 +45,5 @@ class Command:
         if code == 0:
             return Receipt(True, f"{name} took it")
         final = GIVES_UP <= code <= 78 and code != TRY_LATER
-        return Receipt(False, f"{name} ended with {code}: {plain(said.decode('utf-8', 'replace')[-200:], 120)}", final)
+        words = plain(redacted(said.decode("utf-8", "replace"))[-200:], 120)
+        return Receipt(False, f"{name} ended with {code}: {words}", final)

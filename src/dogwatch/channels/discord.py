@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from dogwatch.channels.http import Reply, Unsent, host_of, post, receipt
+from dogwatch.channels.http import Reply, Unsent, post, receipt
 from dogwatch.channels.interface import Receipt
 from dogwatch.channels.wording import fitted, lines, subject
 from dogwatch.model import Message
@@ -29,7 +29,7 @@ class Discord:
             reply = post(self._url, json.dumps(body).encode("ascii"), headers, inside=self._inside)
         except Unsent as unsent:
             return Receipt(False, str(unsent), unsent.permanent)
-        got = receipt(host_of(self._url), reply)
+        got = receipt(self._url, reply)
         asked = wait_of(reply) if reply.status == 429 and got.after is None else got.after
         return Receipt(got.ok, got.detail, got.permanent, asked)
 

@@ -15,6 +15,7 @@ from dogwatch.channels.timed import connect, secure_context
 from dogwatch.channels.timed import deadline as until_when
 from dogwatch.channels.wording import lines, subject
 from dogwatch.model import Level, Message
+from dogwatch.redaction import redacted
 from dogwatch.text import plain
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1", "")
@@ -104,4 +105,4 @@ class _Smtp(smtplib.SMTP):
 
 def _refused(host: str, code: int, words: bytes | str) -> Receipt:
     said = words.decode("utf-8", "replace") if isinstance(words, bytes) else str(words)
-    return Receipt(False, f"{host} said {code}: {plain(said, 120)}", permanent=code >= 500)
+    return Receipt(False, f"{host} said {code}: {plain(redacted(said), 120)}", permanent=code >= 500)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import base64
 import email.utils
 import http.client
 import socket
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from dogwatch.channels.interface import DEADLINE, Receipt
 from dogwatch.channels.timed import Private, connect, secure_context
 from dogwatch.channels.timed import deadline as until_when
+from dogwatch.redaction import redacted
 from dogwatch.text import plain
 
 BODY_MOST = 65536
@@ -43,7 +45,10 @@ class Reply:
 def post(url: str, body: bytes, headers: Mapping[str, str], *, inside: bool = True) -> Reply:
     """Send `body` once. `inside` allows addresses of a private network, which only the owner may name."""
     until = until_when(DEADLINE)
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        raise Unsent("its URL cannot be used", permanent=True) from None
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise Unsent("its URL is not one of http or https", permanent=True)
     try:
@@ -54,7 +59,8 @@ def post(url: str, body: bytes, headers: Mapping[str, str], *, inside: bool = Tr
     connection = http.client.HTTPConnection(parts.hostname, port)
     try:
         connection.sock = _connected(parts.scheme, parts.hostname, port, inside, until)
-        connection.request("POST", path, body, {"User-Agent": AGENT, "Connection": "close", **headers})
+        told = {"User-Agent": AGENT, "Connection": "close", **_login(parts.username, parts.password), **headers}
+        connection.request("POST", path, body, told)
         answer = connection.getresponse()
         return Reply(answer.status, {k.lower(): v for k, v in answer.getheaders()}, answer.read(BODY_MOST))
     except Private:
@@ -70,6 +76,14 @@ def post(url: str, body: bytes, headers: Mapping[str, str], *, inside: bool = Tr
         raise Unsent("its URL cannot be used", permanent=True) from None
     finally:
         connection.close()
+
+
+def _login(user: str | None, password: str | None) -> dict[str, str]:
+    """What stands before the @ of a URL is for the server only."""
+    if user is None:
+        return {}
+    pair = f"{unquote(user)}:{unquote(password or '')}".encode()
+    return {"Authorization": "Basic " + base64.b64encode(pair).decode("ascii")}
 
 
 def _connected(scheme: str, host: str, port: int, inside: bool, until: float) -> socket.socket:
@@ -96,12 +110,13 @@ def _tunnel(made: socket.socket, target: bytes) -> None:
         raise OSError("the proxy refused the connection")
 
 
-def receipt(host: str, reply: Reply, taken: bool | None = None) -> Receipt:
+def receipt(url: str, reply: Reply, taken: bool | None = None) -> Receipt:
     """What a status means, unless the channel knows better (`taken`)."""
+    host = host_of(url)
     if taken is not None and 200 <= reply.status < 300:
         if taken:
             return Receipt(True, f"{host} said {reply.status}")
-        return Receipt(False, f"{host} said {reply.status} and refused it: {said(reply)}", permanent=True)
+        return Receipt(False, f"{host} said {reply.status} and refused it: {said(reply, url)}", permanent=True)
     if 200 <= reply.status < 300:
         return Receipt(True, f"{host} said {reply.status}")
     if 300 <= reply.status < 400:
@@ -109,11 +124,25 @@ def receipt(host: str, reply: Reply, taken: bool | None = None) -> Receipt:
             False, f"{host} sends us elsewhere ({reply.status}), and no redirect is followed", permanent=True
         )
     passing = reply.status in PASSING or reply.status >= 500
-    return Receipt(False, f"{host} said {reply.status}: {said(reply)}", not passing, waits(reply) if passing else None)
+    return Receipt(
+        False, f"{host} said {reply.status}: {said(reply, url)}", not passing, waits(reply) if passing else None
+    )
 
 
-def said(reply: Reply) -> str:
-    return plain(reply.body[:300].decode("utf-8", "replace"), 120)
+def said(reply: Reply, url: str) -> str:
+    """The beginning of what a server said, without whatever of our URL it repeats: many an error page quotes it."""
+    text = redacted(reply.body[:2000].decode("utf-8", "replace"))
+    for part in sorted(_secret_parts(url), key=len, reverse=True):
+        text = text.replace(part, "[redacted]")
+    return plain(text[:300], 120)
+
+
+def _secret_parts(url: str) -> set[str]:
+    parts = urlsplit(url)
+    pieces = {*parts.path.split("/"), parts.username or "", parts.password or ""}
+    pieces |= {value for pair in parts.query.split("&") for value in pair.split("=")}
+    pieces |= {unquote(piece) for piece in pieces}
+    return {piece for piece in pieces if len(piece) >= 4}
 
 
 def waits(reply: Reply) -> float | None:
@@ -132,4 +161,7 @@ def waits(reply: Reply) -> float | None:
 
 def host_of(url: str) -> str:
     """What may be said of a URL: the rest of it is often the secret."""
-    return plain(urlsplit(url).hostname or "its host", 100)
+    try:
+        return plain(urlsplit(url).hostname or "its host", 100)
+    except ValueError:
+        return "its host"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from dogwatch.channels.http import Unsent, host_of, post, receipt
+from dogwatch.channels.http import Unsent, post, receipt
 from dogwatch.channels.interface import Receipt
 from dogwatch.channels.wording import fitted, lines, subject
 from dogwatch.model import Message
@@ -38,7 +38,7 @@ class Slack:
             reply = post(self._url, json.dumps(body).encode("ascii"), headers, inside=self._inside)
         except Unsent as unsent:
             return Receipt(False, str(unsent), unsent.permanent)
-        return receipt(host_of(self._url), reply, taken(reply.body))
+        return receipt(self._url, reply, taken(reply.body))
 
 
 def escaped(text: str) -> str:

@@ -7,7 +7,7 @@ import hmac
 import json
 from typing import Any
 
-from dogwatch.channels.http import Unsent, host_of, post, receipt
+from dogwatch.channels.http import Unsent, post, receipt
 from dogwatch.channels.interface import Receipt
 from dogwatch.channels.wording import subject
 from dogwatch.clock import Clock, stamp
@@ -30,7 +30,7 @@ class Webhook:
             at = str(int(self._clock.now()))
             headers |= {"X-Dogwatch-Timestamp": at, "X-Dogwatch-Signature": signature(self._secret, at, body)}
         try:
-            return receipt(host_of(self._url), post(self._url, body, headers, inside=self._inside))
+            return receipt(self._url, post(self._url, body, headers, inside=self._inside))
         except Unsent as unsent:
             return Receipt(False, str(unsent), unsent.permanent)
 

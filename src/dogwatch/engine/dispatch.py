@@ -266,7 +266,7 @@ def message_of(row: Mapping[str, Any], names: Mapping[str, str]) -> Message:
     items = tuple(
         Item(
             key=about["key"],
-            subject=about["subject"],
+            subject=redacted(about["subject"]),
             name=redacted(names.get(about["subject"], about["subject"])),
             level=Level(about["level"]),
             rule=about["rule"],

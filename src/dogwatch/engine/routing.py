@@ -85,7 +85,9 @@ def _opening_said(store: Store, channel: str, notice: Mapping[str, Any], done: R
         return True
     identity = notice["subject"], notice["rule"], notice["what"]
     for earlier in reversed(done.notices):
-        if (earlier["subject"], earlier["rule"], earlier["what"]) == identity and not earlier["resolved"]:
-            letters = done.letters[earlier["id"]]
-            return channel in letters and letters[channel].state in alerts.said_by(notice["rule"])
-    return alerts.sent_opening(store, channel, *identity)
+        if (earlier["subject"], earlier["rule"], earlier["what"]) == identity:
+            letter = done.letters[earlier["id"]].get(channel)
+            if earlier["resolved"] or (letter is not None and letter.state in alerts.said_by(notice["rule"])):
+                return not earlier["resolved"]
+    first = done.notices[0] if done.notices else notice
+    return alerts.sent_opening(store, channel, {**notice, "id": min(first["id"], notice["id"])})

@@ -5,7 +5,7 @@ A message is written with its letters before it is sent, and what came of it aft
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -341,18 +341,23 @@ def _last_opening(db: sqlite3.Connection, flapping: dict[str, Any]) -> float:
     return float(flapping["created"] if row is None else row[0])
 
 
-def sent_opening(store: Store, channel: str, subject: str, rule: str, what: str) -> bool:
-    """Whether the newest word that this stands was, or will be, said on a channel: its opening, or after flapping the
-    final word."""
+def sent_opening(store: Store, channel: str, notice: Mapping[str, Any]) -> bool:
+    """Whether what this notice ends was, or will be, said on a channel: that it began, that it still stood, or after
+    flapping the final word; back to when it last ended."""
     sql = (
-        "SELECT l.state FROM notices AS n JOIN notes AS o ON o.notice = n.id JOIN letters AS l ON l.notice = n.id "
-        "WHERE n.subject = ? AND l.channel = ? AND ((o.rule = ? AND o.what = ? AND o.resolved = 0) "
-        "OR (o.rule = 'flapping' AND o.what = ? AND o.resolved = 1)) ORDER BY n.id DESC LIMIT 1"
+        "SELECT l.state, o.resolved AND o.rule = ? FROM notices AS n JOIN notes AS o ON o.notice = n.id "
+        "LEFT JOIN letters AS l ON l.notice = n.id AND l.channel = ? WHERE n.subject = ? AND n.id < ? "
+        "AND ((o.rule = ? AND o.what = ?) OR (o.rule = 'flapping' AND o.what = ? AND o.resolved)) ORDER BY n.id DESC"
     )
-    given = subject, channel, rule, what, f"{rule}\x1f{what}"
+    subject, rule, what = notice["subject"], notice["rule"], notice["what"]
+    given = map(cells.pack, (rule, what, f"{rule}\x1f{what}"))
     with store.reading() as db:
-        row = db.execute(sql, tuple(map(cells.pack, given))).fetchone()
-    return row is not None and row[0] in said_by(rule)
+        for state, ended in db.execute(
+            sql, (cells.pack(rule), cells.pack(channel), cells.pack(subject), notice["id"], *given)
+        ):
+            if ended or state in said_by(rule):
+                return not ended
+    return False
 
 
 def said_by(rule: str) -> tuple[str, ...]:
