@@ -46,4 +46,4 @@ class Command:
             return Receipt(True, f"{name} took it")
         final = GIVES_UP <= code <= 78 and code != TRY_LATER
         words = plain(redacted(said.decode("utf-8", "replace"))[-200:], 120)
-        return Receipt(False, f"{name} ended with {code}: {words}", final)
+        return Receipt(False, f"{name} ended with {code}{words and ': ' + words}", final)

@@ -24,6 +24,7 @@ EPILOG = """\
 A secret, and a webhook's URL is one, is kept by reference (env:NAME, file:PATH, keyring:SERVICE/USER); one that is
 given literally is moved to a file that only you can read. Alerts are sent by whoever watches: `dogwatch daemon`."""
 WORDS = ("show", "add", "ls", "rm", "test", "silence", "unsilence", "ack", "retry", "explain")
+SHOWN = 20
 WEB = ("webhook", "slack", "discord", "apprise", "email", "file", "desktop")
 
 
@@ -95,14 +96,17 @@ def _wanted(args: Namespace) -> tuple[str, dict[str, Any]]:
 
 def _ls(args: Namespace, store: Store, clock: Clock) -> int:
     from dogwatch.desk import alerts
+    from dogwatch.text import plain
 
     rows = alerts.listing(store)
     if args.json:
         emit({"channels": rows})
         return FINE
     for row in rows:
-        told = ", ".join(f"{key} {value}" for key, value in (*row["settings"].items(), *row["route"].items()))
-        print(f"{row['name']:<14} {row['kind']:<9} {told}" + ("  (config file)" if row["from_config"] else ""))
+        print(f"{row['name']:<14} {row['kind']:<9}" + ("(config file)" if row["from_config"] else ""))
+        for key, value in (*row["settings"].items(), *row["route"].items()):
+            shown = " ".join(map(str, value)) if isinstance(value, list) else str(value)
+            print(f"    {key}: {plain(shown, 200)}")
     if not rows:
         print("no channel yet; `dogwatch alerts add --help` shows how")
     return FINE
@@ -193,9 +197,9 @@ def _explain(args: Namespace, store: Store, clock: Clock) -> int:
     if args.json:
         emit({"decisions": rows})
     for row in () if args.json else rows:
-        said = f"{plain(row['name'], 60)}: {plain(row['text'], 120)}"
-        print(f"{row['at']}  {row['channel']:<12} {row['decision']:<16} {said}")
-        print(f"{'':<26}{plain(row['reason'], 160)}")
+        print(f"{_moment(row['at'])}  {row['decision']:<16} {plain(row['channel'], 40)}")
+        print(f"    {plain(row['name'], 60)}: {plain(row['text'], 120)}")
+        print(f"    {plain(row['reason'], 160)}")
     return FINE
 
 
@@ -210,18 +214,31 @@ def _show(args: Namespace, store: Store, clock: Clock) -> int:
     for one in seen["open"]:
         print(f"open      {one['level']:<9} {plain(one['name'] or one['subject'], 60)}: {plain(one['text'], 160)}")
     for one in seen["silences"]:
-        until = f"until {one['until']}" if one["until"] else "until it resolves"
-        print(f"silenced  #{one['id']:<8} {plain(one['subject'], 80)} {one['rule']} {until} {plain(one['why'], 80)}")
-    for one in seen["undelivered"]:
-        next_try = f", next try {one['next_try']}" if one["next_try"] else ", `alerts retry` tries again"
-        print(f"{one['state']:<9} {one['channel']:<9} {one['tries']} tries: {plain(one['detail'], 120)}{next_try}")
+        until = f"until {_moment(one['until'])}" if one["until"] else "until it resolves"
+        rule = "" if one["rule"] == "*" else f" ({plain(one['rule'], 40)})"
+        print(f"silenced  #{one['id']:<8} {plain(one['subject'], 80)}{rule} {until}")
+        if one["why"]:
+            print(f"          {plain(one['why'], 120)}")
+    for one in seen["undelivered"][:SHOWN]:
+        tries = "1 try" if one["tries"] == 1 else f"{one['tries']} tries"
+        later = f"next try {_moment(one['next_try'])}" if one["next_try"] else "`dogwatch alerts retry` tries again"
+        print(f"{one['state']:<9} {plain(one['channel'], 40)}, {tries}; {later}")
+        if one["detail"]:
+            print(f"          {plain(one['detail'], 160)}")
         for text in one["notices"][:3]:
             print(f"          {plain(text, 140)}")
+    if len(seen["undelivered"]) > SHOWN:
+        print(f"and {len(seen['undelivered']) - SHOWN} more that were not delivered; --json lists them all")
     if seen["held"]:
         print(f"{seen['held']} held back; `dogwatch alerts explain` says why")
-    if not (seen["open"] or seen["silences"] or seen["undelivered"]):
+    if not (seen["open"] or seen["silences"] or seen["undelivered"] or seen["held"]):
         print("nothing stands open, nothing is silenced, everything was delivered")
     return FINE
+
+
+def _moment(stamp: str | None) -> str:
+    """To the second; whoever needs more asks for JSON."""
+    return "" if stamp is None else f"{stamp[:10]} {stamp[11:19]}Z"
 
 
 def _missing(what: str) -> list[str]:
