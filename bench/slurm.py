@@ -199,7 +199,7 @@ class Replay:
         logs: dict[str, Any] = {"ok": True, "seconds": 0.1}
         for ref, row in request.get("logs", {}).items():
             new = {path: self._log for path in row["globs"] if path not in row["known"]}
-            logs[ref] = {**self._quiet, "files": new, "same": list(row["known"])}
+            logs[ref] = {**self._quiet, "files": new, "unchanged": list(row["known"])}
         queue = {**self._body["slurm"]["queue"], "out": self._queue.replace("@MARK@", request["slurm"]["mark"])}
         slurm = {**self._body["slurm"], "accounting": None, "queue": queue}
         rest = {"disks": {path: self._body["disk"] for path in request.get("disks", ())}, "ok": True, "seconds": 0.0}
@@ -264,7 +264,7 @@ def _captured(lab: Lab, clock: Clock) -> tuple[dict[str, Any], list[str], dict[s
     log = {**found, "from": found["size"], "text": ""}
     known = {key: found[key] for key in ("dev", "ino", "head", "headlen")} | {"offset": found["size"]}
     answer = way.ask({**request, "logs": {"x": {"globs": [], "known": {path: known}}}}, 60.0)
-    if not isinstance(answer, Answer) or answer.body["logs"]["x"]["same"] != [path]:
+    if not isinstance(answer, Answer) or answer.body["logs"]["x"]["unchanged"] != [path]:
         raise RuntimeError("a log that did not grow was not told as the same")
     out = answer.body["slurm"]["queue"]["out"]
     ours = {job.id for job in jobs}  # the queue also lists what has just been cancelled
