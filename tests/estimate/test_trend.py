@@ -17,9 +17,9 @@ def history(values, every=EVERY):
 
 
 def test_what_goes_steadily_is_gone_at_its_pace():
-    """A hundred units left that go one a minute last a hundred minutes."""
+    """A hundred units left, one of which goes with every sample, last a hundred samples."""
     found = gone_in(history([160 - i for i in range(61)]))
-    assert found == pytest.approx(100 * 60.0)
+    assert found == pytest.approx(100 * EVERY)
 
 
 @pytest.mark.parametrize(

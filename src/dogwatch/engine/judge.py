@@ -43,7 +43,9 @@ def by_subject(open_now: Mapping[Identity, Finding]) -> dict[str, dict[Identity,
 
 def judge_job(case: Case, open_now: Mapping[Identity, Finding], now: float) -> Judgement:
     kind: type = type(case.known.state)
-    found = [finding for rule in _rules_of(kind) for finding in rule(case, now)]
+    found = [
+        finding for need, rule in _rules_of(kind) if need is None or getattr(case, need) for finding in rule(case, now)
+    ]
     if not found and not open_now:
         return NOTHING
     return compare(case.job.ref, found, open_now)
@@ -73,10 +75,13 @@ def compare(subject: str, found: Iterable[Finding], open_now: Mapping[Identity, 
 
 
 @cache
-def _rules_of(state: type) -> tuple[Callable[..., Iterable[Finding]], ...]:
-    """The rules about jobs in such a state: most are about one, and ten thousand jobs are judged at every look."""
+def _rules_of(state: type) -> tuple[tuple[str | None, Callable[..., Iterable[Finding]]], ...]:
+    """The rules about jobs in such a state, each with the part of the case without which it has nothing to say:
+    ten thousand jobs are judged at every look, and most cases have few parts."""
     modules = [rule for rule in _modules() if hasattr(rule, "judge")]
-    return tuple(rule.judge for rule in modules if state in getattr(rule, "states", (state,)))
+    return tuple(
+        (getattr(rule, "needs", None), rule.judge) for rule in modules if state in getattr(rule, "states", (state,))
+    )
 
 
 @cache

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 MINUTE, HOUR = 60.0, 3600.0
 SILENT = 15.0
@@ -27,9 +28,15 @@ def interval(age: float, remaining: float | None, silent: bool = False) -> float
     return _between(length, HOUR, 4 * HOUR, 30.0, 60.0)
 
 
-def place_interval(floor: float, wanted: Sequence[float]) -> float:
-    """Seconds between looks at a place: what its most impatient job wants, never below its floor."""
-    return max(floor, min(wanted, default=60.0))
+def place_interval(floor: float, wanted: Iterable[float]) -> float:
+    """Seconds between looks at a place: what its most impatient job wants, never below its floor. Nobody is asked
+    once somebody wants the floor: ten thousand jobs of a cluster all do."""
+    least = math.inf
+    for one in wanted:
+        if one <= floor:
+            return floor
+        least = min(least, one)
+    return least if least < math.inf else max(floor, MINUTE)
 
 
 def backoff(dark_looks: int, floor: float, rng: random.Random, kind: str = "") -> float:

@@ -176,10 +176,10 @@ class Post:
         """Seconds until the next look that suits the jobs and is polite to the place."""
         if self._every is not None:
             return max(self.place.floor, self._every)
-        wanted = [
+        wanted = (
             one.job.expect.check_interval or pace.interval(one.memory.age, one.remaining, is_silent(one.memory))
             for one in self._jobs.values()
-        ]
+        )
         return pace.place_interval(self.place.floor, wanted)
 
     def _watched_seconds(self, mono: float) -> float:

@@ -9,18 +9,19 @@ from typing import Any
 from dogwatch.engine import describe, queue
 from dogwatch.engine.gaps import gap_event
 from dogwatch.engine.judge import NOTHING, Identity, by_subject, judge_blind, judge_job, judge_place
-from dogwatch.engine.look import Glance, disk_paths, with_logs
+from dogwatch.engine.look import Glance, with_logs
 from dogwatch.engine.memory import Memory
 from dogwatch.engine.outlook import outlook, recall, remember
 from dogwatch.engine.pace import LOCKED_OUT
 from dogwatch.engine.reading import News, Readers, is_quiet, pass_time, read_files, read_logs, worker_of
-from dogwatch.engine.room import gone_in
+from dogwatch.engine.room import Rooms, gone_in
 from dogwatch.engine.said import begins, change_event, checkpoint_event, finding_event, is_new_attempt
 from dogwatch.engine.standing import judged, still_working, take_usage
-from dogwatch.engine.steady import is_steady, same_room
+from dogwatch.engine.steady import is_steady
 from dogwatch.engine.tempo import behind, due, keep_worker_point, lasts, slow_since
 from dogwatch.engine.verify import verify
 from dogwatch.estimate.series import combine, rates
+from dogwatch.estimate.trend import EVERY
 from dogwatch.model import (
     Change,
     Dark,
@@ -77,6 +78,8 @@ class Watched:
     straggler: Straggler | None = None
     slow_at: float = float("-inf")
     slow_found: float | None = None
+    gone_in: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    room_at: float = float("-inf")
 
 
 @dataclass(slots=True)
@@ -182,35 +185,6 @@ def _tick(
         resolved=tuple((finding.subject, finding.rule, finding.what) for finding in resolved),
         notices=(*queue.notices(changes, opened, resolved, at, causes), *queue.moments(events, at)),
     )
-
-
-class Rooms:
-    """The filesystems of jobs in one look; jobs that write to the same directories share the answer."""
-
-    def __init__(self, disks: Mapping[str, Any]) -> None:
-        self._disks = disks
-        self._found: dict[tuple[str, ...], dict[str, Disk]] = {}
-        self._same: dict[tuple[int, int], bool] = {}
-
-    def of(self, job: Job) -> dict[str, Disk]:
-        """The job's filesystems, each once however many of its paths lie on it."""
-        paths = disk_paths(job)
-        found = self._found.get(paths)
-        if found is None:
-            found = self._found[paths] = {}
-            for path in paths:
-                entry = self._disks.get(path)
-                if entry is not None and entry["mount"] not in found:
-                    sizes = (entry["free"], entry["total"], entry["inodes_free"], entry["inodes"])
-                    found[entry["mount"]] = Disk(path, *sizes)
-        return found
-
-    def same(self, before: Mapping[str, Disk], now: Mapping[str, Disk]) -> bool:
-        """Whether these have about the room that they had; both are held by somebody as long as we live."""
-        key = id(before), id(now)
-        if key not in self._same:
-            self._same[key] = same_room(before, now)
-        return self._same[key]
 
 
 class _Visit:
@@ -412,8 +386,15 @@ class _Visit:
             facts=self.facts,
             diagnosis=self.diagnosis,
             checkpoints=tuple(memory.checkpoints.values()),
-            gone_in=gone_in(memory, self.disks, self.mono),
+            gone_in=self._gone_in(),
         )
+
+    def _gone_in(self) -> Mapping[tuple[str, str], float]:
+        """When the room will be gone; a trend is as good as its newest sample, and those are few."""
+        one = self.one
+        if not 0 <= self.mono - one.room_at < EVERY:
+            one.gone_in, one.room_at = gone_in(self.memory, self.disks, self.mono), self.mono
+        return one.gone_in
 
     def _eta(self) -> Eta | None:
         """The estimate; one that is still good, less the time that has passed since."""

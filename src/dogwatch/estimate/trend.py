@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-EVERY = 60.0  # seconds between two samples that are kept
+EVERY = 180.0  # seconds between two samples that are kept: ten of them make the window
 MOST = 64
 WINDOW = 1800.0  # seconds that a trend must have lasted
 LEAST_SAMPLES = 9
@@ -18,9 +18,12 @@ LEAST_SHARE = 0.005  # of what is left, that must have gone meanwhile
 
 def sample(samples: list[list[float]], at: float, left: float) -> None:
     """Remember what is left at a monotonic time; of a long history, every second sample stays."""
-    if samples and 0 <= at - samples[-1][0] < EVERY:
-        return
-    samples[:] = [one for one in samples if one[0] <= at]
+    if samples:
+        passed = at - samples[-1][0]
+        if 0 <= passed < EVERY:
+            return
+        if passed < 0:  # the machine was booted since
+            samples[:] = [one for one in samples if one[0] <= at]
     samples.append([at, left])
     if len(samples) > MOST:
         del samples[1:-1:2]

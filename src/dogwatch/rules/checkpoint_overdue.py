@@ -10,6 +10,7 @@ from dogwatch.model import Finding, Level, Running
 from dogwatch.rules.interface import Case
 
 name = "checkpoint_overdue"
+states, needs = (Running,), "checkpoints"
 
 LEAST = 4  # checkpoints before anybody can call them regular
 TOGETHER = 0.1  # of the longest pause: those that several workers write count as one

@@ -8,7 +8,7 @@ from dogwatch.model import Ended, Finding, Level
 from dogwatch.rules.interface import Case
 
 name = "contradiction"
-states = (Ended,)
+states, needs = (Ended,), "facts"
 
 
 def judge(case: Case, now: float) -> Iterator[Finding]:

@@ -8,6 +8,7 @@ from dogwatch.model import Finding, Level, Running
 from dogwatch.rules.interface import Case
 
 name = "disk_fills"
+states, needs = (Running,), "gone_in"
 
 AHEAD = 6 * 3600.0  # how far to look where nobody knows when the job is done
 SURE = 0.8  # of the time still to go: a disk that lasts longer than that may last

@@ -8,6 +8,7 @@ from dogwatch.model import Ended, Finding, Level
 from dogwatch.rules.interface import Case, Disk
 
 name = "disk_low"
+needs = "disks"
 
 LEAST_SHARE = 0.10
 LEAST_BYTES = 10_000_000_000

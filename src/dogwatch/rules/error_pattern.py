@@ -8,6 +8,7 @@ from dogwatch.model import Finding, Level
 from dogwatch.rules.interface import Case
 
 name = "error_pattern"
+needs = "troubles"
 
 
 def judge(case: Case, now: float) -> Iterator[Finding]:

@@ -8,7 +8,7 @@ from dogwatch.model import Ended, Finding, Level, Outcome
 from dogwatch.rules.interface import Case
 
 name = "not_verified"
-states = (Ended,)
+states, needs = (Ended,), "verified"
 
 
 def judge(case: Case, now: float) -> Iterator[Finding]:

@@ -8,7 +8,7 @@ from dogwatch.model import Finding, Level, Running, Standing
 from dogwatch.rules.interface import Case
 
 name = "silent"
-states = (Running,)
+states, needs = (Running,), "verdict"
 
 
 def judge(case: Case, now: float) -> Iterator[Finding]:

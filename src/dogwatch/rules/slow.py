@@ -8,6 +8,7 @@ from dogwatch.model import Finding, Level, Running, Standing
 from dogwatch.rules.interface import Case
 
 name = "slow"
+states, needs = (Running,), "verdict"
 
 
 def judge(case: Case, now: float) -> Iterator[Finding]:

@@ -8,6 +8,7 @@ from dogwatch.model import Finding, Level, Running
 from dogwatch.rules.interface import Case
 
 name = "straggler"
+states, needs = (Running,), "straggler"
 
 
 def judge(case: Case, now: float) -> Iterator[Finding]:

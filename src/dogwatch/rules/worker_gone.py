@@ -8,7 +8,7 @@ from dogwatch.model import Finding, Level, Outcome, Running, Worker
 from dogwatch.rules.interface import Case
 
 name = "worker_gone"
-states = (Running,)
+states, needs = (Running,), "workers"
 
 
 def judge(case: Case, now: float) -> Iterator[Finding]:
