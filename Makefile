@@ -16,7 +16,7 @@ demo: .venv/.ready ## start a real job of four workers and watch it to its end (
 	@$(BIN)/dogwatch demo
 
 test: tools lint ## lint, types, import contracts, then every test
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest -p tests.side_by_side -n 3 --no-loadscope-reorder
 
 lint: .venv/.ready .venv/.ready-dev ## ruff, mypy --strict, import contracts
 	@$(BIN)/ruff check $(CHECKED)

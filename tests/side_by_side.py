@@ -1,0 +1,24 @@
+"""Tests side by side (`pytest -n 3 -p tests.side_by_side`): which of them stay together, and which come first."""
+
+from __future__ import annotations
+
+import pytest
+from xdist.scheduler import LoadScopeScheduling
+
+# The one laboratory serves one process. It waits more than it works and takes longest, so it comes first.
+LABORATORY = ("tests/lab/", "tests/slurm/", "tests/slurm_link/", "tests/reach/")
+
+
+class ByFile(LoadScopeScheduling):
+    """The tests of a file run in one process, and all that use the laboratory do."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return "laboratory" if nodeid.startswith(LABORATORY) else nodeid.partition("::")[0]
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> ByFile:
+    return ByFile(config, log)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: not item.nodeid.startswith(LABORATORY))
