@@ -28,6 +28,7 @@ from dogwatch.model import (
     Ended,
     Eta,
     Finding,
+    Gpu,
     Job,
     Known,
     Outcome,
@@ -80,6 +81,7 @@ class Watched:
     slow_found: float | None = None
     gone_in: Mapping[tuple[str, str], float] = field(default_factory=dict)
     room_at: float = float("-inf")
+    gpus: tuple[Gpu, ...] = ()
 
 
 @dataclass(slots=True)
@@ -387,6 +389,7 @@ class _Visit:
             diagnosis=self.diagnosis,
             checkpoints=tuple(memory.checkpoints.values()),
             gone_in=self._gone_in(),
+            gpus=self.one.gpus,
         )
 
     def _gone_in(self) -> Mapping[tuple[str, str], float]:

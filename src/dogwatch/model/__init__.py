@@ -7,6 +7,7 @@ entry in docs/words.md.
 
 from dogwatch.model.finding import Finding, Level, Notice
 from dogwatch.model.follow import Change, Known, follow
+from dogwatch.model.gpu import Gpu, GpuProcess
 from dogwatch.model.job import Expectation, Job, Place
 from dogwatch.model.look import Dark, Look, Seen, Sighting, Worker
 from dogwatch.model.mark import Finished, Mark, Metric, Origin, Phase, Resumed, Step, Total, Trouble
@@ -23,6 +24,8 @@ __all__ = [
     "Expectation",
     "Finding",
     "Finished",
+    "Gpu",
+    "GpuProcess",
     "Item",
     "Job",
     "Known",
