@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from dogwatch.model import Ended, Finding, Job, Known, Level, Notice, Outcome, Proof, Running
-from dogwatch.store import events, jobs, notices, places, tick
+from dogwatch.store import events, jobs, notices, places, readings, tick
 from dogwatch.store.database import Store, open_store
 from dogwatch.store.register import register
 
@@ -51,6 +51,7 @@ def numbered(n: int, ref: str = "here/process:1") -> tick.Tick:
         events=(tick.Event("job.state", f"step {n}", ref=ref, body={"n": n}),),
         opened=(Finding(ref, "numbered", Level.WARNING, str(n)),),
         notices=(Notice(f"n{n}", ref, Level.INFO, str(n)),),
+        readings=(tick.Reading(ref, {"step": n, "rss": n << 20}),),
     )
 
 
@@ -76,6 +77,7 @@ def everything(store: Store) -> dict[str, Any]:
         "events": events.read(store),
         "notices": notices.queued(store),
         "tracked": [repr(one) for one in tick.load(store, "here")],
+        "readings": readings.readings_of(store, "here/process:1"),
         "damage": events.verify(store),
     }
 

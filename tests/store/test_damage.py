@@ -76,6 +76,8 @@ def test_no_mutated_copy_gives_a_wrong_answer(tmp_path: Path) -> None:
         "UPDATE findings SET text = 'all is well'",
         "UPDATE places SET dark_since = NULL, seen_at = 1",
         "UPDATE notices SET text = 'never mind' WHERE id = 2",
+        "UPDATE readings SET body = '{}' WHERE key = 2",
+        "UPDATE tallies SET rows = rows - 1 WHERE name = 'readings'",
         "UPDATE tallies SET rows = rows - 1 WHERE name = 'jobs.open'",
     ],
 )

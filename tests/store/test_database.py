@@ -13,7 +13,9 @@ import pytest
 
 from dogwatch.errors import StoreDamaged, StoreError, StoreGone, StoreTooNew
 from dogwatch.store import events, jobs, tick
+from dogwatch.store.check import check
 from dogwatch.store.database import open_store, wal_bytes
+from dogwatch.store.readings import readings_of
 from dogwatch.store.register import register
 from tests.store.sample import NOW, ROOT, everything, filled, job, numbered
 
@@ -55,7 +57,7 @@ def test_the_settings_that_durability_rests_on_are_in_force(home: Path) -> None:
         "cell_size_check": 1,
         "busy_timeout": 30_000,
         "application_id": 0x444F4757,
-        "user_version": 2,
+        "user_version": 3,
     }
 
 
@@ -121,7 +123,7 @@ def test_a_newer_schema_is_refused_by_both_numbers(home: Path) -> None:
     other = sqlite3.connect(store.path)
     other.execute("PRAGMA user_version = 7")
     other.close()
-    with pytest.raises(StoreTooNew, match="schema 7 and this Dogwatch knows schemas up to 2"):
+    with pytest.raises(StoreTooNew, match="schema 7 and this Dogwatch knows schemas up to 3"):
         tick.commit(store, numbered(7))
     store.close()
     for readonly in (False, True):
@@ -189,10 +191,11 @@ def test_a_damaged_index_does_not_hide_a_job(home: Path) -> None:
         jobs.brief(store)
 
 
-def test_every_released_schema_still_opens(home: Path) -> None:
-    """The first schema, as a dump that is never made anew, with its rows and its history proved."""
+@pytest.mark.parametrize("version", [1, 2])
+def test_every_released_schema_still_opens(home: Path, version: int) -> None:
+    """As a dump that is never made anew, with its rows and its history proved."""
     db = sqlite3.connect(home / "dogwatch.db")
-    db.executescript((Path(__file__).parent / "schema_v1.sql").read_text())
+    db.executescript((Path(__file__).parent / f"schema_v{version}.sql").read_text())
     db.close()
     (home / "dogwatch.db").chmod(0o600)
     store = open_store(str(home))
@@ -204,6 +207,8 @@ def test_every_released_schema_still_opens(home: Path) -> None:
     register(store, job(99), NOW, 1.0)
     tick.commit(store, numbered(3))
     assert events.verify(store) == []
+    assert check(store) == []
+    assert readings_of(store, "here/process:1") == [{"at": NOW + 3, "step": 3, "rss": 3 << 20}]
 
 
 def test_reading_loads_nothing_dear() -> None:

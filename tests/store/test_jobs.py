@@ -58,6 +58,7 @@ KEYS = [
     "expect",
     "verdict",
     "verified",
+    "spent",
     "tasks",
     "efficiency",
     "expected_start",

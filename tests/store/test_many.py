@@ -157,6 +157,7 @@ def test_migrations_run_once(home: Path) -> None:
         assert store.db.execute("SELECT number, name FROM migrations").fetchall() == [
             (1, "m001_first"),
             (2, "m002_alerts"),
+            (3, "m003_readings"),
         ]
 
 

@@ -107,6 +107,7 @@ def job(number: int = 32, now: float = NOW, **other: Any) -> dict[str, Any]:
         "disks": [{"path": "/data", "free": 8.1e9, "total": 2e12, "inodes_free": 1e6, "inodes": 1.2e6}],
         "expect": {"workers": number, "total_items": 1_980_000},
         "verified": None,
+        "spent": None,
         **other,
     }
 

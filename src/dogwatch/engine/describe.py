@@ -8,6 +8,7 @@ from typing import Any
 
 from dogwatch.clock import stamp
 from dogwatch.engine.memory import Memory, growth_per_minute
+from dogwatch.engine.spent import document as spent_document
 from dogwatch.engine.standing import verdict_document
 from dogwatch.model import Eta, Progress, Verdict, Worker
 from dogwatch.rules.interface import Disk, Verified
@@ -70,6 +71,7 @@ def detail_document(
             for disk in disks.values()
         ],
         "verified": None if verified is None else {"ok": verified.ok, "text": verified.text},
+        "spent": spent_document(memory.spent, memory.age),
         "tasks": facts.get("tasks"),
         "efficiency": _efficiency(facts),
         "expected_start": stamp(facts.get("expected_start")),

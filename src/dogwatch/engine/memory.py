@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from dogwatch.engine.spent import Spent
 from dogwatch.estimate.patience import STEADY, Gaps
 from dogwatch.model import Point, Step
 
@@ -65,6 +66,7 @@ class Memory:
     facts: dict[str, Any] = field(default_factory=dict)
     milestone: int = 0
     verified_launch: bool = False
+    spent: Spent = field(default_factory=Spent)
 
     def hush_of(self, what: str) -> Hush:
         hush = self.hush.get(what)
@@ -89,6 +91,7 @@ class Memory:
         body["steps"] = {log: [s.done, s.total, s.unit, s.rank] for log, s in self.steps.items()}
         body["gaps"] = {phase: gaps.to_json() for phase, gaps in self.gaps.items()}
         body["counter"] = self.counter.to_json()
+        body["spent"] = self.spent.to_json()
         body["hush"] = {what: {"seconds": h.seconds, "longest": h.longest} for what, h in self.hush.items()}
         return body
 
@@ -100,6 +103,7 @@ class Memory:
         memory.hush = {what: Hush(**hush) for what, hush in body.get("hush", {}).items()}
         memory.gaps = {phase: Gaps(*gaps) for phase, gaps in body.get("gaps", {}).items()}
         memory.counter = Gaps(*body.get("counter", ()))
+        memory.spent = Spent.from_json(body.get("spent", {}))
         memory.points = [Point(at, done) for at, done in memory.points]
         memory.earlier = [Point(at, done) for at, done in memory.earlier]
         steps = body.get("steps", {}).items()

@@ -16,6 +16,7 @@ from dogwatch.engine.pace import LOCKED_OUT
 from dogwatch.engine.reading import News, Readers, is_quiet, pass_time, read_files, read_logs, worker_of
 from dogwatch.engine.room import Rooms, gone_in
 from dogwatch.engine.said import begins, change_event, checkpoint_event, finding_event, is_new_attempt
+from dogwatch.engine.spent import Sample, add_up, due_readings, measured, sampled
 from dogwatch.engine.standing import judged, still_working, take_usage
 from dogwatch.engine.steady import is_steady
 from dogwatch.engine.tempo import behind, due, keep_worker_point, lasts, slow_since
@@ -82,6 +83,7 @@ class Watched:
     gone_in: Mapping[tuple[str, str], float] = field(default_factory=dict)
     room_at: float = float("-inf")
     gpus: tuple[Gpu, ...] = ()
+    kept: float = float("-inf")
 
 
 @dataclass(slots=True)
@@ -162,9 +164,11 @@ def seen_round(
         return Round(Tick(look.at, mono), jobs={visit.job.ref: visit.watched() for visit in visits}, waits=True)
     update = PlaceUpdate(look.place, look.at, seen=True, facts=dict(glance.facts))
     tick = _tick(look.at, mono, update, [visit.update() for visit in visits], events, judgements, changes)
-    readings = {ref: facts["gpu"] for ref, facts in glance.learnt.items() if "gpu" in facts}
+    gpus = {ref: facts["gpu"] for ref, facts in glance.learnt.items() if "gpu" in facts}
     after_jobs = {visit.job.ref: visit.watched() for visit in visits}
-    return Round(tick, changes, opened, resolved, jobs=after_jobs, readings=readings)
+    found = [(after_jobs[visit.job.ref], visit.measured()) for visit in visits if not visit.steady]
+    tick = replace(tick, readings=due_readings(found, mono))
+    return Round(tick, changes, opened, resolved, jobs=after_jobs, readings=gpus)
 
 
 def _tick(
@@ -214,6 +218,7 @@ class _Visit:
         self.verified: Verified | None = None
         self.diagnosis: Mapping[str, Any] | None = None
         self.eta: Eta | None = None
+        self.sample: Sample | None = None
         self.steady = (
             sighting is not None
             and change is None
@@ -271,6 +276,8 @@ class _Visit:
         pass_time(self.memory, 0.0 if ref in self.glance.late else watched, self.news, self.job, moved, self.at)
         if ref in self.glance.usage_asked:
             take_usage(self.memory, self.glance.usage.get(ref), self.mono)
+        self.sample = sampled(self.glance.learnt.get(ref, {}).get("gpu"))
+        add_up(self.memory.spent, self.memory.age, self.mono, self.workers, self.sample)
         self.eta = self._eta()
         self._judge()
         if isinstance(self.after.state, Ended):
@@ -398,6 +405,10 @@ class _Visit:
         if not 0 <= self.mono - one.room_at < EVERY:
             one.gone_in, one.room_at = gone_in(self.memory, self.disks, self.mono), self.mono
         return one.gone_in
+
+    def measured(self) -> dict[str, float]:
+        """Its numbers, as its history keeps them."""
+        return measured(self.progress, self.workers, self.sample, self.memory.outputs)
 
     def _eta(self) -> Eta | None:
         """The estimate; one that is still good, less the time that has passed since."""

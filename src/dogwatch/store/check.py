@@ -19,6 +19,7 @@ from dogwatch.store.tables import (
     NOTES,
     NOTICES,
     PLACES,
+    READINGS,
     SILENCES,
     WATCH,
     Table,
@@ -26,7 +27,7 @@ from dogwatch.store.tables import (
 )
 
 ALERTS = (CHANNELS, NOTES, LETTERS, MESSAGES, SILENCES)
-SEALED = (PLACES, JOBS, MEMORIES, FINDINGS, NOTICES, DELIVERIES, WATCH, CURSORS, *ALERTS)
+SEALED = (PLACES, JOBS, MEMORIES, FINDINGS, NOTICES, DELIVERIES, WATCH, CURSORS, *ALERTS, READINGS)
 _OPEN_PARTS = (
     (JOBS, "jobs.open", "WHERE active = 1"),
     (FINDINGS, "findings.open", "WHERE resolved IS NULL"),
@@ -36,7 +37,8 @@ _OPEN_PARTS = (
     (MESSAGES, "messages.open", "WHERE state = 'open'"),
     (SILENCES, "silences.open", "WHERE ended IS NULL"),
 )
-_TALLIED = (PLACES, JOBS, FINDINGS, NOTICES, *ALERTS)
+_TALLIED = (PLACES, JOBS, FINDINGS, NOTICES, *ALERTS, READINGS)
+_SINCE = {**{table: 2 for table in ALERTS}, READINGS: 3}  # the schema that brought it, if not the first
 
 
 def check(store: Store, history: bool = True) -> list[str]:
@@ -50,10 +52,14 @@ def complaints(db: sqlite3.Connection, history: bool = True) -> list[str]:
     wrong: list[str] = []
     try:
         wrong += [f"pages: {row[0]}" for row in db.execute("PRAGMA quick_check(20)") if row[0] != "ok"]
+        version = db.execute("PRAGMA user_version").fetchone()[0]
         for table in SEALED:
+            if version < _SINCE.get(table, 1):
+                continue
             _check_rows(db, table, "", table.name if table in _TALLIED else None, wrong)
         for table, tally, where in _OPEN_PARTS:
-            _check_rows(db, table, where, tally, wrong)
+            if version >= _SINCE.get(table, 1):
+                _check_rows(db, table, where, tally, wrong)
         if history:
             wrong += [f"events {one['first']} to {one['last']}: {one['why']}" for one in events.verify_in(db)]
         else:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dogwatch.errors import NoSuchJob, UsageError
 from dogwatch.model.job import Job, Place
-from dogwatch.store import cells, events
+from dogwatch.store import cells, events, readings
 from dogwatch.store.findings import close_findings
 from dogwatch.store.jobs import document, row_of
 from dogwatch.store.memories import remember
@@ -64,6 +64,8 @@ def register(store: Store, job: Job, at: float, mono: float) -> int:
             key = held["key"]
             JOBS.change(db, {**row, "key": key})
             close_findings(db, job.ref, at)
+            if held["submitted"] != job.submitted:  # an id that came back is another job
+                readings.drop(db, key)
         remember(db, key, {})
         return events.append(
             store, at, mono, Event("job.added", f"{job.name} is watched", ref=job.ref, place=job.place)
@@ -78,6 +80,7 @@ def forget(store: Store, ref: str, at: float, mono: float) -> int:
             raise NoSuchJob(f"No job is called {ref}: `dogwatch ls --all` lists them.")
         JOBS.change(db, {**held, "active": 0, "forgotten": at})
         remember(db, held["key"], None)
+        readings.drop(db, held["key"])
         close_findings(db, ref, at)
         event = Event("job.forgotten", f"{held['name']} is no longer watched", ref=ref, place=held["place"])
         return events.append(store, at, mono, event)

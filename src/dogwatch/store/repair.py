@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from dogwatch.clock import stamp
 from dogwatch.errors import StoreError
-from dogwatch.store import backup, events, faults, salvage, tip, turn
+from dogwatch.store import backup, events, faults, migrations, salvage, tip, turn
 from dogwatch.store.check import check, complaints
 from dogwatch.store.database import Store, connect, open_store
 from dogwatch.store.home import DATABASE, make_private, open_private, sync_directory
@@ -96,7 +96,17 @@ def _lay_base(home: str, draft: str, now: float) -> str | None:
         lay_down(draft, now)
     else:
         _copy_file(best, draft)
+        _bring_up(draft, now)
     return best
+
+
+def _bring_up(draft: str, now: float) -> None:
+    """A backup from before a migration is brought to the schema that the remains have."""
+    db = connect(draft, "mode=rw")
+    try:
+        migrations.migrate(db, now)
+    finally:
+        db.close()
 
 
 def _reach(path: str) -> int:

@@ -22,6 +22,7 @@ from dogwatch.store.tables import (
     NOTES,
     NOTICES,
     PLACES,
+    READINGS,
     SILENCES,
     WATCH,
     Table,
@@ -40,6 +41,7 @@ _FRESHNESS = {
     "messages": ("tries", "settled"),
     "silences": ("created", "ended"),
     "cursors": ("seq",),
+    "readings": ("at",),
     "watch": ("started", "last_tick", "stopped"),
 }
 
@@ -63,13 +65,14 @@ def fill(db: sqlite3.Connection, remains: sqlite3.Connection | None, now: float)
     if remains is None:
         saved.unreadable.append("the whole damaged database")
     else:
-        for table in (PLACES, JOBS, FINDINGS, NOTICES, DELIVERIES, WATCH, CURSORS, *_alerts_in(remains)):
+        for table in (PLACES, JOBS, FINDINGS, NOTICES, DELIVERIES, WATCH, CURSORS, *_later_in(remains)):
             taken = _take_rows(db, remains, table, saved)
             saved.jobs += taken if table is JOBS else 0
         _take_memories(db, remains, saved)
         _take_events(db, remains, saved)
         saved.newest_known = _newest_known(remains)
     _give_memories(db)
+    db.execute("DELETE FROM readings WHERE job NOT IN (SELECT key FROM jobs WHERE forgotten IS NULL)")
     _retire_notices(db, now, saved)
     saved.last_seq, _ = events.end(db)
     row = db.execute("SELECT at FROM events WHERE seq = ?", (saved.last_seq,)).fetchone()
@@ -77,13 +80,14 @@ def fill(db: sqlite3.Connection, remains: sqlite3.Connection | None, now: float)
     return saved
 
 
-def _alerts_in(remains: sqlite3.Connection) -> tuple[Table, ...]:
-    """The tables of alerts, of which a database from before them has none."""
+def _later_in(remains: sqlite3.Connection) -> tuple[Table, ...]:
+    """The tables that came after the first schema, as far as a database has them."""
     try:
         known = {row[0] for row in remains.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     except faults.FAILURES:
-        known = {"channels"}
-    return (CHANNELS, NOTES, LETTERS, MESSAGES, SILENCES) if "channels" in known else ()
+        known = {"channels", "readings"}
+    alerts = (CHANNELS, NOTES, LETTERS, MESSAGES, SILENCES) if "channels" in known else ()
+    return (*alerts, READINGS) if "readings" in known else alerts
 
 
 def readable(remains: sqlite3.Connection, table: Table, saved: Saved) -> Iterator[tuple[Any, ...]]:

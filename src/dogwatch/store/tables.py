@@ -293,6 +293,8 @@ SILENCES = Table(
     label="subject",
 )
 
+READINGS = Table("readings", {"key": WHOLE, "job": WHOLE, "at": REAL, "body": JSON}, label="job")
+
 CURSORS = Table("cursors", {"name": TEXT, "seq": WHOLE}, label="name")
 
 

@@ -11,11 +11,12 @@ from dogwatch.model.finding import Finding, Notice
 from dogwatch.model.follow import Known
 from dogwatch.model.job import Job
 from dogwatch.redaction import redacted
-from dogwatch.store import cells, events, reproof
+from dogwatch.store import cells, events, readings, reproof
 from dogwatch.store.findings import OpenFinding, open_finding, open_findings, resolve_finding
 from dogwatch.store.jobs import cells_of
 from dogwatch.store.memories import memory_of, remember
 from dogwatch.store.places import all_cells
+from dogwatch.store.readings import Reading
 from dogwatch.store.reproof import Proved
 from dogwatch.store.shapes import columns_of, job_of, known_of
 from dogwatch.store.tables import JOBS, NOTES, NOTICES, PLACES, add_up
@@ -33,6 +34,7 @@ __all__ = [
     "OpenFinding",
     "PlaceUpdate",
     "Proved",
+    "Reading",
     "Tick",
     "Tracked",
     "commit",
@@ -98,6 +100,7 @@ class Tick:
     opened: tuple[Finding, ...] = ()
     resolved: tuple[tuple[str, str, str], ...] = ()
     notices: tuple[Notice, ...] = ()
+    readings: tuple[Reading, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +130,7 @@ def commit(store: Store, tick: Tick) -> int:
         for notice in tick.notices:
             if notice.subject not in forgotten:
                 queue(db, notice, tick.at)
+        readings.keep_all(db, tick.at, tick.readings)
         ticked(db, tick.at, tick.mono)
         said = [event for event in tick.events if event.ref not in forgotten]
         newest = events.append(store, tick.at, tick.mono, *said)

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     Steps = tuple[tuple[str, Callable[[sqlite3.Connection], None]], ...]
 
-STEPS = ("m001_first", "m002_alerts")
+STEPS = ("m001_first", "m002_alerts", "m003_readings")
 LATEST = len(STEPS)
 
 

@@ -1,0 +1,147 @@
+"""Spent: what a job has used so far, added up look by look, and which of its numbers are due to be kept.
+
+Thinned readings lose peaks and sums, so those are carried in its memory. Only seconds that we really watched are
+added up: what happened in a gap of our own is not known, and is not guessed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any
+
+from dogwatch.model import Ended, Progress, Worker
+from dogwatch.store.readings import Reading, spacing
+
+if TYPE_CHECKING:
+    from dogwatch.engine.round import Watched
+
+IDLE = 0.05  # a GPU that is used less is idle
+LONGEST = 600.0  # between two samples that are joined
+MISSED = 0.1  # of the time between them that we may not have watched
+MOST_AT_ONCE = 500  # readings in a tick; the rest wait for the next, longest first
+
+
+@dataclass(slots=True)
+class Spent:
+    """One job's, of all its attempts. `tenths` are seconds of GPUs by their use, 0–10 % first; `last` is the newest
+    sample of its GPUs: our clock, the age of the job then, each one's use, and their watts together."""
+
+    rss: int | None = None
+    gpu_memory: int | None = None
+    gpus: int = 0
+    tenths: list[float] = field(default_factory=list)
+    idle: float = 0.0
+    joules: float | None = None
+    metered: float = 0.0
+    last: list[Any] | None = None
+
+    @classmethod
+    def from_json(cls, body: Mapping[str, Any]) -> Spent:
+        known = {f.name for f in fields(cls)}
+        return cls(**{key: value for key, value in body.items() if key in known})
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain JSON values, sharing what it can."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """The GPUs of a job in one look: the use of each from 0 to 1, and what they hold and draw together."""
+
+    used: tuple[float, ...] = ()
+    gpus: int = 0
+    memory: int | None = None
+    watts: float | None = None
+
+    @property
+    def mean(self) -> float | None:
+        return sum(self.used) / len(self.used) if self.used else None
+
+
+def sampled(facts: Mapping[str, Any] | None) -> Sample | None:
+    """What a file of nvidia-smi's lines beside a Slurm job says: the mean of all its GPUs stands for each."""
+    if facts is None:
+        return None
+    count, percent = int(facts.get("gpus") or 1), facts.get("gpu_percent")
+    used = () if percent is None else (min(1.0, max(0.0, percent / 100)),) * count
+    return Sample(used, count, facts.get("gpu_memory_used_bytes"))
+
+
+def add_up(spent: Spent, age: float, mono: float, workers: Sequence[Worker], sample: Sample | None) -> None:
+    """Take in one look at a job that has been watched for `age` seconds."""
+    held = [worker.memory_bytes for worker in workers if worker.memory_bytes is not None]
+    if held:
+        spent.rss = max(spent.rss or 0, sum(held))
+    if sample is None:
+        return
+    spent.gpus = max(spent.gpus, sample.gpus)
+    if sample.memory is not None:
+        spent.gpu_memory = max(spent.gpu_memory or 0, sample.memory)
+    seconds = _watched_since(spent.last, age, mono)
+    if seconds and sample.used:
+        spent.tenths = spent.tenths or [0.0] * 10
+        for use in sample.used:
+            spent.tenths[min(9, int(10 * use))] += seconds
+            spent.idle += seconds if use < IDLE else 0.0
+    before = spent.last[2] if spent.last else None
+    if seconds and before is not None and sample.watts is not None:
+        spent.joules = (spent.joules or 0.0) + seconds * (before + sample.watts) / 2
+        spent.metered += seconds
+    spent.last = [mono, age, sample.watts]
+
+
+def _watched_since(last: Sequence[Any] | None, age: float, mono: float) -> float:
+    """The seconds since the last sample, if somebody watched through nearly all of them."""
+    if last is None:
+        return 0.0
+    passed, watched = mono - last[0], age - last[1]
+    return passed if 0 < passed <= LONGEST and watched >= (1 - MISSED) * passed else 0.0
+
+
+def document(spent: Spent, age: float) -> dict[str, Any]:
+    """As every face prints it."""
+    return {
+        "watched_seconds": round(age, 1),
+        "memory_peak_bytes": spent.rss,
+        "gpu_memory_peak_bytes": spent.gpu_memory,
+        "gpus": spent.gpus or None,
+        "gpu_tenths_seconds": [round(seconds, 1) for seconds in spent.tenths] or None,
+        "gpu_idle_seconds": round(spent.idle, 1) if spent.tenths else None,
+        "energy_joules": None if spent.joules is None else round(spent.joules, 1),
+        "energy_seconds": round(spent.metered, 1) if spent.joules is not None else None,
+    }
+
+
+def measured(
+    progress: Progress | None, workers: Sequence[Worker], sample: Sample | None, outputs: Mapping[str, Any]
+) -> dict[str, float]:
+    """What is known of a job now, as a reading; empty when that is nothing."""
+    held = [worker.memory_bytes for worker in workers if worker.memory_bytes is not None]
+    sizes = [samples[-1][1] for samples in outputs.values() if samples]
+    found = {
+        "step": None if progress is None else progress.step,
+        "rate": None if progress is None or progress.rate is None else float(f"{progress.rate:.4g}"),
+        "rss": sum(held) if held else None,
+        "gpu_used": None if sample is None or sample.mean is None else round(sample.mean, 3),
+        "gpu_memory": None if sample is None else sample.memory,
+        "watts": None if sample is None or sample.watts is None else round(sample.watts, 1),
+        "output_bytes": sum(sizes) if sizes else None,
+    }
+    return {key: value for key, value in found.items() if value is not None}
+
+
+def due_readings(found: Sequence[tuple[Watched, dict[str, float]]], mono: float) -> tuple[Reading, ...]:
+    """The readings that are written in this tick: of jobs whose last was long enough ago, or that have ended."""
+    ripe = [(one, body) for one, body in found if body and _waited(one, mono) >= 0]
+    ripe.sort(key=lambda pair: (not isinstance(pair[0].known.state, Ended), -_waited(pair[0], mono)))
+    for one, _ in ripe[:MOST_AT_ONCE]:
+        one.kept = mono
+    return tuple(Reading(one.job.ref, body) for one, body in ripe[:MOST_AT_ONCE])
+
+
+def _waited(one: Watched, mono: float) -> float:
+    """Seconds since its next reading was due; negative when it is not yet."""
+    over = isinstance(one.known.state, Ended)
+    return mono - one.kept - (0.0 if over else spacing(one.memory.age))
