@@ -13,6 +13,13 @@ TRACEBACK = (
     '  File "/srv/train.py", line 71, in main\n'
     "    loss.backward()\n"
 )
+REQUEST = (
+    "Traceback (most recent call last):\n"
+    '  File "/opt/env/uvicorn/protocols/http/h11_impl.py", line 403, in run_asgi\n'
+    "    result = await app(\n"
+    '  File "/srv/chat.py", line 12, in answer\n'
+    "    body['messages']\n"
+)
 STEPS = "".join(f"step {i}/9000 | loss {3 - i / 4000:.4f} | 4.1 it/s | lr 3.0e-4\n" for i in range(1200))
 
 
@@ -46,6 +53,15 @@ def test_an_uncaught_exception_at_the_end_is_the_cause():
         + TRACEBACK
         + "AttributeError: 'x'\n"
         + "Training completed successfully\n",
+        "".join(f"[run {i}] observation: Segmentation fault (core dumped)\n[run {i}] reward 0.0\n" for i in range(40)),
+        "```\nTraceback (most recent call last):\n  File \"<string>\", line 1, in <module>\nNameError: name 'f' is not "
+        "defined\n```\n" + "".join(f"sample {i}: pass@1 0.31\n" for i in range(50)),
+        STEPS + REQUEST + "KeyError: 'messages'\nINFO:     Finished server process [77]\n",
+        "ERROR 07-01 10:00:00 [serving_chat.py:91] Error in preprocessing prompt inputs\n"
+        "ERROR 07-01 10:00:00 [serving_chat.py:91] Traceback (most recent call last):\n"
+        'ERROR 07-01 10:00:00 [serving_chat.py:91]   File "/srv/x.py", line 1, in f\n'
+        "ERROR 07-01 10:00:00 [serving_chat.py:91] ValueError: the prompt is too long\n"
+        'INFO:     10.0.0.2:5501 - "POST /v1/chat/completions HTTP/1.1" 400 Bad Request\n',
     ],
     ids=[
         "steps",
@@ -59,11 +75,45 @@ def test_an_uncaught_exception_at_the_end_is_the_cause():
         "warning",
         "empty",
         "destructor after the end",
+        "a transcript",
+        "generated code",
+        "a server's request",
+        "a request that a server refused",
     ],
 )
 def test_a_healthy_log_gets_no_cause(text):
     """Words that merely look bad, and errors that the program survived, are no diagnosis."""
     assert why(text) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "cause"),
+    [
+        (
+            TRACEBACK + "KeyError: 'labels'\nsrun: error: n4: task 0: Exited with exit code 1\n"
+            "State: FAILED (exit code 1)\nJob finished at Mon\n",
+            "code_error",
+        ),
+        (
+            "ERROR 07-01 10:00:00 [core.py:51] Traceback (most recent call last):\n"
+            'ERROR 07-01 10:00:00 [core.py:51]   File "/srv/core.py", line 5, in loop\n'
+            "ERROR 07-01 10:00:00 [core.py:51] RuntimeError: CUDA error: an illegal memory access was encountered\n"
+            'INFO:     10.0.0.2:5501 - "POST /v1/completions HTTP/1.1" 500 Internal Server Error\n'
+            "INFO:     Shutting down\nINFO:     Finished server process [77]\n",
+            "cuda_illegal_access",
+        ),
+        (
+            STEPS + "[rank2]: RuntimeError: CUDA error: unspecified launch failure\n"
+            "NVRM: Xid (PCI:0000:41:00): 79, pid=77, GPU has fallen off the bus.\n",
+            "gpu_hardware",
+        ),
+        (STEPS + "[guard] no training progress for 1800 s, terminating the job\nTerminated\n", "stalled"),
+    ],
+    ids=["epilogue", "server", "board", "guard"],
+)
+def test_what_is_tidied_up_after_a_fall_does_not_hide_it(text, cause):
+    """A job that `finished`, a server that shut down and a shell's word for the signal say only that it is over."""
+    assert why(text).cause == cause
 
 
 def test_a_job_that_succeeded_gets_no_cause():

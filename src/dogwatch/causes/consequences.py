@@ -20,6 +20,18 @@ consequences = (
         fatal=True,
         role=Role.TEARDOWN,
     ),
+    Sign("exiting with failure status due to previous errors", weight=0.4, fatal=True, role=Role.TEARDOWN),
+    Sign("state: failed", r"^state: failed \(exit code [1-9]\d{0,2}\)", 0.4, fatal=True, role=Role.TEARDOWN),
+    # A filesystem or a disk gave an error of which no program knows the reason.
+    Sign("input/output error", r"\binput/output error\b", 0.8, raised=True, role=Role.CASCADE),
+    Sign(
+        "child process with pid",
+        r"child process with pid \d{1,10} terminated with code -?\d{1,3}\. forcefully terminating",
+        0.4,
+        fatal=True,
+        role=Role.TEARDOWN,
+        many=True,
+    ),
     Sign("exceptiongroup", r"exceptiongroup: ", 0.4, raised=True, role=Role.CASCADE, first=True),
     Sign("trainingfailederror", weight=0.4, raised=True, role=Role.CASCADE),
     Sign("backend process has shutdown", weight=0.4, raised=True, role=Role.CASCADE),

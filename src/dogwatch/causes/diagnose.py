@@ -31,6 +31,8 @@ _GIVES_WAY = frozenset(("killed", "aborted", "interrupted", "stalled", "launch_f
 
 # What a script goes on after, if it was told of it by a line and not by an exception.
 _OF_SHELLS = frozenset(("config_error", "launch_failed", "file_missing", "missing_module", "permission_denied"))
+# How a broken board looks to a program.
+_OF_BOARDS = frozenset(("cuda_illegal_access", "cuda_unavailable", "cuda_device_assert", "nccl_error", "nccl_timeout"))
 # What can run out in one thread or rank while the others go on until they miss it.
 _LINGERS = frozenset(
     ("disk_quota", "disk_full", "inodes_full", "host_oom", "gpu_hardware", "shm_exhausted", "too_many_open_files")
@@ -110,7 +112,7 @@ def _last_words(hit: Hit, notes: Notes) -> bool:
 
 def _survived(hit: Hit, after: Gap) -> bool:
     """Did the program go on after its last trouble?"""
-    if after.done:
+    if after.done or (after.closed and (hit.aside or hit.quiet)):
         return True
     if hit.aside and (after.progress or after.lines > 3):
         return True
@@ -143,8 +145,12 @@ def _better(hit: Hit, told: Sequence[Hit]) -> Hit:
     """What a data-loading worker died of, and who sent a signal, where another line says it."""
     if hit.cause == "dataloader_worker_died":
         return next((one for one in told if one.cause in _LINGERS), hit)
-    if hit.cause in ("interrupted", "killed", "aborted") and any(one.cause in _SCHEDULER for one in told):
-        return _ending(told)
+    if hit.cause in ("interrupted", "killed", "aborted"):
+        if any(one.cause in _SCHEDULER for one in told):
+            return _ending(told)
+        return next((one for one in told if one.cause == "stalled"), hit)
+    if hit.cause in _OF_BOARDS:
+        return next((one for one in told if one.cause == "gpu_hardware" and not one.quiet), hit)
     return hit
 
 

@@ -32,6 +32,12 @@ _QUIET = re.compile(
     r"|^\[W|\bwarnings\.warn"
 )
 _LOUD = re.compile(r"\b(?:ERROR|CRITICAL|FATAL|Error|error)\b\s{0,2}[\]:|-]|^\[E |^E\d{4} ")
+# Words before which another's text is given again: a model's, a tool's, a user's.
+_RETOLD = re.compile(
+    r"\b(?:observation|response|completion|answer|prompt|content|assistant|verdict|generated text|model output"
+    r"|tool output|question|instruction|hypothesis|transcript)['\"]?\s{0,3}[:=]",
+    re.IGNORECASE,
+)
 _LINKS = ("during handling of the above exception", "the above exception was the direct cause")
 
 
@@ -53,12 +59,14 @@ _GATES = _linear(
 _PROGRESS = _linear(
     r"(?m)\d ?(?:it/s|s/it)|\d%\||^\s{0,12}\[?\d{1,9}/\d{1,9}\]?[\s:]"
     r"|(?:loss|step|steps|epoch|iter|iteration|global_step|batch)['\"]?\s{0,3}[:=\[(/| ]\s{0,3}[\[(]?\d"
+    r"|HTTP/[12](?:\.[01])?\" [24]\d\d\b|throughput: \d"
 )
 _DONE = _linear(
-    r"(?:training|run|job|evaluation|finetuning|fine-tuning|inference|experiment) (?:is |has |was )?"
+    r"(?:training|run|evaluation|finetuning|fine-tuning|inference|experiment) (?:is |has |was )?"
     r"(?:complete|finish|done|successful|ended)|completed successfully|finished successfully|run_stop"
-    r"|ending timing run|finished (?:training|run|server process)|all done"
+    r"|ending timing run|finished (?:training|run)|all done"
 )
+_CLOSED = _linear(r"\bjob (?:is |has |was )?(?:complete|finish|done|ended)|finished server process")
 
 
 class Gather:
@@ -191,14 +199,15 @@ class _Block:
             self._note(start, stop, line, match, match.weight * LOGGED)
 
     def _note(self, start: int, stop: int, line: str, match: Match, weight: float, said: Raised | None = None) -> None:
-        quiet = said is None and not match.fatal and bool(_QUIET.search(line[:400]))
+        retold = said is None and _RETOLD.search(line[: max(0, min(self._hot, 400))]) is not None
+        quiet = retold or (said is None and not match.fatal and bool(_QUIET.search(line[:400])))
         clock, at = self._time(start, line if said is None else "")
         self._notes.add(
             Hit(
                 match.cause,
                 match.role,
                 weight * (QUIET if quiet else 1.0),
-                match.fatal or (said is not None and not said.aside),
+                not retold and (match.fatal or (said is not None and not said.aside)),
                 self._number(said.start if said is not None else start),
                 _excerpt(line, self._hot),
                 self._gap(self._at, start),
@@ -266,11 +275,11 @@ class _Block:
         if stop <= start:
             return Gap()
         parts = [(start, stop)] if stop - start <= 2 * HELD else [(start, start + HELD), (stop - HELD, stop)]
-        progress = done = 0
-        for begin, end in parts:
-            progress += _lines_with(_PROGRESS, self._text, begin, end)
-            done += _lines_with(_DONE, self._text, begin, end)
-        return Gap(self._text.count(b"\n", start, stop), stop - start, progress, done)
+        counts = [
+            sum(_lines_with(pattern, self._text, begin, end) for begin, end in parts)
+            for pattern in (_PROGRESS, _DONE, _CLOSED)
+        ]
+        return Gap(self._text.count(b"\n", start, stop), stop - start, *counts)
 
 
 def _lines_with(pattern: re2._Regexp, text: bytes, start: int, stop: int) -> int:

@@ -13,18 +13,21 @@ MOST_TEXT = 600
 
 @dataclass(slots=True)
 class Gap:
-    """Ordinary text between two hits: how much of it, and how much life it shows."""
+    """Ordinary text between two hits: how much of it, and how much life it shows. `closed`: a launcher or a server
+    said that it is over, as it does however it went."""
 
     lines: int = 0
     size: int = 0
     progress: int = 0
     done: int = 0
+    closed: int = 0
 
     def add(self, other: Gap) -> None:
         self.lines += other.lines
         self.size += other.size
         self.progress += other.progress
         self.done += other.done
+        self.closed += other.closed
 
 
 @dataclass(slots=True)

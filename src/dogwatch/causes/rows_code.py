@@ -26,6 +26,12 @@ rows = (
             Sign("symbol lookup error", weight=0.95, fatal=True),
             Sign("cannot open shared object file", weight=0.93, raised=True, unless=r"libcuda\.so"),
             Sign("' not found (required by", r"version `\S{1,40}' not found \(required by", 0.95, raised=True),
+            Sign(
+                "' not found (required by",
+                r"^\S{1,200}: \S{1,200}: version `\S{1,40}' not found \(required by",
+                0.94,
+                fatal=True,
+            ),
             Sign("packagenotfounderror", weight=0.93, raised=True, unless=r"\bconda\b"),
             Sign("distributionnotfound", weight=0.94, raised=True),
             Sign("versionconflict", weight=0.9, raised=True),
@@ -40,6 +46,7 @@ rows = (
             "ImportError: /opt/env/lib/python3.11/site-packages/flash_attn_2_cuda.so: undefined symbol: "
             "_ZN2at4_ops5zeros",
             "ImportError: /lib64/libm.so.6: version `GLIBC_2.29' not found (required by /opt/env/lib/libtriton.so)",
+            "./train: /lib64/libstdc++.so.6: version `GLIBCXX_3.4.29' not found (required by ./train)",
             "train: error while loading shared libraries: libcudart.so.12: cannot open shared object file: "
             "No such file or directory",
         ),
@@ -113,6 +120,7 @@ rows = (
                 unless=r"tensor|dimension",
             ),
             Sign("train_batch_size is not equal", weight=0.95, raised=True),
+            Sign("existing deepspeed config", weight=0.92, raised=True),
             Sign("batch", r"check batch related parameters", 0.95, raised=True),
             Sign(
                 "registry|not registered in",

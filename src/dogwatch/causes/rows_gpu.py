@@ -115,6 +115,13 @@ rows = (
         (
             Sign("busy or unavailable", r"cuda-capable devices?.{0,20}busy or unavailable", 0.94, raised=True),
             Sign("cuda unavailable", r"cuda unavailable, invalid device", 0.94, raised=True),
+            Sign("unknown backend", r"unknown backend:? '?(?:gpu|cuda|rocm|tpu)'?", 0.94, raised=True),
+            Sign(
+                "unable to initialize backend",
+                r"unable to initialize backend '(?:gpu|cuda|rocm|tpu)'",
+                0.9,
+                raised=True,
+            ),
             Sign("invalid cuda", r"invalid cuda .?device", 0.9, raised=True),
             Sign(
                 "torch.cuda.is_available()",

@@ -219,7 +219,8 @@ rows = (
             Sign("server error", r"httperror: 5\d\d server error|httpstatuserror: server error", 0.9, raised=True),
             Sign(
                 "timeout|read timed out",
-                r"(?:connecttimeout|readtimeout|connect timeout|read timed out)\b",
+                r"(?:connecttimeout|readtimeout|connect timeout|read timed out|read timeout on endpoint"
+                r"|(?:connect|read)timeouterror)\b",
                 0.9,
                 raised=True,
                 unless=_HUB,
@@ -233,6 +234,11 @@ rows = (
                 unless=_HUB,
             ),
             Sign("certificate_verify_failed", weight=0.92, raised=True),
+            Sign(
+                "cannot connect to host", r"cannot connect to host \S{1,200}:\d{1,5}\b", 0.9, raised=True, unless=_HUB
+            ),
+            Sign("clientconnectorerror", weight=0.9, raised=True, unless=_HUB),
+            Sign("serverdisconnectederror", weight=0.85, raised=True),
             Sign("sslerror", weight=0.88, raised=True, unless=_HUB),
             Sign("proxyerror", weight=0.9, raised=True, unless=_HUB),
             Sign("commerror", r"wandb\S{0,40}commerror", 0.9, raised=True),
@@ -260,6 +266,9 @@ rows = (
             "NewConnectionError('<urllib3.connection.HTTPSConnection object at 0x7f>: Failed to "
             "establish a new connection: [Errno 101] Network is unreachable'))",
             "urllib.error.HTTPError: HTTP Error 503: Service Unavailable",
+            'botocore.exceptions.ReadTimeoutError: Read timeout on endpoint URL: "https://store.example.org/a/7.tar"',
+            "aiohttp.client_exceptions.ClientConnectorError: Cannot connect to host 10.0.0.8:9000 ssl:default "
+            "[Connect call failed ('10.0.0.8', 9000)]",
             "urllib.error.URLError: <urlopen error [Errno -3] Temporary failure in name resolution>",
             "wandb.errors.CommError: Run initialization has timed out after 90.0 sec.",
             "requests.exceptions.ReadTimeout: HTTPSConnectionPool(host='example.org', port=443): Read timed "

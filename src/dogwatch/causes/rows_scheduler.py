@@ -56,12 +56,15 @@ rows = (
                 0.85,
             ),
             Sign("spot instance", r"spot instance (?:interruption notice|was interrupted|terminat)", 0.9),
+            Sign("preempted", r"\bpreempted\b['\"]?\s{0,3}[=:]\s{0,3}true\b", 0.86),
+            Sign("maintenance event", r"maintenance event.{0,60}terminate_on_host_maintenance", 0.85),
         ),
         examples=(
             "slurmstepd: error: *** JOB 5151 ON gpu12 CANCELLED AT 2026-01-09T04:11:00 DUE TO PREEMPTION ***",
             "The instance was preempted by the provider; shutting down",
+            "metadata says instance/preempted: TRUE, 30 s are left",
         ),
-        counterexamples=("'reached_preemption': False", "preemptible partition, priority 10"),
+        counterexamples=("'reached_preemption': False", "preempted=False", "preemptible partition, priority 10"),
         neighbours=("cancelled",),
         tell="sacct -j JOB -o State,Reason",
     ),
@@ -75,6 +78,8 @@ rows = (
             # Slurm cancels the step of a task that failed, too.
             Sign("cancelled at", r"\*\*\* STEP" + _AT, 0.9, fatal=True, role=Role.CASCADE),
             Sign("term_owner", weight=0.95, fatal=True),
+            Sign("(qdel)|deleted by", r"\bjob\b.{0,40} deleted by (?:owner|user|\S{1,60}@)|\(qdel\)", 0.93, fatal=True),
+            Sign("type=cancel", r"job\.exception type=cancel\b", 0.95, fatal=True),
             Sign(
                 "job was cancelled|was canceled|was cancelled",
                 r"^.{0,80}\bjob (?:\d{1,12} )?was cancell?ed(?: by (?:the )?user)?\b",
@@ -87,6 +92,8 @@ rows = (
             "  8%|▊         | 4/50 [21:40<4:11:00, 327.1s/it]slurmstepd: error: *** JOB 5152 ON gpu12 "
             "CANCELLED AT 2026-01-09T04:11:00 ***",
             "TERM_OWNER: job killed by owner.",
+            "PBS: job killed: job 7712 deleted by owner kim@login2",
+            "0.412s: job.exception type=cancel severity=0 ",
         ),
         counterexamples=(
             "slurmstepd: error: *** STEP 5152.0 ON gpu12 CANCELLED AT 2026-01-09T04:11:00 DUE TO TASK FAILURE ***",
@@ -135,7 +142,8 @@ rows = (
         (
             Sign(
                 "received sigint|received sighup|received sigterm",
-                r"(?:main process )?received sig(?:int|hup|term),? ?(?:exiting|shutting|terminat|stopping)",
+                r"(?:main process )?received sig(?:int|hup|term)(?::? \(?\d{1,2}\)?)?,? ?(?:exiting|shutting|terminat"
+                r"|stopping)",
                 0.88,
                 fatal=True,
             ),
@@ -152,6 +160,7 @@ rows = (
         examples=(
             "KeyboardInterrupt",
             "[rank3]: KeyboardInterrupt",
+            "received SIGTERM: 15, exiting",
             "W0109 04:11:00.123000 881 torch/distributed/elastic/agent/server/api.py:704] Received "
             "Signals.SIGHUP death signal, shutting down workers",
             "torch.distributed.elastic.multiprocessing.api.SignalException: Process 881 got signal: 15",
@@ -273,6 +282,12 @@ rows = (
                 fatal=True,
             ),
             Sign("command not found", r"^(?!-)[^|]{0,160}: command not found\s{0,4}$", 0.8),
+            Sign(
+                ": not found",
+                r"^(?:/\S{1,40}/)?(?:ba|da|k|z)?sh: (?:line )?\d{1,6}: \S{1,120}: not found\s{0,4}$",
+                0.85,
+            ),
+            Sign("your shell has not been properly configured to use", weight=0.85),
             Sign("exec format error", weight=0.93, fatal=True),
             Sign("bad interpreter", weight=0.95, fatal=True),
             Sign(
@@ -290,6 +305,7 @@ rows = (
         examples=(
             "slurmstepd: error: execve(): trainer: No such file or directory",
             "/var/spool/slurmd/job72/slurm_script: line 9: torchrun: command not found",
+            "/bin/sh: 4: deepspeed: not found",
             "srun: error: Unable to create step for job 9912: Requested node configuration is not available",
             "sbatch: error: Batch job submission failed: Invalid account or account/partition combination specified",
             "bash: ./run.sh: /bin/bash^M: bad interpreter: No such file or directory",
@@ -331,9 +347,15 @@ rows = (
         ),
         (
             Sign(
-                "no progress",
-                r"no progress (?:for|in|since) (?:the last )?\d{1,7} ?(?:s|sec|min|h)\w{0,8}.{0,80}(?:abort"
-                r"|kill|terminat|exit|giving up)",
+                "subsequent heartbeat|initial heartbeat",
+                r"did not get (?:initial|subsequent) heartbeat\. waited [\d.]{1,9} seconds",
+                0.9,
+                fatal=True,
+            ),
+            Sign(
+                "no progress|no training progress|no heartbeat",
+                r"no (?:progress|training progress|heartbeats?) (?:\w{1,12} ){0,5}(?:for|in|since) (?:the last )?"
+                r"[\d.]{1,9} ?(?:s|sec|min|h)\w{0,8}\b.{0,80}(?:abort|kill|terminat|exit|giving up|restart)",
                 0.9,
                 fatal=True,
             ),
@@ -344,7 +366,12 @@ rows = (
                 fatal=True,
             ),
         ),
-        examples=("watchdog: no progress for 1800 seconds, aborting the run",),
+        examples=(
+            "watchdog: no progress for 1800 seconds, aborting the run",
+            "[guard] no training progress for 45 min (last step 812), terminating the job",
+            "Monitor: no heartbeat from rank 7 for 900 seconds, killing the worker group",
+            "[n3] Did not get subsequent heartbeat. Waited 1801.20 seconds.",
+        ),
         counterexamples=("no progress bar will be shown", "hang tight"),
         neighbours=("nccl_timeout",),
         tell="py-spy dump --pid PID",

@@ -35,7 +35,16 @@ _RAISED = re.compile(
 _ANY_NAME = re.compile(r"(?:[a-z_]\w{0,60}\.){0,10}[A-Z]\w{2,80}(?:: |:?$)", re.ASCII)
 _NUMBER = re.compile(r":\s{0,4}[-+]?[\d.]{1,20}(?:e[-+]?\d{1,4})?%?\s{0,4}(?:$|[,|;])", re.ASCII)
 _ASIDE = ("exception in thread", "exception ignored", "--- logging error ---")
-_HANDLED = ("exception ignored", "exception in asgi application", "error handling request", "exception on request")
+_HANDLED = (
+    "exception ignored",
+    "exception in asgi application",
+    "error handling request",
+    "exception on request",
+    "error in preprocessing prompt",
+)
+# Frames below which a server answers one request, and lives on whatever comes of it.
+_OF_REQUESTS = ("in run_asgi", "starlette/middleware/errors.py", "in wsgi_app", "aiohttp/web_protocol.py")
+_SERVING = re.compile(r"\[serving_\w{1,40}\.py:\d{1,6}\]")
 _LOGGER = re.compile(r"\b(?:ERROR|CRITICAL|WARNING|WARN|INFO)\b")
 _SOFT = re.compile(r"\b(?:INFO|DEBUG|WARNING|WARN)\b")
 _FRAME = (
@@ -121,10 +130,12 @@ class _Reading:
             before.strip().lower().startswith(_ASIDE)
             or any(word in before.lower() for word in _HANDLED)
             or _SOFT.search(head) is not None
+            or _SERVING.search(head) is not None
         )
         self._logged = _LOGGER.search(before[:300]) is not None
         self._odd = 0
         self._frames = self._code = False
+        self._typed = self._filed = False  # frames of code that came as text, and of code in files
 
     def lines(self) -> Iterator[tuple[int, int, str]]:
         """The lines below the head, without the prefix they share with it; those of other writers left out."""
@@ -156,9 +167,14 @@ class _Reading:
             if self.found and not self._group and not line.lstrip().startswith(("File ", "^", "~")):
                 return start - 1
             self._frames, self._code = True, line.startswith('File "')
+            if line.lstrip().startswith('File "'):
+                self._typed |= 'File "<' in line
+                self._filed |= 'File "<' not in line
+                self._aside |= any(frame in line for frame in _OF_REQUESTS)
             return None
         if _RAISED.match(line) or (self._frames and not self._odd and not self.found and _ANY_NAME.match(line)):
-            self.found.append(Raised(start, min(stop, start + REACH), line, self._aside, self._logged))
+            aside = self._aside or (self._typed and not self._filed)
+            self.found.append(Raised(start, min(stop, start + REACH), line, aside, self._logged))
             return None if self._goes_on(stop) else stop
         if self.found:
             return start - 1
