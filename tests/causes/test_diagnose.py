@@ -116,6 +116,16 @@ def test_what_is_tidied_up_after_a_fall_does_not_hide_it(text, cause):
     assert why(text).cause == cause
 
 
+def test_a_traceback_in_one_line_of_a_structured_log_is_read():
+    """Where a logger writes JSON, the line ends of a traceback are two characters each."""
+    line = (
+        '{"level": "error", "exc": "Traceback (most recent call last):\\n  File \\"a.py\\", line 3, in f\\n'
+        "    x['y']\\nKeyError: 'y'\"}\n"
+    )
+    found = why(STEPS + line)
+    assert (found.cause, [quote.line for quote in found.evidence]) == ("code_error", [1201])
+
+
 def test_a_job_that_succeeded_gets_no_cause():
     """With a witness of success, not even a traceback at the end of the log is a cause."""
     assert why(TRACEBACK + "KeyError: 1\n", succeeded=True) is None

@@ -22,8 +22,8 @@ consequences = (
     ),
     Sign("exiting with failure status due to previous errors", weight=0.4, fatal=True, role=Role.TEARDOWN),
     Sign("state: failed", r"^state: failed \(exit code [1-9]\d{0,2}\)", 0.4, fatal=True, role=Role.TEARDOWN),
-    # A filesystem or a disk gave an error of which no program knows the reason.
-    Sign("input/output error", r"\binput/output error\b", 0.8, raised=True, role=Role.CASCADE),
+    # A filesystem gave an error of which no program knows the reason.
+    Sign("input/output error", r"\binput/output error\b", 0.69, raised=True, role=Role.CASCADE),
     Sign(
         "child process with pid",
         r"child process with pid \d{1,10} terminated with code -?\d{1,3}\. forcefully terminating",
@@ -32,6 +32,21 @@ consequences = (
         role=Role.TEARDOWN,
         many=True,
     ),
+    Sign(
+        "died unexpectedly",
+        r"(?:worker|engine core) proc(?:ess)? \S{1,60} died unexpectedly",
+        0.45,
+        fatal=True,
+        role=Role.CASCADE,
+        many=True,
+    ),
+    Sign("runtimeerror: cancelled", r"^runtimeerror: cancelled\s{0,4}$", 0.7, raised=True, role=Role.CASCADE),
+    Sign("engine process", r"engine process \(pid \d{1,10}\) died", 0.7, raised=True, role=Role.CASCADE),
+    Sign("got fatal signal from worker processes", weight=0.45, fatal=True, role=Role.CASCADE, many=True),
+    Sign("terminating server process", r"is already dead, terminating server process", 0.45, fatal=True),
+    Sign("received sigquit from a child process", weight=0.45, fatal=True, role=Role.CASCADE, many=True),
+    Sign("job entrypoint command failed with exit code", weight=0.4, fatal=True, role=Role.TEARDOWN),
+    Sign("' failed", r"^job 'raysubmit_\w{1,40}' failed", 0.4, fatal=True, role=Role.TEARDOWN),
     Sign("exceptiongroup", r"exceptiongroup: ", 0.4, raised=True, role=Role.CASCADE, first=True),
     Sign("trainingfailederror", weight=0.4, raised=True, role=Role.CASCADE),
     Sign("backend process has shutdown", weight=0.4, raised=True, role=Role.CASCADE),

@@ -15,7 +15,7 @@ import re2
 from dogwatch.causes.lines import decoded, segment
 from dogwatch.causes.notes import MOST_TEXT, Gap, Hit, Notes
 from dogwatch.causes.table import CUT_OFF, FALLBACK, Match, classify, stems
-from dogwatch.causes.tracebacks import HEAD, Raised, bare, body_of, framed, read_traceback
+from dogwatch.causes.tracebacks import HEAD, Raised, bare, body_of, escaped, framed, read_traceback
 from dogwatch.logs.stamps import dated
 
 BLOCK = 1 << 20  # bytes looked through at once
@@ -225,6 +225,10 @@ class _Block:
 
     def _traceback(self, start: int, stop: int, line: str) -> bool:
         """Read a traceback that begins at `start`; False when its end is not there yet."""
+        if (body := escaped(line)) is not None:
+            match = classify(body, raised=True) or FALLBACK
+            self._note(start, stop, line, match, match.weight, Raised(start, stop, body, False, True))
+            return True
         found, past = read_traceback(self._text, self._end, stop, line, self.above(start))
         if past is None:
             if not self._last and self._end - start < HELD:

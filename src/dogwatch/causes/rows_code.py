@@ -34,6 +34,8 @@ rows = (
             ),
             Sign("packagenotfounderror", weight=0.93, raised=True, unless=r"\bconda\b"),
             Sign("distributionnotfound", weight=0.94, raised=True),
+            Sign("no matching distribution found for", r"^error: no matching distribution found for", 0.86),
+            Sign("cuda_home", r"cuda_home (?:environment variable is not set|does not exist)", 0.94, raised=True),
             Sign("versionconflict", weight=0.9, raised=True),
             Sign("the following module(s) are unknown", weight=0.85),
             Sign("failed to import", r"failed to import \S{1,120} because of the following error", 0.7, raised=True),
@@ -43,6 +45,8 @@ rows = (
             "/opt/env/bin/python: Error while finding module specification for 'acme.train' "
             "(ModuleNotFoundError: No module named 'acme')",
             "/usr/bin/python3: No module named torch.distributed.run",
+            "ERROR: No matching distribution found for acme-kernels==2.7",
+            "OSError: CUDA_HOME environment variable is not set. Please set it to your CUDA install root.",
             "ImportError: /opt/env/lib/python3.11/site-packages/flash_attn_2_cuda.so: undefined symbol: "
             "_ZN2at4_ops5zeros",
             "ImportError: /lib64/libm.so.6: version `GLIBC_2.29' not found (required by /opt/env/lib/libtriton.so)",

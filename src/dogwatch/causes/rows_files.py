@@ -55,6 +55,7 @@ rows = (
             Sign("running_mean should contain", weight=0.95, raised=True),
             Sign("normalized_shape", r"given normalized_shape", 0.94, raised=True),
             Sign("inhomogeneous shape", weight=0.92, raised=True),
+            Sign("is incompatible with the layer", weight=0.94, raised=True),
             Sign("contracting dimensions", weight=0.94, raised=True),
             Sign("must be the same as input size", weight=0.95, raised=True),
             Sign("split_with_sizes expects", weight=0.94, raised=True),
@@ -292,6 +293,8 @@ rows = (
                 "unable to open file", r"unable to (?:synchronously )?open file \(unable to open file", 0.9, raised=True
             ),
             Sign("stale file handle", weight=0.8, raised=True),
+            Sign("nosuchkey|nosuchbucket", r"\b(?:nosuchkey|nosuchbucket)\b", 0.92, raised=True),
+            Sign("api_core.exceptions.notfound", weight=0.9, raised=True),
             Sign("no file named", r"no file named .{1,200} found in directory", 0.88, raised=True),
         ),
         examples=(
@@ -299,6 +302,8 @@ rows = (
             "python: can't open file 'trian.py': [Errno 2] No such file or directory",
             "OSError: Error no file named pytorch_model.bin, model.safetensors found in directory ./out/checkpoint-40.",
             "AssertionError: dataset path ./data/coco does not exist",
+            "botocore.errorfactory.NoSuchKey: An error occurred (NoSuchKey) when calling the GetObject operation: "
+            "The specified key does not exist.",
         ),
         counterexamples=(
             "Unable to initialize backend 'tpu': INTERNAL: Failed to open libtpu.so: libtpu.so: cannot open "
@@ -326,6 +331,8 @@ rows = (
             Sign("operation not permitted", weight=0.85, raised=True),
             Sign("accessdenied|access denied", r"\baccessdenied\b|access denied", 0.88, raised=True),
             Sign("nocredentialserror", weight=0.88, raised=True),
+            Sign("api_core.exceptions.forbidden", weight=0.93, raised=True),
+            Sign("denied on resource", r"permission '[\w.]{1,80}' denied on resource", 0.93, raised=True),
         ),
         examples=(
             "PermissionError: [Errno 13] Permission denied: '/shared/cache/tokens.lock'",
@@ -361,10 +368,12 @@ rows = (
                 raised=True,
             ),
             Sign("pin memory thread exited unexpectedly", weight=0.8),
+            Sign("dataloader timed out after", weight=0.88, raised=True),
         ),
         examples=(
             "RuntimeError: DataLoader worker (pid 4410) is killed by signal: Killed.",
             "RuntimeError: DataLoader worker (pid(s) 881, 882) exited unexpectedly",
+            "RuntimeError: DataLoader timed out after 60 seconds",
             "RuntimeError: DataLoader worker (pid 4410) is killed by signal: Segmentation fault.",
         ),
         counterexamples=(

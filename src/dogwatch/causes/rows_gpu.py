@@ -327,7 +327,8 @@ rows = (
             ),
             Sign(
                 "illegal instruction",
-                r"^(?:.{0,80}: )?illegal instruction(?: \(core dumped\))?\s{0,4}$",
+                r"^(?:.{0,80}: )?illegal instruction(?: \(core dumped\))?\s{0,4}$"
+                r"|: line \d{1,6}:\s{1,8}\d{1,10} illegal instruction\b",
                 0.88,
                 fatal=True,
             ),
@@ -338,6 +339,7 @@ rows = (
             "Aborted (core dumped)",
             "terminate called after throwing an instance of 'std::runtime_error'",
             "free(): invalid pointer",
+            "./go.sh: line 3:  4411 Illegal instruction     (core dumped) python eval.py",
             "Fatal Python error: none_dealloc: deallocating None",
             "  traceback : Signal 6 (SIGABRT) received by PID 9001",
         ),

@@ -37,7 +37,7 @@ rows = (
             Sign("_status_not_initialized", r"cu(?:blas|dnn)_status_not_initialized", 0.76, raised=True),
             Sign("cuda out of memory", weight=0.97, unless=_CAUGHT),
             Sign("outofmemoryerror", r"\b(?:torch|cupy)\S{0,40}outofmemoryerror\b", 0.96, unless=_CAUGHT),
-            Sign("out of memory", r"cuda (?:runtime )?error\b.{0,60}out of memory", 0.96, unless=_CAUGHT),
+            Sign("out of memory", r"cuda (?:runtime |driver )?error\b.{0,60}out of memory", 0.96, unless=_CAUGHT),
             Sign("out of memory", r"(?:hip|xpu|mps backend|npu) out of memory", 0.96, unless=_CAUGHT),
             Sign("out of memory", r"cuda ?failure (?:\d{1,3} )?'out of memory'", 0.93),
             Sign("out of memory", r"cudamalloc\w{0,12} failed: out of memory", 0.93),
@@ -48,6 +48,8 @@ rows = (
             Sign("oom when allocating", r"oom when allocating tensor", 0.8, raised=True, unless=r"device:cpu"),
             Sign("_status_alloc_failed", r"cu(?:blas|dnn|sparse|solver|fft)_status_alloc_failed", 0.86, raised=True),
             Sign("no available memory for the cache blocks", weight=0.94),
+            Sign("mem-fraction-static", r"not enough memory\b.{0,80}mem-fraction-static", 0.92, raised=True),
+            Sign("bfc_arena", r"bfc_arena.{0,200}failed to allocate memory for requested buffer", 0.86, raised=True),
             Sign(
                 "kv cache",
                 r"larger than the (?:available kv cache memory|maximum number of tokens that can be stored "
@@ -65,6 +67,8 @@ rows = (
             "RuntimeError: CUDA out of memory. Tried to allocate 44.00 MiB (GPU 0; 7.79 GiB total capacity; "
             "6.40 GiB already allocated)",
             "RuntimeError: CUDA error: out of memory",
+            "RuntimeError: CUDA driver error: out of memory",
+            "RuntimeError: Not enough memory. Please try to increase --mem-fraction-static.",
             "jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to "
             "allocate 8589934592 bytes.",
             "tensorflow.python.framework.errors_impl.ResourceExhaustedError: OOM when allocating tensor with "
@@ -115,6 +119,7 @@ rows = (
             Sign("exceeded limit", r"job killed: (?:v?mem|pvmem|pmem) \S{1,40} exceeded limit", 0.95, fatal=True),
             Sign("term_memlimit", weight=0.95, fatal=True),
             Sign("oomkilled", weight=0.95, fatal=True),
+            Sign("low on resource: memory", weight=0.95, fatal=True),
             Sign("low on memory", r"killed due to the node running low on memory", 0.95, fatal=True),
             Sign("memory pressure", r"(?:killed|workers?) .{0,120}due to memory pressure", 0.92),
             Sign("arraymemoryerror", weight=0.95, raised=True),
@@ -182,6 +187,7 @@ rows = (
                 "shared memory segment", r"error while (?:creating|attaching to) shared memory segment /dev/shm", 0.95
             ),
             Sign("/dev/shm/", r"/dev/shm/\S{1,80} failed", 0.85),
+            Sign("/dev/shm", r"object store size .{0,40}exceeds /dev/shm size", 0.9, raised=True),
             Sign("objectstorefullerror", weight=0.8, raised=True),
             Sign(
                 "bus error",
@@ -231,6 +237,8 @@ rows = (
             Sign("errno = 28", weight=0.95),
             Sign("enospc", r"\benospc\b", 0.93),
             Sign("disk is full", r"(?:database or )?disk is full", 0.93),
+            Sign("low on resource: ephemeral-storage", weight=0.93, fatal=True),
+            Sign("ephemeral", r"ephemeral (?:local )?storage usage exceeds", 0.9, fatal=True),
             Sign("not enough free disk space", weight=0.85, raised=True),
             Sign("not enough disk space", weight=0.9),
             Sign("pytorchstreamwriter failed writing", weight=0.82),
@@ -240,6 +248,7 @@ rows = (
             "OSError: [Errno 28] No space left on device: '/scratch/run7/checkpoint-900/optimizer.pt'",
             "tee: train.log: No space left on device",
             "sqlite3.OperationalError: database or disk is full",
+            "The node was low on resource: ephemeral-storage. Threshold quantity: 4Gi, available: 1Gi.",
             "RuntimeError: [enforce fail at inline_container.cc:603] . unexpected pos 2816 vs 2710",
             "safetensors_rust.SafetensorError: Error while serializing: IoError(Os { code: 28, kind: "
             'StorageFull, message: "No space left on device" })',

@@ -20,6 +20,7 @@ rows = (
             Sign("timed out in blocking wait", weight=0.94, fatal=True),
             Sign("collective operation timeout", weight=0.95, fatal=True),
             Sign("milliseconds before timing out", weight=0.95, fatal=True),
+            Sign("watchdog hang", r"due to processgroupnccl watchdog hang", 0.9, fatal=True),
             Sign("watchdog got stuck", r"watchdog got stuck for \d{1,6} seconds", 0.9),
             Sign("collective timeout", r"(?:due to a|received a .{0,40}) collective timeout", 0.9),
             Sign("monitoredbarrier", r"failed to pass monitoredbarrier|monitoredbarrier.{0,80}timed? ?out", 0.94),
@@ -157,6 +158,9 @@ rows = (
                 0.88,
                 raised=True,
             ),
+            Sign("server socket cannot be initialized", weight=0.88, raised=True),
+            Sign("distnetworkerror", weight=0.78, raised=True),
+            Sign("diststoreerror", weight=0.8, raised=True),
             Sign("unable to reliably start", r"orte was unable to reliably start", 0.9, fatal=True),
             Sign("wait timeout after", r"wait timeout after \d{1,9}ms, keys: /", 0.9, raised=True),
             Sign(

@@ -32,6 +32,7 @@ _RAISED = re.compile(
     rf"|(?:[A-Za-z_]\w{{0,60}}\.){{0,10}}[A-Za-z_]\w{{0,80}}?{_KIND}(?:\(\w{{1,80}}\))?(?::\s|:?\s{{0,4}}$)",
     re.ASCII,
 )
+_QUOTED_END = re.compile(r'(?<!\\)"')
 _ANY_NAME = re.compile(r"(?:[a-z_]\w{0,60}\.){0,10}[A-Z]\w{2,80}(?:: |:?$)", re.ASCII)
 _NUMBER = re.compile(r":\s{0,4}[-+]?[\d.]{1,20}(?:e[-+]?\d{1,4})?%?\s{0,4}(?:$|[,|;])", re.ASCII)
 _ASIDE = ("exception in thread", "exception ignored", "--- logging error ---")
@@ -96,6 +97,15 @@ def bare(body: str) -> bool:
     """Does the line read like the last one of a traceback?"""
     found = _RAISED.match(body)
     return found is not None and "Warning" not in found.group() and _NUMBER.search(body[:200]) is None
+
+
+def escaped(line: str) -> str | None:
+    """The exception of a traceback that a structured log holds in one line, with its line ends written out."""
+    if "\\n" not in (text := line[line.index(HEAD) :]):
+        return None
+    text = _QUOTED_END.split(text, maxsplit=1)[0]
+    found = [part for part in text.split("\\n")[-MOST_ODD:] if _RAISED.match(part)]
+    return found[-1] if found else None
 
 
 def framed(before: str) -> bool:
