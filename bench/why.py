@@ -7,13 +7,14 @@ import os
 import re
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from bench.figures import Figure
 from dogwatch.causes import Evidence, Log, diagnose
 
+SURE = 0.9
 LISTS = ("out of memory|OOM|CUDA error", "Traceback|Error|FAILED", "Error|Exception|CUDA")
 HOSTILE = {
     "one endless line": b"x" * (1 << 20),
@@ -37,6 +38,11 @@ class Answer:
 
     cause: str
     lines: tuple[int | None, ...]
+    confidence: float = 0.0
+
+
+# Confidences, least first, of which the share of right answers is printed.
+BANDS = ((0.9, 1.01), (0.8, 0.9), (0.0, 0.8))
 
 
 @dataclass(slots=True)
@@ -47,6 +53,7 @@ class Score:
     quoted: int = 0
     healthy: int = 0
     accused: int = 0
+    given: list[tuple[float, bool]] = field(default_factory=list)
 
 
 def measure() -> list[Figure]:
@@ -63,7 +70,13 @@ def measure() -> list[Figure]:
         shown = "".join(f"{cell:>9.1%}" for cell in (*cells, score.accused / score.healthy))
         print(f"  {name:<34}{shown}")
     ours = scores["dogwatch"]
+    for low, high in BANDS:
+        band = [right for sure, right in ours.given if low <= sure < high]
+        said = f"{sum(band)} of {len(band)} right" if band else "none given"
+        print(f"  answers with a confidence of {low:.1f} to {min(high, 1.0):.1f}: {said}")
+    sure = [right for confidence, right in ours.given if confidence >= SURE]
     return [
+        Figure(f"answers given with {SURE} or more that are wrong", 100 * (1 - sum(sure) / len(sure)), "%", limit=10),
         Figure("causes that are wrong", 100 * (1 - ours.right / ours.failed), "%", limit=5),
         Figure("healthy logs that are accused", 100 * ours.accused / ours.healthy, "%", limit=0.5),
         Figure("quoted lines that are wrong", 100 * (1 - ours.quoted / max(1, ours.noticed)), "%", limit=10),
@@ -90,18 +103,22 @@ def _score(reader: Callable[[bytes], Answer | None], records: Sequence[tuple[dic
         if record["kind"] != "failed":
             score.healthy += 1
             score.accused += given
+            score.given += [(answer.confidence, False)] if given and answer is not None else []
             continue
         score.failed += 1
         right = (record["cause"], *record["cause_alt"])
         score.right += answer.cause in right if answer is not None else record["cause"] == "unknown"
         score.noticed += given
+        score.given += [(answer.confidence, answer.cause in right)] if given and answer is not None else []
         score.quoted += given and answer is not None and any(line in record["evidence_line"] for line in answer.lines)
     return score
 
 
 def _ours(text: bytes) -> Answer | None:
     found = diagnose(Evidence((Log("log", [text]),)))
-    return None if found is None else Answer(found.cause, tuple(quote.line for quote in found.evidence))
+    if found is None:
+        return None
+    return Answer(found.cause, tuple(quote.line for quote in found.evidence), found.confidence)
 
 
 def _plain(pattern: str) -> Callable[[bytes], Answer | None]:

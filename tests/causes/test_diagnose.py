@@ -267,3 +267,30 @@ def test_a_quoted_line_is_clean_and_keeps_no_secret():
     assert "\x1b" not in text
     assert "hunter22" not in text
     assert "abcdef1234567890" not in text
+
+
+@pytest.mark.parametrize(
+    ("text", "known", "first"),
+    [
+        ("step 1 loss 2\nsrun: error: n1: task 0: Exited with exit code 1\n", {"exit_code": 1}, "code_error"),
+        ("step 1 loss 2\n", {"succeeded": False}, "host_oom"),
+        (TRACEBACK + "OSError: [Errno 5] Input/output error: '/data/7.bin'\n", {}, "disk_full"),
+    ],
+    ids=["a bare exit code", "not a word", "an error of the disk"],
+)
+def test_what_the_evidence_leaves_open_is_named_with_what_would_tell(text, known, first):
+    """An honest unknown names two or three causes, the likeliest first, each with a command."""
+    found = why(text, **known)
+    assert (found.cause, found.alternatives[0].cause) == ("unknown", first)
+    assert 2 <= len(found.alternatives) <= 3
+    assert all(other.tell for other in found.alternatives)
+    assert sum(other.confidence for other in found.alternatives) <= 1
+
+
+def test_an_exception_of_a_general_name_is_believed_less_than_one_that_says_what_it_is():
+    """How sure an answer is follows from how often answers of its kind were right."""
+    plain, general, unheard = (
+        why(TRACEBACK + line).confidence
+        for line in ("KeyError: 'a'\n", "RuntimeError: bad state\n", "acme.WeirdError: x\n")
+    )
+    assert plain > 0.9 > general > unheard

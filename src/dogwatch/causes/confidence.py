@@ -1,7 +1,8 @@
-"""How sure an answer is: the weight of the line that shows it, as far as lines of that weight have proved right.
+"""How sure an answer is: how often answers of its kind have proved right on labelled logs that nobody had seen.
 
-Measured on labelled logs of real jobs: an exception that ended a program is what it says far more often than the
-bare words of it are, and a second root in the same fall is the usual reason for being wrong.
+A kind is what the answer stands on: an exception that a row knows well, one that no row knows, a line that no job
+survives, mere words, a consequence, one root among several. `MEASURED` is the count of each; a kind that was seen
+seldom is believed less, and none more than `MOST`.
 """
 
 from __future__ import annotations
@@ -12,9 +13,23 @@ from dogwatch.causes.interface import Role
 from dogwatch.causes.notes import Hit
 
 MOST = 0.97
-RIVAL, WORDS, FOLLOWED = 0.1, 0.06, 0.06
-_RIGHT = ((0.5, 0.5), (0.64, 0.78), (0.74, 0.83), (0.84, 0.88), (0.9, 0.92), (0.95, 0.95), (1.0, MOST))
+WORDS = 0.06  # less for words, where nobody else says that the job failed
 VAGUE = 0.75
+UNKNOWN_EXCEPTION = 0.6
+FOLLOWED = 0.88  # at most for a consequence: a root that no log holds may be behind it
+# Right answers of all, on 450 logs: half of them of real jobs, half written to be hard, none learnt from before.
+MEASURED = {
+    "exception known well": (153, 153),
+    "exception known": (53, 55),
+    "exception known by half": (14, 15),
+    "exception of a general name": (25, 32),
+    "exception of an unknown name": (9, 17),
+    "line that no job survives": (96, 97),
+    "plain words": (26, 26),
+    "weak words": (6, 7),
+    "consequence": (27, 27),
+    "one of several": (18, 20),
+}
 
 
 def confidence(hit: Hit, hits: Iterable[Hit], seconded: bool, known_bad: bool) -> float:
@@ -22,12 +37,25 @@ def confidence(hit: Hit, hits: Iterable[Hit], seconded: bool, known_bad: bool) -
     same; `known_bad`: nobody has to conclude from the log that the job failed."""
     if seconded:
         return MOST
-    value = next(right for weight, right in _RIGHT if hit.weight <= weight)
-    rivals = {one.cause for one in hits if one.role is Role.ROOT and one.weight >= VAGUE and not one.quiet}
-    if rivals - {hit.cause, ""} and hit.role is Role.ROOT:
-        value -= RIVAL
+    right, given = MEASURED[kind(hit, hits)]
+    value = min((right + 1) / (given + 2), MOST if hit.role is Role.ROOT else FOLLOWED)
     if not hit.raised and not hit.fatal and not known_bad:
         value -= WORDS
-    if hit.role is not Role.ROOT:
-        value -= FOLLOWED
     return round(max(0.3, min(MOST, value)), 2)
+
+
+def kind(hit: Hit, hits: Iterable[Hit]) -> str:
+    """What an answer stands on; a key of `MEASURED`."""
+    rivals = {one.cause for one in hits if one.role is Role.ROOT and one.weight >= VAGUE and not one.quiet}
+    if hit.role is not Role.ROOT:
+        return "consequence"
+    if hit.raised and hit.cause == "code_error" and hit.weight < VAGUE:
+        return "exception of a general name" if hit.weight > UNKNOWN_EXCEPTION else "exception of an unknown name"
+    if rivals - {hit.cause, ""}:
+        return "one of several"
+    if hit.raised:
+        well = "exception known well" if hit.weight >= 0.93 else "exception known"
+        return well if hit.weight >= 0.85 else "exception known by half"
+    if hit.fatal:
+        return "line that no job survives"
+    return "plain words" if hit.weight >= 0.85 else "weak words"

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dogwatch.causes.confidence import VAGUE, confidence
 from dogwatch.causes.gather import Gather
 from dogwatch.causes.interface import Alternative, Diagnosis, Evidence, Quote, Role
+from dogwatch.causes.likeliest import SHARES, likeliest
 from dogwatch.causes.notes import Gap, Hit, Notes
 from dogwatch.causes.outside import Word, failed, words
 from dogwatch.causes.table import CAUSES
@@ -259,8 +260,10 @@ def _by_hit(evidence: Evidence, hit: Hit, said: Sequence[Word], hits: Sequence[H
 
 def _unknown(evidence: Evidence, said: Sequence[Word], hits: Sequence[Hit]) -> Diagnosis:
     cause = CAUSES["unknown"]
-    guesses = [word.cause for word in said] or ["killed", "host_oom", "code_error"]
-    others = _others("unknown", guesses, said, 0.0)
+    others = tuple(
+        Alternative(name, CAUSES[name].title, share, CAUSES[name].tell)
+        for name, share in zip(likeliest(evidence, said, hits), SHARES, strict=False)
+    )
     quotes = tuple(_quote(evidence, hit) for hit in hits[:2])
     return Diagnosis("unknown", cause.title, 0.5, Role.ROOT, cause.retry, quotes, cause.advice, others)
 
