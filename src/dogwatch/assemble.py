@@ -18,9 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dogwatch.channels.interface import Channel
-    from dogwatch.engine.dispatch import Dispatch
     from dogwatch.engine.eyes import Eyes
-    from dogwatch.engine.heartbeat import Heartbeat
     from dogwatch.engine.watch import Watch
     from dogwatch.model import Expectation, Place
     from dogwatch.reach.here import Here
@@ -68,6 +66,8 @@ def channel(row: Mapping[str, Any], smtp: Smtp, clock: Clock) -> Channel:
         made = module.Command(told["argv"])
     elif kind == "file":
         made = module.File(told["path"])
+    elif kind in ("slack", "discord"):
+        made = getattr(module, kind.capitalize())(url, inside=not told.get("outside"))
     else:
         made = getattr(module, kind.capitalize())(*([url] if url else []))
     return made
@@ -78,32 +78,6 @@ def settings() -> Settings:
     from dogwatch import settings as file
 
     return file.load(file.path(os.environ))
-
-
-def alerting(opened: Store, clock: Clock, narrate: Callable[[str], None]) -> tuple[Dispatch, Heartbeat | None]:
-    """The alerts' part of a watcher: the channels of the configuration file taken over, and the heartbeat it names."""
-    from functools import partial
-
-    from dogwatch import secret
-    from dogwatch.desk import alerts
-    from dogwatch.engine.alerting import Quiet
-    from dogwatch.engine.dispatch import Dispatch
-    from dogwatch.engine.heartbeat import Heartbeat
-    from dogwatch.errors import DogwatchError
-    from dogwatch.settings import Settings
-
-    try:
-        told = settings()
-        alerts.adopt(opened, told, clock.now())
-    except DogwatchError as error:  # watching goes on by what was known before
-        narrate(f"the configuration file is not used: {error}")
-        told = Settings()
-    quiet = Quiet(*told.quiet) if told.quiet else None
-    make = partial(channel, smtp=told.smtp, clock=clock)
-    dispatch = Dispatch(opened, clock, make, quiet, told.repeat, digest=told.digest)
-    if told.heartbeat is None:
-        return dispatch, None
-    return dispatch, Heartbeat(partial(secret.read, told.heartbeat), told.heartbeat_every, narrate)
 
 
 def test_channels(opened: Store, clock: Clock, names: Sequence[str]) -> list[dict[str, Any]]:
@@ -129,11 +103,12 @@ def send_test(opened: Store, clock: Clock) -> list[dict[str, Any]]:
     from dogwatch.desk import alerts
     from dogwatch.errors import LeaseHeld
     from dogwatch.store import lease
+    from dogwatch.tuning import Tuning
 
     key = alerts.queue_test(opened, clock)
     try:
         with lease.take(opened.home, "doctor", clock.now()):
-            alerting(opened, clock, lambda text: None)[0].flush()
+            Tuning(opened, clock, lambda text: None, channel).dispatch.flush()
     except LeaseHeld:
         until = clock.mono() + 60.0
         while clock.mono() < until and not alerts.test_is_over(opened, key):
@@ -155,9 +130,10 @@ def watch(
     """A watcher over every place of the store. The caller holds the lease."""
     from dogwatch.engine.post import Post
     from dogwatch.engine.watch import Watch
+    from dogwatch.tuning import Tuning
 
     known_sources = Sources()
-    dispatch, heartbeat = alerting(opened, clock, narrate)
+    tuning = Tuning(opened, clock, narrate, channel)
 
     def make_post(place: Place) -> Post:
         return Post(place, reach(place, clock), known_sources, clock, every)
@@ -172,8 +148,9 @@ def watch(
         write_every=write_every,
         make_post=make_post,
         log_file=log_file,
-        dispatch=dispatch,
-        heartbeat=heartbeat,
+        dispatch=tuning.dispatch,
+        heartbeat=tuning.heartbeat,
+        tune=tuning.again,
     )
 
 

@@ -18,6 +18,7 @@ from dogwatch.config import duration
 from dogwatch.errors import UsageError
 from dogwatch.text import named
 
+MOST = 1 << 20
 LEVELS = ("critical", "warning", "info", "progress")
 _HOURS = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)\s?-\s?([01]?\d|2[0-3]):([0-5]\d)")
 _HOUR = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)")
@@ -66,18 +67,31 @@ def path(environment: Mapping[str, str]) -> str:
     return os.path.join(base, "dogwatch", "config.toml")
 
 
-def load(file: str) -> Settings:
-    """The settings of a file; defaults where there is none."""
+def text(file: str) -> str:
+    """What stands in a file; nothing where there is none."""
     try:
-        with open(file, "rb") as opened:
-            tree = tomllib.load(opened)
+        with open(file, encoding="utf-8") as opened:
+            return opened.read(MOST)
     except FileNotFoundError:
-        return Settings()
+        return ""
+    except UnicodeDecodeError:
+        raise UsageError(f"{file} is not TOML: it is not UTF-8") from None
     except OSError as error:
         raise UsageError(f"{file} cannot be read: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+
+
+def read(said: str, file: str) -> Settings:
+    """The settings that a file's text means; defaults where it says nothing."""
+    try:
+        tree = tomllib.loads(said)
+    except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{file} is not TOML: {error}") from None
     return _Reader(file).settings(tree)
+
+
+def load(file: str) -> Settings:
+    """The settings of a file; defaults where there is none."""
+    return read(text(file), file)
 
 
 class _Reader:
@@ -95,8 +109,9 @@ class _Reader:
             raise self._wrong("alerts.channel", "is written [[alerts.channel]], once for each channel")
         channels = tuple(self._channel(n, self._table(f"alerts.channel {n}", one)) for n, one in enumerate(listed, 1))
         names = [one.name for one in channels]
-        if len(set(names)) < len(names):
-            raise self._wrong("alerts.channel", "has two channels of the same name")
+        for name in names:
+            if names.count(name) > 1:
+                raise self._wrong("alerts.channel", f"has two channels called {name!r}; give one another name = …")
         return Settings(
             smtp=self._smtp(self._table("smtp", tree.get("smtp", {}))),
             channels=channels,
@@ -143,11 +158,11 @@ class _Reader:
                 try:
                     settings[key] = check(table[key], key)
                 except UsageError as error:
-                    raise self._wrong(where + key, str(error)) from None
+                    raise UsageError(f"{self._file}: {where}{error}") from None
         route = {key: self._texts(where + key, table[key]) for key in ("levels", "jobs", "rules") if key in table}
         check_route(route, f"{self._file}: {where}")
         return Channel(
-            named(self._text(where + "name", table.get("name", kind)), "a channel's name"), kind, settings, route
+            named(self._text(where + "name", table.get("name", kind)), "channel name"), kind, settings, route
         )
 
     def _known(self, where: str, table: Mapping[str, Any], names: tuple[str, ...]) -> None:

@@ -100,14 +100,14 @@ class Receiver:
     """Listens on loopback until it is closed. `script` holds what to do with the next requests, `always` with those
     after them."""
 
-    def __init__(self, context: ssl.SSLContext | None = None) -> None:
+    def __init__(self, context: ssl.SSLContext | None = None, port: int = 0) -> None:
         self.lock = threading.Lock()
         self.release = threading.Event()
         self.got: list[Got] = []
         self.script: list[Behaviour] = []
         self.always: Behaviour = answer(200, b"ok")
         handler = type("Handler", (_Handler,), {"receiver": self})
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        self._server = ThreadingHTTPServer(("127.0.0.1", port), handler)
         self._server.daemon_threads = True
         if context is not None:
             self._server.socket = context.wrap_socket(self._server.socket, server_side=True)

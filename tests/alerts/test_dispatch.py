@@ -13,9 +13,9 @@ from dogwatch.channels.interface import Receipt
 from dogwatch.desk import alerts as desk
 from dogwatch.engine.alerting import Quiet
 from dogwatch.engine.senders import Senders
-from dogwatch.model import Finding, Level
+from dogwatch.model import Finding, Level, Notice
 from dogwatch.settings import Channel, Settings
-from dogwatch.store import alerts
+from dogwatch.store import alerts, tick
 from dogwatch.store.check import check
 from dogwatch.store.database import Store, open_store
 from dogwatch.store.tables import MESSAGES
@@ -62,21 +62,36 @@ def test_a_thousand_jobs_that_fail_within_a_minute_are_one_message(stage: Stage,
 def test_a_receiver_that_is_down_for_a_day_gets_everything_afterwards_in_order(
     stage: Stage, receiver: Receiver
 ) -> None:
-    """It is not asked all the time meanwhile, and another channel is not held back."""
+    """Its port closed, or 503: it is not asked all the time meanwhile, no restart forgets anything, what is said of
+    one job comes in its order, and another channel is not held back."""
     other = Receiver()
     stage.hook("other", other.url)
-    receiver.always = answer(503, b"down")
-    wanted = {f"hour{n}" for n in range(24)}
+    receiver.close()
     for n in range(24):
         stage.say([f"hour{n}"])
+        stage.clock.pass_(1)
+        tick.queue_notices(stage.store, [_step(n, stage.clock.now())], stage.clock.now())
         stage.go(3600, 60)
-    assert set(other.names()) == wanted
-    assert len(receiver.got) < 24 * 60
+        if n == 11:
+            receiver = Receiver(port=receiver.port)
+            receiver.always = answer(503, b"down")
+        if n % 5 == 0:
+            stage.restart()
+    wanted = Counter({f"hour{n}": 1 for n in range(24)}) + Counter({"job": 24})
+    assert Counter(other.names()) == wanted
+    assert 5 < len(receiver.got) < 12 * 60
     receiver.always = answer(200, b"ok")
     receiver.got.clear()
     stage.go(2 * 3600, 60)
-    once(receiver, wanted)
-    other.close()
+    assert Counter(receiver.names()) == wanted
+    texts = [one["text"] for got in receiver.got for one in got.json["jobs"] if one["name"] == "job"]
+    assert texts == [f"step {n}" for n in range(24)]
+    for one in (other, receiver):
+        one.close()
+
+
+def _step(n: int, at: float) -> Notice:
+    return Notice(f"{n:032d}", "job", Level.CRITICAL, f"step {n}", "worker_gone", str(n), at)
 
 
 def test_what_a_receiver_asks_for_is_kept_however_long(stage: Stage, receiver: Receiver) -> None:
@@ -193,6 +208,30 @@ def test_a_dark_place_is_one_message_and_its_jobs_wait(stage: Stage, receiver: R
     stage.go(120)
     assert Counter(receiver.names()) == Counter({"place:lab": 2, "far1": 1, "far2": 1})
     assert ("dropped", "it was no longer true when it could have been said") in decisions(stage.store, refs[0])
+
+
+def test_a_channel_of_some_jobs_hears_that_their_place_is_dark(stage: Stage, receiver: Receiver) -> None:
+    """And that it answers again; one whose jobs are elsewhere hears of neither."""
+    stage.job("llama-7b", "lab")
+    stage.job("bert", "lab")
+    stage.job("llama-13b", "elsewhere")
+    mine, theirs = Receiver(), Receiver()
+    stage.hook("mine", mine.url, jobs=["bert*"])
+    stage.hook("theirs", theirs.url, jobs=["gpt-*"])
+    dark = Finding("place:lab", "place_dark", Level.WARNING, "lab does not answer")
+    stage.find(dark)
+    stage.go(120)
+    stage.resolve(dark)
+    stage.go(120)
+    for heard in (receiver, mine):
+        assert [(job["rule"], job["resolved"]) for got in heard.got for job in got.json["jobs"]] == [
+            ("place_dark", False),
+            ("place_dark", True),
+        ]
+    assert theirs.got == []
+    assert ("muted", "this channel takes only jobs like gpt-*") in decisions(stage.store, "place:lab")
+    for one in (mine, theirs):
+        one.close()
 
 
 def test_quiet_hours_end_with_one_message_of_what_is_still_true(

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import date
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from dogwatch.assemble import Sources
+from dogwatch.clock import Clock
 from dogwatch.engine import regular
 from dogwatch.engine.heartbeat import Heartbeat
-from dogwatch.model import Level
+from dogwatch.engine.post import Post
+from dogwatch.engine.watch import Watch
+from dogwatch.model import Dark, Job, Level, Place
+from dogwatch.reach.here import Here
+from dogwatch.reach.interface import Answer
+from dogwatch.store import alerts, register
 from dogwatch.store.database import Store, open_store
 from tests.alerts.receiver import Receiver, answer
 from tests.alerts.stage import NOON, Stage
@@ -58,6 +66,69 @@ def test_a_daemon_sends_a_heartbeat_only_when_it_has_seen_something(
     dogwatch("run", "--detach", "--", "sh", "-c", f"while [ ! -e {gate} ]; do sleep 0.1; done")
     wait_until(lambda: len(receiver.got) >= 2)
     gate.touch()
+
+
+def test_a_look_that_sees_nothing_sends_no_heartbeat(home: Path, receiver: Receiver) -> None:
+    """A place that does not answer is of no use to anybody, one that answers is; `patrol` sends one too."""
+    clock, reach = Clock(), Shutter()
+    told = list[str]()
+    with open_store(str(home)) as store:
+        place = Place("far", "ssh", {}, 0.0)
+        register.add_place(store, place)
+        track: dict[str, Any] = {"find": {"name": "no process is called this", "pidfile": None, "pids": [], "want": 1}}
+        made = Job("far/process:1", "far", "process", "1", name="one", registered=1.0, track=track)
+        register.register(store, made, clock.now(), clock.mono())
+        beats = Heartbeat(lambda: receiver.url, 0.0, told.append)
+        watch = Watch(store, (Post(place, reach, Sources(), clock),), clock, who="test", heartbeat=beats)
+        for shut, wanted in ((True, 0), (False, 1), (True, 1), (False, 2)):
+            reach.shut = shut
+            watch.look_once()
+            assert len(receiver.got) == wanted
+        watch.close()
+    assert told == []
+
+
+class Shutter(Here):
+    """The real reach, with a shutter."""
+
+    shut = False
+
+    def ask(self, request: Mapping[str, Any], deadline: float = 10.0) -> Answer | Dark:
+        return Dark(self.place, 0.0, 1.0, "it is shut") if self.shut else super().ask(request, deadline)
+
+
+def test_the_heartbeat_stops_when_every_channel_has_failed_for_ten_minutes(
+    store: Store, receiver: Receiver, tmp_path: Path
+) -> None:
+    """Then a switch that misses it is the last that can tell somebody. It is said once, and one channel that works
+    is enough to go on."""
+    other, switch, told = Receiver(), Receiver(), list[str]()
+    stage = Stage(store, tmp_path)
+    stage.hook("one", receiver.url)
+    stage.hook("two", other.url, levels=["critical"])
+    beats = Heartbeat(lambda: switch.url, 0.0, told.append)
+
+    def beat() -> int:
+        since = alerts.mute_since(store)
+        beats.useful(stage.clock.mono(), 0.0 if since is None else stage.clock.now() - since)
+        beats.wait(20)
+        return len(switch.got)
+
+    assert beat() == 1
+    receiver.always, other.always = answer(503), answer(404)
+    stage.say(["a"])
+    stage.go(300)
+    assert beat() == 2
+    stage.go(400)
+    assert (beat(), beat()) == (2, 2)
+    assert [line for line in told if "withheld" in line] == told
+    assert len(told) == 1
+    other.always = answer(200, b"ok")
+    stage.say(["b"])
+    stage.go(120)
+    assert beat() == 3
+    for one in (other, switch):
+        one.close()
 
 
 def job(**more: object) -> dict[str, object]:

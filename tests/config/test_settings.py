@@ -73,7 +73,10 @@ def test_a_whole_file_is_read(tmp_path):
         ('[[alerts.channel]]\nkind = "email"\nto = "a@b@c"\n', "one e-mail address"),
         ('[[alerts.channel]]\nkind = "command"\nargv = "rm -rf"\n', "a list"),
         ('[[alerts.channel]]\nkind = "desktop"\nlevels = ["loud"]\n', "there are critical"),
-        ('[[alerts.channel]]\nkind = "desktop"\n[[alerts.channel]]\nkind = "desktop"\n', "same name"),
+        (
+            '[[alerts.channel]]\nkind = "desktop"\n[[alerts.channel]]\nkind = "desktop"\n',
+            "two channels called 'desktop'",
+        ),
     ],
 )
 def test_what_is_wrong_is_said_in_one_sentence(tmp_path, text, wants):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from dogwatch.channels.interface import Receipt
 from dogwatch.channels.wording import fitted, lines, subject
 from dogwatch.model import Level, Message
@@ -19,6 +21,9 @@ class Apprise:
         self._url = url
 
     def deliver(self, message: Message) -> Receipt:
+        missing = unusable(None)
+        if missing:
+            return Receipt(False, missing)
         import apprise
 
         apprise.logger.disabled = True  # it would print of its URLs what must not be printed
@@ -34,3 +39,21 @@ class Apprise:
             body_format=apprise.NotifyFormat.TEXT,
         )
         return Receipt(bool(sent), f"Apprise {'sent' if sent else 'could not send'} it ({scheme}:)")
+
+
+def unusable(url: str | None) -> str:
+    """Why Apprise cannot be used, or not with this URL; empty when it can. Never with the URL, which is a secret."""
+    try:
+        import apprise
+    except ImportError:
+        return "Apprise is not installed; `pip install 'dogwatch[apprise]'` brings it"
+    apprise.logger.disabled = True
+    if url is None or apprise.Apprise.instantiate(url, suppress_exceptions=True) is not None:
+        return ""
+    scheme = url.partition(":")[0]
+    known = any(scheme in schemas for schemas in map(_schemes, apprise.Apprise().details()["schemas"]))
+    return f"Apprise knows {scheme}: URLs, but cannot use this one" if known else f"Apprise knows no {scheme}: URLs"
+
+
+def _schemes(service: dict[str, Any]) -> set[str]:
+    return {str(one) for key in ("protocols", "secure_protocols") for one in service.get(key) or ()}

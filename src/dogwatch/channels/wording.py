@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from dogwatch.model import Item, Level, Message
+from dogwatch.model.message import RANK
 from dogwatch.text import plain
 
 SUBJECT = 120
@@ -13,26 +14,29 @@ SIGNS = {Level.CRITICAL: "CRITICAL", Level.WARNING: "WARNING", Level.INFO: "INFO
 
 
 def subject(message: Message) -> str:
-    """One line: the level, and the job with what is wrong, or how many jobs."""
+    """One line: the level, and the job with what is wrong, or how many jobs; what is worst goes first."""
     sign = SIGNS[message.level]
-    if len(message.items) == 1:
-        item = message.items[0]
-        return plain(f"[dogwatch] {sign}: {item.name}: {item.text}", SUBJECT)
-    names = list(dict.fromkeys(item.name for item in message.items))
-    about = f"{len(message.items)} notices about {len(names)} jobs" if len(names) > 1 else f"{names[0]}"
-    rules = {item.rule for item in message.items}
-    what = f" ({plain(message.items[0].text, 60)})" if len(rules) == 1 else ""
-    return plain(f"[dogwatch] {sign}: {about}{what}", SUBJECT)
+    worst = [item for item in message.items if item.level is message.level]
+    others = len(message.items) - len(worst)
+    more = f" (and {others} more)" if others else ""
+    if len(worst) == 1:
+        return plain(f"[dogwatch] {sign}: {worst[0].name}: {worst[0].text}", SUBJECT - len(more)) + more
+    names = list(dict.fromkeys(item.name for item in worst))
+    about = f"{len(worst)} notices about {len(names)} jobs" if len(names) > 1 else f"{names[0]}"
+    rules = {item.rule for item in worst}
+    what = f" ({plain(worst[0].text, 60)})" if len(rules) == 1 else ""
+    return plain(f"[dogwatch] {sign}: {about}{what}", SUBJECT - len(more)) + more
 
 
 def lines(message: Message, most: int | None = None) -> Iterator[str]:
-    """The message line by line: each job by name, what, why, since when and what to do; at most so many jobs, and
-    then how many more there are."""
-    shown = message.items if most is None else message.items[:most]
+    """The message line by line: each job by name, what, why, since when and what to do; at most so many jobs, the
+    worst of them first, and then how many more there are."""
+    ordered = sorted(message.items, key=lambda item: -RANK[item.level])
+    shown = ordered if most is None else ordered[:most]
     for item in shown:
         yield from item_lines(item)
-    if len(shown) < len(message.items):
-        rest = message.items[len(shown) :]
+    if len(shown) < len(ordered):
+        rest = ordered[len(shown) :]
         yield f"and {len(rest)} more: " + plain(", ".join(item.name for item in rest[:50]), 1000)
 
 

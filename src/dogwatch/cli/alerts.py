@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, Namespace
+import os
+import shlex
+from argparse import REMAINDER, ArgumentParser, Namespace
 from typing import TYPE_CHECKING, Any
 
 from dogwatch.cli.out import emit, json_flag, say
@@ -16,7 +18,8 @@ HELP = "say where alerts go (webhook, Slack, e-mail, ...), silence them, and see
 EPILOG = """\
   dogwatch alerts                               what stands open, what is silenced, what was not delivered
   dogwatch alerts add webhook URL [--secret env:NAME]
-  dogwatch alerts add --email ADDR | --slack env:NAME | --command PROG ARG... | APPRISE-URL
+  dogwatch alerts add --email ADDR | --slack env:NAME | discord URL | file PATH | desktop | APPRISE-URL
+  dogwatch alerts add [--name NAME] --command PROG ARG...      everything behind --command is the program's
   dogwatch alerts ls | rm NAME | test [NAME]
   dogwatch alerts silence JOB --for 2h | unsilence N | ack JOB | retry
   dogwatch alerts explain [JOB]                 every decision to send or not, with its reason
@@ -26,6 +29,16 @@ given literally is moved to a file that only you can read. Alerts are sent by wh
 WORDS = ("show", "add", "ls", "rm", "test", "silence", "unsilence", "ack", "retry", "explain")
 SHOWN = 20
 WEB = ("webhook", "slack", "discord", "apprise", "email", "file", "desktop")
+# What each word takes besides --json; anything else given with it is refused rather than passed over.
+TAKES = {
+    "add": ("email", "slack", "argv", "secret", "name", "levels", "jobs", "rules"),
+    "silence": ("span", "rule", "why"),
+    "ack": ("rule", "why"),
+    "explain": ("n",),
+}
+THING = {"file": "one path", "email": "one address", "desktop": "nothing more"}
+SPELT = {"argv": "--command", "span": "--for", "n": "-n"}
+EXPLAINED = 30
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -34,7 +47,7 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--email", metavar="ADDR", help="add: an e-mail address (the server is in the config file)")
     parser.add_argument("--slack", metavar="REF", help="add: Slack, its webhook URL by reference")
     parser.add_argument(
-        "--command", dest="argv", nargs="+", metavar="ARG", help="add: a program that gets JSON on stdin"
+        "--command", dest="argv", nargs=REMAINDER, metavar="ARG", help="add: a program that gets JSON on stdin; last"
     )
     parser.add_argument("--secret", metavar="REF", help="add webhook: sign with this secret, by reference")
     parser.add_argument("--name", metavar="NAME", help="add: what to call the channel")
@@ -44,7 +57,7 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--for", dest="span", metavar="TIME", help="silence: for how long, as in 2h")
     parser.add_argument("--rule", metavar="GLOB", help="silence, ack: only findings of this rule")
     parser.add_argument("--why", default="", metavar="TEXT", help="silence, ack: a word for whoever reads it")
-    parser.add_argument("-n", type=int, default=30, metavar="N", help="explain: how many decisions (default: 30)")
+    parser.add_argument("-n", type=int, metavar="N", help=f"explain: how many decisions (default: {EXPLAINED})")
     json_flag(parser)
 
 
@@ -52,6 +65,11 @@ def run(args: Namespace) -> int:
     from dogwatch import assemble
     from dogwatch.clock import Clock
 
+    given = [dest for dests in TAKES.values() for dest in dests if getattr(args, dest) not in (None, "")]
+    for dest in given:
+        if dest not in TAKES.get(args.word, ()):
+            words = " and ".join(f"`alerts {word}`" for word, dests in TAKES.items() if dest in dests)
+            raise UsageError(f"{SPELT.get(dest, f'--{dest}')} is for {words}, not for `alerts {args.word}`")
     with assemble.store() as store:
         code: int = globals()[f"_{args.word}"](args, store, Clock())
         return code
@@ -61,36 +79,41 @@ def _add(args: Namespace, store: Store, clock: Clock) -> int:
     from dogwatch.desk import alerts
 
     kind, settings = _wanted(args)
-    route = {key: getattr(args, key).split(",") for key in ("levels", "jobs", "rules") if getattr(args, key)}
-    url = settings.get("url", "")
+    route = {key: _words(getattr(args, key)) for key in ("levels", "jobs", "rules") if getattr(args, key)}
     name = alerts.add(store, clock, kind, settings, route, args.name or alerts.free_name(store, kind))
-    if url.startswith(("http:", "https:")) and alerts.is_inside(url):
-        say("this URL is on a private network; it is used as you say, because you are its owner")
+    for note in alerts.notes(settings, route):
+        say(note)
     if args.json:
         emit({"added": name, "kind": kind})
     else:
-        print(f"{name}: added; `dogwatch alerts test {name}` tries it")
+        print(f"{name}: added; `dogwatch alerts test {shlex.quote(name)}` tries it")
     return FINE
 
 
+def _words(listed: str) -> list[str]:
+    return [word.strip() for word in listed.split(",") if word.strip()]
+
+
 def _wanted(args: Namespace) -> tuple[str, dict[str, Any]]:
-    """(kind, settings) of what is to be added."""
-    if args.email:
-        return "email", {"to": args.email}
-    if args.slack:
-        return "slack", {"url": args.slack}
-    if args.argv:
-        return "command", {"argv": args.argv}
+    """(kind, settings) of what is to be added, which is one thing."""
+    ways = [("email", "to", args.email), ("slack", "url", args.slack), ("command", "argv", args.argv)]
+    said = [(kind, {key: value}) for kind, key, value in ways if value]
+    secret = {"secret": args.secret} if args.secret else {}
+    if said and (len(said) > 1 or args.rest):
+        raise UsageError("`alerts add` adds one channel at a time; say it once for each")
+    if said:
+        return said[0][0], {**said[0][1], **secret}
     first, *more = args.rest or [""]
-    if first in ("desktop",):
-        return first, {}
     if first in WEB:
-        if len(more) != 1:
-            raise UsageError(f"`alerts add {first}` takes one thing: {'a path' if first == 'file' else 'a URL'}")
+        if first == "desktop" and not more:
+            return first, secret
+        if len(more) != 1 or first == "desktop":
+            raise UsageError(f"`alerts add {first}` takes {THING.get(first, 'one URL')}")
         key = {"file": "path", "email": "to"}.get(first, "url")
-        return first, {key: more[0], **({"secret": args.secret} if args.secret else {})}
+        value = os.path.abspath(more[0]) if first == "file" else more[0]
+        return first, {key: value, **secret}
     if "://" in first and not more:
-        return "apprise", {"url": first}
+        return "apprise", {"url": first, **secret}
     raise UsageError(f"`alerts add` takes {', '.join(WEB)} or an Apprise URL, --email, --slack or --command")
 
 
@@ -99,6 +122,8 @@ def _ls(args: Namespace, store: Store, clock: Clock) -> int:
     from dogwatch.text import plain
 
     rows = alerts.listing(store)
+    for note in alerts.of_the_file(rows):
+        say(note)
     if args.json:
         emit({"channels": rows})
         return FINE
@@ -115,7 +140,9 @@ def _ls(args: Namespace, store: Store, clock: Clock) -> int:
 def _rm(args: Namespace, store: Store, clock: Clock) -> int:
     from dogwatch.desk import alerts
 
-    for name in args.rest or _missing("rm takes the names of channels"):
+    names = args.rest or _missing("rm takes the names of channels")
+    alerts.removable(store, names)
+    for name in dict.fromkeys(names):
         alerts.remove(store, clock, name)
         if not args.json:
             print(f"{name}: removed")
@@ -159,6 +186,8 @@ def _unsilence(args: Namespace, store: Store, clock: Clock) -> int:
         if not word.lstrip("#").isdigit():
             raise UsageError(f"{word!r} is not the number of a silence")
         alerts.end_silence(store, clock, int(word.lstrip("#")))
+        if not args.json:
+            print(f"silence #{word.lstrip('#')}: ended")
     if args.json:
         emit({"ended": args.rest})
     return FINE
@@ -183,8 +212,10 @@ def _retry(args: Namespace, store: Store, clock: Clock) -> int:
     count = alerts.retry(store, clock)
     if args.json:
         emit({"retried": count})
+    elif not count:
+        print("nothing to try again: everything was delivered")
     else:
-        print(f"{count} undelivered: tried again as soon as somebody watches")
+        print(f"{count} undelivered: tried again at once, or as soon as somebody watches")
     return FINE
 
 
@@ -193,9 +224,13 @@ def _explain(args: Namespace, store: Store, clock: Clock) -> int:
     from dogwatch.text import plain
 
     ref = ask.find(store, args.rest) if args.rest else None
-    rows = alerts.explain(store, ref, args.n)
+    if args.n is not None and args.n < 1:
+        raise UsageError("-n is a number above zero")
+    rows = alerts.explain(store, ref, args.n or EXPLAINED)
     if args.json:
         emit({"decisions": rows})
+    elif not rows:
+        print("nothing was to be decided yet; a watcher and a channel decide what is sent")
     for row in () if args.json else rows:
         print(f"{_moment(row['at'])}  {row['decision']:<16} {plain(row['channel'], 40)}")
         print(f"    {plain(row['name'], 60)}: {plain(row['text'], 120)}")

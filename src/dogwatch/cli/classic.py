@@ -54,7 +54,7 @@ def attach(args: Namespace, store: Store, clock: Clock, every: float | None) -> 
         pidfile = None
     email = {"to": args.alert_email} if args.alert_email is not None else file.email
     slack = args.alert_slack if args.alert_slack is not None else file.slack
-    alerts.for_job(store, clock, name, email, slack)
+    alerts.for_job(store, clock, name, email, slack, outside=args.alert_slack is None)
     reach = assemble.here(clock)
     try:
         return tell.add_processes(

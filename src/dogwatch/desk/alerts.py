@@ -5,13 +5,16 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import pkgutil
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from fnmatch import fnmatchcase
 from secrets import token_hex
 from typing import Any
 from urllib.parse import urlsplit
 
-from dogwatch import secret
+from dogwatch import rules, secret
+from dogwatch import settings as file
 from dogwatch.clock import Clock, stamp
 from dogwatch.errors import UsageError
 from dogwatch.model import Level, Notice
@@ -24,6 +27,9 @@ from dogwatch.text import named
 
 SECRETS = "secrets"
 FROM_CONFIG = "from_config"
+OUTSIDE = "outside"  # of a channel whose URL came out of a job's file: it may not lead into a private network
+SPOKEN = ("ended", "started", "milestone", "checkpoint", "progress", "digest", "flapping", "channel_dead", "store_full")
+RULES = {one.name for one in pkgutil.iter_modules(rules.__path__) if one.name != "interface"} | set(SPOKEN)
 WEB = ("webhook", "slack", "discord")
 
 
@@ -38,15 +44,20 @@ def add(
 ) -> str:
     """A channel, checked, or another in its place (`instead`); a URL or other secret that was given literally is moved
     to a file of 0600 and kept by reference. Its name."""
-    named(name, "a channel's name")
+    named(name, "channel name")
     check_route(route, "")
     row = next((row for row in alerts.channels(store) if row["name"] == name), None)
     if row is not None and not instead:
         raise alerts.taken(name)
     kept = dict(settings)
+    if kind == "apprise":
+        check_apprise(kept.get("url", ""))
     if "url" in kept and not kept["url"].startswith(secret.KINDS):
         check_url(kind, kept["url"])
         kept["url"] = hide(store.home, f"{name}.url", kept["url"])
+    for key in kept:
+        if key not in NEEDS[kind] and key not in (FROM_CONFIG, OUTSIDE):
+            raise UsageError(f"a {kind} channel has no use for a {key}")
     for key, check in NEEDS[kind].items():
         if key not in kept and key not in OPTIONAL:
             raise UsageError(f"a {kind} channel needs {key}")
@@ -61,9 +72,17 @@ def add(
     return name
 
 
-def for_job(store: Store, clock: Clock, job: str, email: Mapping[str, Any] | None, slack: str | None) -> None:
-    """The channels that a job's own flags or file name; they take what is said about that job, and are made once."""
-    wanted = {"email": email, "slack": None if slack is None else {"url": slack}}
+def for_job(
+    store: Store, clock: Clock, job: str, email: Mapping[str, Any] | None, slack: str | None, outside: bool = False
+) -> None:
+    """The channels that a job's own flags or file name; they take what is said about that job, and are made once. A
+    URL that stands in the file (`outside`) is not the owner's word: it may not be one of a private network."""
+    strange = {OUTSIDE: True} if outside and slack is not None and not slack.startswith(secret.KINDS) else {}
+    if strange and slack is not None and is_inside(slack):
+        raise UsageError(
+            "the Slack URL of the job file is on a private network, where only you may point: say it as --alert-slack"
+        )
+    wanted = {"email": email, "slack": None if slack is None else {"url": slack, **strange}}
     for kind, settings in wanted.items():
         name = f"{job}-{kind}"
         if settings is not None:
@@ -93,6 +112,33 @@ def check_url(kind: str, url: str) -> None:
         raise UsageError(f"the URL of a {kind} channel begins with https:// (or http://) and a host")
 
 
+def check_apprise(url: str) -> None:
+    """That there is Apprise, and that it knows such URLs; what is behind a reference is seen when it is used."""
+    from dogwatch.channels import apprise
+
+    unusable = apprise.unusable(None if url.startswith(secret.KINDS) else url)
+    if unusable:
+        raise UsageError(unusable)
+
+
+def notes(settings: Mapping[str, Any], route: Mapping[str, Any]) -> list[str]:
+    """What whoever adds a channel should know, though nothing is wrong with it."""
+    url, found = str(settings.get("url", "")), []
+    if url.startswith(("http:", "https:")) and is_inside(url):
+        found.append("this URL is on a private network; it is used as you say, because you are its owner")
+    for key in ("url", "secret"):
+        reference = str(settings.get(key, ""))
+        if reference.startswith(secret.KINDS):
+            try:
+                secret.read(reference)
+            except secret.NoSecret as missing:
+                found.append(f"{missing}; whoever watches needs it when an alert is to be sent")
+    for rule in route.get("rules", ()):
+        if not any(fnmatchcase(known, rule) for known in RULES):
+            found.append(f"no rule is called {rule!r}; there are {', '.join(sorted(RULES))}")
+    return found
+
+
 def is_inside(url: str) -> bool:
     """Whether a URL names an address of a private network by itself."""
     from dogwatch.channels.timed import public
@@ -113,8 +159,8 @@ def hide(home: str, name: str, text: str) -> str:
     try:
         fd = open_private(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY)
         try:
-            with open(fd, "wb", closefd=False) as file:
-                file.write(text.encode() + b"\n")
+            with open(fd, "wb", closefd=False) as opened:
+                opened.write(text.encode() + b"\n")
             os.fsync(fd)
         finally:
             os.close(fd)
@@ -122,6 +168,18 @@ def hide(home: str, name: str, text: str) -> str:
     except OSError as error:
         raise faults.of_os(error, path) from None
     return f"file:{path}"
+
+
+def keep(path: str, text: str) -> None:
+    """Keep a text beside the store, whole or not at all; it is only a copy, so that a full disk is no trouble."""
+    aside = f"{path}.new"
+    with contextlib.suppress(OSError):
+        fd = open_private(aside, os.O_CREAT | os.O_TRUNC | os.O_WRONLY)
+        with open(fd, "w", encoding="utf-8") as opened:
+            opened.write(text)
+            opened.flush()
+            os.fsync(fd)
+        os.replace(aside, path)
 
 
 def _unhide(home: str, row: Mapping[str, Any]) -> None:
@@ -132,10 +190,19 @@ def _unhide(home: str, row: Mapping[str, Any]) -> None:
             os.unlink(path)
 
 
+def removable(store: Store, names: Iterable[str]) -> None:
+    """Whether all of these can be removed, before one of them is."""
+    rows = {row["name"]: row for row in alerts.channels(store)}
+    for name in names:
+        if name not in rows:
+            raise UsageError(f"there is no channel called {name!r}; `dogwatch alerts ls` lists them")
+        if rows[name]["settings"].get(FROM_CONFIG):
+            raise UsageError(f"the channel {name!r} is in the configuration file; take it out there")
+
+
 def remove(store: Store, clock: Clock, name: str) -> None:
+    removable(store, [name])
     row = next((row for row in alerts.channels(store) if row["name"] == name), None)
-    if row is not None and row["settings"].get(FROM_CONFIG):
-        raise UsageError(f"the channel {name!r} is in the configuration file; take it out there")
     alerts.remove_channel(store, name, clock.now())
     if row is not None:
         _unhide(store.home, row)
@@ -148,13 +215,23 @@ def listing(store: Store) -> list[dict[str, Any]]:
         {
             "name": row["name"],
             "kind": row["kind"],
-            "settings": {key: value for key, value in row["settings"].items() if key != FROM_CONFIG},
+            "settings": {key: value for key, value in row["settings"].items() if key not in (FROM_CONFIG, OUTSIDE)},
             "route": row["route"],
             "from_config": bool(row["settings"].get(FROM_CONFIG)),
             "added": stamp(row["added"]),
         }
         for row in alerts.channels(store)
     ]
+
+
+def of_the_file(rows: Iterable[Mapping[str, Any]]) -> list[str]:
+    """What of the configuration file is not among these channels, and why."""
+    try:
+        wanted = {one.name for one in file.load(file.path(os.environ)).channels}
+    except UsageError as error:
+        return [f"the configuration file is not used: {error}"]
+    missing = wanted - {row["name"] for row in rows if row["from_config"]}
+    return [f"{name} is in the configuration file; a watcher takes it over when it looks" for name in sorted(missing)]
 
 
 def overview(store: Store, now: float) -> dict[str, Any]:
@@ -220,7 +297,12 @@ def ack(store: Store, clock: Clock, ref: str, rule: str | None, why: str) -> lis
     standing = [one for one in standing if rule is None or one.rule == rule]
     if not standing:
         raise UsageError(f"nothing stands open about {ref}" + (f" by the rule {rule}" if rule else ""))
-    return [alerts.silence(store, one.subject, one.rule, one.what, None, why, now) for one in standing]
+    held = {(row["subject"], row["rule"], row["what"]): row["key"] for row in alerts.silences(store)}
+    return [
+        held.get((one.subject, one.rule, one.what))
+        or alerts.silence(store, one.subject, one.rule, one.what, None, why, now)
+        for one in standing
+    ]
 
 
 def end_silence(store: Store, clock: Clock, number: int) -> None:

@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from dogwatch import __version__
+from dogwatch import __version__, settings
 from dogwatch.clock import stamp
 from dogwatch.desk import ask
-from dogwatch.errors import StoreError
+from dogwatch.errors import StoreError, UsageError
 from dogwatch.reach.without_python import LIMITS, REMEDY
-from dogwatch.store import backup, events, jobs, notices, places, repair
+from dogwatch.store import alerts, backup, events, jobs, notices, places, repair
 from dogwatch.store.database import Store, open_store
 
 STALE = 300.0
@@ -43,11 +43,11 @@ def examine(home: str, now: float) -> list[Check]:
     ]
     try:
         with open_store(home, readonly=True) as store:
-            for examine_one in (_store, _history, _backups, _watcher, _places, _queue):
+            for examine_one in (_store, _history, _backups, _watcher, _places, _queue, _alerts):
                 checks += examine_one(store, now)
     except StoreError as error:
         checks.append(Check("bad", "store", str(error), "`dogwatch doctor --repair` restores what can be trusted"))
-    return checks
+    return [*checks, _configuration()]
 
 
 Examiner = Callable[[Store, float], Iterator[Check]]
@@ -58,6 +58,17 @@ def _room(home: str) -> Check:
     if free < LEAST_ROOM:
         return Check("warn", "disk", f"{free / 1e6:.0f} MB free for the store", "make room, or move DOGWATCH_HOME")
     return Check("ok", "disk", f"{free / 1e9:.1f} GB free for the store")
+
+
+def _configuration() -> Check:
+    file = settings.path(os.environ)
+    try:
+        told = settings.load(file)
+    except UsageError as error:
+        return Check("warn", "configuration", str(error), "watchers go on with what it said before; set it right")
+    if not os.path.exists(file):
+        return Check("ok", "configuration", f"no {file}, so everything has its default")
+    return Check("ok", "configuration", f"{file} has {len(told.channels)} channels")
 
 
 def _store(store: Store, now: float) -> Iterator[Check]:
@@ -126,3 +137,19 @@ def _queue(store: Store, now: float) -> Iterator[Check]:
     if waiting:
         oldest = stamp(waiting[0]["created"])
         yield Check("ok", "notices", f"{len(waiting)} wait for a watcher to say them, the oldest since {oldest}")
+
+
+def _alerts(store: Store, now: float) -> Iterator[Check]:
+    """Whether somebody would hear of a finding."""
+    used, (_, _, undelivered) = alerts.channels(store), alerts.pending(store)
+    dead = [row for row in alerts.messages(store, alerts.DEAD) if row["channel"] in {one["name"] for one in used}]
+    names = ", ".join(row["name"] for row in used)
+    mute = alerts.mute_since(store)
+    if mute is not None:
+        text = f"no channel took what was last sent ({names}), since {stamp(mute)}; the heartbeat stops for that"
+        yield Check("bad", "alerts", text, "`dogwatch alerts` says why, `dogwatch alerts test` tries them")
+    elif dead or undelivered:
+        text = f"{len(dead)} given up, {undelivered} undelivered"
+        yield Check("warn", "alerts", text, "`dogwatch alerts` shows them, `dogwatch alerts retry` tries again")
+    else:
+        yield Check("ok", "alerts", f"go to {names}; nothing undelivered" if used else "go nowhere but the terminal")

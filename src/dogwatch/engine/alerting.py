@@ -57,6 +57,7 @@ class Now:
     dark: frozenset[str] = frozenset()
     places: Mapping[str, str] = field(default_factory=dict)  # of each job
     names: Mapping[str, str] = field(default_factory=dict)
+    aboard: Mapping[str, Sequence[str]] = field(default_factory=dict)  # of each "place:…": the jobs that are there
     silences: Sequence[Mapping[str, Any]] = ()
     quiet: Quiet | None = None
 
@@ -65,19 +66,26 @@ def decide(
     notice: Mapping[str, Any], route: Mapping[str, Any], now: Now, *, flaps: int, opening_said: bool
 ) -> Decision:
     """Of a notice that no channel has been told of, for one channel."""
+    if notice["rule"] == "test":
+        return Decision(WAITING, "a test goes out whatever the channel takes", now.at)
     level = notice["level"]
     if level not in (route.get("levels") or BIG) and not (notice["resolved"] and opening_said):
         return Decision(MUTED, f"this channel does not take {level}", now.at)
     if notice["rule"] == "checkpoint" and not route.get("levels") and not route.get("rules"):
         return Decision(MUTED, "checkpoints are told only to a channel that names its levels or rules", now.at)
-    for key, what in (("jobs", now.names.get(notice["subject"], notice["subject"])), ("rules", notice["rule"])):
-        if route.get(key) and not any(fnmatchcase(what, pattern) for pattern in route[key]):
+    for key, told in (("jobs", _names(notice["subject"], now)), ("rules", (notice["rule"],))):
+        if route.get(key) and not any(fnmatchcase(what, pattern) for pattern in route[key] for what in told):
             return Decision(MUTED, f"this channel takes only {key} like {', '.join(route[key])}", now.at)
     if notice["resolved"] and not opening_said:
         return Decision(MUTED, "that it had begun was not said on this channel", now.at)
     if flaps > FLAPS and not notice["resolved"]:
         return Decision(MUTED, f"it is flapping: {flaps} times within the hour", now.at)
     return _now_or_later(notice, now)
+
+
+def _names(subject: str, now: Now) -> Sequence[str]:
+    """The names that a channel's patterns are held against: a job's own, and of a place those of the jobs there."""
+    return now.aboard.get(subject) or (now.names.get(subject, subject),)
 
 
 def decide_again(notice: Mapping[str, Any], now: Now) -> Decision:

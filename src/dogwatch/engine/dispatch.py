@@ -59,6 +59,11 @@ class Dispatch:
         self._subjects: dict[int, frozenset[str]] = {}
         self._held_due = float("-inf")
 
+    def tune(self, make: Make, quiet: alerting.Quiet | None, repeat: float, digest: int | None) -> None:
+        """Other settings from now on; what is under way ends as it began."""
+        self._make, self._quiet = make, quiet
+        self._clockwork.tune(repeat, digest)
+
     def fileno(self) -> int:
         """Readable when there is a receipt to be recorded: the sooner, the less a kill repeats."""
         return self._senders.fileno()

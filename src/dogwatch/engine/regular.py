@@ -33,6 +33,9 @@ class Clockwork:
         self._due = float("-inf")
         self._slot: int | None = None
 
+    def tune(self, repeat: float, digest: int | None) -> None:
+        self._repeat, self._digest = repeat, digest
+
     @property
     def due(self) -> bool:
         return self._clock.mono() >= self._due

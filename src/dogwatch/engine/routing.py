@@ -14,6 +14,7 @@ from dogwatch.store.database import Store
 from dogwatch.store.tick import open_findings
 
 Channels = Mapping[str, Mapping[str, Any]]
+PLACE = "place:"
 NEVER_FLAPS = ("ended", "flapping", "digest", "test", "progress", "started", "milestone", "checkpoint")
 
 
@@ -28,14 +29,17 @@ class Routed:
 
 def now_of(store: Store, at: float, about: Iterable[Mapping[str, Any]], quiet: alerting.Quiet | None) -> alerting.Now:
     """What decisions about these notices rest on."""
+    about = list(about)
+    places = {notice["subject"] for notice in about if notice["subject"].startswith(PLACE)}
     standing = [one.finding for one in open_findings(store)]
     known = alerts.jobs_of(store, (notice["subject"] for notice in about))
     return alerting.Now(
         at=at,
         open=frozenset((one.subject, one.rule, one.what) for one in standing),
-        dark=frozenset(one.subject.removeprefix("place:") for one in standing if one.rule == "place_dark"),
+        dark=frozenset(one.subject.removeprefix(PLACE) for one in standing if one.rule == "place_dark"),
         names={ref: name for ref, (name, _) in known.items()},
         places={ref: place for ref, (_, place) in known.items()},
+        aboard={one: alerts.names_at(store, one.removeprefix(PLACE)) for one in places},
         silences=alerts.silences(store),
         quiet=quiet,
     )

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from dogwatch.channels.interface import Channel
+from dogwatch.channels.interface import DEADLINE, Channel
 from dogwatch.clock import Clock, boot_id, stamp
 from dogwatch.engine.deliver import Delivery
 from dogwatch.engine.dispatch import Dispatch
@@ -24,6 +24,7 @@ from dogwatch.model import Finding, Place
 from dogwatch.store import backup, places, reserve
 from dogwatch.store import tick as rows
 from dogwatch.store import watch as watchers
+from dogwatch.store.alerts import mute_since
 from dogwatch.store.bell import Bell
 from dogwatch.store.database import Store
 from dogwatch.store.places import known_places
@@ -57,8 +58,9 @@ class Watch:
         log_file: str | None = None,
         dispatch: Dispatch | None = None,
         heartbeat: Heartbeat | None = None,
+        tune: Callable[[], None] = lambda: None,
     ) -> None:
-        self._dispatch, self._heartbeat = dispatch, heartbeat
+        self._dispatch, self._heartbeat, self._tune = dispatch, heartbeat, tune
         self._store, self._posts, self._clock = store, list(posts), clock
         self._write_every, self._make_post = write_every, make_post
         self._version: int | None = None
@@ -69,7 +71,7 @@ class Watch:
         self._who, self._narrate = who, narrate
         self._record = Record(store, narrate)
         self._delivery = Delivery(store, channels, clock)
-        self._begun = False
+        self._begun = self._useful = False
         self._backup_after = float("-inf")
         self._stop_in, self._stop_out = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         self._stopping = False
@@ -149,7 +151,19 @@ class Watch:
         self._write_log(looked)
         if self._dispatch is not None:
             self._record.attempt("send alerts", self._dispatch.flush)
+        self._beat()
+        if self._heartbeat is not None:
+            self._heartbeat.wait(DEADLINE)
         return looked
+
+    def _beat(self) -> None:
+        """A sign of life, after a place was really seen and that was written down."""
+        useful, self._useful = self._useful, False
+        if useful and self._heartbeat is not None and self._clock.mono() >= self._heartbeat.due:
+            mute: list[float | None] = []
+            if self._record.attempt(READ, lambda: mute.append(mute_since(self._store))):
+                since = mute[0]
+                self._heartbeat.useful(self._clock.mono(), 0.0 if since is None else self._clock.now() - since)
 
     def run(self, until: Callable[[], bool] = lambda: False) -> None:
         """Watch until stopped, or until `until` says that nothing is left to wait for."""
@@ -179,9 +193,9 @@ class Watch:
             if post.jobs and post.due <= self._clock.mono():
                 looked += self._look(post)
         self._write_log(looked)
-        if looked and self._heartbeat is not None:
-            self._heartbeat.useful(self._clock.mono())
+        self._beat()
         self._record.attempt("note what was said", self._delivery.deliver)
+        self._record.attempt("take over the configuration", self._tune)
         if self._dispatch is not None:
             self._record.attempt("send alerts", self._dispatch.step)
         self._keep_house()
@@ -236,6 +250,7 @@ class Watch:
                     self._findings = None
                 post.accept(round_)
                 self._readings |= round_.readings
+                self._useful = self._useful or round_.dark is None
                 return round_
         self._findings = None
         post.forget_all()

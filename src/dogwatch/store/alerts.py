@@ -116,6 +116,28 @@ def jobs_of(store: Store, refs: Iterable[str]) -> dict[str, tuple[str, str]]:
     return found
 
 
+def names_at(store: Store, place: str) -> tuple[str, ...]:
+    """The names of the jobs that are watched at a place."""
+    with store.reading() as db:
+        rows = db.execute("SELECT name FROM jobs WHERE active = 1 AND place = ?", (cells.pack(place),)).fetchall()
+    return tuple(cells.unpack(name) for (name,) in rows)
+
+
+def mute_since(store: Store) -> float | None:
+    """Since when every channel that was tried has failed: the oldest of their newest messages that nobody took. None
+    while one of them works, and while none was tried."""
+    since: list[float] = []
+    with store.reading() as db:
+        for row in _in_use(db):
+            sql = MESSAGES.select + "WHERE channel = ? AND tries > 0 ORDER BY key DESC LIMIT 1"
+            raw = db.execute(sql, (cells.pack(row["name"]),)).fetchone()
+            newest = None if raw is None else MESSAGES.unpack(raw)
+            if newest is not None and newest["state"] == SENT:
+                return None
+            since += [] if newest is None else [newest["created"]]
+    return min(since, default=None)
+
+
 def _about(row: Sequence[Any]) -> dict[str, Any]:
     width = len(NOTICES.names) + 1
     return {**NOTICES.unpack(tuple(row[:width])), **NOTES.unpack(tuple(row[width:]))}
