@@ -6,10 +6,10 @@ import pytest
 from xdist.scheduler import LoadScopeScheduling
 
 # The one laboratory serves one process. It waits more than it works and takes longest, so it comes first.
-LABORATORY = ("tests/lab/", "tests/slurm/", "tests/slurm_link/", "tests/reach/")
+LABORATORY = ("tests/lab/", "tests/slurm/", "tests/slurm_link/", "tests/reach/", "tests/desk/test_on_the_cluster.py")
 
 
-class ByFile(LoadScopeScheduling):
+class ByFile(LoadScopeScheduling):  # type: ignore[misc]  # xdist ships no types
     """The tests of a file run in one process, and all that use the laboratory do."""
 
     def _split_scope(self, nodeid: str) -> str:

@@ -50,7 +50,9 @@ def test_two_processes_that_make_the_store_at_once_both_succeed(tmp_path: Path) 
 
 def reported(process: subprocess.Popen[str]) -> list[int]:
     """What the writer said to have committed before it died; a torn last line was not said."""
-    out, _ = process.communicate()
+    with process:
+        assert process.stdout is not None
+        out = process.stdout.read()  # communicate() would pass over what readline() had taken in already
     return [int(line) for line in out.splitlines(keepends=True) if line.endswith("\n")]
 
 
