@@ -50,12 +50,15 @@ def lasting(value: Any) -> Any:
 
 
 @pytest.fixture
-def request_line(tmp_path: Path) -> bytes:
+def request_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> bytes:
     """One with every section, and a name that the C locale cannot spell."""
     (tmp_path / "squeue").write_text("#!/bin/sh\nprintf '7\\037R\\037\\303\\251\\n8\\037CD\\037x\\n'\n")
     (tmp_path / "sacct").write_text("#!/bin/sh\necho '8|COMPLETED'\n")
     (tmp_path / "scontrol").write_text("#!/bin/sh\necho '#!/bin/sh'; echo 'ClusterName = lab'\n")
-    for name in ("squeue", "sacct", "scontrol"):
+    rocm = '{"card0": {"GPU use (%)": "7", "Card series": "é"}, "system": {"PID1": "init, 1, 4096, 0, 0"}}'
+    (tmp_path / "rocm-smi").write_text(f"#!/bin/sh\necho '{rocm}'\n")
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    for name in ("squeue", "sacct", "scontrol", "rocm-smi"):
         (tmp_path / name).chmod(0o755)
     log = tmp_path / "Übung-é.log"
     log.write_text("step 1/2 é\n")
@@ -72,6 +75,7 @@ def request_line(tmp_path: Path) -> bytes:
         "disks": ["/proc"],
         "gpu_metrics": {"job": str(tmp_path / "gpu_metrics.csv")},
         "process": {"find": {"job": {"name": "no such process is here", "pids": []}}},
+        "aside": {"gpus": {"program": aboard.errand("gpus"), "call": {"seconds": 5.0}, "seconds": 20, "wait": 20}},
     }
     return json.dumps(request).encode("ascii")
 
@@ -83,6 +87,7 @@ def test_an_old_python_answers_as_ours_does(old: str, request_line: bytes) -> No
     assert told["python"].startswith("3.6.")
     assert "error" not in told
     assert lasting(told) == lasting(ours)
+    assert (told["aside"]["gpus"]["by"], told["aside"]["gpus"]["gpus"][0]["name"]) == ("rocm-smi", "é")
     assert told["slurm"]["queue"]["out"] == "7\x1fR\x1fé\n8\x1fCD\x1fx\n"
     assert [section for section in ("slurm", "scripts", "logs", "files", "disks") if not told[section]["ok"]] == []
 

@@ -14,10 +14,13 @@ _HERE = os.path.dirname(os.path.abspath(__file__))
 KEEPER = os.path.join(_HERE, "keeper.py")
 PARTS = (
     *("wire", "processes", "paths", "usage", "logs", "still", "texts", "files", "errands", "hand", "find"),
-    *("command", "slurm", "answer", "main"),
+    *("command", "slurm", "aside", "answer", "main"),
 )
 # Programs that ride with the one request that needs them; each ends in a function `errand(call)`.
-ERRANDS = {"sound": ("body", "compressed", "texts", "arrays", "archives", "tables", "images", "tree")}
+ERRANDS = {
+    "sound": ("body", "compressed", "texts", "arrays", "archives", "tables", "images", "tree"),
+    "gpus": ("figures", "nvml", "nvidia_smi", "amd", "owners", "kernel", "cards"),
+}
 MARK = "dogwatch-probe"  # an argument by which a probe knows another one in the process list
 
 _joined = b""

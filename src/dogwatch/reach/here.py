@@ -20,7 +20,8 @@ from dogwatch.reach.repeats import Repeats
 REPLY_CAP = 64 << 20
 SLACK = 1.0  # how long past the deadline bytes that are already there are still read
 _ENVIRONMENT = {"PATH": os.defpath, "LANG": "C", "LC_ALL": "C"}
-_PASSED = ("PATH", "SLURM_CONF")
+# Where the driver's library lies is said by LD_LIBRARY_PATH on some machines, in containers most of all.
+_PASSED = ("PATH", "SLURM_CONF", "LD_LIBRARY_PATH")
 
 
 class _Void(Exception):

@@ -6,6 +6,7 @@ import re
 import sys
 import time
 
+from dogwatch.aboard.probe.aside import Asides
 from dogwatch.aboard.probe.find import process_section
 from dogwatch.aboard.probe.hand import Hand
 from dogwatch.aboard.probe.paths import BYTES_PER_REQUEST
@@ -88,7 +89,7 @@ def scheduler_sections(request: "dict[str, Any]", until: float) -> "list[bytes]"
     return parts
 
 
-def reply(line: bytes, eyes: Processes, hand: Hand) -> bytes:
+def reply(line: bytes, eyes: Processes, hand: Hand, asides: Asides) -> bytes:
     """The answer to one request line, sentinel included; what is wrong with a request is said in it."""
     nonce = "-"
     began = time.monotonic()
@@ -104,6 +105,8 @@ def reply(line: bytes, eyes: Processes, hand: Hand) -> bytes:
         top = {"nonce": nonce, "clock": {"wall": time.time(), "boottime": time.clock_gettime(BOOTTIME)}}
         top.update(boot=eyes.boot, host=os.uname().nodename, python=sys.version.split()[0])
         parts = [compact(top)[1:-1]]
+        aside = mapping(request.get("aside"), "aside")
+        refused = asides.start(aside)
         if request.get("process") is not None:
             try:
                 section = process_section(mapping(request["process"], "process"), eyes, hand, until)
@@ -112,6 +115,7 @@ def reply(line: bytes, eyes: Processes, hand: Hand) -> bytes:
             parts.append(b'"process":' + compact(section))
         parts += scheduler_sections(request, until)
         parts += file_sections(request, hand, until)
+        parts += [b'"aside":' + asides.section(aside, refused, began, until)] if aside else []
         text = b"{" + b",".join(parts) + b"}"
     except WRONG_SHAPE as problem:
         text = compact({"nonce": nonce, "error": "%s: %.300s" % (type(problem).__name__, problem)})

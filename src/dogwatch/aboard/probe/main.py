@@ -4,6 +4,7 @@ import os
 import sys
 
 from dogwatch.aboard.probe.answer import reply
+from dogwatch.aboard.probe.aside import Asides
 from dogwatch.aboard.probe.command import own_group_only
 from dogwatch.aboard.probe.hand import Hand
 from dogwatch.aboard.probe.processes import Processes
@@ -40,15 +41,16 @@ def main(request: "bytes | None" = None, deadline: float = 0.0) -> int:
     as a process that came over a link that may be cut and must not stay behind."""
     if request is not None:
         own_group_only(deadline)
-    eyes, hand = Processes(), Hand()
+    eyes, hand, asides = Processes(), Hand(), Asides()
     try:
         for line in requests() if request is None else [request]:
-            write_all(1, reply(line, eyes, hand))
+            write_all(1, reply(line, eyes, hand, asides))
             if "--serve" not in sys.argv[1:]:
                 break
     except (BrokenPipeError, KeyboardInterrupt):
         pass
     hand.drop()
+    asides.drop()
     return 0
 
 
