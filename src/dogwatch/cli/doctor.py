@@ -26,6 +26,8 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
+    import contextlib
+
     from dogwatch import assemble
     from dogwatch.clock import Clock
     from dogwatch.desk import doctor
@@ -35,6 +37,8 @@ def run(args: Namespace) -> int:
         with assemble.held(clock, who="doctor", narrate=say):
             pass
     checks = doctor.examine(assemble.home(), clock.now())
+    with contextlib.closing(assemble.here(clock)) as reach:
+        checks.append(doctor.gpus(reach))
     if args.send:
         checks += _sent(clock)
     if args.json:

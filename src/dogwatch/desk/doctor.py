@@ -5,20 +5,27 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from dogwatch import __version__, settings
+from dogwatch.aboard import errand
 from dogwatch.clock import stamp
 from dogwatch.desk import ask
 from dogwatch.errors import StoreError, UsageError
+from dogwatch.model import Dark
+from dogwatch.reach.interface import Reach
 from dogwatch.reach.without_python import LIMITS, REMEDY
 from dogwatch.store import alerts, backup, events, jobs, notices, places, repair
 from dogwatch.store.database import Store, open_store
+from dogwatch.text import plain
 
 STALE = 300.0
 LEAST_ROOM = 100_000_000
+GPU_SECONDS = 5
+WAYS = {"nvml": "NVML"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +58,25 @@ def examine(home: str, now: float) -> list[Check]:
 
 
 Examiner = Callable[[Store, float], Iterator[Check]]
+
+
+def gpus(reach: Reach) -> Check:
+    """How the GPUs of this machine are read, by reading them."""
+    spec = {"program": errand("gpus"), "call": {"seconds": GPU_SECONDS}, "seconds": 4 * GPU_SECONDS}
+    answer = reach.ask({"aside": {"gpus": {**spec, "wait": 4 * GPU_SECONDS}}}, 5.0 * GPU_SECONDS)
+    if isinstance(answer, Dark):
+        return Check("warn", "GPUs", f"could not be asked for: {answer.why}")
+    found = (answer.body.get("aside") or {}).get("gpus") or {}
+    failed = "; ".join([*(found.get("failed") or {}).values(), *filter(None, [found.get("why")])])
+    if not found.get("gpus"):
+        if failed:
+            return Check("warn", "GPUs", f"cannot be read: {plain(failed, 300)}", "`nvidia-smi` may say more")
+        return Check("ok", "GPUs", "none here that could be read (no NVML, nvidia-smi, amd-smi or rocm-smi)")
+    names = Counter(plain(str(gpu.get("name") or "a GPU"), 60) for gpu in found["gpus"] if not gpu.get("parent"))
+    told = ", ".join(f"{count} × {name}" for name, count in names.items())
+    by, driver = WAYS.get(found["by"], found["by"]), plain(str(found.get("driver") or ""), 40)
+    text = f"{told}, read by {by}" + (f" (driver {driver})" if driver else "")
+    return Check("warn" if failed else "ok", "GPUs", text + (f"; {plain(failed, 200)}" if failed else ""))
 
 
 def _room(home: str) -> Check:
@@ -120,6 +146,7 @@ def _places(store: Store, now: float) -> Iterator[Check]:
         asked = ", ".join(f"{n} {what}" for what, n in (place["facts"].get("asked") or {}).items())
         told = f"{place['looks']} looks, {place['dark_looks']} of them dark, at most one every {place['floor']:g} s"
         told += f"; the last asked {asked}" if asked else ""
+        told += _gpus_there(place["facts"].get("gpus") or {})
         if place["dark_since"]:
             yield Check(
                 "warn",
@@ -130,6 +157,12 @@ def _places(store: Store, now: float) -> Iterator[Check]:
             yield Check("warn", f"place {place['name']}", f"{told}; {LIMITS}", REMEDY)
         else:
             yield Check("ok", f"place {place['name']}", told)
+
+
+def _gpus_there(found: dict[str, Any]) -> str:
+    if found.get("count"):
+        return f"; {found['count']} GPUs, read by {WAYS.get(found['by'], found['by'])}"
+    return f"; its GPUs cannot be read: {found['why']}" if found.get("why") else ""
 
 
 def _queue(store: Store, now: float) -> Iterator[Check]:

@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from dogwatch.clock import stamp
+from dogwatch.engine.gpus import gpu_percent
 from dogwatch.engine.memory import Memory, growth_per_minute
 from dogwatch.engine.spent import document as spent_document
 from dogwatch.engine.standing import verdict_document
@@ -70,6 +71,7 @@ def detail_document(
             }
             for disk in disks.values()
         ],
+        "gpus": memory.gpus.get("seen") or [],
         "verified": None if verified is None else {"ok": verified.ok, "text": verified.text},
         "spent": spent_document(memory.spent, memory.age),
         "tasks": facts.get("tasks"),
@@ -108,6 +110,7 @@ def worker_document(worker: Worker, memory: Memory, at: float, mono: float) -> d
         "pid": worker.pid,
         "doing": worker.doing,
         "gpu": worker.gpu,
+        "gpu_percent": gpu_percent(memory.gpus.get("seen") or (), worker.gpu),
         "cpu_percent": cpu_percent,
         "memory_bytes": worker.memory_bytes,
         "children": worker.children,

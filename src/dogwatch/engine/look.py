@@ -24,7 +24,8 @@ class Glance:
 
     `logs` holds, by ref, the answers in the order they were read; `late` the refs whose files did not
     answer, for the reason `why_late`, though the process table did, and `blind` the jobs that the place
-    could not be asked about, each with the reason. `usage` is what the processes of silent jobs have used."""
+    could not be asked about, each with the reason. `usage` is what the processes of silent jobs have used; `gpus` what
+    the place said of its GPUs, when it was asked."""
 
     look: Look
     logs: Mapping[str, list[Mapping[str, Any]]] = field(default_factory=dict)
@@ -37,6 +38,7 @@ class Glance:
     late: frozenset[str] = frozenset()
     why_late: str = ""
     facts: Mapping[str, Any] = field(default_factory=dict)
+    gpus: Mapping[str, Any] | None = None
 
 
 def glance(
@@ -52,9 +54,10 @@ def glance(
     turn: int = 0,
     most: int = ANSWER_BYTES,
     silent: Mapping[str, Sequence[int]] | None = None,
+    aside: Mapping[str, Any] | None = None,
 ) -> Glance:
     """Ask `place` once for all of `jobs`, and for at most so many bytes of their files; of the `silent` ones also what
-    the processes with these pids use."""
+    the processes with these pids use. An `aside` may bring `gpus`."""
     by_kind = {kind: [job for job in jobs if job.source == kind] for kind in dict.fromkeys(j.source for j in jobs)}
     asked = {sources[kind].section: sources[kind].ask(group, known, at) for kind, group in by_kind.items() if group}
     request: dict[str, Any] = dict(asked)
@@ -67,10 +70,13 @@ def glance(
         request["bytes"] = most
     if silent:
         request["usage"] = {ref: list(pids) for ref, pids in silent.items()}
+    if aside:
+        request["aside"] = aside
     answer = reach.ask(request, deadline)
     if isinstance(answer, Dark):
         return Glance(answer)
     seen = replace(_read(answer, sources, by_kind, known, place), usage_asked=frozenset(silent or ()))
+    seen = replace(seen, gpus=_section(_section(answer.body, "aside"), "gpus")) if aside else seen
     for kind, group in by_kind.items():
         seen.learnt.update(sources[kind].also_read(answer.body, group, facts))
     return with_learnt(seen, scores.read(answer.body, unscored))

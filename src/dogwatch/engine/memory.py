@@ -67,6 +67,7 @@ class Memory:
     milestone: int = 0
     verified_launch: bool = False
     spent: Spent = field(default_factory=Spent)
+    gpus: dict[str, Any] = field(default_factory=dict)
 
     def hush_of(self, what: str) -> Hush:
         hush = self.hush.get(what)
@@ -83,7 +84,7 @@ class Memory:
         for hush in self.hush.values():
             hush.seconds = 0.0
         self.phase, self.usage, self.unanswered, self.held = "starting", [], 0, False
-        self.moved_at, self.verdict, self.worker_points = at, None, {}
+        self.moved_at, self.verdict, self.worker_points, self.gpus = at, None, {}, {}
 
     def to_json(self) -> dict[str, Any]:
         """As plain JSON values, sharing what it can: it is written out before it changes again."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from dogwatch.clock import Clock
 from dogwatch.engine import pace, scores
+from dogwatch.engine.gpus import GpuTurns
 from dogwatch.engine.judge import Identity, identity
 from dogwatch.engine.look import ANSWER_BYTES, Glance, first_of_logs, glance, rest_of_logs, with_learnt, with_logs
 from dogwatch.engine.memory import Memory
@@ -63,8 +64,9 @@ class Post:
         self._rng = random.Random()
         self.due = self._written = float("-inf")
         self._deadline = HERE_DEADLINE if place.kind == "here" else FAR_DEADLINE
-        self.rung = False
+        self.rung = self.once = False
         self.turn = 0
+        self._gpus = GpuTurns(far=place.kind != "here")
 
     @property
     def jobs(self) -> Mapping[str, Watched]:
@@ -124,7 +126,9 @@ class Post:
             turn=self.turn,
             most=self._most,
             silent=self._silent(mono),
+            aside=self._gpus.ask(self._jobs.values(), mono, once=self.once),
         )
+        seen = self._gpus.heard(seen, self._jobs.values(), mono)
         self.turn += 1
         self._most = next_most(self._most, seen)
         after, changes = follow(known, seen.look)

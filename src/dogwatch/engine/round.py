@@ -8,6 +8,7 @@ from typing import Any
 
 from dogwatch.engine import describe, queue
 from dogwatch.engine.gaps import gap_event
+from dogwatch.engine.gpus import take_gpus
 from dogwatch.engine.judge import NOTHING, Identity, by_subject, judge_blind, judge_job, judge_place
 from dogwatch.engine.look import Glance, with_logs
 from dogwatch.engine.memory import Memory
@@ -30,6 +31,7 @@ from dogwatch.model import (
     Eta,
     Finding,
     Gpu,
+    GpuPast,
     Job,
     Known,
     Outcome,
@@ -84,6 +86,7 @@ class Watched:
     room_at: float = float("-inf")
     gpus: tuple[Gpu, ...] = ()
     kept: float = float("-inf")
+    gpu_past: GpuPast | None = None
 
 
 @dataclass(slots=True)
@@ -276,6 +279,7 @@ class _Visit:
         pass_time(self.memory, 0.0 if ref in self.glance.late else watched, self.news, self.job, moved, self.at)
         if ref in self.glance.usage_asked:
             take_usage(self.memory, self.glance.usage.get(ref), self.mono)
+        take_gpus(self.one, self.job, self.workers, self.glance.gpus, self.started, self.mono, self.at)
         self.sample = sampled(self.glance.learnt.get(ref, {}).get("gpu"))
         add_up(self.memory.spent, self.memory.age, self.mono, self.workers, self.sample)
         self.eta = self._eta()
@@ -397,6 +401,7 @@ class _Visit:
             checkpoints=tuple(memory.checkpoints.values()),
             gone_in=self._gone_in(),
             gpus=self.one.gpus,
+            gpu_past=self.one.gpu_past,
         )
 
     def _gone_in(self) -> Mapping[tuple[str, str], float]:

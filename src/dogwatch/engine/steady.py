@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from dogwatch.engine.gpus import is_on_node
 from dogwatch.engine.look import Glance
 from dogwatch.engine.memory import Memory
 from dogwatch.model import Ended, Job, Known, Sighting
@@ -32,6 +33,8 @@ def is_steady(
     if ref in glance.files or ref in glance.late or ref in glance.learnt:
         return False
     if job.expect.workers is not None and not memory.verified_launch:
+        return False
+    if glance.gpus is not None and is_on_node(job, memory, str(glance.facts.get("host") or "")):
         return False
     return all(_says_nothing(answer, memory.logs) for answer in glance.logs.get(ref, ()))
 

@@ -139,6 +139,7 @@ class Watch:
         looked: list[str] = []
         for post in self._posts:
             post.refresh(self._store)
+            post.once = True
             last, post.turn = told[post.place.name]["looked_at"], told[post.place.name]["looks"]
             now = self._clock.now()
             # A time that lies ahead of us was written before the clock was set back: it forbids nothing.

@@ -7,7 +7,7 @@ entry in docs/words.md.
 
 from dogwatch.model.finding import Finding, Level, Notice
 from dogwatch.model.follow import Change, Known, follow
-from dogwatch.model.gpu import Gpu, GpuProcess
+from dogwatch.model.gpu import Gpu, GpuCourse, GpuPast, GpuProcess, Stray
 from dogwatch.model.job import Expectation, Job, Place
 from dogwatch.model.look import Dark, Look, Seen, Sighting, Worker
 from dogwatch.model.mark import Finished, Mark, Metric, Origin, Phase, Resumed, Step, Total, Trouble
@@ -25,6 +25,8 @@ __all__ = [
     "Finding",
     "Finished",
     "Gpu",
+    "GpuCourse",
+    "GpuPast",
     "GpuProcess",
     "Item",
     "Job",
@@ -51,6 +53,7 @@ __all__ = [
     "State",
     "Step",
     "Straggler",
+    "Stray",
     "Total",
     "Trouble",
     "Verdict",

@@ -1,8 +1,15 @@
-"""Gpu: one graphics processor as a look saw it, or one slice of it (MIG)."""
+"""Gpu: one graphics processor as a look saw it, or one slice of it (MIG); and what looks showed of a job's so far."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+# Reasons for a lowered clock that are no good sign; a power cap is how many GPUs work.
+_SLOWED = frozenset({"hardware slowdown", "thermal slowdown", "hardware thermal slowdown", "power brake"})
+# A process's own short name, which the kernel cuts at 15 letters: they serve others, or only look.
+_SERVANTS = frozenset({"nvidia-cuda-mps", "nvidia-persiste", "nv-hostengine", "dcgm-exporter"})
+_NEGLIGIBLE = 64 << 20  # bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +28,8 @@ class GpuProcess:
 class Gpu:
     """What one look read of one GPU: `used` from 0 to 1, memory in bytes, `throttle` the reasons for a lowered clock
     in words, `ecc` uncorrected errors since the driver was loaded, `xid` the driver's error numbers since the job
-    began. None is what it does not tell, never 0. A slice names its whole's uuid as `parent`, and shares its index."""
+    began. None is what it does not tell, never 0. A slice names its whole's uuid as `parent`, and shares its index.
+    `trouble` is why it cannot be used at all; not `listed` is one whose processes could not be had."""
 
     index: int
     uuid: str = ""
@@ -39,3 +47,63 @@ class Gpu:
     mhz: int | None = None
     mhz_most: int | None = None
     parent: str = ""
+    trouble: str = ""
+    listed: bool = True
+
+    @property
+    def key(self) -> str:
+        """What names it from look to look; an index moves when another GPU is lost."""
+        return self.uuid or f"gpu {self.index}"
+
+    @property
+    def slowed(self) -> tuple[str, ...]:
+        """Why it is slower than it should be; the hardware's own reasons always bring the general one with them."""
+        found = tuple(word for word in self.throttle if word in _SLOWED)
+        return tuple(word for word in found if word != "hardware slowdown") or found
+
+    @property
+    def others(self) -> tuple[GpuProcess, ...]:
+        """The processes on it that are certainly not the job's, without those that hold next to nothing."""
+        return tuple(
+            one
+            for one in self.processes
+            if one.ours is False and one.name[:15] not in _SERVANTS and (one.memory is None or one.memory > _NEGLIGIBLE)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class GpuCourse:
+    """What several looks showed of one GPU of a job, in seconds of looking: for how long it has done nothing, been
+    slowed down, had another's process on it; the longest idling that it came back from; `usual` bytes of memory, the
+    seconds until there is none left where a trend says so, and the memory errors since the first look."""
+
+    idle: float = 0.0
+    worked: bool = False
+    longest: float = 0.0
+    throttled: float = 0.0
+    shared: float = 0.0
+    usual: int | None = None
+    full_in: float | None = None
+    ecc: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Stray:
+    """A worker with a process on a GPU that it was not given, or that was given one (`gpu` None) which is not there."""
+
+    worker: int
+    given: str
+    gpu: int | None
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class GpuPast:
+    """The same of all GPUs of a job, by key. `away` is for how long it was on none though it was given some."""
+
+    courses: Mapping[str, GpuCourse] = field(default_factory=dict)
+    away: float = 0.0
+    strays: tuple[Stray, ...] = ()
+
+    def of(self, gpu: Gpu) -> GpuCourse:
+        return self.courses.get(gpu.key) or GpuCourse()

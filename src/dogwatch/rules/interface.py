@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from dogwatch.model import Eta, Gpu, Job, Known, Progress, Straggler, Trouble, Verdict, Worker
+from dogwatch.model import Eta, Gpu, GpuPast, Job, Known, Progress, Straggler, Trouble, Verdict, Worker
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Verified:
 class Case:
     """A job as the rules see it. `age` is the seconds of really watching it since it was added, `checkpoints` when
     each was written, `gone_in` the seconds until a disk has no "bytes" or "inodes" left, where a trend says so; `gpus`
-    are those it was given or has processes on, and none where nothing was learnt of them."""
+    are those it was given or has processes on, and none where nothing was learnt of them; then `gpu_past` is None."""
 
     job: Job
     known: Known
@@ -50,6 +50,7 @@ class Case:
     checkpoints: tuple[float, ...] = ()
     gone_in: Mapping[tuple[str, str], float] = field(default_factory=dict)
     gpus: tuple[Gpu, ...] = ()
+    gpu_past: GpuPast | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from dogwatch.tui.summary import summary
 from dogwatch.tui.view import Document
 
 _MOST_FILES = 8
+_MOST_GPUS = 16
 
 
 def details(job: Document, events: Sequence[Document], now: float) -> list[str]:
@@ -32,6 +33,7 @@ def _standing(job: Document, now: float) -> list[str]:
         rows.append(("speed", phrases.throughput(job)))
         rows.append(("eta", phrases.eta(job, now)))
     rows += [(f"worker {worker['index']}", _worker(worker)) for worker in job.get("workers") or ()]
+    rows += [(f"GPU {gpu['index']}", phrases.gpu(gpu)) for gpu in (job.get("gpus") or ())[:_MOST_GPUS]]
     rows += _verdict(job, now)
     files = job.get("outputs") or ()
     rows += [(phrases.base(file), phrases.output_size(file)) for file in files[:_MOST_FILES]]

@@ -85,7 +85,7 @@ def tally(judged: Sequence[Judged], expected: int | None, width: int, pen: Pen) 
     return line
 
 
-_FULL = ("#", "", "gpu", "state", "cpu", "memory", "items/s", "up", "pid")
+_FULL = ("#", "", "gpu", "use", "state", "cpu", "memory", "items/s", "up", "pid")
 _WORDY = _FULL[:-2]
 _TERSE = ("#", "", "gpu", "cpu", "mem", "/s")
 _GAP = 3
@@ -132,7 +132,7 @@ def least(judged: Sequence[Judged], width: int, pen: Pen) -> int:
 
 def _layout(heads: tuple[str, ...], judged: Sequence[Judged], pen: Pen) -> Layout:
     """The columns in which some worker has something to say, as wide as what is said."""
-    fields = {"gpu": "gpu", "items/s": "rate", "/s": "rate"}
+    fields = {"gpu": "gpu", "use": "gpu_percent", "items/s": "rate", "/s": "rate"}
     used = tuple(h for h in heads if h not in fields or any(w.get(fields[h]) is not None for w, _ in judged))
     caps = {"gpu": 7, "state": 14}
     widths = []
@@ -161,6 +161,8 @@ def _column(head: str, worker: Document, found: Condition, pen: Pen) -> str:
             return pen.glyph(found.mark, found.ascii_mark)
         case "gpu":
             return phrases.tidy(worker["gpu"], 12) if worker.get("gpu") is not None else ""
+        case "use":
+            return f"{worker['gpu_percent']:.0f}%" if words.known(worker.get("gpu_percent")) else words.UNKNOWN
         case "state":
             return found.word
         case "cpu":

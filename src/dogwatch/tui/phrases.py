@@ -191,6 +191,24 @@ def disk(found: Document) -> str:
     return text
 
 
+def gpu(found: Document) -> str:
+    """One GPU in a line: what is known of it, and who else is on it."""
+    if found.get("trouble"):
+        return f"cannot be used: {tidy(found['trouble'], 80)}"
+    used, total = found.get("memory_used_bytes"), found.get("memory_total_bytes")
+    watts, limit = found.get("watts"), found.get("watts_limit")
+    parts = [f"{found['percent']:.0f} %" if words.known(found.get("percent")) else ""]
+    parts.append(words.size(used) + (f" of {words.size(total)}" if total else "") if used is not None else "")
+    parts.append(f"{watts:.0f}{f' of {limit:.0f}' if limit else ''} W" if words.known(watts) else "")
+    parts.append(f"{found['celsius']:.0f} °C" if words.known(found.get("celsius")) else "")
+    parts.append(tidy(", ".join(found.get("throttle") or ()), 60))
+    others = [one for one in found.get("processes") or () if one.get("ours") is False]
+    parts.append(f"also {words.plural(len(others), 'process')} of others" if others else "")
+    slice_ = str(found.get("name") or "").partition(" MIG ")[2] if found.get("parent") else ""
+    parts.append(f"MIG {tidy(slice_, 20)}" if slice_ else "")
+    return ", ".join(part for part in parts if part) or "nothing is told of it"
+
+
 def is_low(found: Document) -> bool:
     free, total = found.get("free"), found.get("total")
     return _low_inodes(found) or (free is not None and (free < LOW_BYTES or free < LOW_SHARE * (total or 0)))

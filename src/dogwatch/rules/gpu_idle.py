@@ -1,0 +1,45 @@
+"""A GPU that the job holds does nothing for longer than loading, or its own pauses, explain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dogwatch.model import Finding, Gpu, GpuCourse, Level, Running
+from dogwatch.rules.interface import Case
+
+name = "gpu_idle"
+states, needs = (Running,), "gpus"
+
+LOADING = 1200.0  # seconds before the first work: models load, caches fill, kernels compile
+PAUSE = 600.0  # seconds after it: a validation or a checkpoint lets a GPU wait
+LONGER = 2.0  # times the longest pause that it came back from
+
+
+def judge(case: Case, now: float) -> Iterator[Finding]:
+    if case.gpu_past is None:
+        return
+    if case.gpu_past.away:
+        return  # no GPU of its own has a process of it: that is another finding
+    for gpu in case.gpus:
+        course = case.gpu_past.of(gpu)
+        if gpu.used is not None and course.idle >= patience(course):
+            text = f"GPU {gpu.index} is held and idle for {_minutes(course.idle)} min{_why(gpu, course)}"
+            yield Finding(case.job.ref, name, Level.WARNING, text, gpu.key)
+
+
+def patience(course: GpuCourse) -> float:
+    return max(PAUSE, LONGER * course.longest) if course.worked else LOADING
+
+
+def _minutes(seconds: float) -> int:
+    """Coarser as it gets longer, so that the words stay the same for a while."""
+    minutes = int(seconds // 60)
+    return minutes - minutes % (5 if minutes < 60 else 30)
+
+
+def _why(gpu: Gpu, course: GpuCourse) -> str:
+    if gpu.listed and not any(one.ours is not False for one in gpu.processes):
+        return ": no process of the job is on it; end the worker that was given it, or give it work"
+    if not course.worked:
+        return ", it never worked: look whether the program computes on the CPU, or waits for its data"
+    return ": look whether it waits for data, for another rank, or writes a checkpoint"

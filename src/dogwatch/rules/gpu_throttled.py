@@ -1,0 +1,26 @@
+"""A GPU is slowed down by heat or by a failing power supply, and stays so. (A power cap is how many of them work.)"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dogwatch.model import Finding, Gpu, Level, Running
+from dogwatch.rules.interface import Case
+
+name = "gpu_throttled"
+states, needs = (Running,), "gpus"
+
+PATIENCE = 120.0
+
+
+def judge(case: Case, now: float) -> Iterator[Finding]:
+    for gpu in case.gpus:
+        if case.gpu_past is not None and case.gpu_past.of(gpu).throttled >= PATIENCE:
+            yield Finding(case.job.ref, name, Level.WARNING, _tell(gpu), gpu.key)
+
+
+def _tell(gpu: Gpu) -> str:
+    named = gpu.slowed
+    hot = any("thermal" in word for word in named)
+    remedy = "look at its cooling: fans, dust, the air in the room" if hot else "look at its power supply and cables"
+    return f"GPU {gpu.index} is slowed down ({', '.join(named)}): {remedy}"

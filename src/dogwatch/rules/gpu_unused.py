@@ -1,0 +1,25 @@
+"""A job that was given GPUs has no process on any."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dogwatch.model import Finding, Level, Running
+from dogwatch.rules.interface import Case
+
+name = "gpu_unused"
+states, needs = (Running,), "gpu_past"
+
+PATIENCE = 600.0  # seconds: importing and reading data come before the first call of a GPU
+
+
+def judge(case: Case, now: float) -> Iterator[Finding]:
+    past = case.gpu_past
+    if past is None or past.away < PATIENCE:
+        return
+    given = ", ".join(dict.fromkeys(worker.gpu for worker in case.workers if worker.gpu))
+    text = (
+        f"none of its processes is on a GPU, though it was given GPU {given[:80]}: "
+        "look whether the program found CUDA (torch.cuda.is_available()) and chose a device"
+    )
+    yield Finding(case.job.ref, name, Level.WARNING, text)

@@ -1,0 +1,27 @@
+"""A worker computes on a GPU that it was not given, or was given one that is not there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dogwatch.model import Finding, Level, Running
+from dogwatch.rules.interface import Case
+
+name = "gpu_wrong"
+states, needs = (Running,), "gpu_past"
+
+PATIENCE = 30.0  # seconds: one look may fall between a worker's first call and its choice
+
+
+def judge(case: Case, now: float) -> Iterator[Finding]:
+    for stray in case.gpu_past.strays if case.gpu_past is not None else ():
+        who = f"worker {stray.worker}"
+        if stray.gpu is None:
+            text = f"{who} was given GPU {stray.given}, and there is no such GPU; start it with one that exists"
+            yield Finding(case.job.ref, name, Level.CRITICAL, text, who)
+        elif stray.seconds >= PATIENCE:
+            text = (
+                f"{who} was given GPU {stray.given} and computes on GPU {stray.gpu}: "
+                "look whether the program sets CUDA_VISIBLE_DEVICES or a device by itself"
+            )
+            yield Finding(case.job.ref, name, Level.WARNING, text, f"{who} on {stray.gpu}")
