@@ -88,3 +88,6 @@ def test_a_wrong_request_is_refused_in_words(here):
     answer = here.ask({"aside": {"it": {"program": "x", "seconds": "soon"}}}, 10.0)
     assert not isinstance(answer, Answer)
     assert "seconds must be a whole number" in answer.why
+    answer = here.ask({"aside": {"it": {"program": "eHl6"}}}, 10.0)
+    assert not isinstance(answer, Answer)
+    assert "program: " in answer.why

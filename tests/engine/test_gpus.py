@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from dogwatch.engine.gpus import FAR_LOOKS, GpuTurns, take_gpus
+from dogwatch.engine.gpus import FAR_LOOKS, GpuTurns, last_gpus, readings, take_gpus
 from dogwatch.engine.look import Glance
 from dogwatch.engine.memory import Memory
 from dogwatch.engine.reading import Readers
 from dogwatch.engine.round import Watched
-from dogwatch.model import Job, Known, Running, Seen, Waiting, Worker
+from dogwatch.model import Dark, Ended, Job, Known, Outcome, Running, Seen, Waiting, Worker
+from dogwatch.reach.interface import Answer
+from dogwatch.rules import gpu_broken
+from dogwatch.rules.interface import Case
 
 NOW = 1_000_000.0
 GB = 1 << 30
@@ -57,6 +62,14 @@ def test_what_nobody_can_see_is_nobodys_and_nothing_is_concluded_from_it():
     take(one, row(0, {"pid": 4711, "memory": GB, "seen": False}), mono=80.0)
     assert one.gpu_past is not None
     assert one.gpu_past.away == 0.0
+
+
+def test_what_a_server_started_may_be_anybodys():
+    """Docker and Ray start processes for others: they are neither ours nor a neighbour, unless they descend from us."""
+    one = watched("0")
+    take(one, row(0, process(7, 6, served=True), process(8, 100, served=True)))
+    assert [process.ours for process in one.gpus[0].processes] == [True, None]
+    assert one.gpus[0].others == ()
 
 
 def test_a_job_that_is_on_none_of_its_gpus_is_counted():
@@ -220,3 +233,65 @@ def test_over_ssh_every_fifth_look_asks_and_waits_for_the_answer():
             assert found["wait"] == found["seconds"]
             place.hear(60.0 * look, by="nvml", gpus=[row(0)])
     assert [at for at, was in enumerate(asked) if was] == [0, 5, 10]
+
+
+class Told:
+    """A reach that answers with what it was told, and how often it was asked."""
+
+    place = "here"
+
+    def __init__(self, **answer: Any) -> None:
+        self.answer, self.asked = answer, 0
+
+    def ask(self, request: Mapping[str, Any], deadline: float = 10.0) -> Answer | Dark:
+        self.asked += 1
+        return Answer("here", NOW, 0.1, {"aside": {"gpus": self.answer}})
+
+    def close(self) -> None:
+        pass
+
+
+def test_a_job_that_ended_badly_is_asked_about_once_more():
+    """A GPU that fell off the bus kills its job within the second: only the look after the end can tell why."""
+    place, xid = Turns(), {"age": 1.0, "pci": "0000:00:00", "xid": 79, "pid": None}
+    (one,) = place.jobs
+    place.hear(0.0, by="nvml", gpus=[row(0)])
+    take(one, row(0, process(7, 100)))
+    reach = Told(by="nvml", gpus=[row(0)], xids=[xid], failed={})
+    seen = last_gpus(place.turns, reach, Glance(LOOK), [one], 60.0)
+    gone = tuple(replace(worker, doing="gone") for worker in one.workers)
+    take_gpus(one, replace(one.job, track={}), gone, seen.gpus, NOW - 60, 60.0, NOW)
+    over = Known(state=Ended(Outcome.FAILED))
+    (found,) = gpu_broken.judge(Case(one.job, over, gpus=one.gpus, gpu_past=one.gpu_past), NOW)
+    assert "Xid 79: it has fallen off the bus" in found.text
+    well = Known(state=Ended(Outcome.SUCCEEDED))
+    assert list(gpu_broken.judge(Case(one.job, well, gpus=one.gpus, gpu_past=one.gpu_past), NOW)) == []
+
+
+def test_no_ending_waits_for_a_driver_that_was_late_or_for_gpus_that_nobody_used():
+    """Nor is a place asked twice in one look."""
+    place, reach = Turns(), Told(by="nvml", gpus=[row(0)])
+    assert last_gpus(place.turns, reach, Glance(LOOK), place.jobs, 1.0).gpus is None
+    place.hear(0.0, by="nvml", gpus=[row(0)])
+    assert last_gpus(place.turns, reach, Glance(LOOK), place.jobs, 1.0).gpus is None
+    take(place.jobs[0], row(0))
+    last_gpus(place.turns, reach, Glance(LOOK, gpus={"gpus": []}), place.jobs, 1.0)
+    place.hear(1.0, pending=True)
+    last_gpus(place.turns, reach, Glance(LOOK), place.jobs, 2.0)
+    assert reach.asked == 0
+
+
+def test_the_experiment_log_gets_the_gpus_of_a_job_together():
+    """The mean of what they do, the sum of what they hold; what one does not tell is not told of all."""
+    one, dumb = watched("0", "1"), watched("0")
+    take(one, row(0, used=0.2), row(1, used=0.7))
+    take(dumb, row(0, used=None, memory_used=None))
+    assert readings([one, watched("0")]) == {
+        one.job.ref: {
+            "gpu_percent": 45.0,
+            "gpu_memory_used_bytes": 2 * GB,
+            "gpu_memory_total_bytes": 160 * GB,
+            "gpus": 2,
+        }
+    }
+    assert readings([dumb])[dumb.job.ref]["gpu_memory_used_bytes"] is None

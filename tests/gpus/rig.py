@@ -16,6 +16,7 @@ import pytest
 from dogwatch.aboard import errand
 from dogwatch.reach.here import Here
 from dogwatch.reach.interface import Answer
+from tests.support import wait_until
 
 SOURCE = Path(__file__).with_name("nvml.c")
 GB = 1 << 30
@@ -32,6 +33,19 @@ H100: dict[str, Any] = {
     "throttle": "0x0",
     "ecc": 0,
 }
+# A child of the worker computes, and it has CUDA's library in its memory as a real one has.
+WORK = """
+import mmap, os, subprocess, sys, time
+if "child" not in sys.argv:
+    sys.exit(subprocess.call([sys.executable, "-c", os.environ["WORK"], "child"]))
+library = open(os.environ["CUDA"], "rb")
+held = mmap.mmap(library.fileno(), 0, prot=mmap.PROT_READ)
+name = "%s/pid%s" % (os.path.dirname(os.environ["CUDA"]), os.environ["CUDA_VISIBLE_DEVICES"])
+with open(name + ".new", "w") as note:
+    note.write(str(os.getpid()))
+os.rename(name + ".new", name)
+time.sleep(120)
+"""
 SMI = """#!{python} -IS
 import json, os, sys, time
 here = os.path.dirname(os.path.abspath(__file__))
@@ -113,3 +127,17 @@ def look(here: Here, *, wait: int = 20, seconds: float = 3.0, **call: Any) -> di
     assert isinstance(answer, Answer), answer
     row: dict[str, Any] = answer.body["aside"]["gpus"]
     return row
+
+
+def work_environment(directory: Path) -> dict[str, str]:
+    """What WORK needs: a library to hold, beside which it says its pid."""
+    cuda = directory / "libcuda.so.1"
+    cuda.write_bytes(b"\x7fELF" + bytes(4096))
+    return {"WORK": WORK, "CUDA": str(cuda)}
+
+
+def computing(directory: Path, gpu: str) -> int:
+    """The pid of the WORK that was given this GPU, once it computes."""
+    note = directory / f"pid{gpu}"
+    wait_until(note.exists)
+    return int(note.read_text())

@@ -160,7 +160,11 @@ def test_the_program_is_read_where_there_is_no_library(rig, here):
 
 
 def test_a_program_that_knows_fewer_fields_is_asked_for_fewer(rig, here):
-    """An unknown field makes nvidia-smi refuse the whole question."""
+    """An unknown field makes nvidia-smi refuse the whole question; a newer one has another name for the reasons."""
+    newer = {**SMI_ROW, "clocks_event_reasons.active": "0x0000000000000004"}
+    rig.program("nvidia-smi", {"gpus": [newer], "unknown": ["clocks_throttle_reasons.active"]})
+    (gpu,) = look(here)["gpus"]
+    assert (gpu["throttle"], gpu["watts_limit"]) == (["power cap"], 70.0)
     rig.program("nvidia-smi", {"gpus": [SMI_ROW], "unknown": ["mig.mode.current", "clocks_throttle_reasons.active"]})
     (gpu,) = look(here)["gpus"]
     assert (gpu["used"], gpu["watts_limit"], gpu["mhz"], gpu["ecc"]) == (0.45, None, None, None)

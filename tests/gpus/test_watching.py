@@ -8,36 +8,18 @@ from typing import Any
 
 import pytest
 
-from tests.gpus.rig import GB, H100, Rig
+from tests.gpus.rig import GB, H100, WORK, Rig, computing, work_environment
 from tests.support import wait_until
-
-# A child of the worker computes, and it has CUDA's library in its memory as a real one has.
-WORK = """
-import mmap, os, subprocess, sys, time
-if "child" not in sys.argv:
-    sys.exit(subprocess.call([sys.executable, "-c", os.environ["WORK"], "child"]))
-library = open(os.environ["CUDA"], "rb")
-held = mmap.mmap(library.fileno(), 0, prot=mmap.PROT_READ)
-name = "%s/pid%s" % (os.path.dirname(os.environ["CUDA"]), os.environ["CUDA_VISIBLE_DEVICES"])
-with open(name + ".new", "w") as note:
-    note.write(str(os.getpid()))
-os.rename(name + ".new", name)
-time.sleep(120)
-"""
 
 
 @pytest.fixture
 def started(rig: Rig, dogwatch, tmp_path: Path):
     """Two workers on GPU 0 and 1; returns the pids that compute."""
-    cuda = tmp_path / "libcuda.so.1"
-    cuda.write_bytes(b"\x7fELF" + bytes(4096))
     rig.library([H100, H100])
-    env = {**rig.environment(), "WORK": WORK, "CUDA": str(cuda)}
+    env = {**rig.environment(), **work_environment(tmp_path)}
     words = ["run", "--detach", "--name", "train", "--workers", "2", "--gpu-ids", "0", "1"]
     dogwatch(*words, "--", "python3", "-c", WORK, env=env)
-    notes = [tmp_path / "pid0", tmp_path / "pid1"]
-    wait_until(lambda: all(note.exists() for note in notes))
-    return [int(note.read_text()) for note in notes]
+    return [computing(tmp_path, gpu) for gpu in ("0", "1")]
 
 
 def job(dogwatch) -> dict[str, Any]:

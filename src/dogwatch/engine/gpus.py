@@ -12,6 +12,7 @@ from dogwatch.engine.memory import Memory
 from dogwatch.engine.standing import living_pids
 from dogwatch.estimate.gpu_course import advance
 from dogwatch.model import Gpu, GpuCourse, GpuPast, GpuProcess, Job, Running, Worker
+from dogwatch.reach.interface import Answer, Reach
 from dogwatch.text import plain
 
 if TYPE_CHECKING:
@@ -23,8 +24,10 @@ YOUNG, OFTEN, SELDOM, NEVER = 15.0, 30.0, 120.0, 1800.0
 YOUNG_AGE = 600.0
 FAR_LOOKS = 5
 FIRST_BACKOFF = 60.0
+NOBODY = 10.0  # seconds until ten thousand jobs are gone through again
 # Here a slow answer is taken by a later look; a probe over ssh has one look only, so it waits.
-HERE_WAIT, HERE_SECONDS, FAR_SECONDS = 2, 8.0, 5.0
+HERE_WAIT, HERE_SECONDS, FAR_SECONDS = 1, 8.0, 5.0
+LAST_WAIT = 5
 STALE = 900.0  # seconds after which what was read says nothing of now
 MOST_GPUS, MOST_PROCESSES = 64, 16
 # Raised by what a program does, not by the card: told only of a job that is alone on it.
@@ -42,6 +45,7 @@ class GpuTurns:
         self._heard: float | None = None
         self._looks = FAR_LOOKS
         self._failures = 0
+        self._pending = False
         self._skip: dict[str, float] = {}
         self._host = ""
         self.report: dict[str, Any] | None = None
@@ -52,14 +56,24 @@ class GpuTurns:
         if mono < self._due or (self._far and self._looks < FAR_LOOKS):
             return None
         if not any(_wants(one, self._host) for one in jobs):
+            self._due = mono + NOBODY
             return None
         self._looks = 0
+        return self.aside(mono, once=once)
+
+    @property
+    def answers(self) -> bool:
+        """Whether the last time that it was asked, it named some at once."""
+        return bool(self.report and self.report["count"]) and not self._pending
+
+    def aside(self, mono: float, *, once: bool) -> dict[str, Any]:
+        """The question itself. What was late once is not waited for again."""
         seconds = FAR_SECONDS if self._far else HERE_SECONDS
         since = NEVER if self._heard is None else max(60.0, 2 * (mono - self._heard))
         skip = sorted(way for way, until in self._skip.items() if mono < until)
         call = {"seconds": seconds, "since": since, "skip": skip}
         lives = int(2 * seconds) + 4
-        wait = lives if self._far or once else HERE_WAIT
+        wait = lives if self._far or once else 0 if self._pending else HERE_WAIT
         return {ASIDE: {"program": errand("gpus"), "call": call, "seconds": lives, "wait": wait}}
 
     def heard(self, seen: Glance, jobs: Iterable[Watched], mono: float) -> Glance:
@@ -67,6 +81,7 @@ class GpuTurns:
         facts say how they are read there."""
         self._host = str(seen.facts.get("host") or "") or self._host
         row = seen.gpus or {}
+        self._pending = bool(row.get("pending"))
         named = None if not row or row.get("pending") else self._take(row, jobs, mono)
         told = {} if self.report is None else {"gpus": self.report}
         return replace(seen, gpus=named, facts={**seen.facts, **told} if seen.facts else seen.facts)
@@ -129,6 +144,8 @@ def take_gpus(
     owned = [_with_processes(card, row, job, workers) for card, row in zip(cards, rows, strict=True)]
     given = {worker.index: _given(worker.gpu, owned) for worker in workers if worker.gpu}
     keys = {gpu.key for gpus in given.values() for gpu in gpus}
+    if not living_pids(workers):  # its processes are gone: its GPUs are still those that they were on
+        keys |= {row["uuid"] or f"gpu {row['index']}" for row in state.get("seen") or ()}
     own = [gpu for gpu in owned if gpu.key in keys or any(process.ours for process in gpu.processes)]
     slots = {card.key: str(row.get("pci") or "") for card, row in zip(cards, rows, strict=True)}
     xids = [xid for xid in told.get("xids") or () if started is None or at - xid["age"] >= started - 1]
@@ -141,6 +158,35 @@ def take_gpus(
     state["mono"] = mono
     state["seen"] = [gpu_document(gpu, past.of(gpu), at) for gpu in gpus]
     state["stray_rows"] = strays
+
+
+def last_gpus(turns: GpuTurns, reach: Reach, seen: Glance, failed: Sequence[Watched], mono: float) -> Glance:
+    """Jobs that used GPUs have just ended badly: if the driver was why, the kernel's log says so. A driver that was
+    late before is not asked, because nobody's end waits for it."""
+    if seen.gpus is not None or not turns.answers or not any(one.gpus or one.memory.gpus.get("seen") for one in failed):
+        return seen
+    aside = turns.aside(mono, once=False)
+    aside[ASIDE]["wait"] = LAST_WAIT
+    answer = reach.ask({"aside": aside}, 3.0 * LAST_WAIT)
+    section = answer.body.get("aside") if isinstance(answer, Answer) else None
+    row = section.get(ASIDE) if isinstance(section, dict) else None
+    return replace(seen, gpus=row) if isinstance(row, dict) and row.get("gpus") else seen
+
+
+def readings(jobs: Iterable[Watched]) -> dict[str, dict[str, Any]]:
+    """The GPUs of each job together, as the experiment log tells them."""
+    found = {}
+    for one in jobs:
+        uses = [gpu.used for gpu in one.gpus if gpu.used is not None]
+        used, total = ([getattr(gpu, name) for gpu in one.gpus] for name in ("memory_used", "memory_total"))
+        if one.gpus:
+            found[one.job.ref] = {
+                "gpu_percent": round(100 * sum(uses) / len(uses), 1) if uses else None,
+                "gpu_memory_used_bytes": None if None in used else sum(used),
+                "gpu_memory_total_bytes": None if None in total else sum(total),
+                "gpus": len(one.gpus),
+            }
+    return found
 
 
 def recall(state: Mapping[str, Any]) -> tuple[tuple[Gpu, ...], GpuPast]:
@@ -186,12 +232,14 @@ def _with_processes(gpu: Gpu, row: Mapping[str, Any], job: Job, workers: Sequenc
 
 
 def _is_ours(process: Mapping[str, Any], job: Job, pids: set[int]) -> bool | None:
-    """Whether a process is a worker, descends from one, or was left in its session; None where nobody can say."""
+    """Whether a process is a worker, descends from one, or was left in its session; None where nobody can say: in a
+    container, or where a server (Docker, Ray) started it for whoever asked."""
     if not process.get("seen"):
         return None
     if job.source == "slurm":
         return str(process.get("slurm") or "") == job.id.partition("_")[0].partition("+")[0]
-    return bool(pids & {process["pid"], *(process.get("above") or ()), *(process.get("led_by") or ())})
+    kin = bool(pids & {process["pid"], *(process.get("above") or ()), *(process.get("led_by") or ())})
+    return None if not kin and process.get("served") else kin
 
 
 def _given(ids: str | None, gpus: Sequence[Gpu]) -> list[Gpu]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from dogwatch.clock import Clock
 from dogwatch.engine import pace, scores
-from dogwatch.engine.gpus import GpuTurns
+from dogwatch.engine.gpus import GpuTurns, last_gpus
 from dogwatch.engine.judge import Identity, identity
 from dogwatch.engine.look import ANSWER_BYTES, Glance, first_of_logs, glance, rest_of_logs, with_learnt, with_logs
 from dogwatch.engine.memory import Memory
@@ -16,7 +16,7 @@ from dogwatch.engine.reading import Readers
 from dogwatch.engine.round import Round, Watched, dark_round, seen_round
 from dogwatch.engine.standing import asks_usage, is_silent, living_pids
 from dogwatch.logs.user import UserPatterns, compile_patterns
-from dogwatch.model import Change, Dark, Ended, Finding, Job, Known, Place, follow
+from dogwatch.model import Change, Dark, Ended, Finding, Job, Known, Outcome, Place, follow
 from dogwatch.reach.excuse import LATE
 from dogwatch.reach.interface import Reach
 from dogwatch.sources.interface import Source
@@ -133,6 +133,9 @@ class Post:
         self._most = next_most(self._most, seen)
         after, changes = follow(known, seen.look)
         ending = [change.ref for change in changes if isinstance(change.after.state, Ended)]
+        seen = last_gpus(
+            self._gpus, self.reach, seen, [self._jobs[change.ref] for change in changes if _bad(change)], mono
+        )
         return Looked(self._catch_up(seen, ending), after, changes, mono)
 
     def _silent(self, mono: float) -> dict[str, tuple[int, ...]]:
@@ -216,6 +219,11 @@ def next_most(most: int, seen: Glance) -> int:
 def _is_over(known: Known) -> bool:
     """Whether nothing more is to be learnt of it; an ending that is not settled is still asked about."""
     return isinstance(known.state, Ended) and known.settled
+
+
+def _bad(change: Change) -> bool:
+    state = change.after.state
+    return isinstance(state, Ended) and state.outcome is not Outcome.SUCCEEDED
 
 
 def _same_story(ours: Known, stored: Known) -> bool:

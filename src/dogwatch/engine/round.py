@@ -8,7 +8,7 @@ from typing import Any
 
 from dogwatch.engine import describe, queue
 from dogwatch.engine.gaps import gap_event
-from dogwatch.engine.gpus import take_gpus
+from dogwatch.engine.gpus import readings, take_gpus
 from dogwatch.engine.judge import NOTHING, Identity, by_subject, judge_blind, judge_job, judge_place
 from dogwatch.engine.look import Glance, with_logs
 from dogwatch.engine.memory import Memory
@@ -167,11 +167,12 @@ def seen_round(
         return Round(Tick(look.at, mono), jobs={visit.job.ref: visit.watched() for visit in visits}, waits=True)
     update = PlaceUpdate(look.place, look.at, seen=True, facts=dict(glance.facts))
     tick = _tick(look.at, mono, update, [visit.update() for visit in visits], events, judgements, changes)
-    gpus = {ref: facts["gpu"] for ref, facts in glance.learnt.items() if "gpu" in facts}
+    read = {ref: facts["gpu"] for ref, facts in glance.learnt.items() if "gpu" in facts}
     after_jobs = {visit.job.ref: visit.watched() for visit in visits}
+    read |= {} if glance.gpus is None else readings(after_jobs.values())
     found = [(after_jobs[visit.job.ref], visit.measured()) for visit in visits if not visit.steady]
     tick = replace(tick, readings=due_readings(found, mono))
-    return Round(tick, changes, opened, resolved, jobs=after_jobs, readings=gpus)
+    return Round(tick, changes, opened, resolved, jobs=after_jobs, readings=read)
 
 
 def _tick(

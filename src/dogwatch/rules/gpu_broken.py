@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dogwatch.model import Finding, Gpu, Level, Running
+from dogwatch.model import Ended, Finding, Gpu, Level, Outcome, Running
 from dogwatch.rules.interface import Case
 
 name = "gpu_broken"
-states, needs = (Running,), "gpus"
+states, needs = (Running, Ended), "gpus"
 
 LOST = "reset it (nvidia-smi --gpu-reset) or reboot; if it comes back, have it replaced"
 # What the driver's numbers mean, and what to do, by NVIDIA's table of Xid errors.
@@ -34,6 +34,9 @@ MILD = frozenset({63, 92})
 
 
 def judge(case: Case, now: float) -> Iterator[Finding]:
+    state = case.known.state
+    if isinstance(state, Ended) and state.outcome is Outcome.SUCCEEDED:
+        return
     for gpu in case.gpus:
         yield from _found(case, gpu)
 

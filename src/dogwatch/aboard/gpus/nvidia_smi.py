@@ -9,12 +9,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-# A driver that does not know one of the fields refuses the whole question; then the short one is asked.
+# A driver that does not know one of the fields refuses the whole question; then the next one is asked.
 SHORT = "index,uuid,name,pci.bus_id,utilization.gpu,memory.used,memory.total,power.draw,temperature.gpu,driver_version"
 LONG = SHORT + (
     ",enforced.power.limit,clocks.sm,clocks.max.sm,clocks_throttle_reasons.active"
     ",ecc.errors.uncorrected.volatile.total,mig.mode.current"
 )
+RENAMED = LONG.replace("throttle_reasons", "event_reasons")
 APPS = "gpu_uuid,pid,used_memory"
 WHOLE_LINE = re.compile(r"GPU [0-9]{1,3}: .{0,200}\(UUID: (GPU-[0-9A-Za-z-]{1,60})\)")
 SLICE_LINE = re.compile(r"\s{1,20}(MIG [^\s]{1,40}) .{0,100}\(UUID: (MIG-[0-9A-Za-z/-]{1,80})\)")
@@ -28,9 +29,10 @@ def nvidia_smi_look(seconds: float) -> "dict[str, Any]":
     fields, form = LONG, "--format=csv,noheader,nounits"
     questions = [[program, "--query-gpu=" + fields, form], [program, "--query-compute-apps=" + APPS, form]]
     (out, why), (apps, no_apps) = run_tools(questions, seconds)
-    if why and "not a valid field" in out:
-        fields = SHORT
-        ((out, why),) = run_tools([[program, "--query-gpu=" + fields, form]], seconds)
+    for others in (RENAMED, SHORT):
+        if why and "not a valid field" in out:
+            fields = others
+            ((out, why),) = run_tools([[program, "--query-gpu=" + fields, form]], seconds)
     if why:
         return {"why": why}
     rows = [line.split(", ") for line in out.splitlines()]
@@ -48,7 +50,7 @@ def nvidia_smi_look(seconds: float) -> "dict[str, Any]":
 
 def read_row(row: "dict[str, str]") -> "dict[str, Any]":
     use = figure(row["utilization.gpu"])
-    active = row.get("clocks_throttle_reasons.active", "").strip()
+    active = row.get("clocks_throttle_reasons.active", row.get("clocks_event_reasons.active", "")).strip()
     lost = any("GPU is lost" in text for text in row.values())
     return card(
         whole(row["index"]) or 0,

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
 FIRST_PID_NAMESPACE = "pid:[4026531836]"
 ON_A_GPU = re.compile(rb"/dev/(?:nvidia|kfd|dri)|libcuda\.so|libamdhip64|libhsa-runtime")
 SLURM_JOB = re.compile(rb"/job_([0-9]{1,12})(?:/|\n|\Z)")
+# They start processes for others, who cannot be told from the processes above.
+SERVERS = ("containerd-shim", "conmon", "raylet", "slurmstepd")
 MOST_ABOVE, MOST_HOLDERS = 32, 64
 NAMES_WAIT = 0.5
 
@@ -46,12 +48,12 @@ def owner(pid: int, memory: "int | None", shared: bool) -> "dict[str, Any]":
     except OSError:
         return row
     above: "list[int]" = []
-    parent = int(fields[1])
+    parent, served = int(fields[1]), name.startswith("ray::")
     while parent > 1 and len(above) < MOST_ABOVE:
         above.append(parent)
-        fields_above = stat_of(parent)[1]
-        parent = int(fields_above[1]) if fields_above else 0
-    row.update(seen=True, name=name, above=above, led_by=sorted(set((int(fields[2]), int(fields[3])))))
+        named, fields_above = stat_of(parent)
+        parent, served = int(fields_above[1]) if fields_above else 0, served or named.startswith(SERVERS)
+    row.update(seen=True, name=name, above=above, led_by=sorted(set((int(fields[2]), int(fields[3])))), served=served)
     job = SLURM_JOB.search(read_file("/proc/%d/cgroup" % pid, 16384))
     if job:
         row["slurm"] = job.group(1).decode("ascii")

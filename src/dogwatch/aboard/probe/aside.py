@@ -7,7 +7,7 @@ import signal
 import time
 
 from dogwatch.aboard.probe.command import reap
-from dogwatch.aboard.probe.errands import run_errand
+from dogwatch.aboard.probe.errands import load_errand, run_errand
 from dogwatch.aboard.probe.paths import Allowance
 from dogwatch.aboard.probe.wire import WRONG_SHAPE, compact, mapping, number, write_all
 
@@ -42,6 +42,7 @@ class Aside:
     def __init__(self, spec: "dict[str, Any]") -> None:
         self.began, self.seconds = time.monotonic(), number(spec.get("seconds", 10), "seconds", 1, 600)
         self.text = b""
+        load_errand(spec["program"])  # here, so that it is read once and not by every child
         self.back, inner = os.pipe()
         self.pid = os.fork()
         if self.pid == 0:

@@ -1,9 +1,9 @@
-"""Errands: programs that ride with the one request that needs them, run by the file hand."""
+"""Errands: programs that ride with the one request that needs them, run by the file hand or by an aside."""
 
 import zlib
 
 from dogwatch.aboard.probe.paths import Allowance
-from dogwatch.aboard.probe.wire import mapping
+from dogwatch.aboard.probe.wire import Refused, mapping
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -12,15 +12,23 @@ if TYPE_CHECKING:
 KEPT: "dict[str, dict[str, Any]]" = {}
 
 
-def run_errand(spec: "dict[str, Any]", _: Allowance) -> "Any":
-    """What a program makes of its call. It comes from whoever sent the probe itself, never from a file; the last one
-    is kept, since most errands are run for many files."""
-    program = spec["program"]
+def load_errand(program: str) -> "Any":
+    """The function of a program. It comes from whoever sent the probe itself, never from a file; the last one is kept,
+    since most errands are run many times."""
     if program not in KEPT:
         import binascii
 
         KEPT.clear()
         names: "dict[str, Any]" = {"__name__": "errand"}
-        exec(zlib.decompress(binascii.a2b_base64(program)), names)  # noqa: S102
+        try:
+            text = zlib.decompress(binascii.a2b_base64(program))
+        except zlib.error as error:
+            raise Refused("program: %s" % error)
+        exec(text, names)  # noqa: S102
         KEPT[program] = names
-    return KEPT[program]["errand"](mapping(spec.get("call"), "call"))
+    return KEPT[program]["errand"]
+
+
+def run_errand(spec: "dict[str, Any]", _: Allowance) -> "Any":
+    """What a program makes of its call."""
+    return load_errand(spec["program"])(mapping(spec.get("call"), "call"))

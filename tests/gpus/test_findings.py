@@ -1,0 +1,114 @@
+"""Findings that need patience, by a real watcher over real processes and our library, with the clock moved by hand."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dogwatch import assemble
+from dogwatch.clock import Clock
+from dogwatch.engine.watch import Watch
+from dogwatch.model import Expectation
+from dogwatch.store import jobs
+from dogwatch.store.database import Store, open_store
+from tests.gpus.rig import GB, H100, WORK, Rig, computing, work_environment
+from tests.support import wait_until
+
+
+class Ahead(Clock):
+    """The real clock, moved forward by hand."""
+
+    by = 0.0
+
+    def now(self) -> float:
+        return super().now() + self.by
+
+    def mono(self) -> float:
+        return super().mono() + self.by
+
+
+class Shift:
+    """A job of two workers on two GPUs, and the watch over it."""
+
+    def __init__(self, store: Store, clock: Ahead, watch: Watch, ref: str) -> None:
+        self._store, self._clock, self._watch, self._ref = store, clock, watch, ref
+
+    def job(self) -> dict[str, Any]:
+        found: dict[str, Any] = jobs.documents(self._store, refs=[self._ref])[0]
+        return found
+
+    def after(self, seconds: float) -> dict[str, str]:
+        """The text of each open finding about GPUs by rule, after so many seconds of looking."""
+        for _ in range(max(1, round(seconds / 30))):
+            self._clock.by += min(seconds, 30.0)
+            self._watch.step()
+        return {one["rule"]: one["text"] for one in self.job()["findings"] if one["rule"].startswith("gpu")}
+
+    def until(self, rule: str) -> str:
+        """The text of a finding, once it is there. An answer that is late is taken by the next look."""
+        return wait_until(lambda: self.after(30.0).get(rule, ""))
+
+
+@pytest.fixture
+def pids(rig: Rig, tmp_path: Path, shift: Shift) -> tuple[int, int]:
+    return computing(tmp_path, "0"), computing(tmp_path, "1")
+
+
+@pytest.fixture
+def shift(rig: Rig, home: Path, tmp_path: Path) -> Iterator[Shift]:
+    rig.library([H100, H100])
+    clock = Ahead()
+    env = [f"{name}={value}" for name, value in work_environment(tmp_path).items()]
+    with open_store(str(home)) as store:
+        argv = [sys.executable, "-c", WORK]
+        ref = assemble.start_run(
+            store, clock, argv, name="t", workers=2, gpus=["0", "1"], env=env, cwd=None, expect=Expectation(workers=2)
+        )
+        watch = assemble.watch(store, clock, who="test", every=1.0)
+        watch.begin()
+        one = Shift(store, clock, watch, ref)
+        wait_until(lambda: one.after(2.0) == {} and one.job()["state"] == "running")
+        yield one
+        watch.end()
+
+
+def test_a_gpu_that_never_worked_is_told_after_the_time_that_loading_takes(rig, shift, pids):
+    """Its neighbour works; the finding resolves when it does too."""
+    busy = [f"process {gpu} {pid} {50 * GB} 0 0" for gpu, pid in enumerate(pids)]
+    rig.library([H100, {**H100, "percent": 0}], *busy)
+    assert shift.after(900.0) == {}
+    assert "GPU 1 is held and idle" in shift.until("gpu_idle")
+    rig.library([H100, H100], *busy)
+    wait_until(lambda: shift.after(30.0) == {})
+
+
+def test_a_neighbour_and_a_worker_on_the_wrong_gpu_are_told_when_they_stay(rig, shift, pids, tmp_path):
+    """Each by name, and each gone when it goes."""
+    other = tmp_path / "other"
+    other.mkdir()
+    env = {**os.environ, **work_environment(other), "CUDA_VISIBLE_DEVICES": "0"}
+    with subprocess.Popen([sys.executable, "-c", WORK, "child"], env=env) as neighbour:
+        try:
+            stranger = computing(other, "0")
+            mine = [f"process 0 {pids[0]} {50 * GB} 0 0", f"process 0 {pids[1]} {9 * GB} 0 0"]
+            rig.library([H100, {**H100, "percent": 50}], *mine, f"process 0 {stranger} {20 * GB} 0 0")
+            assert f"(pid {stranger}) with 21 GB is on GPU 0 too" in shift.until("gpu_shared")
+            assert "worker 1 was given GPU 1 and computes on GPU 0" in shift.until("gpu_wrong")
+        finally:
+            neighbour.kill()
+    rig.library([H100, H100], *(f"process {gpu} {pid} {GB} 0 0" for gpu, pid in enumerate(pids)))
+    wait_until(lambda: shift.after(30.0) == {})
+
+
+def test_a_job_that_computes_on_the_cpu_is_told(rig, shift, pids):
+    """It was given two GPUs, and nothing of it is on any; one finding says so."""
+    rig.library([{**H100, "percent": 0}, {**H100, "percent": 0}])
+    assert shift.after(480.0) == {}
+    assert "though it was given GPU 0, 1" in shift.until("gpu_unused")
+    assert list(shift.after(1500.0)) == ["gpu_unused"]
