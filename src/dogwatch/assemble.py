@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dogwatch.channels.interface import Channel
+    from dogwatch.desk.bundle import Bundle
+    from dogwatch.engine.bundles import Bundles
     from dogwatch.engine.eyes import Eyes
     from dogwatch.engine.watch import Watch
     from dogwatch.model import Expectation, Place
@@ -151,7 +153,56 @@ def watch(
         dispatch=tuning.dispatch,
         heartbeat=tuning.heartbeat,
         tune=tuning.again,
+        bundles=bundles(opened.home, clock, narrate),
     )
+
+
+def bundle(home: str, ref: str, folder: str, clock: Clock) -> Bundle:
+    """A diagnostics bundle of a job in a folder, with what its place can add to what the store knows."""
+    from dogwatch.desk import ask
+    from dogwatch.desk import bundle as bundling
+    from dogwatch.errors import UsageError
+
+    with open_store(home, readonly=True) as opened:
+        name = ask.documents(opened, [ref])[0]["place"]
+        try:
+            way = reach(ask.place(opened, name), clock)
+        except UsageError:  # the host was removed: there is no way any more
+            return bundling.make(opened, ref, folder, None, clock.now(), settings().price_per_gpu_hour)
+        try:
+            return bundling.make(opened, ref, folder, way, clock.now(), settings().price_per_gpu_hour)
+        finally:
+            way.close()
+
+
+def bundles(home: str, clock: Clock, narrate: Callable[[str], None]) -> Bundles | None:
+    """Bundles of what fails, made for as long as somebody watches; None when the configuration file wants none."""
+    from dogwatch.engine.bundles import Bundles
+
+    folder = bundle_folder(home)
+    if folder is None:
+        return None
+
+    def make(ref: str) -> None:
+        from dogwatch.desk.bundle import sweep
+
+        bundle(home, ref, folder, clock)
+        sweep(folder, clock.now())
+
+    return Bundles(make, narrate)
+
+
+def bundle_folder(home: str) -> str | None:
+    """Where bundles of what fails go: into the home, where the configuration file says, or nowhere."""
+    from dogwatch.errors import DogwatchError
+
+    try:
+        told = settings().bundles
+    except DogwatchError:  # said already by whoever else needs the file
+        told = True
+    if isinstance(told, str):
+        return told
+    return os.path.join(home, "bundles") if told else None
 
 
 class Sources(dict):  # type: ignore[type-arg]

@@ -47,7 +47,7 @@ def redacted(text: str) -> str:
 def _named(found: re.Match[str]) -> str:
     """A value behind a telling name, unless it is plainly a word, a number or a path."""
     name, value = found.groups()
-    if "[redacted]" in value or _HARMLESS.fullmatch(value):
+    if "[redacted" in value or _HARMLESS.fullmatch(value):
         return found.group()
     given = name.rstrip(" '\"").endswith(("=", ":")) or "--" in found.string[max(0, found.start() - 20) : found.start()]
     return f"{name}[redacted]" if given or _looks_secret(value) else found.group()

@@ -57,6 +57,8 @@ class Settings:
     digest: int | None = None
     heartbeat: str | None = None
     heartbeat_every: float = 300.0
+    price_per_gpu_hour: float | None = None
+    bundles: bool | str = True
 
 
 def path(environment: Mapping[str, str]) -> str:
@@ -101,7 +103,7 @@ class _Reader:
         self._file = file
 
     def settings(self, tree: Mapping[str, Any]) -> Settings:
-        self._known("", tree, ("smtp", "alerts"))
+        self._known("", tree, ("smtp", "alerts", "price_per_gpu_hour", "bundles"))
         alerts = self._table("alerts", tree.get("alerts", {}))
         self._known("alerts.", alerts, ("quiet_hours", "repeat", "digest", "heartbeat", "heartbeat_every", "channel"))
         listed = alerts.get("channel", [])
@@ -120,7 +122,20 @@ class _Reader:
             digest=self._hour("alerts.digest", alerts.get("digest")),
             heartbeat=self._reference("alerts.heartbeat", alerts.get("heartbeat")),
             heartbeat_every=self._span("alerts.heartbeat_every", alerts.get("heartbeat_every"), 300.0),
+            price_per_gpu_hour=self._price(tree.get("price_per_gpu_hour")),
+            bundles=self._bundles(tree.get("bundles", True)),
         )
+
+    def _price(self, value: Any) -> float | None:
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        if value is not None and not (number and 0 <= value < 1e6):
+            raise self._wrong("price_per_gpu_hour", "is a number, as in 2.50")
+        return None if value is None else float(value)
+
+    def _bundles(self, value: Any) -> bool | str:
+        if not isinstance(value, bool) and not (isinstance(value, str) and value.startswith("/")):
+            raise self._wrong("bundles", "is true, false or the absolute path of a directory")
+        return value
 
     def _smtp(self, table: Mapping[str, Any]) -> Smtp:
         self._known("smtp.", table, ("host", "port", "from", "user", "password", "tls"))

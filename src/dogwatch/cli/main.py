@@ -40,6 +40,7 @@ VERBS = (
     "keep",
     "check",
     "alerts",
+    "report",
 )
 
 ABOUT = """\

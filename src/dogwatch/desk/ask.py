@@ -76,6 +76,11 @@ def events(store: Store, since: int = 0, limit: int | None = None, ref: str | No
     return event_rows.read(store, since=since, limit=limit, ref=ref, newest=limit is not None)
 
 
+def events_of_kinds(store: Store, kinds: Sequence[str], ref: str | None = None) -> list[Document]:
+    """Everything in the history of these kinds, oldest first."""
+    return event_rows.read(store, ref=ref, kinds=kinds)
+
+
 def watched(store: Store) -> bool:
     """Whether somebody watches this store now, and nothing more of it."""
     return lease.held(store.home)

@@ -32,6 +32,7 @@ class Spent:
     gpus: int = 0
     tenths: list[float] = field(default_factory=list)
     idle: float = 0.0
+    busy: float = 0.0
     joules: float | None = None
     metered: float = 0.0
     last: list[Any] | None = None
@@ -85,6 +86,7 @@ def add_up(spent: Spent, age: float, mono: float, workers: Sequence[Worker], sam
         for use in sample.used:
             spent.tenths[min(9, int(10 * use))] += seconds
             spent.idle += seconds if use < IDLE else 0.0
+            spent.busy += seconds * use
     before = spent.last[2] if spent.last else None
     if seconds and before is not None and sample.watts is not None:
         spent.joules = (spent.joules or 0.0) + seconds * (before + sample.watts) / 2
@@ -108,6 +110,7 @@ def document(spent: Spent, age: float) -> dict[str, Any]:
         "gpu_memory_peak_bytes": spent.gpu_memory,
         "gpus": spent.gpus or None,
         "gpu_tenths_seconds": [round(seconds, 1) for seconds in spent.tenths] or None,
+        "gpu_busy_seconds": round(spent.busy, 1) if spent.tenths else None,
         "gpu_idle_seconds": round(spent.idle, 1) if spent.tenths else None,
         "energy_joules": None if spent.joules is None else round(spent.joules, 1),
         "energy_seconds": round(spent.metered, 1) if spent.joules is not None else None,

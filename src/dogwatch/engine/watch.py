@@ -11,6 +11,7 @@ from typing import Any
 
 from dogwatch.channels.interface import DEADLINE, Channel
 from dogwatch.clock import Clock, boot_id, stamp
+from dogwatch.engine.bundles import Bundles
 from dogwatch.engine.deliver import Delivery
 from dogwatch.engine.dispatch import Dispatch
 from dogwatch.engine.experiment_log import ExperimentLog
@@ -59,8 +60,9 @@ class Watch:
         dispatch: Dispatch | None = None,
         heartbeat: Heartbeat | None = None,
         tune: Callable[[], None] = lambda: None,
+        bundles: Bundles | None = None,
     ) -> None:
-        self._dispatch, self._heartbeat, self._tune = dispatch, heartbeat, tune
+        self._dispatch, self._heartbeat, self._tune, self._bundles = dispatch, heartbeat, tune, bundles
         self._store, self._posts, self._clock = store, list(posts), clock
         self._write_every, self._make_post = write_every, make_post
         self._version: int | None = None
@@ -123,6 +125,8 @@ class Watch:
 
     def close(self) -> None:
         """Let go of every reach."""
+        if self._bundles is not None:
+            self._bundles.end()
         for post in self._posts:
             post.reach.close()
 
@@ -252,6 +256,8 @@ class Watch:
                 post.accept(round_)
                 self._readings |= round_.readings
                 self._useful = self._useful or round_.dark is None
+                if self._bundles is not None:
+                    self._bundles.take(round_)
                 return round_
         self._findings = None
         post.forget_all()

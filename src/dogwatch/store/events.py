@@ -14,7 +14,7 @@ from dogwatch.store.tables import REMEDY
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from typing import Any
 
     from dogwatch.store.database import Store
@@ -54,10 +54,13 @@ def read(
     limit: int | None = None,
     ref: str | None = None,
     newest: bool = False,
+    kinds: Sequence[str] = (),
 ) -> list[dict[str, Any]]:
     """Event documents after number `since`, oldest first, each proved by its hash; `limit` keeps the first
-    of them, or with `newest` the last."""
+    of them, or with `newest` the last; `kinds` leaves others out."""
     whose, arguments = ("AND ref = ?", [since, cells.pack(ref)]) if ref is not None else ("", [since])
+    if kinds:
+        whose, arguments = f"{whose} AND kind IN ({', '.join('?' * len(kinds))})", [*arguments, *kinds]
     order = "DESC" if newest else "ASC"
     sql = f"SELECT {COLUMNS}, {_BEFORE} FROM events e WHERE seq > ? {whose} ORDER BY seq {order} LIMIT ?"
     with store.reading() as db:
@@ -69,7 +72,7 @@ def read(
         why = judge(row[:10], row[10] or 0, row[11] if isinstance(row[11], bytes) else GENESIS)
         if why:
             raise _damaged(row[0], row[0], why)
-    if ref is None and (limit is None or newest or len(rows) < limit):
+    if ref is None and not kinds and (limit is None or newest or len(rows) < limit):
         reached = rows[-1][0] if rows else max(since, 0)
         if reached < last and limit != 0:
             raise _damaged(reached + 1, last, "missing at the end")

@@ -119,6 +119,8 @@ def test_what_was_used_is_told_as_seff_tells_it() -> None:
         "memory_percent": 75.0,
         "gpu_percent": 90.0,
         "gpu_memory_bytes": 1100 * 1024**2,
+        "gpus": 1,
+        "gpu_seconds": 60.0,
         "exceeded": False,
         "ask_for_seconds": None,
     }

@@ -89,6 +89,7 @@ class Record:
     workdir: str
     name: str
     steps: Sequence[Step] = ()
+    gpus: int = 0
 
     @property
     def id(self) -> str:
@@ -184,6 +185,7 @@ def _record(base: str, task: str, fields: Sequence[str], steps: Sequence[Step]) 
         workdir=named["WorkDir"][:_TEXT],
         name=named["JobName"].rstrip("\n")[:200],
         steps=steps,
+        gpus=number(resources(named["AllocTRES"]).get("gres/gpu", "")) or 0,
     )
 
 

@@ -24,6 +24,7 @@ def efficiency(records: Sequence[Record]) -> dict[str, Any] | None:
     used = [seconds for seconds in map(_cpu, ran) if seconds is not None]
     memory, asked = max(map(_memory, ran), key=lambda pair: pair[0] or 0)
     steps = [step for record in ran for step in record.steps]
+    gpu_seconds = sum((record.elapsed or 0.0) * record.gpus for record in ran)
     return {
         "wall_seconds": longest.elapsed,
         "limit_seconds": limit,
@@ -35,6 +36,8 @@ def efficiency(records: Sequence[Record]) -> dict[str, Any] | None:
         "memory_percent": _percent(memory, asked),
         "gpu_percent": max((step.gpu_percent for step in steps if step.gpu_percent is not None), default=None),
         "gpu_memory_bytes": max((step.gpu_memory for step in steps if step.gpu_memory is not None), default=None),
+        "gpus": max(record.gpus for record in ran) or None,
+        "gpu_seconds": gpu_seconds or None,
         "exceeded": exceeded,
         "ask_for_seconds": more_time(limit) if exceeded and limit else None,
     }

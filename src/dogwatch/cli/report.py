@@ -1,0 +1,109 @@
+"""`dogwatch report`: one job from its beginning to its end, as text, JSON or a page; and its diagnostics bundle."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+
+from dogwatch.cli.out import emit, json_flag, say
+from dogwatch.errors import COULD_NOT_LOOK, FINE, UsageError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+HELP = "sum up a job: time, items, memory, GPUs, energy, cost, incidents; as text, JSON or a page"
+EPILOG = """\
+It says what is known so far of a job that still runs. --html writes one page with plots that needs nothing else.
+--bundle writes what helps to find out why a job failed (states, events, readings, last lines of its logs, files), with
+secrets redacted, into a new directory below DIR; of a job on a place that does not answer it says what is missing.
+price_per_gpu_hour in the configuration file stands for --price. exit codes: 3 when a bundle lacks its logs and files"""
+
+
+def arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("ref", metavar="REF", help="a ref, a name or a unique prefix")
+    parser.add_argument("--html", metavar="FILE", help="write a page there (- for the standard output)")
+    parser.add_argument("--bundle", metavar="DIR", help="write a diagnostics bundle into a new directory in DIR")
+    parser.add_argument("--price", metavar="P", help="what one GPU costs in an hour, for the cost")
+    json_flag(parser)
+
+
+def run(args: Namespace) -> int:
+    from dogwatch import assemble
+    from dogwatch.clock import Clock
+    from dogwatch.desk import ask, report
+
+    if args.json and args.html:
+        raise UsageError("--json and --html are two ways to say the same: choose one of them")
+    price = _price(args.price)
+    clock = Clock()
+    with assemble.store(readonly=True) as store:
+        ref = ask.find(store, [args.ref])
+        if args.bundle is not None:
+            return _bundle(args, store.home, ref, clock)
+        found = report.document(store, ref, clock.now(), price)
+        found["bundle"] = _made_before(store.home, ref)
+    if args.json:
+        emit(found)
+    elif args.html:
+        _write(args.html, found, clock.now())
+    else:
+        from dogwatch.tui.report import lines
+
+        for line in lines(found, clock.now()):
+            print(line)
+    return FINE
+
+
+def _price(given: str | None) -> float | None:
+    from dogwatch import assemble
+
+    if given is None:
+        return assemble.settings().price_per_gpu_hour
+    try:
+        price = float(given)
+    except ValueError:
+        price = -1.0
+    if not 0 <= price < 1e6:
+        raise UsageError(f"--price takes a number, as in 2.50, not {given!r}")
+    return price
+
+
+def _write(path: str, found: dict[str, Any], now: float) -> None:
+    from dogwatch.tui.page import page
+
+    text = page(found, now)
+    if path == "-":
+        print(text, end="")
+        return
+    try:
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror}") from None
+    say(f"the report is in {path}")
+
+
+def _made_before(home: str, ref: str) -> str | None:
+    """The bundle that was made when it failed, if it is still there."""
+    from dogwatch import assemble
+    from dogwatch.desk.bundle import newest
+
+    folder = assemble.bundle_folder(home)
+    return None if folder is None else newest(folder, ref)
+
+
+def _bundle(args: Namespace, home: str, ref: str, clock: Any) -> int:
+    import os
+
+    from dogwatch import assemble
+
+    if args.html:
+        raise UsageError("--html writes a page and --bundle a directory: choose one of them")
+    made = assemble.bundle(home, ref, os.path.abspath(args.bundle), clock)
+    if args.json:
+        emit({"ref": ref, "path": made.path, "missing": made.missing})
+    else:
+        print(made.path)
+        for line in made.missing:
+            say(line)
+    return COULD_NOT_LOOK if made.missing else FINE

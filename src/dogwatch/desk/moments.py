@@ -1,0 +1,127 @@
+"""Moments: a job's history as spans of time: its attempts, what went wrong and for how long, and when nobody looked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from dogwatch.clock import stamp
+
+Document = dict[str, Any]
+
+
+@dataclass(slots=True)
+class Attempt:
+    """One execution: from when to when it ran, and how it ended; an open one ends with what is known."""
+
+    number: int
+    start: float
+    end: float
+    outcome: str | None = None
+
+    def document(self) -> Document:
+        return {
+            "attempt": self.number,
+            "began": stamp(self.start),
+            "ended": None if self.outcome is None else stamp(self.end),
+            "seconds": round(self.end - self.start, 1),
+            "outcome": self.outcome,
+        }
+
+
+def seconds_of(at: str | None) -> float | None:
+    """Unix seconds of a time as documents have it."""
+    try:
+        return None if at is None else datetime.fromisoformat(at.replace("Z", "+00:00")).timestamp()
+    except ValueError:
+        return None
+
+
+def attempts_of(job: Mapping[str, Any], history: Iterable[Mapping[str, Any]]) -> list[Attempt]:
+    """The attempts by the history. Of the first and the last the place knows better than we, who only looked."""
+    found: list[Attempt] = []
+    for event in history:
+        at, body = seconds_of(event["at"]) or 0.0, event["body"]
+        if event["kind"] not in ("job.state", "job.attempt"):
+            continue
+        number, state = int(body.get("attempt") or 1), body.get("after")
+        begun = found and found[-1].number == number and found[-1].outcome is None
+        if state == "running" and not begun:
+            found.append(Attempt(number, at, at))
+        elif state == "ended":
+            if not begun:  # it came and went between two looks
+                found.append(Attempt(number, at, at))
+            found[-1].end, found[-1].outcome = at, str(body.get("outcome") or "unknown")
+    if not found:
+        return []
+    started, ended = seconds_of(job["started"]), job["state"] == "ended"
+    floor = found[-2].end if len(found) > 1 else float("-inf")
+    if started is not None and floor <= started:
+        found[-1].start = min(started, found[-1].start)
+    last = seconds_of(job["since"] if ended else job["proved_at"])
+    if last is not None:
+        found[-1].end = max(found[-1].start, last)
+    return found
+
+
+class Moments:
+    """What happened to a job on a place between two moments."""
+
+    def __init__(self, place: str, began: float | None, until: float) -> None:
+        self._place, self._began, self._until = place, began or 0.0, until
+
+    def incidents(self, history: Iterable[Mapping[str, Any]]) -> list[Document]:
+        """Findings with when they ended, restarts, and lines of its logs that were not read; oldest first."""
+        out: list[Document] = []
+        open_now: dict[tuple[str, str], Document] = {}
+        for event in history:
+            body = event["body"]
+            known = (str(body.get("rule")), str(body.get("what") or ""))
+            if event["kind"] == "finding.opened":
+                row = _incident(event, str(body.get("rule")))
+                open_now[known] = row
+                out.append(row)
+            elif event["kind"] == "finding.resolved" and known in open_now:
+                self._close(open_now.pop(known), str(event["at"]))
+            elif event["kind"] == "job.attempt":
+                out.append(_incident(event, "restart"))
+            elif event["kind"] == "log.gap":
+                out.append(_incident(event, "log_gap"))
+        return out
+
+    def gaps(self, history: Iterable[Mapping[str, Any]]) -> list[Document]:
+        """When nobody watched, and when its place did not answer, as far as that was while it lasted."""
+        out: list[Document] = []
+        dark: tuple[float, str] | None = None
+        for event in history:
+            at, body = seconds_of(event["at"]) or 0.0, event["body"]
+            if event["kind"] == "watch.gap":
+                passed = float(body.get("seconds") or 0.0)
+                self._add(out, seconds_of(body.get("from")) or at - passed, at, str(event["text"]))
+            elif event["place"] != self._place:
+                continue
+            elif event["kind"] == "place.dark":
+                dark = dark or (at, str(event["text"]))
+            elif dark is not None:
+                self._add(out, dark[0], at, dark[1])
+                dark = None
+        if dark is not None:
+            self._add(out, dark[0], self._until, dark[1])
+        return out
+
+    def _add(self, out: list[Document], start: float, end: float, text: str) -> None:
+        start, end = max(start, self._began), min(end, self._until)
+        if end > start:
+            out.append({"from": stamp(start), "to": stamp(end), "seconds": round(end - start, 1), "text": text})
+
+    def _close(self, row: Document, at: str) -> None:
+        began, ended = seconds_of(row["at"]), seconds_of(at)
+        row["until"] = at
+        row["seconds"] = None if began is None or ended is None else round(ended - began, 1)
+
+
+def _incident(event: Mapping[str, Any], rule: str) -> Document:
+    told = {key: event[key] for key in ("at", "level", "text")}
+    return {"rule": rule, **told, "until": None, "seconds": None}

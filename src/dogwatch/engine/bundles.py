@@ -1,0 +1,63 @@
+"""Bundles: after a failure the diagnostics are gathered by a thread of its own, so that no tick waits for them."""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import threading
+from collections.abc import Callable
+
+from dogwatch.engine.round import Round
+from dogwatch.errors import DogwatchError
+from dogwatch.model import Ended, Outcome
+
+# Many jobs that fail together most likely fail for one reason: the first few tell it.
+MOST_WAITING = 8
+PATIENCE = 4.0  # with one that is under way when the watching ends
+# Whoever cancelled or preempted a job knows why.
+_ASKED_FOR = (Outcome.SUCCEEDED, Outcome.CANCELLED, Outcome.PREEMPTED)
+
+
+class Bundles:
+    """Makes a bundle of each job that ended badly, one after the other; `make` is given the ref."""
+
+    def __init__(self, make: Callable[[str], None], narrate: Callable[[str], None] = lambda text: None) -> None:
+        self._make, self._narrate = make, narrate
+        self._waiting: queue.Queue[str] = queue.Queue(MOST_WAITING)
+        self._thread: threading.Thread | None = None
+
+    def take(self, round_: Round) -> None:
+        """What a committed round says has failed."""
+        for ref in failed(round_):
+            with contextlib.suppress(queue.Full):
+                self._waiting.put_nowait(ref)
+        if not self._waiting.empty() and (self._thread is None or not self._thread.is_alive()):
+            self._thread = threading.Thread(target=self._run, name="bundles", daemon=True)
+            self._thread.start()
+
+    def end(self) -> None:
+        """Let the one that is under way be finished, if it is soon."""
+        if self._thread is not None:
+            self._thread.join(PATIENCE)
+
+    def _run(self) -> None:
+        while True:
+            try:
+                ref = self._waiting.get(timeout=0.05)
+            except queue.Empty:
+                return
+            try:
+                self._make(ref)
+            except DogwatchError as error:  # the watching does not depend on it
+                self._narrate(f"no diagnostics bundle of {ref}: {error}")
+
+
+def failed(round_: Round) -> list[str]:
+    """The refs of jobs that this round found to have ended badly, or to have left too little."""
+    ended = [change.ref for change in round_.changes if _is_bad(change.after.state)]
+    lacking = [finding.subject for finding in round_.opened if finding.rule == "not_verified"]
+    return list(dict.fromkeys([*ended, *lacking]))
+
+
+def _is_bad(state: object) -> bool:
+    return isinstance(state, Ended) and state.outcome not in _ASKED_FOR
