@@ -92,6 +92,34 @@ def test_an_old_python_answers_as_ours_does(old: str, request_line: bytes) -> No
     assert [section for section in ("slurm", "scripts", "logs", "files", "disks") if not told[section]["ok"]] == []
 
 
+@pytest.mark.parametrize("name", ["sound", "quota"])
+def test_an_old_python_runs_the_errands_as_ours_does(old: str, tmp_path: Path, name: str) -> None:
+    """Verdicts, counts, guesses and quotas alike."""
+    (tmp_path / "checkpoint-3").mkdir()
+    (tmp_path / "checkpoint-3" / "state.json").write_text('{"step": 4}')
+    (tmp_path / "é.jsonl").write_text('{"a": 1}\n{"a"')
+    out, saved = str(tmp_path / "é.jsonl"), str(tmp_path / "checkpoint-3")
+    job = {
+        "lines": {out: []},
+        "files": [out],
+        "checkpoints": [saved],
+        "guess": {"folders": [str(tmp_path)], "since": 0},
+    }
+    calls: dict[str, Any] = {
+        "sound": {"jobs": {"job": job}, "seconds": 20.0, "bytes": 1 << 20},
+        "quota": {"paths": [str(tmp_path)], "seconds": 5.0},
+    }
+    request = {
+        "nonce": "a1",
+        "deadline": 30.0,
+        "errands": {"it": {"program": aboard.errand(name), "call": calls[name]}},
+    }
+    program = aboard.probe_once(json.dumps(request).encode("ascii"), 40.0)
+    told, ours = ask(old, program), ask(sys.executable, program)
+    assert told["errands"].get("it") == ours["errands"].get("it"), told["errands"]
+    assert name == "quota" or told["errands"]["it"]["jobs"]["job"]["checkpoints"][saved]["iteration"] == 4
+
+
 def test_an_old_python_serves_one_request_after_another(old: str, probe_file: str) -> None:
     """As the long-lived child does on this machine."""
     lines = b"".join(json.dumps({"nonce": f"n{n}", "disks": ["/"]}).encode() + b"\n" for n in range(3))

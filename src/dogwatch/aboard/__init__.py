@@ -18,7 +18,11 @@ PARTS = (
 )
 # Programs that ride with the one request that needs them; each ends in a function `errand(call)`.
 ERRANDS = {
-    "sound": ("body", "compressed", "texts", "arrays", "archives", "tables", "images", "tree"),
+    "sound": (
+        *("body", "compressed", "texts", "arrays", "archives", "tables", "images", "tree"),
+        *("lines", "held", "found", "held_open", "call"),
+    ),
+    "quota": ("limits",),
     "gpus": ("figures", "nvml", "nvidia_smi", "amd", "owners", "kernel", "cards"),
 }
 MARK = "dogwatch-probe"  # an argument by which a probe knows another one in the process list

@@ -71,10 +71,11 @@ class Hand:
                 self._fork()
         except OSError as error:
             return {}, "no file reader could be started: %s" % error.strerror, {}
-        # What hung last time comes last; the rest take turns, so that a spent allowance starves nobody.
+        # What hung last time comes last, and errands before that; the rest take turns, so that a spent allowance
+        # starves nobody.
         self.turn += 1
         order = [(at + self.turn) % len(units) for at in range(len(units))]
-        order.sort(key=lambda at: units[at][:2] in self.suspects)
+        order.sort(key=lambda at: (units[at][:2] in self.suspects, units[at][0] == "errands"))
         listed = [[at, units[at][0], units[at][2]] for at in order]
         frame = compact({"seconds": until - began, "bytes": most, "units": listed})
         got: "dict[int, bytes]" = {}

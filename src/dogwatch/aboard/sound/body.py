@@ -36,6 +36,9 @@ class Budget:
         if self.amount < 0 or time.monotonic() > self.until:
             raise Spent()
 
+    def left(self) -> bool:
+        return self.amount > 0 and time.monotonic() < self.until
+
 
 class Body:
     """An open regular file, read by position. A read that the file's own size promises and that comes short means

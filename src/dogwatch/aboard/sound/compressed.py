@@ -1,23 +1,31 @@
 """Compressed streams: read to their end without keeping anything, so that every checksum in them is tried."""
 
-import bz2
-import ctypes
-import lzma
 import zlib
 
-from dogwatch.aboard.sound.body import CHUNK, Body, Broken, Report
+from dogwatch.aboard.sound.body import CHUNK, Body, Broken, Report, Unclear
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-MEMBERS: "dict[str, tuple[Any, tuple[type[Exception], ...]]]" = {
-    "gzip": (lambda: zlib.decompressobj(31), (zlib.error,)),
-    "bzip2": (bz2.BZ2Decompressor, (OSError, ValueError)),
-    "xz": (lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, 256 << 20), (lzma.LZMAError,)),
-}
 CHEAPER = 16  # unpacked bytes cost less than bytes from a disk
+
+
+def members(kind: str) -> "tuple[Any, tuple[type[Exception], ...]]":
+    """How a member is begun, and what one that is damaged raises. Not every Python is built with all of these."""
+    if kind == "gzip":
+        return (lambda: zlib.decompressobj(31)), (zlib.error,)
+    try:
+        if kind == "bzip2":
+            import bz2
+
+            return bz2.BZ2Decompressor, (OSError, ValueError)
+        import lzma
+
+        return (lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, 256 << 20)), (lzma.LZMAError,)
+    except ImportError:
+        raise Unclear("is packed in a way that the Python there cannot read") from None
 
 
 def unpacked(body: Body, kind: str) -> "Iterator[bytes]":
@@ -25,7 +33,7 @@ def unpacked(body: Body, kind: str) -> "Iterator[bytes]":
     if kind == "zstd":
         yield from unpacked_zstd(body)
         return
-    start, wrong = MEMBERS[kind]
+    start, wrong = members(kind)
     member, fresh, first = start(), True, True
     for piece in body.pieces():
         rest = piece
@@ -120,15 +128,16 @@ def zstd_frame(body: Body, place: int) -> int:
     return place
 
 
-class ZstdBuffer(ctypes.Structure):
-    """ZSTD_inBuffer and ZSTD_outBuffer, which look the same."""
-
-    _fields_ = [("text", ctypes.c_void_p), ("size", ctypes.c_size_t), ("place", ctypes.c_size_t)]
-
-
 def zstd_library() -> "Any":
-    """The system's libzstd with the few functions that are used, or None."""
+    """The system's libzstd with the few functions that are used, and what it takes; or None."""
     try:
+        import ctypes
+
+        class ZstdBuffer(ctypes.Structure):
+            """ZSTD_inBuffer and ZSTD_outBuffer, which look the same."""
+
+            _fields_ = [("text", ctypes.c_void_p), ("size", ctypes.c_size_t), ("place", ctypes.c_size_t)]
+
         library = ctypes.CDLL("libzstd.so.1")
         library.ZSTD_createDStream.restype = ctypes.c_void_p
         library.ZSTD_freeDStream.argtypes = [ctypes.c_void_p]
@@ -138,23 +147,24 @@ def zstd_library() -> "Any":
         library.ZSTD_isError.argtypes = [ctypes.c_size_t]
         library.ZSTD_getErrorName.argtypes = [ctypes.c_size_t]
         library.ZSTD_getErrorName.restype = ctypes.c_char_p
-    except (OSError, AttributeError):
+    except (ImportError, OSError, AttributeError):
         return None
-    return library
+    return library, ctypes, ZstdBuffer
 
 
 def unpacked_zstd(body: Body) -> "Iterator[bytes]":
-    library = zstd_library()
-    if library is None:
+    found = zstd_library()
+    if found is None:
         return
+    library, ctypes, buffer = found
     stream = library.ZSTD_createDStream()
     room = ctypes.create_string_buffer(CHUNK)
     try:
         wanted = 0
         for piece in body.pieces():
-            given = ZstdBuffer(ctypes.cast(ctypes.c_char_p(piece), ctypes.c_void_p), len(piece), 0)
+            given = buffer(ctypes.cast(ctypes.c_char_p(piece), ctypes.c_void_p), len(piece), 0)
             while True:
-                got = ZstdBuffer(ctypes.cast(room, ctypes.c_void_p), CHUNK, 0)
+                got = buffer(ctypes.cast(room, ctypes.c_void_p), CHUNK, 0)
                 wanted = library.ZSTD_decompressStream(stream, ctypes.byref(got), ctypes.byref(given))
                 if library.ZSTD_isError(wanted):
                     raise Broken("is damaged: %s" % library.ZSTD_getErrorName(wanted).decode("ascii", "replace"))

@@ -290,12 +290,3 @@ def indexed(path: str) -> "list[str]":
 
 def short_list(numbers: "list[int]") -> str:
     return ", ".join(map(str, numbers[:5])) + (" and %d more" % (len(numbers) - 5) if len(numbers) > 5 else "")
-
-
-def errand(call: "dict[str, Any]") -> "dict[str, Any]":
-    """What a request asks: paths, and what each of them may cost."""
-    rows: "list[dict[str, Any]]" = []
-    budget = Budget(float(call["seconds"]), int(call["bytes"]))
-    for path in call["paths"]:
-        rows.extend(check_path(path, budget))
-    return {"files": rows[: MOST_FILES + 1000]}

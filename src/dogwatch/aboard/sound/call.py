@@ -1,0 +1,61 @@
+"""The errand itself: what a request asks about files, and what each question may cost."""
+
+import os
+
+from dogwatch.aboard.sound.body import BROKEN, Budget
+from dogwatch.aboard.sound.found import check_globs, guess_checkpoints
+from dogwatch.aboard.sound.held import check_checkpoint
+from dogwatch.aboard.sound.held_open import open_for_writing
+from dogwatch.aboard.sound.lines import count_lines
+from dogwatch.aboard.sound.tree import MOST_FILES, check_file, check_path
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+def errand(call: "dict[str, Any]") -> "dict[str, Any]":
+    """The verdicts on paths or on what globs mean; or a closer look at the files of several jobs."""
+    budget = Budget(float(call["seconds"]), int(call["bytes"]))
+    if "jobs" in call:
+        return {"jobs": {ref: closer_look(spec, budget) for ref, spec in call["jobs"].items()}}
+    rows: "list[dict[str, Any]]" = []
+    for path in call.get("paths") or ():
+        rows.extend(check_path(path, budget))
+    if call.get("globs"):
+        rows.extend(check_globs(call["globs"], call.get("since"), budget))
+    return {"files": rows[: MOST_FILES + 1000]}
+
+
+def closer_look(spec: "dict[str, Any]", budget: Budget) -> "dict[str, Any]":
+    """Of one job: lines gained, files and checkpoints that stand still, and where its checkpoints may be. What there
+    was no time for is not in the answer, and is asked for again."""
+    answer: "dict[str, Any]" = {"lines": {}, "files": {}, "checkpoints": {}}
+    for path, known in (spec.get("lines") or {}).items():
+        counted = count_lines(path, known, budget)
+        if counted is not None:
+            answer["lines"][path] = counted
+    if spec.get("guess") and budget.left():
+        folders = list(spec["guess"]["folders"]) + working_directories(spec["guess"].get("pids") or [])
+        answer["guessed"] = guess_checkpoints(folders, float(spec["guess"]["since"]), 0.5)
+    for path in spec.get("checkpoints") or ():
+        if budget.left():
+            answer["checkpoints"][path] = check_checkpoint(path, budget)
+    for path in spec.get("files") or ():
+        if budget.left():
+            answer["files"][path] = check_file(path, budget)
+    broken = [path for path, row in answer["files"].items() if row["verdict"] == BROKEN]
+    for path in open_for_writing(broken):
+        del answer["files"][path]
+    return answer
+
+
+def working_directories(pids: "list[int]") -> "list[str]":
+    """Where processes work; the root of everything says nothing."""
+    found = []
+    for pid in pids:
+        try:
+            found.append(os.readlink("/proc/%d/cwd" % int(pid)))
+        except (OSError, ValueError):
+            continue
+    return [path for path in dict.fromkeys(found) if path.count("/") > 1 or len(path) > 1]

@@ -1,0 +1,77 @@
+"""Sound: whether files are whole, judged where they lie by a program that travels there.
+
+A row is what `dogwatch check --json` prints: `file`, `format`, `verdict`, `why`, `size`, `records`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dogwatch.aboard import errand
+from dogwatch.model import Dark
+from dogwatch.reach.interface import Reach
+
+SOUND, BROKEN, UNCLEAR = "sound", "not sound", "cannot tell"
+MOST_BYTES = 1 << 40
+GRACE = 5.0  # between the allowance of the reading and the moment we stop waiting for it
+
+# What a verdict says, by a part of it → what to do about it.
+_REMEDIES = (
+    ("matches no file", "see whether the job wrote elsewhere, or correct the pattern"),
+    ("left behind unfinished", "the job was stopped while it wrote: make the file again, or remove it"),
+    ("is an empty directory", "the job was stopped before it wrote anything: remove it"),
+    ("is empty", "nothing was written: see its log for the reason, and run that part again"),
+    ("filled with zeros", "the disk was full or the machine crashed: make it again; see `df` and `df -i` there"),
+    ("is not there", "a part of the set lacks: run the part that writes it, or copy it again"),
+    ("lacks", "parts of the set lack: run those parts again, or copy them again"),
+    ("ends in the middle", "it was cut: make it again from the last checkpoint; see whether the disk was full"),
+    ("cut or damaged", "it was cut: make it again from the last checkpoint; see whether the disk was full"),
+)
+
+
+def check(reach: Reach, path: str, seconds: float) -> list[dict[str, Any]]:
+    """The verdict on a file, or on each file under a directory; never raises for what is wrong with them."""
+    return _ask(reach, {"paths": [path]}, path, seconds)
+
+
+def check_globs(
+    reach: Reach, globs: Sequence[str], seconds: float, most: int = MOST_BYTES, since: float | None = None
+) -> list[dict[str, Any]]:
+    """The verdict on every file that absolute globs mean, as finished files; then a row for each part of a sharded
+    set that lacks, for what was left behind unfinished `since`, and for each glob that means nothing."""
+    return _ask(reach, {"globs": list(globs), "since": since}, ", ".join(globs), seconds, most) if globs else []
+
+
+def remedy(row: Mapping[str, Any]) -> str:
+    """What to do about a row that is not sound; nothing for the others."""
+    if row["verdict"] != BROKEN:
+        return ""
+    found = next((advice for part, advice in _REMEDIES if part in str(row["why"])), "")
+    return found or "make it again, or restore it from a copy"
+
+
+def _ask(
+    reach: Reach, question: dict[str, Any], what: str, seconds: float, most: int = MOST_BYTES
+) -> list[dict[str, Any]]:
+    call = {**question, "seconds": seconds, "bytes": most}
+    deadline = seconds + GRACE
+    answer = reach.ask({"errands": {"check": {"program": errand("sound"), "call": call}}}, deadline + 0.3 * deadline)
+    if isinstance(answer, Dark):
+        return [_unknown(what, answer.why)]
+    section = answer.body.get("errands") or {}
+    if "check" not in section:
+        return [_unknown(what, str(section.get("why", "no reason was given")))]
+    files: list[dict[str, Any]] = section["check"]["files"]
+    return files
+
+
+def _unknown(path: str, why: str) -> dict[str, Any]:
+    return {
+        "file": path,
+        "format": None,
+        "verdict": UNCLEAR,
+        "why": f"could not be read: {why}",
+        "size": None,
+        "records": None,
+    }
