@@ -24,6 +24,7 @@ DEEPEST = 16
 LONGEST_WAIT = 10 * 365 * 86400.0
 _SECONDS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _DURATION = re.compile(r"(\d{1,12}(?:\.\d{1,9})?)\s?([smhd]?)", re.ASCII)
+_GROWTH = re.compile(r"(\d{1,12}(?:\.\d{1,9})?)\s?([kKmMgGtT]?)(i?)B?\s?/\s?(s|min|m|h|d)", re.ASCII)
 _GPU = re.compile(r"\d{1,4}(?:,\d{1,4}){0,63}|(?:GPU|MIG)-[0-9A-Za-z/-]{1,80}", re.ASCII)
 
 
@@ -46,6 +47,7 @@ class JobFile:
     check_interval: float | None = None
     launch_timeout: float | None = None
     stall_timeout: float | None = None
+    min_growth: float | None = None
     progress_patterns: Mapping[str, str] | None = None
     error_patterns: tuple[tuple[str, str], ...] | None = None
     terminal: bool | None = None
@@ -76,6 +78,20 @@ def duration(value: str | float, what: str = "the duration") -> float:
             f"{what} '{shown}' is not a time above zero; write seconds, or a number with s, m, h or d as in 15m"
         )
     return seconds
+
+
+def growth(value: str, what: str = "the growth") -> float:
+    """Bytes per second from "10MB/h", "500 kB/min" or "2GiB/d"; a rate above zero."""
+    found = _GROWTH.fullmatch(str(value).strip())
+    rate = 0.0
+    if found:
+        base = 1024 if found[3] else 1000
+        per = _SECONDS[found[4][0]]
+        rate = float(found[1]) * base ** ("kmgt".index(found[2].lower()) + 1 if found[2] else 0) / per
+    if not 0 < rate <= 1e15:
+        shown = plain(str(value), 40)
+        raise UsageError(f"{what} '{shown}' is not a rate above zero; write bytes per time as in 10MB/h or 500kB/min")
+    return rate
 
 
 def load_job_file(path: str) -> JobFile:
@@ -260,6 +276,10 @@ def _duration(value: _Value, file: str) -> float:
     return duration(value.held, f"{file} line {value.line}: {value.key}")
 
 
+def _rate(value: _Value, file: str) -> float:
+    return growth(_text_value(value, file), f"{file} line {value.line}: {value.key}")
+
+
 def _gpus(value: _Value, file: str) -> tuple[str, ...]:
     listed = value.held if isinstance(value.held, list) else []
     found = [str(item.held) for item in listed if not isinstance(item.held, bool | float)]
@@ -349,7 +369,10 @@ _SECTIONS: dict[str, Callable[[_Value, str], dict[str, Any]]] = {
             "checkpoints": ("checkpoint_pattern", _text_value),
         }
     ),
-    "monitoring": _section({key: (key, _duration) for key in ("check_interval", "launch_timeout", "stall_timeout")}),
+    "monitoring": _section(
+        {key: (key, _duration) for key in ("check_interval", "launch_timeout", "stall_timeout")}
+        | {"min_growth": ("min_growth", _rate)}
+    ),
     "progress_patterns": _progress,
     "error_patterns": _errors,
     "alerts": _alerts,

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dogwatch.config import JobFile, duration, load_job_file
+from dogwatch.config import JobFile, duration, growth, load_job_file
 from dogwatch.errors import UsageError
 
 WHOLE = r"""
@@ -32,6 +32,7 @@ monitoring:
   check_interval: 10
   launch_timeout: 90s
   stall_timeout: 15m
+  min_growth: 36 MB/h
 progress_patterns:
   items_processed: 'did (\d+) of (\d+)'
   throughput: '([\d.]+) docs/s'
@@ -85,6 +86,7 @@ def test_every_key_of_the_classic_form_is_taken(tmp_path):
         check_interval=10.0,
         launch_timeout=90.0,
         stall_timeout=900.0,
+        min_growth=10_000.0,
         progress_patterns={"items_processed": r"did (\d+) of (\d+)", "throughput": r"([\d.]+) docs/s"},
         error_patterns=(("out of memory", "critical"), ("refused", "warning")),
         terminal=True,
@@ -138,6 +140,8 @@ def test_what_is_not_said_stays_open(tmp_path):
         ("monitoring:\n  stall_timeout: soon\n", ["'soon'"]),
         ("monitoring:\n  stall_timeout: .nan\n", ["above zero"]),
         ("monitoring:\n  stall_timeout: [1]\n", ["number of seconds"]),
+        ("monitoring:\n  min_growth: 10\n", ["line 2", "monitoring.min_growth", "quotes"]),
+        ("monitoring:\n  min_growth: fast\n", ["line 2", "monitoring.min_growth", "'fast'", "10MB/h"]),
         ("progress_patterns:\n  epoch: '('\n", ["progress_patterns.epoch", "not a pattern"]),
         ("progress_patterns:\n  epoch: 'none'\n", ["no group"]),
         ("progress_patterns:\n  epoch: '(?=x)(\\d+)'\n", ["lookaround"]),
@@ -215,3 +219,25 @@ def test_other_durations_are_refused(text):
     """Nothing, less than nothing and unknown units are told with the flag's name."""
     with pytest.raises(UsageError, match="--stall-timeout"):
         duration(text, "--stall-timeout")
+
+
+@pytest.mark.parametrize(
+    ("text", "rate"),
+    [
+        ("10MB/h", 10e6 / 3600),
+        ("1 GiB/d", (1 << 30) / 86400),
+        ("500kB/min", 500e3 / 60),
+        ("3B/s", 3.0),
+        ("2.5M/m", 2.5e6 / 60),
+    ],
+)
+def test_a_growth_is_bytes_per_time(text, rate):
+    """In the units that people write sizes in."""
+    assert growth(text) == pytest.approx(rate)
+
+
+@given(st.text(max_size=40).filter(lambda text: "/" not in text))
+def test_any_other_text_is_no_growth_and_says_so(text):
+    """One sentence with an example, and nothing else."""
+    with pytest.raises(UsageError, match="10MB/h"):
+        growth(text, "--min-growth")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from dogwatch.engine.describe import checkpoint_interval
+from dogwatch.engine.holdings import checkpoint_interval
 from dogwatch.engine.memory import Memory, grow, growth_per_minute
 from dogwatch.engine.reading import News, pass_time
 from dogwatch.model import Expectation, Job, Point, Step

@@ -33,11 +33,13 @@ def arguments(parser: ArgumentParser) -> None:
     slurm.add_argument("--user", metavar="NAME", help="who owns them, if not you")
     slurm.add_argument("--log", metavar="PATH", help="its log on the host (default: what Slurm says)")
     slurm.add_argument("--output-dir", metavar="DIR", help="where on the host it writes its outputs")
+    slurm.add_argument("--checkpoint", action="append", default=[], metavar="GLOB", help="its checkpoints there")
     for kind in (process, slurm):
         kind.add_argument("--name", help="what to call the job")
         kind.add_argument("--description", default="", help="what it is for")
         kind.add_argument("--total-items", type=int, metavar="N", help="how many items there are to process")
         kind.add_argument("--stall-timeout", metavar="S", help="the most patience with it while nothing moves")
+        kind.add_argument("--min-growth", metavar="RATE", help="the least its outputs must grow, as in 10MB/h")
         json_flag(kind)
 
 
@@ -58,7 +60,7 @@ def run(args: Namespace) -> int:
 
 def _processes(args: Namespace) -> list[str]:
     from dogwatch import assemble
-    from dogwatch.cli.expect import globs, positive, seconds
+    from dogwatch.cli.expect import globs, growth, positive, seconds
     from dogwatch.clock import Clock
     from dogwatch.desk import tell
     from dogwatch.model import Expectation
@@ -74,6 +76,7 @@ def _processes(args: Namespace) -> list[str]:
         checkpoints=globs(args.checkpoint, "--checkpoint"),
         total_items=positive(args.total_items, "--total-items"),
         stall_timeout=seconds(args.stall_timeout, "--stall-timeout"),
+        min_growth=growth(args.min_growth, "--min-growth"),
     )
     clock = Clock()
     reach = assemble.here(clock)
@@ -98,7 +101,7 @@ def _processes(args: Namespace) -> list[str]:
 
 def _slurm(args: Namespace) -> list[str]:
     from dogwatch import assemble
-    from dogwatch.cli.expect import positive, remote_path, seconds
+    from dogwatch.cli.expect import growth, positive, remote_path, seconds
     from dogwatch.clock import Clock
     from dogwatch.desk import hosts, slurm
     from dogwatch.model import Expectation
@@ -118,6 +121,8 @@ def _slurm(args: Namespace) -> list[str]:
             outputs=() if outputs is None else (f"{outputs.rstrip('/')}/*",),
             total_items=positive(args.total_items, "--total-items"),
             stall_timeout=seconds(args.stall_timeout, "--stall-timeout"),
+            checkpoints=tuple(remote_path(glob, "--checkpoint") or "" for glob in args.checkpoint),
+            min_growth=growth(args.min_growth, "--min-growth"),
         )
         return [
             slurm.add(

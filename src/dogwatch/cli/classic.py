@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from dogwatch import assemble
 from dogwatch.cli.expect import directory, positive
 from dogwatch.clock import Clock
-from dogwatch.config import JobFile, duration, load_job_file
+from dogwatch.config import JobFile, duration, growth, load_job_file
 from dogwatch.desk import alerts, tell
 from dogwatch.errors import UsageError
 from dogwatch.logs.user import compile_patterns
@@ -30,7 +30,7 @@ FLAGS = (
         "checkpoint_dir",
         "total_items",
     ),
-    *("output_pattern", "log_pattern", "checkpoint_pattern", "launch_timeout", "stall_timeout"),
+    *("output_pattern", "log_pattern", "checkpoint_pattern", "launch_timeout", "stall_timeout", "min_growth"),
     *("alert_email", "alert_slack"),
 )
 PIDS = "worker_pids.txt"
@@ -84,7 +84,7 @@ def _expectation(args: Namespace, file: JobFile, every: float | None) -> tuple[E
     log_dir = _directory(chosen("log_dir", file.log_dir), "--log-dir")
     checkpoint_dir = _directory(chosen("checkpoint_dir", file.checkpoint_dir), "--checkpoint-dir") or output_dir
     launch = args.launch_timeout
-    stall = args.stall_timeout
+    stall, least = args.stall_timeout, args.min_growth
     workers, items = (
         _number(chosen(*pair)) for pair in (("num_workers", file.workers), ("total_items", file.total_items))
     )
@@ -103,6 +103,7 @@ def _expectation(args: Namespace, file: JobFile, every: float | None) -> tuple[E
             ),
             total_items=positive(items, "--total-items"),
             launch_timeout=duration(launch, "--launch-timeout") if launch is not None else file.launch_timeout or 60.0,
+            min_growth=growth(least, "--min-growth") if least is not None else file.min_growth,
             stall_timeout=duration(stall, "--stall-timeout") if stall is not None else file.stall_timeout,
             check_interval=every if every is not None else file.check_interval,
             progress_patterns=progress,

@@ -23,6 +23,13 @@ def seconds(text: str | None, flag: str) -> float | None:
     return None if text is None else duration(text, flag)
 
 
+def growth(text: str | None, flag: str) -> float | None:
+    """Bytes per second, or None where nothing was said."""
+    from dogwatch import config
+
+    return None if text is None else config.growth(text, flag)
+
+
 def globs(patterns: Sequence[str], flag: str) -> tuple[str, ...]:
     """File patterns, absolute; the directory above the first wildcard must be there."""
     return tuple(_absolute(pattern, flag) for pattern in patterns)

@@ -32,6 +32,7 @@ def arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--total-items", type=int, metavar="N", help="how many items there are to process")
     parser.add_argument("--stall-timeout", metavar="S", help="the most patience with it while nothing moves")
+    parser.add_argument("--min-growth", metavar="RATE", help="the least its outputs must grow, as in 10MB/h")
     parser.add_argument("--detach", action="store_true", help="print the ref and return instead of watching")
     json_flag(parser)
 
@@ -40,7 +41,7 @@ def run(args: Namespace) -> int:
     import os
 
     from dogwatch import assemble
-    from dogwatch.cli.expect import globs, positive, seconds
+    from dogwatch.cli.expect import globs, growth, positive, seconds
     from dogwatch.clock import Clock
     from dogwatch.desk import ask
     from dogwatch.model import Expectation
@@ -54,6 +55,7 @@ def run(args: Namespace) -> int:
         checkpoints=globs(args.checkpoint, "--checkpoint"),
         total_items=positive(args.total_items, "--total-items"),
         stall_timeout=seconds(args.stall_timeout, "--stall-timeout"),
+        min_growth=growth(args.min_growth, "--min-growth"),
     )
     clock = Clock()
     with assemble.store() as store:

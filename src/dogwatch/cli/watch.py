@@ -35,6 +35,7 @@ def arguments(parser: ArgumentParser) -> None:
     classic.add_argument(
         "--stall-timeout", metavar="S", help="the most patience: give up when nothing moves for so long"
     )
+    parser.add_argument("--min-growth", metavar="RATE", help="the least its outputs must grow, as in 10MB/h")
     classic.add_argument("--alert-email", metavar="ADDR", help="send alerts about the job there")
     classic.add_argument("--alert-slack", metavar="REF", help="send them to Slack: its webhook, as env:NAME")
     parser.add_argument("--check-interval", metavar="S", help="seconds between looks (default: what suits the job)")

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import pairwise
 from typing import Any
 
 from dogwatch.clock import stamp
 from dogwatch.engine.gpus import gpu_percent
-from dogwatch.engine.memory import Memory, growth_per_minute
+from dogwatch.engine.holdings import checkpoints_document, disks_document, outputs_document
+from dogwatch.engine.memory import Memory
 from dogwatch.engine.spent import document as spent_document
 from dogwatch.engine.standing import verdict_document
 from dogwatch.model import Eta, Progress, Verdict, Worker
 from dogwatch.rules.interface import Disk, Verified
-
-MOST_OUTPUTS_SHOWN = 64
-TOGETHER = 1.0
 
 
 def progress_document(progress: Progress | None) -> dict[str, Any] | None:
@@ -54,23 +51,17 @@ def detail_document(
     facts: Mapping[str, Any],
     verdict: Verdict | None,
     at: float,
+    gone_in: Mapping[tuple[str, str], float] | None = None,
+    skew: float = 0.0,
 ) -> dict[str, Any]:
     """The parts of a job document that only its own page needs."""
     return {
         "verdict": verdict_document(verdict),
         "workers": workers,
-        "outputs": _outputs(memory),
-        "checkpoints": _checkpoints(memory, at),
-        "disks": [
-            {
-                "path": disk.path,
-                "free": disk.free,
-                "total": disk.total,
-                "inodes_free": disk.inodes_free,
-                "inodes": disk.inodes,
-            }
-            for disk in disks.values()
-        ],
+        "outputs": outputs_document(memory),
+        "outputs_missing": memory.produced.missing,
+        "checkpoints": checkpoints_document(memory, at, skew),
+        "disks": disks_document(disks, gone_in or {}),
         "gpus": memory.gpus.get("seen") or [],
         "verified": None if verified is None else {"ok": verified.ok, "text": verified.text},
         "spent": spent_document(memory.spent, memory.age),
@@ -123,54 +114,6 @@ def worker_document(worker: Worker, memory: Memory, at: float, mono: float) -> d
         "reason": worker.reason,
         "log": worker.log,
     }
-
-
-def _outputs(memory: Memory) -> list[dict[str, Any]]:
-    return [
-        {
-            "path": path,
-            "size": int(samples[-1][1]),
-            "growth_per_minute": growth_per_minute(samples),
-            "quiet_seconds": _unchanged_for(samples),
-        }
-        for path, samples in sorted(memory.outputs.items())[:MOST_OUTPUTS_SHOWN]
-        if samples
-    ]
-
-
-def _unchanged_for(samples: list[list[float]]) -> float:
-    """Seconds, within the window we remember, since the size last differed."""
-    last = samples[-1]
-    since = last[0]
-    for at, size in reversed(samples):
-        if size != last[1]:
-            break
-        since = at
-    return round(last[0] - since, 1)
-
-
-def _checkpoints(memory: Memory, at: float) -> dict[str, Any] | None:
-    if not memory.checkpoints:
-        return None
-    times = sorted(memory.checkpoints.values())
-    newest = max(memory.checkpoints, key=lambda path: memory.checkpoints[path])
-    interval = checkpoint_interval(times)
-    return {
-        "count": len(times),
-        "newest": newest,
-        "newest_at": stamp(times[-1]),
-        "interval_seconds": interval,
-        "next_at": None if interval is None else stamp(times[-1] + interval),
-    }
-
-
-def checkpoint_interval(times: list[float]) -> float | None:
-    """The usual pause between checkpoints: the median, with those written together (one per worker)
-    counted as one; None until there were two such waves."""
-    gaps = [later - earlier for earlier, later in pairwise(times)]
-    together = max(TOGETHER, max(gaps, default=0.0) / 10)
-    waves = sorted(gap for gap in gaps if gap > together)
-    return round(waves[len(waves) // 2], 1) if waves else None
 
 
 def _whole(value: float | None) -> float | int | None:

@@ -15,6 +15,7 @@ from dogwatch.sources.interface import Source
 
 # What jobs can leave behind in their last interval, with room to spare: 16 MB of a file, 32 MB of all together.
 MOST_READS, MOST_BYTES = 4, 4 << 20
+SKEWED = 30.0
 ANSWER_BYTES = 8 << 20  # what one answer may hold of files
 
 
@@ -25,7 +26,8 @@ class Glance:
     `logs` holds, by ref, the answers in the order they were read; `late` the refs whose files did not
     answer, for the reason `why_late`, though the process table did, and `blind` the jobs that the place
     could not be asked about, each with the reason. `usage` is what the processes of silent jobs have used; `gpus` what
-    the place said of its GPUs, when it was asked."""
+    the place said of its GPUs, when it was asked; `errands` what came back from those, `closer` what that told of
+    jobs."""
 
     look: Look
     logs: Mapping[str, list[Mapping[str, Any]]] = field(default_factory=dict)
@@ -35,10 +37,19 @@ class Glance:
     learnt: dict[str, dict[str, Any]] = field(default_factory=dict)
     usage: Mapping[str, Any] = field(default_factory=dict)
     usage_asked: frozenset[str] = frozenset()
+    errands: Mapping[str, Any] = field(default_factory=dict)
+    closer: Mapping[str, Any] = field(default_factory=dict)
     late: frozenset[str] = frozenset()
     why_late: str = ""
     facts: Mapping[str, Any] = field(default_factory=dict)
     gpus: Mapping[str, Any] | None = None
+
+    @property
+    def skew(self) -> float:
+        """Seconds that our clock is ahead of the place's, which file times are by; small ones may be our own delay."""
+        wall = (self.facts.get("clock") or {}).get("wall")
+        ahead = 0.0 if wall is None else self.look.at - float(wall)
+        return ahead if abs(ahead) > SKEWED else 0.0
 
 
 def glance(
@@ -54,10 +65,11 @@ def glance(
     turn: int = 0,
     most: int = ANSWER_BYTES,
     silent: Mapping[str, Sequence[int]] | None = None,
+    errands: Mapping[str, Any] | None = None,
     aside: Mapping[str, Any] | None = None,
 ) -> Glance:
     """Ask `place` once for all of `jobs`, and for at most so many bytes of their files; of the `silent` ones also what
-    the processes with these pids use. An `aside` may bring `gpus`."""
+    the processes with these pids use. `errands` ride with it, and an `aside` may bring `gpus`."""
     by_kind = {kind: [job for job in jobs if job.source == kind] for kind in dict.fromkeys(j.source for j in jobs)}
     asked = {sources[kind].section: sources[kind].ask(group, known, at) for kind, group in by_kind.items() if group}
     request: dict[str, Any] = dict(asked)
@@ -72,6 +84,8 @@ def glance(
         request["usage"] = {ref: list(pids) for ref, pids in silent.items()}
     if aside:
         request["aside"] = aside
+    if errands:
+        request["errands"] = errands
     answer = reach.ask(request, deadline)
     if isinstance(answer, Dark):
         return Glance(answer)
@@ -99,9 +113,9 @@ def file_request(jobs: Sequence[Job], memories: Mapping[str, Memory]) -> dict[st
     """The sections about files that every kind of job shares."""
     logs = {job.ref: _log_request(job, memories[job.ref]) for job in jobs if job.expect.logs}
     files = {
-        job.ref: {"outputs": list(job.expect.outputs), "checkpoints": list(job.expect.checkpoints)}
+        job.ref: {"outputs": list(job.expect.outputs), "checkpoints": list(job.expect.checkpoints) or guessed}
         for job in jobs
-        if job.expect.outputs or job.expect.checkpoints
+        if (guessed := memories[job.ref].produced.guessed) or job.expect.outputs or job.expect.checkpoints
     }
     disks = sorted({path for job in jobs for path in disk_paths(job)})
     return {"logs": logs, "files": files, "disks": disks}
@@ -157,6 +171,7 @@ def _read(
         disks=disks.get("disks", {}),
         blind=blind,
         usage=rows(_section(body, "usage")),
+        errands=rows(_section(body, "errands")),
         late=late,
         why_late=str(logs.get("why") or files.get("why") or ""),
         facts={**{key: body.get(key) for key in ("boot", "host", "python", "clock")}, **_asked(body)},

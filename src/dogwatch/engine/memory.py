@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from dogwatch.engine.produced import Produced
 from dogwatch.engine.spent import Spent
 from dogwatch.estimate.patience import STEADY, Gaps
 from dogwatch.model import Point, Step
@@ -68,6 +69,7 @@ class Memory:
     verified_launch: bool = False
     spent: Spent = field(default_factory=Spent)
     gpus: dict[str, Any] = field(default_factory=dict)
+    produced: Produced = field(default_factory=Produced)
 
     def hush_of(self, what: str) -> Hush:
         hush = self.hush.get(what)
@@ -93,6 +95,7 @@ class Memory:
         body["gaps"] = {phase: gaps.to_json() for phase, gaps in self.gaps.items()}
         body["counter"] = self.counter.to_json()
         body["spent"] = self.spent.to_json()
+        body["produced"] = self.produced.to_json()
         body["hush"] = {what: {"seconds": h.seconds, "longest": h.longest} for what, h in self.hush.items()}
         return body
 
@@ -105,6 +108,7 @@ class Memory:
         memory.gaps = {phase: Gaps(*gaps) for phase, gaps in body.get("gaps", {}).items()}
         memory.counter = Gaps(*body.get("counter", ()))
         memory.spent = Spent.from_json(body.get("spent", {}))
+        memory.produced = Produced.from_json(body.get("produced", {}))
         memory.points = [Point(at, done) for at, done in memory.points]
         memory.earlier = [Point(at, done) for at, done in memory.earlier]
         steps = body.get("steps", {}).items()

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from dogwatch.clock import Clock
 from dogwatch.engine import pace, scores
+from dogwatch.engine.closer import Closer
 from dogwatch.engine.gpus import GpuTurns, last_gpus
 from dogwatch.engine.judge import Identity, identity
 from dogwatch.engine.look import ANSWER_BYTES, Glance, first_of_logs, glance, rest_of_logs, with_learnt, with_logs
@@ -67,6 +68,7 @@ class Post:
         self.rung = self.once = False
         self.turn = 0
         self._gpus = GpuTurns(far=place.kind != "here")
+        self._closer = Closer(place.kind == "here")
 
     @property
     def jobs(self) -> Mapping[str, Watched]:
@@ -114,6 +116,7 @@ class Post:
         jobs = [with_logs(one.job, one.memory) for one in self._jobs.values()]
         known = {ref: one.known for ref, one in self._jobs.items()}
         memories = {ref: one.memory for ref, one in self._jobs.items()}
+        errands = self._closer.request(self._jobs, mono)
         seen = glance(
             self.reach,
             self._sources,
@@ -126,9 +129,10 @@ class Post:
             turn=self.turn,
             most=self._most,
             silent=self._silent(mono),
+            errands=errands,
             aside=self._gpus.ask(self._jobs.values(), mono, once=self.once),
         )
-        seen = self._gpus.heard(seen, self._jobs.values(), mono)
+        seen = self._gpus.heard(self._closer.take(seen, errands), self._jobs.values(), mono)
         self.turn += 1
         self._most = next_most(self._most, seen)
         after, changes = follow(known, seen.look)

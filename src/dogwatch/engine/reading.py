@@ -170,6 +170,9 @@ def read_files(memory: Memory, answer: Mapping[str, Any], mono: float, news: New
         if known != entry["mtime"]:
             memory.checkpoints[entry["path"]] = entry["mtime"]
             news.checkpoint_grew = True
+        was = memory.produced.checkpoints.get(entry["path"])
+        if was is not None and was["mark"][2:] != entry.get("inside", was["mark"][2:]):
+            news.checkpoint_grew = True
     present = {entry["path"] for entry in answer.get("checkpoints", ())}
     for path in [path for path in memory.checkpoints if path not in present]:
         del memory.checkpoints[path]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from dogwatch.engine.look import disk_paths
@@ -10,7 +11,7 @@ from dogwatch.engine.memory import Memory
 from dogwatch.engine.steady import same_room
 from dogwatch.estimate import trend
 from dogwatch.model import Job
-from dogwatch.rules.interface import Disk
+from dogwatch.rules.interface import Disk, Quota
 
 
 class Rooms:
@@ -29,9 +30,14 @@ class Rooms:
             found = self._found[paths] = {}
             for path in paths:
                 entry = self._disks.get(path)
-                if entry is not None and entry["mount"] not in found:
+                if entry is None:
+                    continue
+                mount, rows = entry["mount"], entry.get("quota")
+                if mount not in found:
                     sizes = (entry["free"], entry["total"], entry["inodes_free"], entry["inodes"])
-                    found[entry["mount"]] = Disk(path, *sizes)
+                    found[mount] = Disk(path, *sizes)
+                if rows:
+                    found[mount] = replace(found[mount], quota=tightest(rows, found[mount].quota))
         return found
 
     def same(self, before: Mapping[str, Disk], now: Mapping[str, Disk]) -> bool:
@@ -42,11 +48,34 @@ class Rooms:
         return self._same[key]
 
 
+def tightest(rows: Sequence[Mapping[str, Any]], known: Quota | None) -> Quota:
+    """Of several limits the one of which the smallest share is left."""
+    found = [] if known is None else [known]
+    for row in rows:
+        free, files_free = max(0, row["limit"] - row["used"]), max(0, row["files_limit"] - row["files"])
+        found.append(Quota(str(row["who"]), free, row["limit"], files_free, row["files_limit"]))
+    return min(found, key=_share)
+
+
+def _share(quota: Quota) -> float:
+    parts = ((quota.free, quota.limit), (quota.files_free, quota.files))
+    return min((left / whole for left, whole in parts if whole), default=1.0)
+
+
+def _kinds(disk: Disk) -> Iterator[tuple[str, int, int]]:
+    """What can be used up: its name, what is left, and of how much."""
+    yield "bytes", disk.free, disk.total
+    yield "inodes", disk.inodes_free, disk.inodes
+    if disk.quota is not None:
+        yield "quota", disk.quota.free, disk.quota.limit
+        yield "files", disk.quota.files_free, disk.quota.files
+
+
 def gone_in(memory: Memory, disks: Mapping[str, Disk], mono: float) -> dict[tuple[str, str], float]:
     """Remember the room on the disks, and tell the seconds until it is gone where a trend says so."""
     found = {}
     for mount, disk in disks.items():
-        for what, left, whole in (("bytes", disk.free, disk.total), ("inodes", disk.inodes_free, disk.inodes)):
+        for what, left, whole in _kinds(disk):
             if not whole:
                 continue
             samples = memory.room.setdefault(f"{what} {mount}", [])
@@ -54,6 +83,6 @@ def gone_in(memory: Memory, disks: Mapping[str, Disk], mono: float) -> dict[tupl
             seconds = trend.gone_in(samples)
             if seconds is not None:
                 found[mount, what] = seconds
-    if len(memory.room) > 2 * len(disks):
+    if len(memory.room) > 4 * len(disks):
         memory.room = {key: samples for key, samples in memory.room.items() if key.partition(" ")[2] in disks}
     return found

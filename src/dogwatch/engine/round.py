@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dogwatch.engine import describe, queue
+from dogwatch.engine.closer import made_by, saved_at, take_in
 from dogwatch.engine.gaps import gap_event
 from dogwatch.engine.gpus import readings, take_gpus
 from dogwatch.engine.judge import NOTHING, Identity, by_subject, judge_blind, judge_job, judge_place
@@ -278,6 +279,8 @@ class _Visit:
         moved = bool(self.memory.points) and self.memory.points[-1].done != before
         # A filesystem that did not answer leaves the patience clocks standing: that silence is ours.
         pass_time(self.memory, 0.0 if ref in self.glance.late else watched, self.news, self.job, moved, self.at)
+        new, running = self.change is not None and is_new_attempt(self.change), isinstance(self.after.state, Running)
+        take_in(self.memory, self.glance, ref, watched=watched, step=before, running=running, new_attempt=new)
         if ref in self.glance.usage_asked:
             take_usage(self.memory, self.glance.usage.get(ref), self.mono)
         take_gpus(self.one, self.job, self.workers, self.glance.gpus, self.started, self.mono, self.at)
@@ -399,10 +402,11 @@ class _Visit:
             eta=self.eta,
             facts=self.facts,
             diagnosis=self.diagnosis,
-            checkpoints=tuple(memory.checkpoints.values()),
+            checkpoints=saved_at(memory, self.glance) if memory.checkpoints else (),
             gone_in=self._gone_in(),
             gpus=self.one.gpus,
             gpu_past=self.one.gpu_past,
+            made=made_by(memory, self.progress, self.after.state) if memory.produced.told else None,
         )
 
     def _gone_in(self) -> Mapping[tuple[str, str], float]:
@@ -443,7 +447,15 @@ class _Visit:
             eta=describe.eta_document(self.eta, self.at),
             diagnosis=self.diagnosis,
             detail=describe.detail_document(
-                self.memory, workers, self.disks, self.verified, self.facts, self.one.verdict, self.at
+                self.memory,
+                workers,
+                self.disks,
+                self.verified,
+                self.facts,
+                self.one.verdict,
+                self.at,
+                self.one.gone_in,
+                self.glance.skew,
             ),
             memory=self.memory.to_json() if self.save else None,
             track=None if self.sighting is None else self.sighting.track,

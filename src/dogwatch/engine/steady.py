@@ -30,7 +30,7 @@ def is_steady(
     if (after.native, after.reason, after.attempt) != (before.native, before.reason, before.attempt):
         return False
     ref = job.ref
-    if ref in glance.files or ref in glance.late or ref in glance.learnt:
+    if ref in glance.files or ref in glance.late or ref in glance.learnt or ref in glance.closer:
         return False
     if job.expect.workers is not None and not memory.verified_launch:
         return False
@@ -66,4 +66,5 @@ def same_room(before: Mapping[str, Disk], now: Mapping[str, Disk]) -> bool:
 def _close(before: Disk, now: Disk) -> bool:
     bytes_moved, inodes_moved = abs(before.free - now.free), abs(before.inodes_free - now.inodes_free)
     same = before.path == now.path and before.total == now.total and before.inodes == now.inodes
+    same = same and before.quota == now.quota
     return same and bytes_moved <= DISK_SHARE * now.total and inodes_moved <= DISK_SHARE * now.inodes

@@ -33,6 +33,7 @@ class Expectation:
     check_interval: float | None = None
     progress_patterns: Mapping[str, str] = field(default_factory=dict)
     error_patterns: tuple[tuple[str, str], ...] = ()
+    min_growth: float | None = None  # bytes per second
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ name = "disk_fills"
 states, needs = (Running,), "gone_in"
 
 AHEAD = 6 * 3600.0  # how far to look where nobody knows when the job is done
+WORDS = {"quota": "quota (bytes)", "files": "quota (files)"}
 SURE = 0.8  # of the time still to go: a disk that lasts longer than that may last
 
 
@@ -21,7 +22,8 @@ def judge(case: Case, now: float) -> Iterator[Finding]:
     for (mount, what), seconds in case.gone_in.items():
         if seconds < SURE * to_go:
             before = f", about {_spell(to_go - seconds)} before the job is done" if case.eta is not None else ""
-            text = f"the disk of {mount} will have no {what} left in about {_spell(seconds)}{before}"
+            path = case.disks[mount].path if mount in case.disks else mount
+            text = f"the disk of {path} will have no {WORDS.get(what, what)} left in about {_spell(seconds)}{before}"
             yield Finding(case.job.ref, name, Level.WARNING, text, f"{mount} {what}")
 
 

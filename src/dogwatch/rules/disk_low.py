@@ -1,4 +1,4 @@
-"""A filesystem the job writes to is nearly full, in bytes or in inodes."""
+"""A filesystem the job writes to is nearly full, or somebody's quota on it is: in bytes, inodes or files."""
 
 from __future__ import annotations
 
@@ -19,20 +19,37 @@ def judge(case: Case, now: float) -> Iterator[Finding]:
     if isinstance(case.known.state, Ended):
         return
     for disk in case.disks.values():
-        told = low(disk)
-        if told is not None:
-            level, text = told
-            yield Finding(case.job.ref, name, level, text, disk.path)
+        for what, level, text in low(disk):
+            yield Finding(case.job.ref, name, level, text, f"{disk.path} {what}".rstrip())
 
 
-def low(disk: Disk) -> tuple[Level, str] | None:
-    """Why this disk is low, with how much it matters, or None. A filesystem that counts no inodes
-    (btrfs and kin report 0) is not out of them."""
-    if disk.total and (disk.free < LEAST_SHARE * disk.total or disk.free < LEAST_BYTES):
-        level = Level.CRITICAL if disk.free < NO_ROOM * disk.total else Level.WARNING
-        share = 100 * disk.free / disk.total
-        return level, f"{disk.free / 1e9:.1f} GB ({share:.0f} %) free on the disk of {disk.path}"
-    if disk.inodes and disk.inodes_free < LEAST_SHARE * disk.inodes:
-        level = Level.CRITICAL if disk.inodes_free < NO_ROOM * disk.inodes else Level.WARNING
-        return level, f"{disk.inodes_free:,} of {disk.inodes:,} inodes free on the disk of {disk.path}"
-    return None
+def low(disk: Disk) -> Iterator[tuple[str, Level, str]]:
+    """What of this disk is low, with how much it matters. A filesystem that counts no inodes (btrfs and kin
+    report 0) is not out of them, and a limit of 0 is none."""
+    where = f"on the disk of {disk.path}"
+    if _bytes_low(disk.free, disk.total):
+        yield "", _level(disk.free, disk.total), f"{_gigabytes(disk.free, disk.total)} free {where}"
+    if disk.inodes_free < LEAST_SHARE * disk.inodes:
+        text = f"{disk.inodes_free:,} of {disk.inodes:,} inodes free {where}"
+        yield "inodes", _level(disk.inodes_free, disk.inodes), text
+    quota = disk.quota
+    if quota is None:
+        return
+    if _bytes_low(quota.free, quota.limit):
+        text = f"{_gigabytes(quota.free, quota.limit)} left of the {quota.who}'s quota {where}"
+        yield "quota", _level(quota.free, quota.limit), text
+    if quota.files_free < LEAST_SHARE * quota.files:
+        text = f"{quota.files_free:,} of {quota.files:,} files left of the {quota.who}'s quota {where}"
+        yield "files", _level(quota.files_free, quota.files), text
+
+
+def _bytes_low(free: int, whole: int) -> bool:
+    return bool(whole) and (free < LEAST_SHARE * whole or free < LEAST_BYTES)
+
+
+def _level(left: int, whole: int) -> Level:
+    return Level.CRITICAL if left < NO_ROOM * whole else Level.WARNING
+
+
+def _gigabytes(free: int, whole: int) -> str:
+    return f"{free / 1e9:.1f} GB ({100 * free / whole:.0f} %)"

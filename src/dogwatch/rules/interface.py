@@ -10,14 +10,26 @@ from dogwatch.model import Eta, Gpu, GpuPast, Job, Known, Progress, Straggler, T
 
 
 @dataclass(frozen=True, slots=True)
+class Quota:
+    """What somebody (`who`: user, group or project) may still write there, in bytes and files; a limit of 0 is none."""
+
+    who: str
+    free: int
+    limit: int
+    files_free: int
+    files: int
+
+
+@dataclass(frozen=True, slots=True)
 class Disk:
-    """Room on the filesystem under a watched path, bytes and inodes, as we may use it."""
+    """Room on the filesystem under a watched path, bytes and inodes, as we may use it, and the tightest quota."""
 
     path: str
     free: int
     total: int
     inodes_free: int
     inodes: int
+    quota: Quota | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +40,37 @@ class Verified:
     text: str
 
 
+@dataclass(frozen=True, slots=True)
+class Spoilt:
+    """A file that is not whole, why, and what to do."""
+
+    path: str
+    why: str
+    do: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What a job produces. `growth` is bytes per second over a long while, `still` the seconds for which outputs that
+    `usual`ly grow in less did not, `patience` how many of those are no news (None: they never grew regularly). `broken`
+    are outputs, `spoilt` checkpoints; `sound` names the newest whole one; `attempts`, how far each came, by what."""
+
+    growth: float | None = None
+    still: float = 0.0
+    usual: float = 0.0
+    patience: float | None = None
+    broken: tuple[Spoilt, ...] = ()
+    spoilt: tuple[Spoilt, ...] = ()
+    sound: str | None = None
+    attempts: tuple[tuple[str, float], ...] = ()
+
+
 @dataclass(slots=True)  # made ten thousand times in a look, three times faster than a frozen one
 class Case:
     """A job as the rules see it. `age` is the seconds of really watching it since it was added, `checkpoints` when
-    each was written, `gone_in` the seconds until a disk has no "bytes" or "inodes" left, where a trend says so; `gpus`
-    are those it was given or has processes on, and none where nothing was learnt of them; then `gpu_past` is None."""
+    each was written, `gone_in` the seconds until a disk has no "bytes", "inodes" or "quota" left, where a trend says
+    so; `gpus` are those it was given or has processes on, and none where nothing was learnt of them; then `gpu_past`
+    is None; `made` is what it produces, where anything is known of that."""
 
     job: Job
     known: Known
@@ -51,6 +89,7 @@ class Case:
     gone_in: Mapping[tuple[str, str], float] = field(default_factory=dict)
     gpus: tuple[Gpu, ...] = ()
     gpu_past: GpuPast | None = None
+    made: Made | None = None
 
 
 @dataclass(frozen=True, slots=True)

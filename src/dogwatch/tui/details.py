@@ -41,6 +41,8 @@ def _standing(job: Document, now: float) -> list[str]:
         rows.append(("outputs", phrases.output_total(files)))
     if job.get("checkpoints"):
         rows.append(("checkpoints", phrases.checkpoints(job["checkpoints"], now)))
+        rows.append(("resume from", phrases.resume(job["checkpoints"], now)))
+    rows += [("outputs", f"nothing matches {phrases.tidy(glob)} yet") for glob in job.get("outputs_missing") or ()]
     rows += [("disk", phrases.disk(disk)) for disk in job.get("disks") or ()]
     rows += [(str(found.get("level")), phrases.finding(found)) for _, found in phrases.findings([job])]
     width = max(len(label) for label, _ in rows)

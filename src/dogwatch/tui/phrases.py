@@ -156,8 +156,14 @@ def output_size(file: Document) -> str:
     text = words.size(file.get("size"))
     if file.get("growth_per_minute") is not None:
         text += f", {words.growth(file['growth_per_minute'])}"
+    if file.get("records") is not None:
+        text += f", {words.plural(file['records'], 'record')}"
     quiet = file.get("quiet_seconds")
-    return f"{text}, still for {words.span(quiet)}" if quiet is not None and quiet >= 60 else text
+    if quiet is not None and quiet >= 60:
+        text += f", still for {words.span(quiet)}"
+    if file.get("verdict") == "not sound":
+        text += f", not sound: {tidy(file.get('why') or '?', 80)}"
+    return text
 
 
 def base(file: Document) -> str:
@@ -170,6 +176,8 @@ def checkpoints(found: Document, now: float, ended: bool = False) -> str:
     if not found.get("newest_at"):
         return text if found.get("count") else "none yet"
     text += f", last {words.clock(found['newest_at'], now)} ({words.ago(found['newest_at'], now)})"
+    if found.get("newest_iteration") is not None:
+        text += f", iteration {words.count(found['newest_iteration'])}"
     due = words.moment(found.get("next_at"))
     if due is None or ended:
         return text
@@ -177,6 +185,22 @@ def checkpoints(found: Document, now: float, ended: bool = False) -> str:
     if due + slack < now:
         return f"{text}, next overdue by {words.roughly(now - due)}"
     return f"{text}, next about {words.clock(due, now)}"
+
+
+def resume(found: Document, now: float) -> str:
+    """The checkpoint to resume from: the newest that is known to be whole, and what is wrong with a newer one."""
+    sound, newest = found.get("sound"), found.get("newest")
+    text = ""
+    if sound:
+        text = base({"path": sound})
+        if found.get("sound_iteration") is not None:
+            text += f" (iteration {words.count(found['sound_iteration'])})"
+        text += f", sound, {words.ago(found['sound_at'], now)}"
+    if found.get("newest_verdict") == "not sound":
+        text += (
+            f"{'; ' if text else ''}{base({'path': newest})} is not sound: {tidy(found.get('newest_why') or '?', 80)}"
+        )
+    return text
 
 
 def disk(found: Document) -> str:
@@ -188,6 +212,10 @@ def disk(found: Document) -> str:
     text += f" at {tidy(found.get('path') or '?', 80)}"
     if _low_inodes(found):
         text += f", only {words.count(found['inodes_free'])} inodes left"
+    if quota := found.get("quota"):
+        text += f", {_quota(quota)} left of the {tidy(quota.get('who') or '?', 20)}'s quota"
+    if found.get("full_in_seconds") is not None:
+        text += f", full in {words.roughly(found['full_in_seconds'])}"
     return text
 
 
@@ -209,9 +237,27 @@ def gpu(found: Document) -> str:
     return ", ".join(part for part in parts if part) or "nothing is told of it"
 
 
+def _quota(quota: Document) -> str:
+    """What is left of a quota: bytes, files, or both where both are limited."""
+    parts = [f"{words.size(quota.get('free'))} of {words.size(quota['limit'])}"] if quota.get("limit") else []
+    if quota.get("files") and (not parts or quota["files_free"] < LOW_SHARE * quota["files"]):
+        parts.append(f"{words.count(quota['files_free'])} of {words.count(quota['files'])} files")
+    return " and ".join(parts)
+
+
 def is_low(found: Document) -> bool:
-    free, total = found.get("free"), found.get("total")
-    return _low_inodes(found) or (free is not None and (free < LOW_BYTES or free < LOW_SHARE * (total or 0)))
+    return _low_inodes(found) or _low_bytes(found.get("free"), found.get("total")) or _low_quota(found.get("quota"))
+
+
+def _low_bytes(free: float | None, total: float | None) -> bool:
+    return free is not None and (free < LOW_BYTES or free < LOW_SHARE * (total or 0))
+
+
+def _low_quota(quota: Document | None) -> bool:
+    if not quota:
+        return False
+    few = quota["files_free"] < LOW_SHARE * quota["files"]
+    return few or (bool(quota["limit"]) and _low_bytes(quota["free"], quota["limit"]))
 
 
 def _low_inodes(found: Document) -> bool:

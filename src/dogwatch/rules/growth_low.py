@@ -1,0 +1,31 @@
+"""Outputs grow more slowly than their owner said they must."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dogwatch.model import Finding, Level, Running
+from dogwatch.rules.interface import Case
+
+name = "growth_low"
+states, needs = (Running,), "made"
+
+
+def judge(case: Case, now: float) -> Iterator[Finding]:
+    least, made = case.job.expect.min_growth, case.made
+    if least is None or made is None or made.growth is None or made.growth >= least:
+        return
+    seen = f"{_spell(made.growth)} over the last half an hour"
+    text = (
+        f"outputs grow by {seen}, less than the {_spell(least)} they should; see its log, and whether it writes there"
+    )
+    yield Finding(case.job.ref, name, Level.WARNING, text)
+
+
+def _spell(rate: float) -> str:
+    """Bytes per second as people say it."""
+    hourly = rate * 3600
+    for size, unit in ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if hourly >= size:
+            return f"{hourly / size:.3g} {unit}/h"
+    return f"{hourly:.0f} B/h" if hourly else "nothing"

@@ -1,0 +1,40 @@
+"""Attempt after attempt ends where the one before ended: restarting it again will not help."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dogwatch.model import Ended, Finding, Level, Outcome
+from dogwatch.rules.interface import Case
+
+name = "no_progress"
+needs = "made"
+
+ENOUGH = 3
+
+
+def judge(case: Case, now: float) -> Iterator[Finding]:
+    attempts = case.made.attempts if case.made is not None else ()
+    state = case.known.state
+    if isinstance(state, Ended) and state.outcome is Outcome.SUCCEEDED:
+        return
+    last = attempts[-ENOUGH:]
+    if len(last) < ENOUGH or len({kind for kind, _ in last}) > 1:
+        return
+    kind, reached = last[0]
+    if max(number for _, number in last) > reached:
+        return
+    what = "checkpoint of iteration" if kind == "checkpoint" else "step"
+    text = f"{_count(attempts)} attempts in a row came no further than {what} {reached:,.0f}"
+    text += "; starting it again will not help: `dogwatch why` says what ended the last one"
+    yield Finding(case.job.ref, name, Level.CRITICAL, text, what)
+
+
+def _count(attempts: tuple[tuple[str, float], ...]) -> int:
+    """How many of the last ones came no further than the first of them."""
+    count = 1
+    for earlier, later in zip(reversed(attempts[:-1]), reversed(attempts[1:]), strict=True):
+        if earlier[0] != later[0] or later[1] > earlier[1]:
+            break
+        count += 1
+    return count

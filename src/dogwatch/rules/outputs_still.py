@@ -1,0 +1,31 @@
+"""Outputs that used to grow stand still, while the job itself seems to go on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dogwatch.model import Finding, Level, Running, Standing
+from dogwatch.rules.interface import Case
+
+name = "outputs_still"
+states, needs = (Running,), "made"
+
+DONE = 0.999  # of the total: what comes now need not be written there
+
+
+def judge(case: Case, now: float) -> Iterator[Finding]:
+    made = case.made
+    if made is None or made.patience is None or made.still <= made.patience:
+        return
+    if case.verdict is not None and case.verdict.word is Standing.STALLED:
+        return  # nothing else moves either, and that has been said
+    if case.progress is not None and (case.progress.fraction or 0.0) >= DONE:
+        return
+    text = f"outputs have not grown for {_spell(made.still)}; they used to about every {_spell(made.usual)}"
+    yield Finding(case.job.ref, name, Level.WARNING, f"{text}. See whether the disk is full and what its log says")
+
+
+def _spell(seconds: float) -> str:
+    if seconds < 90:
+        return f"{max(1, round(seconds))} s"
+    return f"{seconds / 3600:.1f} h" if seconds >= 5400 else f"{round(seconds / 60)} min"

@@ -1,0 +1,247 @@
+"""Outputs and checkpoints of a running job, over many looks of the real watcher with the real probe."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dogwatch import assemble
+from dogwatch.clock import Clock
+from dogwatch.engine.memory import Memory
+from dogwatch.engine.watch import Watch
+from dogwatch.model import Expectation
+from dogwatch.store import jobs
+from dogwatch.store.database import Store, open_store
+from tests.sound.samples import MAKERS
+from tests.support import wait_until
+
+TORCH, TENSORS, PARQUET = (MAKERS[name][0]() for name in ("model.pt", "model.safetensors", "rows.parquet"))
+
+
+class Ahead(Clock):
+    """The real clock, moved forward by hand."""
+
+    by = 0.0
+
+    def now(self) -> float:
+        return super().now() + self.by
+
+    def mono(self) -> float:
+        return super().mono() + self.by
+
+
+class Stage:
+    """One running job that does nothing; the test writes in its place, and looks as often as it likes."""
+
+    def __init__(self, store: Store, folder: Path, expect: Expectation, cwd: Path | None = None) -> None:
+        self.store, self.folder, self.clock = store, folder, Ahead()
+        argv = ["sleep", "600"]
+        more: dict[str, Any] = {"workers": 1, "gpus": None, "env": (), "cwd": None if cwd is None else str(cwd)}
+        self.ref = assemble.start_run(store, self.clock, argv, name="t", expect=expect, **more)
+        self.watch: Watch = assemble.watch(store, self.clock, who="test", every=20.0)
+        self.watch.begin()
+        wait_until(lambda: self.look()["state"] == "running")
+
+    def look(self, seconds: float = 20.0, times: int = 1) -> dict[str, Any]:
+        for _ in range(times):
+            self.clock.by += seconds
+            self.watch.step()
+        found: dict[str, Any] = jobs.documents(self.store, refs=[self.ref])[0]
+        return found
+
+    def output(self, name: str, job: dict[str, Any]) -> dict[str, Any]:
+        found: dict[str, Any] = next(row for row in job["outputs"] if row["path"] == str(self.folder / name))
+        return found
+
+
+@pytest.fixture
+def store(home: Path) -> Iterator[Store]:
+    with open_store(str(home)) as opened:
+        yield opened
+
+
+def rules(job: dict[str, Any]) -> list[str]:
+    return [found["rule"] for found in job["findings"] if found["rule"] not in ("disk_low", "stalled", "silent")]
+
+
+def test_growth_records_and_the_last_change_are_by_what_looks_saw(store: Store, tmp_path: Path) -> None:
+    """A time of change that lies a year ahead is nobody's business; lines count once, in whatever pieces they come."""
+    stage = Stage(store, tmp_path, Expectation(workers=1, outputs=(f"{tmp_path}/*.jsonl", f"{tmp_path}/*.bin")))
+    out = tmp_path / "out.jsonl"
+    assert stage.look()["outputs_missing"] == [f"{tmp_path}/*.jsonl", f"{tmp_path}/*.bin"]
+    for _ in range(10):
+        with out.open("a") as file:
+            file.write('{"a": 1}\n{"a": 2}\n{"a"')
+        os.utime(out, (4e9, 4e9))
+        job = stage.look()
+        with out.open("a") as file:
+            file.write(": 3}\n")
+    found = stage.output("out.jsonl", stage.look(times=5))
+    assert found["records"] == 30
+    assert found["quiet_seconds"] == pytest.approx(80, abs=5)
+    assert job["outputs"][0]["changed_at"] <= job["proved_at"]
+    stage.watch.end()
+
+
+def test_a_text_that_is_replaced_is_counted_from_its_beginning(store: Store, tmp_path: Path) -> None:
+    """Another inode, or a shorter file: the old count is not added to."""
+    stage = Stage(store, tmp_path, Expectation(workers=1, outputs=(f"{tmp_path}/*.csv",)))
+    table = tmp_path / "t.csv"
+    table.write_text("a,b\n" + "1,2\n" * 50)
+    assert stage.output("t.csv", stage.look(times=8))["records"] == 50
+    (tmp_path / "new").write_text("a,b\n" + "1,2\n" * 7)
+    (tmp_path / "new").rename(table)
+    assert stage.output("t.csv", stage.look(times=12))["records"] == 7
+    stage.watch.end()
+
+
+def test_less_growth_than_was_asked_for_is_told_after_half_an_hour_and_resolves(store: Store, tmp_path: Path) -> None:
+    """10 MB/h are 5 MB in half an hour; four of them are too few, and a burst that makes it good ends the finding."""
+    expect = Expectation(workers=1, outputs=(f"{tmp_path}/*.bin",), min_growth=10e6 / 3600)
+    stage = Stage(store, tmp_path, expect)
+    out = tmp_path / "x.bin"
+    for _ in range(80):
+        with out.open("ab") as file:
+            file.write(b"x" * 40_000)
+        job = stage.look()
+        early = rules(job) if job["findings"] and stage.clock.by < 1700 else []
+        assert "growth_low" not in early
+    assert "growth_low" in rules(stage.look(times=15))
+    with out.open("ab") as file:
+        file.write(b"x" * 9_000_000)
+    assert "growth_low" not in rules(stage.look())
+    stage.watch.end()
+
+
+def test_outputs_that_used_to_grow_and_stand_still_are_told(store: Store, tmp_path: Path) -> None:
+    """While its log goes on, so that nobody would call the job itself stalled."""
+    out, log = tmp_path / "x.bin", tmp_path / "run.log"
+    log.write_text("")
+    stage = Stage(store, tmp_path, Expectation(workers=1, outputs=(str(out),), logs=(str(log),)))
+
+    def turn(writes: bool) -> dict[str, Any]:
+        with open(stage_log(stage), "a") as file:
+            file.write("on and on\n")
+        if writes:
+            with out.open("ab") as file:
+                file.write(b"x" * 1000)
+        return stage.look(50.0)
+
+    for _ in range(60):
+        job = turn(True)
+    assert "outputs_still" not in rules(job)
+    for _ in range(60):
+        job = turn(False)
+    assert job["verdict"]["word"] == "working"
+    assert "outputs_still" in rules(job)
+    assert "outputs_still" not in rules(turn(True))
+    stage.watch.end()
+
+
+def stage_log(stage: Stage) -> str:
+    """The log that the run itself has, where nobody else writes."""
+    return str(jobs.documents(stage.store, refs=[stage.ref])[0]["expect"]["logs"][0])
+
+
+def test_a_file_that_is_being_written_is_never_condemned_and_one_whose_writer_went_on_is(
+    store: Store, tmp_path: Path
+) -> None:
+    """A Parquet file has its footer only at its end, and may wait for it for an hour. The next file is what tells."""
+    stage = Stage(store, tmp_path, Expectation(workers=1, outputs=(f"{tmp_path}/*.parquet",)))
+    first, second = tmp_path / "part-0.parquet", tmp_path / "part-1.parquet"
+    stage.look()
+    first.write_bytes(PARQUET[:-20])
+    job = stage.look(50.0, times=60)
+    assert rules(job) == []
+    assert stage.output("part-0.parquet", job)["verdict"] is None
+    second.write_bytes(PARQUET)
+    job = stage.look(50.0, times=6)
+    (told,) = [found for found in job["findings"] if found["rule"] == "output_broken"]
+    assert str(first) in told["text"]
+    assert stage.output("part-0.parquet", job)["verdict"] == "not sound"
+    assert stage.output("part-1.parquet", job)["verdict"] == "sound"
+    assert stage.output("part-1.parquet", job)["records"] is not None
+    first.write_bytes(PARQUET)
+    assert rules(stage.look(50.0, times=6)) == []
+    stage.watch.end()
+
+
+def test_an_output_that_somebody_holds_open_is_not_condemned(store: Store, tmp_path: Path) -> None:
+    """Several shards may be open at once, and a writer that thinks for long is no crime."""
+    stage = Stage(store, tmp_path, Expectation(workers=1, outputs=(f"{tmp_path}/*.parquet",)))
+    stage.look()
+    with (tmp_path / "a.parquet").open("wb") as held:
+        held.write(PARQUET[:-20])
+        held.flush()
+        stage.look()
+        (tmp_path / "b.parquet").write_bytes(PARQUET)
+        assert rules(stage.look(50.0, times=10)) == []
+    assert "output_broken" in rules(stage.look(50.0, times=10))
+    stage.watch.end()
+
+
+def test_checkpoints_have_an_iteration_a_newest_sound_one_and_a_broken_one_is_told(
+    store: Store, tmp_path: Path
+) -> None:
+    """A directory counts once all that is in it has stood still; what it holds is what it says, before its name."""
+    stage = Stage(store, tmp_path, Expectation(workers=1, checkpoints=(f"{tmp_path}/checkpoint-*",)))
+    for number in (100, 200):
+        folder = tmp_path / f"checkpoint-{number}"
+        folder.mkdir()
+        (folder / "model.safetensors").write_bytes(TENSORS)
+        (folder / "trainer_state.json").write_text(json.dumps({"epoch": 1.0, "global_step": number + 1}))
+        os.utime(folder, (1_700_000_000 + number,) * 2)
+    job = stage.look(30.0, times=6)
+    assert job["checkpoints"]["count"] == 2
+    assert job["checkpoints"]["sound"] == str(tmp_path / "checkpoint-200")
+    assert (job["checkpoints"]["newest_iteration"], job["checkpoints"]["sound_iteration"]) == (201, 201)
+    third = tmp_path / "checkpoint-300"
+    third.mkdir()
+    (third / "model.safetensors").write_bytes(TENSORS[:-40])
+    job = stage.look(30.0, times=4)
+    assert rules(job) == [], "it may still be written"
+    for _ in range(4):
+        with (third / "model.safetensors").open("ab") as file:
+            file.write(b"\0")
+        job = stage.look(50.0)
+    assert job["checkpoints"]["newest_verdict"] is None, "what changes inside is not judged"
+    job = stage.look(50.0, times=30)
+    (told,) = [found for found in job["findings"] if found["rule"] == "checkpoint_broken"]
+    assert "checkpoint-300" in told["text"]
+    assert "the newest sound one is checkpoint-200" in told["text"]
+    assert (job["checkpoints"]["newest_verdict"], job["checkpoints"]["newest_iteration"]) == ("not sound", 300)
+    stage.watch.end()
+
+
+def test_checkpoints_that_nobody_named_are_found_where_the_job_works(store: Store, tmp_path: Path) -> None:
+    """Those that were there before it began are not its own."""
+    old, new = tmp_path / "runs" / "old", tmp_path / "runs" / "new"
+    (old / "checkpoint-7").mkdir(parents=True)
+    os.utime(old / "checkpoint-7", (1_600_000_000,) * 2)
+    stage = Stage(store, tmp_path, Expectation(workers=1), cwd=tmp_path)
+    assert stage.look(30.0, times=4)["checkpoints"] is None
+    (new / "checkpoint-8").mkdir(parents=True)
+    (new / "checkpoint-8" / "model.pt").write_bytes(TORCH)
+    os.utime(new / "checkpoint-8", (stage.clock.now() + 5,) * 2)
+    job = stage.look(30.0, times=20)
+    assert job["checkpoints"]["newest"] == str(new / "checkpoint-8")
+    assert job["checkpoints"]["guessed"] is True
+    assert job["checkpoints"]["sound_iteration"] == 8
+    stage.watch.end()
+
+
+def test_a_watcher_that_is_killed_forgets_nothing_of_what_it_saw(store: Store, tmp_path: Path) -> None:
+    """Counts, verdicts, gaps and attempts are in the memory that is saved."""
+    stage = Stage(store, tmp_path, Expectation(workers=1, outputs=(f"{tmp_path}/*.csv",)))
+    (tmp_path / "t.csv").write_text("a\n1\n")
+    stage.look(50.0, times=5)
+    memory = next(iter(stage.watch._posts[0].jobs.values())).memory
+    memory.produced.attempts = [["checkpoint", 5]]
+    assert memory.produced.files[str(tmp_path / "t.csv")]["verdict"]["verdict"] == "sound"
+    assert Memory.from_json(json.loads(json.dumps(memory.to_json()))) == memory
+    stage.watch.end()
