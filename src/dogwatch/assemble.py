@@ -82,6 +82,18 @@ def settings() -> Settings:
     return file.load(file.path(os.environ))
 
 
+def known_channels() -> dict[str, dict[str, Any]]:
+    """The channels of the store by name; none where there is no store yet or none that can be opened."""
+    from dogwatch.errors import DogwatchError
+    from dogwatch.store import alerts
+
+    try:
+        with store(readonly=True) as opened:
+            return {row["name"]: row for row in alerts.channels(opened)}
+    except DogwatchError:
+        return {}
+
+
 def test_channels(opened: Store, clock: Clock, names: Sequence[str]) -> list[dict[str, Any]]:
     """Send a word on channels, by the way that alerts take, and say what came of it."""
     from dogwatch.engine.dispatch import try_channel

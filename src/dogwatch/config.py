@@ -54,6 +54,7 @@ class JobFile:
     refresh_rate: float | None = None
     email: Mapping[str, Any] | None = None
     slack: str | None = None
+    preflight: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -349,6 +350,32 @@ def _server(told: Mapping[str, _Value], file: str) -> dict[str, Any]:
     return found
 
 
+def _texts(value: _Value, file: str) -> tuple[str, ...]:
+    listed = value.held if isinstance(value.held, list) else [value]
+    return tuple(str(one.held) if _is_number(one.held) else _text_value(one, file) for one in listed)
+
+
+def _is_number(held: Any) -> bool:
+    return isinstance(held, int | float) and not isinstance(held, bool)
+
+
+def _text_or_number(value: _Value, file: str) -> str:
+    return str(value.held) if _is_number(value.held) else _text_value(value, file)
+
+
+def _preflight(section: _Value, file: str) -> dict[str, Any]:
+    """What `dogwatch preflight` is told of the job beyond what watching it needs."""
+    return {"preflight": _PREFLIGHT(section, file)}
+
+
+_PREFLIGHT_CHECKS: dict[str, Check] = {
+    **dict.fromkeys(("command", "inputs", "packages", "variables", "network", "signals"), _texts),
+    **dict.fromkeys(("host", "cwd", "environment", "slurm"), _text_value),
+    **dict.fromkeys(("gpu_memory", "memory_per_item", "checkpoint_every"), _text_or_number),
+    **dict.fromkeys(("try_import", "resume", "core_dumps"), _truth),
+    "batch_size": _whole,
+}
+_PREFLIGHT = _section({key: (key, check) for key, check in _PREFLIGHT_CHECKS.items()})
 _TERMINAL = _section({"enabled": ("terminal", _truth), "refresh_rate": ("refresh_rate", _duration)})
 
 _SECTIONS: dict[str, Callable[[_Value, str], dict[str, Any]]] = {
@@ -376,4 +403,5 @@ _SECTIONS: dict[str, Callable[[_Value, str], dict[str, Any]]] = {
     "progress_patterns": _progress,
     "error_patterns": _errors,
     "alerts": _alerts,
+    "preflight": _preflight,
 }

@@ -186,6 +186,18 @@ def test_the_channels_of_a_job_file_are_read(tmp_path):
     assert file.slack is None
 
 
+def test_the_section_of_the_checklist_is_read(tmp_path):
+    """One word or a list of them, numbers where people write numbers, and no key that is not known."""
+    text = "preflight: {command: python t.py, packages: [torch], checkpoint_every: 500, resume: true, batch_size: 8}"
+    told = load_job_file(write(tmp_path, text)).preflight
+    assert told == {
+        **{"command": ("python t.py",), "packages": ("torch",), "checkpoint_every": "500"},
+        **{"resume": True, "batch_size": 8},
+    }
+    assert "did you mean 'packages'?" in refusal(tmp_path, "preflight: {package: torch}")
+    assert "must be true or false" in refusal(tmp_path, "preflight: {resume: 1}")
+
+
 def test_a_path_that_is_no_file_is_refused(tmp_path):
     """A missing file, a directory and a FIFO each get a sentence, and nothing waits on the FIFO."""
     os.mkfifo(tmp_path / "pipe")

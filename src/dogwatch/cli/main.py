@@ -39,6 +39,7 @@ VERBS = (
     "sync",
     "keep",
     "check",
+    "preflight",
     "alerts",
     "report",
 )
