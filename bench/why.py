@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.figures import Figure
+from bench.losses import LOOKS, replay
 from dogwatch.causes import Evidence, Log, diagnose
 
 SURE = 0.9
@@ -28,7 +29,8 @@ WORK = (
     "The corpus of real logs with labels (DOGWATCH_CORPUS), each diagnosed from the log alone: the share of failures "
     "whose cause is right, of healthy logs that are accused, and of answers that quote a right line, for us and for "
     "three plain lists of patterns (the last match speaks; the first list means the GPU's memory, the others name no "
-    "cause). Then a megabyte of each of a few hostile texts, best of three."
+    "cause); and the healthy ones once more, growing, under the rule about losses. Then a megabyte of each of "
+    "a few hostile texts, best of three."
 )
 
 
@@ -79,6 +81,7 @@ def measure() -> list[Figure]:
         Figure(f"answers given with {SURE} or more that are wrong", 100 * (1 - sum(sure) / len(sure)), "%", limit=10),
         Figure("causes that are wrong", 100 * (1 - ours.right / ours.failed), "%", limit=5),
         Figure("healthy logs that are accused", 100 * ours.accused / ours.healthy, "%", limit=0.5),
+        Figure("healthy logs whose loss is called bad", 100 * _bad_losses(records), "%", limit=0.5),
         Figure("quoted lines that are wrong", 100 * (1 - ours.quoted / max(1, ours.noticed)), "%", limit=10),
         *figures,
     ]
@@ -112,6 +115,14 @@ def _score(reader: Callable[[bytes], Answer | None], records: Sequence[tuple[dic
         score.given += [(answer.confidence, answer.cause in right)] if given and answer is not None else []
         score.quoted += given and answer is not None and any(line in record["evidence_line"] for line in answer.lines)
     return score
+
+
+def _bad_losses(records: Sequence[tuple[dict[str, Any], bytes]]) -> float:
+    """The share of healthy logs of which the rule about losses says anything while they grow."""
+    healthy = [text for record, text in records if record["kind"] != "failed"]
+    accused = sum(replay(text) is not None for text in healthy)
+    print(f"  losses called bad while a healthy log grew in {LOOKS} pieces: {accused} of {len(healthy)}")
+    return accused / len(healthy)
 
 
 def _ours(text: bytes) -> Answer | None:

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from dogwatch.aboard import MARK
+from dogwatch.aboard.probe.processes import memory_held
 from dogwatch.reach.here import Here
 from dogwatch.reach.interface import Answer
 from tests.support import wait_until
@@ -244,6 +245,9 @@ def test_a_kill_for_lack_of_memory_leaves_its_evidence(
     named = name_of(child.pid)
     before = look(here, named)[0]["oom"]
     assert before["cgroup"].endswith(small_cgroup.name)
+    limit = int((small_cgroup / "memory.limit_in_bytes").read_text())
+    assert (before["limit"], "machine" in before) == (limit, False)
+    assert 0 <= before["used"] <= limit
     child.communicate(b"go\n")
     assert child.returncode == -signal.SIGKILL
     proc = look(here, named)[0]
@@ -251,6 +255,20 @@ def test_a_kill_for_lack_of_memory_leaves_its_evidence(
     assert proc["oom"]["kills"] == before["kills"] + 1
     readable = os.access("/dev/kmsg", os.R_OK) and os.readlink("/proc/self/ns/pid") == "pid:[4026531836]"
     assert (str(child.pid) in (proc["kernel_log"] or "")) == readable
+
+
+def test_the_tightest_memory_limit_above_a_process_counts(tmp_path: Path) -> None:
+    """In the newer kind of cgroup `max` is no limit, a parent's may be the tightest, and idle file pages are not
+    counted; without any limit it is the machine that can fill."""
+    step = tmp_path / "job" / "step"
+    step.mkdir(parents=True)
+    (step / "memory.max").write_text("max\n")
+    assert memory_held(f"{step}/memory.events", str(tmp_path))["machine"]
+    (step.parent / "memory.max").write_text("4000000\n")
+    (step.parent / "memory.current").write_text("3000000\n")
+    (step.parent / "memory.stat").write_text("anon 1000000\ninactive_file 1200000\nactive_file 5\n")
+    held = memory_held(f"{step}/memory.events", str(tmp_path))
+    assert held == {"used": 1800000, "limit": 4000000}
 
 
 def test_a_name_finds_neither_the_asker_nor_its_ancestors(started: list[subprocess.Popen[bytes]]) -> None:

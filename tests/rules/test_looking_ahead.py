@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from dogwatch.model import Ended, Eta, Job, Known, Outcome, Running
-from dogwatch.rules import checkpoint_overdue, disk_fills
-from dogwatch.rules.interface import Case
+from dogwatch.rules import checkpoint_overdue, disk_fills, memory_fills
+from dogwatch.rules.interface import Case, Held
 
 NOW = 1_000_000.0
 
@@ -61,3 +61,27 @@ def test_nothing_is_told_of_a_job_that_has_ended():
     """There is no end to look ahead to."""
     over = case(Ended(Outcome.FAILED), gone_in={("/d", "bytes"): 1.0}, checkpoints=(1.0, 2.0, 3.0, 4.0))
     assert list(disk_fills.judge(over, NOW)) + list(checkpoint_overdue.judge(over, NOW)) == []
+
+
+GB = 1e9
+
+
+@pytest.mark.parametrize(
+    ("held", "eta", "told"),
+    [
+        (Held(62 * GB, 64 * GB), None, "the memory that the job may use is 97 % full (62.0 of 64.0 GB): "),
+        (Held(40 * GB, 64 * GB, 3600.0), 4 * 3600.0, "full in about 60 min, about 3.0 h before the job is done: "),
+        (Held(40 * GB, 64 * GB, 3600.0), None, "full in about 60 min, at the pace of now: "),
+        (Held(40 * GB, 64 * GB, 3600.0, True), None, "the memory of the machine (40.0 of 64.0 GB) will be full in "),
+        (Held(40 * GB, 64 * GB, 3600.0), 3700.0, None),
+        (Held(40 * GB, 64 * GB, 7 * 3600.0), None, None),
+        (Held(40 * GB, 64 * GB), 3700.0, None),
+        (Held(63 * GB, 64 * GB, None, True), None, None),
+    ],
+    ids=["full", "before the end", "no estimate", "machine", "lasts", "far", "flat", "others fill the machine"],
+)
+def test_memory_that_runs_out_is_told_with_its_moment_and_what_to_do(held, eta, told):
+    """What is nearly full now, and what will be before the job is done; not what may last."""
+    left = None if eta is None else Eta(eta, eta * 0.8, eta * 1.2, 0.9)
+    found = [finding.text for finding in memory_fills.judge(case(eta=left, held=held), NOW)]
+    assert found == [] if told is None else told in found[0] and found[0].endswith(memory_fills.REMEDY)

@@ -70,6 +70,8 @@ class Memory:
     spent: Spent = field(default_factory=Spent)
     gpus: dict[str, Any] = field(default_factory=dict)
     produced: Produced = field(default_factory=Produced)
+    ram: dict[str, Any] = field(default_factory=dict)
+    losses: dict[str, list[list[float | None]]] = field(default_factory=dict)
 
     def hush_of(self, what: str) -> Hush:
         hush = self.hush.get(what)
@@ -87,6 +89,7 @@ class Memory:
             hush.seconds = 0.0
         self.phase, self.usage, self.unanswered, self.held = "starting", [], 0, False
         self.moved_at, self.verdict, self.worker_points, self.gpus = at, None, {}, {}
+        self.ram, self.losses = {}, {}
 
     def to_json(self) -> dict[str, Any]:
         """As plain JSON values, sharing what it can: it is written out before it changes again."""

@@ -39,6 +39,7 @@ class News:
     gaps: list[dict[str, Any]] = field(default_factory=list)
     told: dict[str, list[Moment]] = field(default_factory=dict)
     written: dict[str, float] = field(default_factory=dict)
+    broken: set[str] = field(default_factory=set)
 
     def ages(self, at: float) -> dict[str, float]:
         """How long before this moment each log was last written."""
@@ -148,6 +149,7 @@ def _take(reading: Reading, path: str, news: News) -> None:
     if reading.step is not None:
         news.steps[path] = reading.step
     news.metrics.update(reading.metrics)
+    news.broken.update(reading.broken)
     news.phase = reading.phase or news.phase
     news.finished = reading.finished or news.finished
     news.troubles.extend(reading.troubles)

@@ -12,9 +12,11 @@ from dogwatch.engine.gaps import gap_event
 from dogwatch.engine.gpus import readings, take_gpus
 from dogwatch.engine.judge import NOTHING, Identity, by_subject, judge_blind, judge_job, judge_place
 from dogwatch.engine.look import Glance, with_logs
+from dogwatch.engine.losses import watch_loss
 from dogwatch.engine.memory import Memory
 from dogwatch.engine.outlook import outlook, recall, remember
 from dogwatch.engine.pace import LOCKED_OUT
+from dogwatch.engine.ram import held
 from dogwatch.engine.reading import News, Readers, is_quiet, pass_time, read_files, read_logs, worker_of
 from dogwatch.engine.room import Rooms, gone_in
 from dogwatch.engine.said import begins, change_event, checkpoint_event, finding_event, is_new_attempt
@@ -35,6 +37,7 @@ from dogwatch.model import (
     GpuPast,
     Job,
     Known,
+    Loss,
     Outcome,
     Progress,
     Proof,
@@ -88,6 +91,7 @@ class Watched:
     gpus: tuple[Gpu, ...] = ()
     kept: float = float("-inf")
     gpu_past: GpuPast | None = None
+    loss: Loss | None = None
 
 
 @dataclass(slots=True)
@@ -287,6 +291,7 @@ class _Visit:
         self.sample = sampled(self.glance.learnt.get(ref, {}).get("gpu"))
         add_up(self.memory.spent, self.memory.age, self.mono, self.workers, self.sample)
         self.eta = self._eta()
+        self.one.loss = watch_loss(self.memory, self.news, self.progress, self.mono, self.one.loss)
         self._judge()
         if isinstance(self.after.state, Ended):
             self.verified = verify(self.job, self.memory, self.progress, ref in self.glance.files)
@@ -407,6 +412,8 @@ class _Visit:
             gpus=self.one.gpus,
             gpu_past=self.one.gpu_past,
             made=made_by(memory, self.progress, self.after.state) if memory.produced.told else None,
+            held=held(memory, self.workers, self.mono) if self.workers else None,
+            loss=self.one.loss,
         )
 
     def _gone_in(self) -> Mapping[tuple[str, str], float]:

@@ -22,7 +22,7 @@ _CODE = {kept: code for code, kept in _KEPT.items()}
 class Reading:
     """What the log says now. `troubles` and `lines` are of the last piece alone; the rest is the newest
     word so far, whichever piece it came in. `format` names what seems to have written the log, `at` is the
-    place of the line that `step` came from."""
+    place of the line that `step` came from. `broken` are metrics whose newest value is no finite number."""
 
     step: Step | None
     metrics: Mapping[str, float]
@@ -32,6 +32,7 @@ class Reading:
     lines: int
     format: str | None = None
     at: int | None = None
+    broken: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +98,15 @@ class Meaning:
         claim = Finished(heard.finished[1]) if heard.finished[0] >= 0 else None
         learns = any("loss" in name or "reward" in name for name in metrics)
         return Reading(
-            step, metrics, heard.doing(slot, learns), claim, [], 0, heard.family[2] or None, slot.at if slot else None
+            step,
+            metrics,
+            heard.doing(slot, learns),
+            claim,
+            [],
+            0,
+            heard.family[2] or None,
+            slot.at if slot else None,
+            tuple(name for name in self._metrics if name not in metrics),
         )
 
     def state(self) -> dict[str, Any]:

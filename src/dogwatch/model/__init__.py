@@ -10,6 +10,7 @@ from dogwatch.model.follow import Change, Known, follow
 from dogwatch.model.gpu import Gpu, GpuCourse, GpuPast, GpuProcess, Stray
 from dogwatch.model.job import Expectation, Job, Place
 from dogwatch.model.look import Dark, Look, Seen, Sighting, Worker
+from dogwatch.model.loss import Loss
 from dogwatch.model.mark import Finished, Mark, Metric, Origin, Phase, Resumed, Step, Total, Trouble
 from dogwatch.model.message import Item, Message
 from dogwatch.model.progress import Eta, Point, Progress
@@ -33,6 +34,7 @@ __all__ = [
     "Known",
     "Level",
     "Look",
+    "Loss",
     "Mark",
     "Message",
     "Metric",

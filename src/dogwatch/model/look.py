@@ -12,7 +12,8 @@ from dogwatch.model.state import Proof, State
 @dataclass(frozen=True, slots=True)
 class Worker:
     """One process of a job as the place showed it. `doing` is running, sleeping, stopped, zombie,
-    uninterruptible, gone, hidden or waiting; the exit fields are set only where somebody recorded them."""
+    uninterruptible, gone, hidden or waiting; the exit fields are set only where somebody recorded them.
+    `memory_used` of `memory_limit` is what the group it lives in holds, or (`shared`) the whole machine."""
 
     index: int
     doing: str
@@ -28,6 +29,9 @@ class Worker:
     signal: int | None = None
     outcome: str | None = None
     reason: str = ""
+    memory_used: int | None = None
+    memory_limit: int | None = None
+    memory_shared: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from dogwatch.model import Eta, Gpu, GpuPast, Job, Known, Progress, Straggler, Trouble, Verdict, Worker
+from dogwatch.model import Eta, Gpu, GpuPast, Job, Known, Loss, Progress, Straggler, Trouble, Verdict, Worker
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +30,17 @@ class Disk:
     inodes_free: int
     inodes: int
     quota: Quota | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Memory in use where a job lives, and the seconds until it is full where it rises steadily; `machine` when
+    nothing but the size of the machine limits it."""
+
+    used: float
+    limit: float
+    full_in: float | None = None
+    machine: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +101,8 @@ class Case:
     gpus: tuple[Gpu, ...] = ()
     gpu_past: GpuPast | None = None
     made: Made | None = None
+    held: Held | None = None
+    loss: Loss | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -236,6 +236,7 @@ def _worker(
 ) -> Worker:
     """A worker by its start record and what its process is doing, as far as there is either."""
     start, process = start or {}, process or {}
+    memory = process.get("oom") or {}
     return Worker(
         index=index,
         doing=process.get("doing", doing),
@@ -246,6 +247,9 @@ def _worker(
         cpu_seconds=process.get("cpu"),
         memory_bytes=process.get("rss"),
         children=process.get("children"),
+        memory_used=memory.get("used"),
+        memory_limit=memory.get("limit"),
+        memory_shared=bool(memory.get("machine")),
     )
 
 

@@ -44,7 +44,7 @@ class Kept:
         self.counted = float("-inf")
         self.uid = uid
         self.command = ""
-        self.cgroup: "tuple[str, str] | None" = None
+        self.cgroup: "tuple[str, str, str] | None" = None
         self.fresh_until = 0.0
         self.gone: "dict[str, Any] | None" = None
 
@@ -112,7 +112,7 @@ class Processes:
         self.boot = slurp("/proc/sys/kernel/random/boot_id").decode("ascii").strip()
         self.kept: "dict[tuple[int, int | None], Kept]" = {}
         self.asked: "set[tuple[int, int | None]]" = set()
-        self.oom: "dict[str, tuple[float, int | None]]" = {}
+        self.oom: "dict[str, tuple[float, dict[str, Any] | None]]" = {}
         self.mounts: "tuple[tuple[str, str] | None, tuple[str, str] | None] | None" = None
         self.deaths: "list[tuple[float, int, str]] | None" = None
         self.now = self.wall = self.since_boot = 0.0
@@ -217,8 +217,8 @@ class Processes:
         lines = [line for at, dead, line in self.deaths if dead == pid and at >= since]
         return lines[-1] if lines else None
 
-    def _cgroup(self, pid: int) -> "tuple[str, str] | None":
-        """The name of a process's memory cgroup and the file that counts its OOM kills."""
+    def _cgroup(self, pid: int) -> "tuple[str, str, str] | None":
+        """The name of a process's memory cgroup, the file that counts its OOM kills, and where its kind is mounted."""
         if self.mounts is None:
             self.mounts = memory_mounts()
         try:
@@ -232,18 +232,19 @@ class Processes:
             if mount:
                 inside = path[len(mount[1]) :] if mount[1] != "/" and path.startswith(mount[1]) else path
                 leaf = "memory.oom_control" if old else "memory.events"
-                return path, f"{mount[0]}{inside.rstrip('/')}/{leaf}"
+                return path, f"{mount[0]}{inside.rstrip('/')}/{leaf}", mount[0]
         return None
 
     def _oom(self, kept: Kept, age: float) -> "dict[str, Any] | None":
         if kept.cgroup is None:
             return None
-        path, counter = kept.cgroup
-        read_at, kills = self.oom.get(counter, (float("-inf"), None))
+        path, counter, mount = kept.cgroup
+        read_at, answer = self.oom.get(counter, (float("-inf"), None))
         if self.now - read_at > age:
             kills = oom_kills(counter)
-            self.oom[counter] = (self.now, kills)
-        return None if kills is None else {"cgroup": path, "kills": kills}
+            answer = None if kills is None else dict(memory_held(counter, mount), cgroup=path, kills=kills)
+            self.oom[counter] = (self.now, answer)
+        return answer
 
 
 def oom_kills(counter: str) -> "int | None":
@@ -252,6 +253,31 @@ def oom_kills(counter: str) -> "int | None":
     except OSError:
         return None
     return int(found.group(1)) if found else None
+
+
+def memory_held(counter: str, mount: str) -> "dict[str, Any]":
+    """What is used of the tightest memory limit above a cgroup, without what the kernel would give back at once;
+    of the whole machine where none is set."""
+    folder, leaf = os.path.split(counter)
+    old = leaf == "memory.oom_control"
+    names = ("memory.limit_in_bytes", "memory.usage_in_bytes") if old else ("memory.max", "memory.current")
+    try:
+        total, free = (int(line.split()[1]) << 10 for line in slurp("/proc/meminfo").splitlines()[:3:2])
+        best: "dict[str, Any]" = {"used": total - free, "limit": total, "machine": True}
+        while folder.startswith(mount):
+            try:
+                limit = int(slurp(folder + "/" + names[0]) or total)
+                if limit < best["limit"]:
+                    # The last such line counts those of the groups below, too.
+                    cache = re.findall(rb"^(?:total_)?inactive_file (\d+)", slurp(folder + "/memory.stat", 16384), re.M)
+                    used = int(slurp(folder + "/" + names[1])) - int((cache or [0])[-1])
+                    best = {"used": used, "limit": limit}
+            except (OSError, ValueError):  # the root has no limit, and "max" is none
+                pass
+            folder = os.path.dirname(folder)
+    except (OSError, ValueError, IndexError):
+        return {}
+    return best
 
 
 def memory_mounts() -> "tuple[tuple[str, str] | None, tuple[str, str] | None]":

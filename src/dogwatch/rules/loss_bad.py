@@ -1,0 +1,29 @@
+"""The loss of a training is no number any more, or has gone far above the level it had come to and stays there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dogwatch.model import Finding, Level, Running
+from dogwatch.rules.interface import Case
+from dogwatch.text import plain
+
+name = "loss_bad"
+states, needs = (Running,), "loss"
+
+BROKEN = "stop it and go back to a checkpoint from before; a lower learning rate, gradient clipping or bf16 may help"
+DIVERGED = "look at the curve; a checkpoint from before and a lower learning rate may save the run"
+
+
+def judge(case: Case, now: float) -> Iterator[Finding]:
+    found = case.loss
+    if found is None or not isinstance(case.known.state, Running):
+        return
+    since = f" since step {found.since:g}" if found.since is not None else ""
+    title = plain(found.name, 40)
+    if found.broken:
+        text = f"{title} is not a number{since}: {BROKEN}"
+        yield Finding(case.job.ref, name, Level.CRITICAL, text, "nan")
+    else:
+        text = f"{title} is {found.now:.3g}, far above the {found.best:.3g} it had come to{since}: {DIVERGED}"
+        yield Finding(case.job.ref, name, Level.WARNING, text, "diverged")

@@ -1,0 +1,43 @@
+"""The memory a job may use is nearly full, or will be before the job is done, at the pace of the last while."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dogwatch.model import Finding, Level, Running
+from dogwatch.rules.interface import Case, Held
+
+name = "memory_fills"
+states, needs = (Running,), "held"
+
+AHEAD = 6 * 3600.0  # how far to look where nobody knows when the job is done
+SURE = 0.8  # of the time still to go: memory that lasts longer than that may last
+FULL = 0.95  # of the limit
+REMEDY = "ask for more memory, or use fewer data-loading workers and a smaller prefetch"
+
+
+def judge(case: Case, now: float) -> Iterator[Finding]:
+    held = case.held
+    if held is None or not isinstance(case.known.state, Running):
+        return
+    if held.used >= FULL * held.limit and not held.machine:
+        text = f"{_of(held)} is {100 * held.used / held.limit:.0f} % full ({_sizes(held)}): {REMEDY}"
+        yield Finding(case.job.ref, name, Level.WARNING, text, "now")
+        return
+    to_go = case.eta.remaining if case.eta is not None else AHEAD
+    if held.full_in is not None and held.full_in < SURE * to_go:
+        ends = f"about {_spell(to_go - held.full_in)} before the job is done" if case.eta else "at the pace of now"
+        text = f"{_of(held)} ({_sizes(held)}) will be full in about {_spell(held.full_in)}, {ends}: {REMEDY}"
+        yield Finding(case.job.ref, name, Level.WARNING, text, "ahead")
+
+
+def _of(held: Held) -> str:
+    return "the memory of the machine" if held.machine else "the memory that the job may use"
+
+
+def _sizes(held: Held) -> str:
+    return f"{held.used / 1e9:.1f} of {held.limit / 1e9:.1f} GB"
+
+
+def _spell(seconds: float) -> str:
+    return f"{seconds / 3600:.1f} h" if seconds >= 5400 else f"{max(1, round(seconds / 60))} min"
