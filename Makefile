@@ -28,7 +28,8 @@ bench: .venv/.ready .venv/.ready-dev ## what watching costs, as ratios measured 
 	@$(BIN)/python -m bench
 
 chaos: .venv/.ready .venv/.ready-dev ## 2,000 kills of the real programs, 50 of a Slurm controller, 1,000 over 20,000 alerts, all checked
-	@$(BIN)/python -m tests.chaos --kills 2000 --outages 50 --alerts 1000 --points -1
+	@tools/setup chaos
+	@$(BIN)/python -m tests.chaos --kills 2000 --outages 50 --alerts 1000 --points -1 --alertmanager 50
 
 lab: .venv/.ready .venv/.ready-dev tools ## a real Slurm cluster and ssh hosts on this machine, for trying things (needs root)
 	@$(BIN)/python -m tests.lab start

@@ -15,6 +15,7 @@ from dogwatch.clock import Clock
 from dogwatch.store import alerts
 from dogwatch.store.check import check
 from dogwatch.store.database import open_store
+from tests.alerts.pusher import written
 from tests.alerts.receiver import Receiver
 
 SLOWEST = 120.0  # seconds that one life may take to come to its end when nobody kills it
@@ -63,16 +64,16 @@ def storm(home: Path, kills: int, count: int, seed: int) -> Figures:
             assert code in (0, -9), said
         with open_store(str(home)) as store:
             held = {row["key"] for row in alerts.silences(store)}
-            faults = tuple(check(store))
+            faults, total = tuple(check(store)), written(store)
     finally:
         receiver.close()
     names = Counter(receiver.names())
     keys = Counter(got.key for got in receiver.got)
     return Figures(
         kills=killed,
-        written=count,
+        written=total,
         messages=len(keys),
-        lost=sum(f"job-{n}" not in names for n in range(count)),
+        lost=sum(f"job-{n}" not in names for n in range(total)),
         repeats=sum(times - 1 for times in keys.values()),
         silences=len(promised),
         silences_lost=len(promised - held),

@@ -1,5 +1,5 @@
-"""`python -m tests.chaos --kills N --seed S [--seconds T] [--outages M] [--alerts K] [--points P]`: storms, their
-figures, and what was wrong."""
+"""`python -m tests.chaos --kills N --seed S [--seconds T] [--outages M] [--alerts K] [--points P]
+[--alertmanager A]`: storms, their figures, and what was wrong."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
+from tests.alerts import alertmanager
 from tests.alerts.points import kill_at_points
 from tests.alerts.storm import storm as storm_of_alerts
 from tests.chaos import cluster
@@ -37,6 +38,7 @@ def main() -> int:
     )
     parser.add_argument("--alerts", type=int, default=0, help="SIGKILLs of a process that sends alerts, 20 for each")
     parser.add_argument("--points", type=int, default=0, help="system calls of an alert cycle to kill at (-1: all)")
+    parser.add_argument("--alertmanager", type=int, default=0, help="SIGKILLs of a real Alertmanager, to compare with")
     args = parser.parse_args()
     seed = secrets.randbelow(10**6) if args.seed is None else args.seed
     place = Path(tempfile.mkdtemp(prefix="dogwatch-chaos-"))
@@ -47,6 +49,7 @@ def main() -> int:
     if args.outages:
         flaws += over_a_cluster(place / "cluster", seed, args.outages)
     flaws += over_alerts(place, seed, args.alerts, args.points)
+    beside_alertmanager(place, seed, args.alertmanager)
     again = f"--kills {args.kills} --seed {seed} --outages {args.outages} --alerts {args.alerts} --points {args.points}"
     print(f"again: python -m tests.chaos {again}")
     if flaws:
@@ -110,6 +113,21 @@ def over_alerts(place: Path, seed: int, kills: int, points: int) -> list[Flaw]:
         flaws += [Flaw(LOST, str(found))] * bool(found.lost or found.silences_lost)
         flaws += [Flaw(WRONG, f"{found.most_repeats} repeats by one kill")] * (found.most_repeats > 1)
     return flaws
+
+
+def beside_alertmanager(place: Path, seed: int, kills: int) -> None:
+    """The same storm over Alertmanager and over ours; what it does is no flaw of ours."""
+    if not kills:
+        return
+    path = alertmanager.program()
+    if path is None:
+        print("no comparison with Alertmanager: it is not installed (Debian: prometheus-alertmanager)")
+        return
+    for again in (False, True):
+        found = alertmanager.storm(place / f"alertmanager-{again}", kills, seed, again)
+        print(f"{alertmanager.version(path)}: {found}")
+    ours = storm_of_alerts(place / "beside", kills, alertmanager.EACH * kills, seed)
+    print(f"dogwatch beside it: {ours}")
 
 
 def report(storm: Storm, history: History, flaws: list[Flaw], raged: float, took: float) -> None:
