@@ -20,8 +20,8 @@ GPUS, TIMES, HUNG = 8, 40, 5
 WORK = (
     f"{GPUS} GPUs of a library that answers from a file, read {TIMES} times by the probe of this machine, each in a "
     f"child of its own: its CPU with all children, as a share of a core at one reading every {YOUNG:g} s (the most "
-    f"often that is done). Then the library hangs, and {HUNG} looks ask for it all the same: how long the longest of them "
-    "took. The text that travels, with and without the question about GPUs."
+    f"often that is done). Then the library hangs, and {HUNG} looks ask for it all the same: how long the longest "
+    "of them took. The text that travels, with and without the question about GPUs."
 )
 
 

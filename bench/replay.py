@@ -14,8 +14,9 @@ from dogwatch.engine.judge import Identity, identity
 from dogwatch.engine.look import glance
 from dogwatch.engine.memory import Memory
 from dogwatch.engine.reading import Readers
-from dogwatch.engine.round import Watched, seen_round
+from dogwatch.engine.round import seen_round
 from dogwatch.engine.standing import asks_usage, is_silent, living_pids
+from dogwatch.engine.visit import Watched
 from dogwatch.model import Dark, Expectation, Finding, Job, Known, Standing, follow
 from dogwatch.reach.interface import Answer
 from dogwatch.sources.process import source

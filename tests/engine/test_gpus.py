@@ -13,7 +13,7 @@ from dogwatch.engine.gpus import FAR_LOOKS, GpuTurns, last_gpus, readings, take_
 from dogwatch.engine.look import Glance
 from dogwatch.engine.memory import Memory
 from dogwatch.engine.reading import Readers
-from dogwatch.engine.round import Watched
+from dogwatch.engine.visit import Watched
 from dogwatch.model import Dark, Ended, Job, Known, Outcome, Running, Seen, Waiting, Worker
 from dogwatch.reach.interface import Answer
 from dogwatch.rules import gpu_broken

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from dogwatch.engine import spent as module
 from dogwatch.engine.memory import Memory
 from dogwatch.engine.reading import Readers
-from dogwatch.engine.round import Watched
 from dogwatch.engine.spent import Sample, Spent, add_up, document, due_readings, measured, sampled
+from dogwatch.engine.visit import Watched
 from dogwatch.model import Ended, Job, Known, Outcome, Progress, Running, Worker
 
 RUNNING = Known(Running(0.0, "here"), 0.0)

@@ -18,7 +18,7 @@ from dogwatch.results.sound import BROKEN, SOUND
 from dogwatch.rules.interface import Made
 
 if TYPE_CHECKING:
-    from dogwatch.engine.round import Watched
+    from dogwatch.engine.visit import Watched
 
 # Every so many seconds here and elsewhere, within so many seconds.
 HERE, FAR = (60.0, 1.5), (300.0, 6.0)

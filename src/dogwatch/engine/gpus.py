@@ -17,7 +17,7 @@ from dogwatch.text import plain
 
 if TYPE_CHECKING:
     from dogwatch.engine.look import Glance
-    from dogwatch.engine.round import Watched
+    from dogwatch.engine.visit import Watched
 
 ASIDE = "gpus"
 YOUNG, OFTEN, SELDOM, NEVER = 15.0, 30.0, 120.0, 1800.0

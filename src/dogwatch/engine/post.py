@@ -14,8 +14,9 @@ from dogwatch.engine.judge import Identity, identity
 from dogwatch.engine.look import ANSWER_BYTES, Glance, first_of_logs, glance, rest_of_logs, with_learnt, with_logs
 from dogwatch.engine.memory import Memory
 from dogwatch.engine.reading import Readers
-from dogwatch.engine.round import Round, Watched, dark_round, seen_round
+from dogwatch.engine.round import Round, dark_round, seen_round
 from dogwatch.engine.standing import asks_usage, is_silent, living_pids
+from dogwatch.engine.visit import Watched
 from dogwatch.logs.user import UserPatterns, compile_patterns
 from dogwatch.model import Change, Dark, Ended, Finding, Job, Known, Outcome, Place, follow
 from dogwatch.reach.excuse import LATE

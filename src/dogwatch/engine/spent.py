@@ -14,7 +14,7 @@ from dogwatch.model import Ended, Progress, Worker
 from dogwatch.store.readings import Reading, spacing
 
 if TYPE_CHECKING:
-    from dogwatch.engine.round import Watched
+    from dogwatch.engine.visit import Watched
 
 IDLE = 0.05  # a GPU that is used less is idle
 LONGEST = 600.0  # between two samples that are joined

@@ -1,0 +1,402 @@
+"""Visit: one job in one round, from its files to its update; and what is held of it between rounds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from dogwatch.engine import describe
+from dogwatch.engine.closer import made_by, saved_at, take_in
+from dogwatch.engine.gaps import gap_event
+from dogwatch.engine.gpus import take_gpus
+from dogwatch.engine.look import Glance, with_logs
+from dogwatch.engine.losses import watch_loss
+from dogwatch.engine.memory import Memory
+from dogwatch.engine.outlook import outlook, recall, remember
+from dogwatch.engine.ram import held
+from dogwatch.engine.reading import News, Readers, is_quiet, pass_time, read_files, read_logs, worker_of
+from dogwatch.engine.room import Rooms, gone_in
+from dogwatch.engine.said import begins, change_event, checkpoint_event, is_new_attempt
+from dogwatch.engine.spent import Sample, add_up, measured, sampled
+from dogwatch.engine.standing import judged, still_working, take_usage
+from dogwatch.engine.steady import is_steady
+from dogwatch.engine.tempo import behind, due, keep_worker_point, lasts, slow_since
+from dogwatch.engine.verify import verify
+from dogwatch.estimate.series import combine, rates
+from dogwatch.estimate.trend import EVERY
+from dogwatch.model import (
+    Change,
+    Ended,
+    Eta,
+    Gpu,
+    GpuPast,
+    Job,
+    Known,
+    Loss,
+    Outcome,
+    Progress,
+    Proof,
+    Running,
+    Sighting,
+    Step,
+    Straggler,
+    Verdict,
+    Worker,
+)
+from dogwatch.rules.interface import Case, Disk, Verified
+from dogwatch.store.tick import Event, JobUpdate, Proved
+
+_NO_NEWS = News()
+MILESTONES = (25, 50, 75, 100)
+# Between events a memory may lag: a restarted watcher then reads those few seconds of log again.
+SAVE_EVERY = 10.0
+# Nothing to read again once all that its files said is saved: only patience clocks are lost then.
+SAVE_QUIET = 60.0
+# A job of which nothing new is said has only its patience clocks to lose; not all are saved in the same round.
+SAVE_STEADY = 600.0
+# An estimate walks the whole history: it is made anew only when it could have changed by a visible part.
+ETA_SHARE, ETA_LONGEST = 0.02, 30.0
+
+
+@dataclass(slots=True)
+class Watched:
+    """One job between ticks: what it is, what is known of it, and what watching it has taught."""
+
+    job: Job
+    known: Known
+    memory: Memory
+    readers: Readers
+    started: float | None = None
+    remaining: float | None = None
+    saved: float = float("-inf")
+    heard: float = float("-inf")
+    eta: Eta | None = None
+    eta_at: float = float("-inf")
+    told: Mapping[str, Any] | None = None
+    disks: Mapping[str, Disk] = field(default_factory=dict)
+    workers: tuple[Worker, ...] = ()
+    verdict: Verdict | None = None
+    slow: tuple[float, str] | None = None
+    straggler: Straggler | None = None
+    slow_at: float = float("-inf")
+    slow_found: float | None = None
+    gone_in: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    room_at: float = float("-inf")
+    gpus: tuple[Gpu, ...] = ()
+    kept: float = float("-inf")
+    gpu_past: GpuPast | None = None
+    loss: Loss | None = None
+
+
+class Visit:
+    """One job in one round, from its files to its update. It works on the job's memory in place: a
+    round that cannot be committed is thrown away together with every memory it touched."""
+
+    def __init__(
+        self,
+        one: Watched,
+        after: Known,
+        sighting: Sighting | None,
+        change: Change | None,
+        glance: Glance,
+        rooms: Rooms,
+        at: float,
+        mono: float,
+    ) -> None:
+        self.one, self.after, self.sighting, self.change = one, after, sighting, change
+        self.glance, self.at, self.mono = glance, at, mono
+        self.job = one.job
+        if sighting is not None and sighting.track is not None:
+            self.job = replace(one.job, track=sighting.track)
+        self.memory = one.memory
+        self.progress: Progress | None = None
+        self.verified: Verified | None = None
+        self.diagnosis: Mapping[str, Any] | None = None
+        self.eta: Eta | None = None
+        self.sample: Sample | None = None
+        self.steady = (
+            sighting is not None
+            and change is None
+            and is_steady(one.job, one.known, after, sighting, one.memory, one.told, glance)
+        )
+        if self.steady:
+            self._stay(rooms)
+        if self.steady:
+            return
+        self.news = News()
+        self.worker_counts: dict[str, Step] = {}
+        self.facts = self._facts()
+        self.job = with_logs(self.job, self.memory)
+        self.workers = sighting.workers if sighting is not None else ()
+        state = after.state
+        first = state.since if isinstance(state, Running) and not self.workers else one.started
+        self.started = min((w.started for w in self.workers if w.started is not None), default=first)
+        self.disks = rooms.of(self.job)
+        learnt = change is not None or (sighting is not None and sighting.track is not None)
+        self.save = learnt or mono - one.saved >= SAVE_EVERY
+
+    def _stay(self, rooms: Rooms) -> None:
+        """What a job has that is as it was; not so if its disks are not."""
+        one = self.one
+        self.disks = rooms.of(self.job)
+        self.steady = rooms.same(one.disks, self.disks)
+        self.news, self.facts, self.workers, self.started = _NO_NEWS, one.memory.facts, (), one.started
+        self.worker_counts = {}
+        self.save = self.mono - one.saved >= SAVE_STEADY * (1 + hash(self.job.ref) % 16 / 16)
+
+    def read(self, watched: float) -> None:
+        """Take in the files, run the patience clocks, and work out the progress."""
+        ref = self.job.ref
+        if self.steady:
+            pass_time(self.memory, watched, self.news, self.job, False)
+            self._judge_steady()
+            return
+        if self.change is not None and is_new_attempt(self.change):
+            self.one.readers.hearing.begin_attempt()
+        if self.change is not None and begins(self.change):
+            self.memory.begin(self.at)
+        for answer in self.glance.logs.get(ref, ()):
+            read_logs(self.memory, self.one.readers, answer, self.news)
+        if ref in self.glance.files:
+            read_files(self.memory, self.glance.files[ref], self.mono, self.news)
+        if not is_quiet(self.news):
+            self.one.heard = self.mono
+        elif self.change is None and self.job.track is self.one.job.track and self.one.heard <= self.one.saved:
+            self.save = self.mono - self.one.saved >= SAVE_QUIET
+        self._remember_steps()
+        before = self.memory.points[-1].done if self.memory.points else None
+        self.progress = self._progress()
+        moved = bool(self.memory.points) and self.memory.points[-1].done != before
+        # A filesystem that did not answer leaves the patience clocks standing: that silence is ours.
+        pass_time(self.memory, 0.0 if ref in self.glance.late else watched, self.news, self.job, moved, self.at)
+        new, running = self.change is not None and is_new_attempt(self.change), isinstance(self.after.state, Running)
+        take_in(self.memory, self.glance, ref, watched=watched, step=before, running=running, new_attempt=new)
+        if ref in self.glance.usage_asked:
+            take_usage(self.memory, self.glance.usage.get(ref), self.mono)
+        take_gpus(self.one, self.job, self.workers, self.glance.gpus, self.started, self.mono, self.at)
+        self.sample = sampled(self.glance.learnt.get(ref, {}).get("gpu"))
+        add_up(self.memory.spent, self.memory.age, self.mono, self.workers, self.sample)
+        self.eta = self._eta()
+        self.one.loss = watch_loss(self.memory, self.news, self.progress, self.mono, self.one.loss)
+        self._judge()
+        if isinstance(self.after.state, Ended):
+            self.verified = verify(self.job, self.memory, self.progress, ref in self.glance.files)
+            self.diagnosis = self.one.readers.hearing.diagnosis(self.after, self.disks)
+            self._add_proofs()
+
+    def _judge(self) -> None:
+        """Is it stuck? A job that does not run is not asked."""
+        if not isinstance(self.after.state, Running):
+            self.one.verdict = self.memory.verdict = None
+            return
+        late, before = self.job.ref in self.glance.late, self.one.verdict
+        if not late:
+            self._judge_tempo()
+        self.one.verdict = judged(
+            self.job,
+            self.memory,
+            self.workers,
+            self.news,
+            self.progress,
+            self.one.verdict,
+            self.at,
+            late=f"its files did not answer: {self.glance.why_late}" if late else "",
+            slow=self.one.slow,
+        )
+        self.save |= before is None or before.word is not self.one.verdict.word
+
+    def _judge_tempo(self) -> None:
+        """Is it slow, or one of its workers? What was found stands until the next time it is asked."""
+        one = self.one
+        if not self.worker_counts and self.progress is None:
+            one.slow = one.straggler = None
+        elif due(self.memory, one.slow_at, self.mono):
+            one.slow_at = self.mono
+            found = slow_since(self.memory, self.mono, self.at)
+            one.slow_found = None if found is None else self.mono if one.slow_found is None else one.slow_found
+            ripe = one.slow_found is not None and lasts(self.memory, one.slow_found, self.mono)
+            one.slow = found if ripe else None
+            one.straggler = behind(self.job, self.memory, self.worker_counts, self.workers, self.mono, self.at)
+
+    def _judge_steady(self) -> None:
+        """The same of a job that says nothing new; it stays steady unless the verdict has another word now."""
+        before = self.one.verdict
+        if isinstance(self.after.state, Running) and not still_working(self.memory, before):
+            self._judge()
+            word = self.one.verdict.word if self.one.verdict is not None else None
+            if word is not (before.word if before is not None else None):
+                self.steady, self.save = False, True
+
+    def _facts(self) -> Mapping[str, Any]:
+        """What else the place said; a look that said nothing of it keeps what an earlier one did."""
+        told = self.sighting.facts if self.sighting is not None else {}
+        learnt = self.glance.learnt.get(self.job.ref, {})
+        if told or learnt:
+            self.memory.facts = {**self.memory.facts, **told, **learnt}
+        return self.memory.facts
+
+    def _remember_steps(self) -> None:
+        track = self.job.track
+        listed = {path: index for kind in ("logs", "progress") for index, path in enumerate(track.get(kind) or ())}
+        for path, step in self.news.steps.items():
+            self.memory.steps[path] = step
+            worker = worker_of(path, listed)
+            if worker is None:
+                continue
+            before = self.memory.worker_steps.get(str(worker))
+            self.worker_counts[str(worker)] = step
+            keep_worker_point(self.memory, str(worker), self.mono, step.done)
+            rate = step.rate
+            if rate is None and before and self.mono > before[0] and step.done >= before[1]:
+                rate = (step.done - before[1]) / (self.mono - before[0])
+            self.memory.worker_steps[str(worker)] = [
+                self.mono,
+                step.done,
+                *([rate] if rate is not None else []),
+            ]
+
+    def _progress(self) -> Progress | None:
+        said = frozenset(self.job.track.get("progress") or ())
+        exact = {path: step for path, step in self.memory.steps.items() if path in said}
+        whole = combine(exact or self.memory.steps, self.job.expect.total_items)
+        if whole is None:
+            return None
+        if self.news.steps or not self.memory.points:
+            recall(self.memory, self.news.told, self.news.ages(self.at), whole, self.mono)
+            remember(self.memory, self.mono, whole)
+        rate, average = rates(self.memory.points, self.mono)
+        return Progress(whole.done, whole.total, whole.unit, rate, average, self.at)
+
+    def _add_proofs(self) -> None:
+        """What else vouches for an ending: what is left of it and, where nobody knows how it ended, its log's claim."""
+        more, state = [], self.after.state
+        if self.verified is not None and self.verified.ok:
+            more.append(Proof("outputs and counters", self.verified.text, self.at))
+        if self.news.finished is not None and isinstance(state, Ended) and state.outcome is Outcome.UNKNOWN:
+            more.append(Proof("log", f"it says: {self.news.finished.text}", self.at))
+        if more and self.change is not None:
+            self.after = replace(self.after, proof=(*self.after.proof, *more))
+
+    def case(self) -> Case:
+        memory = self.memory
+        return Case(
+            job=self.job,
+            known=self.after,
+            workers=self.workers,
+            age=memory.age,
+            progress=self.progress,
+            verdict=self.one.verdict,
+            straggler=self.one.straggler,
+            disks=self.disks,
+            troubles=tuple(self.news.troubles),
+            verified=self.verified,
+            eta=self.eta,
+            facts=self.facts,
+            diagnosis=self.diagnosis,
+            checkpoints=saved_at(memory, self.glance) if memory.checkpoints else (),
+            gone_in=self._gone_in(),
+            gpus=self.one.gpus,
+            gpu_past=self.one.gpu_past,
+            made=made_by(memory, self.progress, self.after.state) if memory.produced.told else None,
+            held=held(memory, self.workers, self.mono) if self.workers else None,
+            loss=self.one.loss,
+        )
+
+    def _gone_in(self) -> Mapping[tuple[str, str], float]:
+        """When the room will be gone; a trend is as good as its newest sample, and those are few."""
+        one = self.one
+        if not 0 <= self.mono - one.room_at < EVERY:
+            one.gone_in, one.room_at = gone_in(self.memory, self.disks, self.mono), self.mono
+        return one.gone_in
+
+    def measured(self) -> dict[str, float]:
+        """Its numbers, as its history keeps them."""
+        return measured(self.progress, self.workers, self.sample, self.memory.outputs)
+
+    def _eta(self) -> Eta | None:
+        """The estimate; one that is still good, less the time that has passed since."""
+        if self.progress is None or not isinstance(self.after.state, Running):
+            return None
+        one, passed = self.one, self.mono - self.one.eta_at
+        if one.eta is None or not 0 <= passed < min(ETA_LONGEST, ETA_SHARE * one.eta.remaining):
+            one.eta, one.eta_at = outlook(self.memory, self.progress, self.mono, self.job.track), self.mono
+            return one.eta
+        left, low, high = (max(0.0, each - passed) for each in (one.eta.remaining, one.eta.low, one.eta.high))
+        return Eta(left, low, high, one.eta.confidence)
+
+    def update(self) -> JobUpdate | Proved:
+        if self.steady:
+            memory = self.memory.to_json() if self.save else None
+            return Proved(self.job.ref, self.at, self.after.proof, memory)
+        self.one.remaining = self.eta.remaining if self.eta is not None else None
+        workers = [describe.worker_document(worker, self.memory, self.at, self.mono) for worker in self.workers]
+        if self.save:
+            self.one.readers.keep(self.memory)
+        return JobUpdate(
+            ref=self.job.ref,
+            known=self.after,
+            started=self.started,
+            progress=describe.progress_document(self.progress),
+            eta=describe.eta_document(self.eta, self.at),
+            diagnosis=self.diagnosis,
+            detail=describe.detail_document(
+                self.memory,
+                workers,
+                self.disks,
+                self.verified,
+                self.facts,
+                self.one.verdict,
+                self.at,
+                self.one.gone_in,
+                self.glance.skew,
+            ),
+            memory=self.memory.to_json() if self.save else None,
+            track=None if self.sighting is None else self.sighting.track,
+        )
+
+    def events(self) -> list[Event]:
+        if self.steady:
+            return []
+        ref = self.job.ref
+        said = []
+        if not self.memory.verified_launch and self._all_started():
+            self.memory.verified_launch = True
+            count = len(self.workers)
+            said.append(
+                Event("launch.verified", f"all {count} workers started" if count > 1 else "it started", ref=ref)
+            )
+        said += [] if self.change is None else [change_event(self.change, self.diagnosis)]
+        if self.news.new_checkpoints:
+            said.append(checkpoint_event(ref, self.news.new_checkpoints))
+        if self.news.gaps:
+            said.append(gap_event(ref, self.news.gaps))
+        fraction = self.progress.fraction if self.progress else None
+        reached = max((m for m in MILESTONES if fraction is not None and 100 * fraction >= m), default=0)
+        if reached > self.memory.milestone:
+            self.memory.milestone = reached
+            said.append(Event("progress.milestone", f"{reached} % done", ref=ref, body={"percent": reached}))
+        return said
+
+    def _all_started(self) -> bool:
+        want = self.job.expect.workers
+        return want is not None and sum(worker.started is not None for worker in self.workers) >= want
+
+    def watched(self) -> Watched:
+        """The job as the next round finds it, once this one is committed."""
+        one = self.one
+        saved = self.mono if self.save else one.saved
+        if self.steady:  # in place, like its memory
+            one.known, one.saved = self.after, saved
+            return one
+        told = one.told if self.sighting is None else self.sighting.facts
+        return replace(
+            one,
+            job=self.job,
+            known=self.after,
+            started=self.started,
+            saved=saved,
+            told=told,
+            disks=self.disks,
+            workers=self.workers,
+        )
