@@ -42,6 +42,7 @@ def watched(*gpus: str, source: str = "process", number: str = "x") -> Watched:
 
 def take(one: Watched, *rows: dict[str, Any], mono: float = 50.0, **more: Any) -> None:
     told = {"gpus": list(rows), "xids": [], **more}
+    one.memory.age = mono
     take_gpus(one, one.job, one.workers, told, NOW - 60, mono, NOW)
 
 
@@ -81,6 +82,16 @@ def test_a_job_that_is_on_none_of_its_gpus_is_counted():
     assert one.gpu_past.away == 30.0
     take(one, row(0, processes=None), mono=110.0)
     assert one.gpu_past.away == 30.0
+
+
+def test_a_gap_of_ours_is_not_held_against_a_job():
+    """A machine that slept for an hour has not watched for an hour."""
+    one = watched("0")
+    take(one, row(0))
+    one.memory.gpus["age"] = 3590.0  # it was watched for ten seconds since
+    take(one, row(0), mono=3600.0)
+    assert one.gpu_past is not None
+    assert one.gpu_past.away == 10.0
 
 
 def test_a_worker_on_another_gpu_than_its_own_strays():

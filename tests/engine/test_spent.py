@@ -12,7 +12,7 @@ from dogwatch.engine.memory import Memory
 from dogwatch.engine.reading import Readers
 from dogwatch.engine.spent import Sample, Spent, add_up, document, due_readings, measured, sampled
 from dogwatch.engine.visit import Watched
-from dogwatch.model import Ended, Job, Known, Outcome, Progress, Running, Worker
+from dogwatch.model import Ended, Gpu, Job, Known, Outcome, Progress, Running, Worker
 
 RUNNING = Known(Running(0.0, "here"), 0.0)
 
@@ -88,6 +88,14 @@ def test_slurm_metrics_count_for_all_gpus_of_the_job() -> None:
     assert sampled({"gpu_percent": 50.0, "gpu_memory_used_bytes": 7, "gpus": 2}) == Sample((0.5, 0.5), 2, 7)
     assert sampled({"gpu_percent": None, "gpus": 1}) == Sample((), 1)
     assert sampled(None) is None
+
+
+def test_what_was_read_of_gpus_counts_each_and_the_memory_of_slices_once() -> None:
+    """A whole GPU's memory holds that of its slices; what one does not tell is not made up."""
+    whole = Gpu(0, "GPU-a", used=0.5, memory_used=40, watts=300.0)
+    assert sampled(None, [whole, Gpu(1, "GPU-b")]) == Sample((0.5,), 2, 40, 300.0)
+    part = Gpu(0, "MIG-a", memory_used=30, parent="GPU-a")
+    assert sampled({"gpu_percent": 1.0}, [whole, part]) == Sample((0.5,), 2, 30, 300.0)
 
 
 def test_a_reading_holds_what_is_known_and_nothing_else() -> None:

@@ -46,7 +46,7 @@ class Shift:
     def after(self, seconds: float) -> dict[str, str]:
         """The text of each open finding about GPUs by rule, after so many seconds of looking."""
         for _ in range(max(1, round(seconds / 30))):
-            self._clock.by += min(seconds, 30.0)
+            self._clock.by += 30.0
             self._watch.step()
         return {one["rule"]: one["text"] for one in self.job()["findings"] if one["rule"].startswith("gpu")}
 
@@ -70,10 +70,10 @@ def shift(rig: Rig, home: Path, tmp_path: Path) -> Iterator[Shift]:
         ref = assemble.start_run(
             store, clock, argv, name="t", workers=2, gpus=["0", "1"], env=env, cwd=None, expect=Expectation(workers=2)
         )
-        watch = assemble.watch(store, clock, who="test", every=1.0)
+        watch = assemble.watch(store, clock, who="test", every=30.0)
         watch.begin()
         one = Shift(store, clock, watch, ref)
-        wait_until(lambda: one.after(2.0) == {} and one.job()["state"] == "running")
+        wait_until(lambda: one.after(30.0) == {} and one.job()["state"] == "running")
         yield one
         watch.end()
 
@@ -83,6 +83,9 @@ def test_a_gpu_that_never_worked_is_told_after_the_time_that_loading_takes(rig, 
     busy = [f"process {gpu} {pid} {50 * GB} 0 0" for gpu, pid in enumerate(pids)]
     rig.library([H100, {**H100, "percent": 0}], *busy)
     assert shift.after(900.0) == {}
+    spent = shift.job()["spent"]
+    assert (spent["gpus"], spent["gpu_memory_peak_bytes"]) == (2, 120 * GB)
+    assert spent["energy_joules"] == pytest.approx(2 * 612 * spent["energy_seconds"], rel=0.01)
     assert "GPU 1 is held and idle" in shift.until("gpu_idle")
     rig.library([H100, H100], *busy)
     wait_until(lambda: shift.after(30.0) == {})

@@ -150,12 +150,12 @@ def take_gpus(
     slots = {card.key: str(row.get("pci") or "") for card, row in zip(cards, rows, strict=True)}
     xids = [xid for xid in told.get("xids") or () if started is None or at - xid["age"] >= started - 1]
     gpus = tuple(replace(gpu, xid=_xids(gpu, slots[gpu.key], xids, workers)) for gpu in own)
-    passed = age if 0 <= age < STALE else 0.0
+    passed = max(0.0, one.memory.age - state.get("age", one.memory.age))  # what nobody watched does not count
     away = _away(owned, bool(given), workers)
     strays = list(_strays(owned, rows, workers, given))
     past = advance(state, gpus, passed, mono, away=away, strays=strays)
     one.gpus, one.gpu_past = gpus, past
-    state["mono"] = mono
+    state["mono"], state["age"] = mono, one.memory.age
     state["seen"] = [gpu_document(gpu, past.of(gpu), at) for gpu in gpus]
     state["stray_rows"] = strays
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
-from dogwatch.model import Ended, Progress, Worker
+from dogwatch.model import Ended, Gpu, Progress, Worker
 from dogwatch.store.readings import Reading, spacing
 
 if TYPE_CHECKING:
@@ -61,8 +61,15 @@ class Sample:
         return sum(self.used) / len(self.used) if self.used else None
 
 
-def sampled(facts: Mapping[str, Any] | None) -> Sample | None:
-    """What a file of nvidia-smi's lines beside a Slurm job says: the mean of all its GPUs stands for each."""
+def sampled(facts: Mapping[str, Any] | None, gpus: Sequence[Gpu] = ()) -> Sample | None:
+    """What was read of its GPUs in this look; else what a file of nvidia-smi's lines beside a Slurm job says, where the
+    mean of all its GPUs stands for each."""
+    if gpus:
+        cut = {gpu.parent for gpu in gpus}  # what its slices hold, a whole one holds too
+        held = [gpu.memory_used for gpu in gpus if gpu.memory_used is not None and gpu.uuid not in cut - {""}]
+        watts = [gpu.watts for gpu in gpus if gpu.watts is not None]
+        used = tuple(gpu.used for gpu in gpus if gpu.used is not None)
+        return Sample(used, len(gpus), sum(held) if held else None, sum(watts) if watts else None)
     if facts is None:
         return None
     count, percent = int(facts.get("gpus") or 1), facts.get("gpu_percent")

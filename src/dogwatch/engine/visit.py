@@ -175,7 +175,8 @@ class Visit:
         if ref in self.glance.usage_asked:
             take_usage(self.memory, self.glance.usage.get(ref), self.mono)
         take_gpus(self.one, self.job, self.workers, self.glance.gpus, self.started, self.mono, self.at)
-        self.sample = sampled(self.glance.learnt.get(ref, {}).get("gpu"))
+        read = self.one.gpus if self.glance.gpus is not None else ()
+        self.sample = sampled(self.glance.learnt.get(ref, {}).get("gpu"), read)
         add_up(self.memory.spent, self.memory.age, self.mono, self.workers, self.sample)
         self.eta = self._eta()
         self.one.loss = watch_loss(self.memory, self.news, self.progress, self.mono, self.one.loss)
