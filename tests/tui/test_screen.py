@@ -198,3 +198,12 @@ def test_a_console_that_is_not_utf_8_gets_ascii():
     Console(file=out, width=80, height=24).print(screen(sample.hostile(), 80, 24, NOW))
     out.flush()
     assert out.buffer.getvalue().isascii()
+
+
+def test_how_busy_a_workers_gpus_are_stands_beside_them_where_there_is_room():
+    """A column of its own once it is known, and none before; the tersest screen keeps to what it had."""
+    job = sample.job(4)
+    busy = {**job, "workers": [{**worker, "gpu_percent": 90.0 + at} for at, worker in enumerate(job["workers"])]}
+    assert "91%" in "\n".join(frame(sample.view(jobs=[busy]), 100))
+    assert " use " not in "\n".join(frame(sample.view(jobs=[job]), 100))
+    assert {cell_len(line) for line in frame(sample.view(jobs=[busy]), 40, 10)} == {40}

@@ -5,12 +5,13 @@ from __future__ import annotations
 import subprocess
 import sys
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dogwatch.tui import words
+from dogwatch.tui import phrases, words
 from tests.tui.sample import NOW
 
 NAN, INF = float("nan"), float("inf")
@@ -234,3 +235,37 @@ def test_words_are_light_to_import():
         check=True,
     )
     assert done.stdout.strip() == "[]"
+
+
+GPU: dict[str, Any] = {
+    "index": 0,
+    "percent": 97.4,
+    "memory_used_bytes": 64e9,
+    "memory_total_bytes": 80e9,
+    "watts": 612.0,
+}
+GPU |= {"watts_limit": 700.0, "celsius": 61, "throttle": [], "processes": [{"pid": 1, "ours": True}], "parent": None}
+
+
+@pytest.mark.parametrize(
+    ("other", "told"),
+    [
+        ({}, "97 %, 64.0 GB of 80.0 GB, 612 of 700 W, 61 °C"),
+        ({"percent": None, "watts": None, "memory_total_bytes": None}, "64.0 GB, 61 °C"),
+        ({"percent": 0.0, "watts_limit": None}, "0 %, 64.0 GB of 80.0 GB, 612 W, 61 °C"),
+        ({"throttle": ["power cap"]}, "97 %, 64.0 GB of 80.0 GB, 612 of 700 W, 61 °C, power cap"),
+        ({"processes": [{"pid": 2, "ours": False}, {"pid": 3, "ours": None}]},
+         "97 %, 64.0 GB of 80.0 GB, 612 of 700 W, 61 °C, also 1 process of others"),
+        ({"parent": "GPU-1", "name": "NVIDIA A100 MIG 1g.5gb", "percent": None, "watts": None, "celsius": None},
+         "64.0 GB of 80.0 GB, MIG 1g.5gb"),
+        ({"trouble": "the GPU is lost"}, "cannot be used: the GPU is lost"),
+    ],
+)  # fmt: skip
+def test_a_gpu_fits_a_line(other, told):
+    """What it tells, and nothing in place of what it does not."""
+    assert phrases.gpu({**GPU, **other}) == told
+
+
+def test_a_gpu_that_tells_nothing_is_said_to():
+    """A row of nothing would look like an error of ours."""
+    assert phrases.gpu({"index": 0}) == "nothing is told of it"
