@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
+import sys
 from typing import Any
 
 import pytest
 
+from dogwatch.aboard import errand
 from dogwatch.reach.here import Here
-from tests.gpus.rig import GB, H100, look
+from tests.gpus.rig import GB, H100, look, work_environment
 
 SMI_ROW: dict[str, Any] = {
     "index": 0,
@@ -65,6 +68,32 @@ def test_an_old_python_reads_the_same(rig, here):
         assert look(reach)["failed"] == look(here)["failed"] == {"nvml": "NVML crashed with signal 11"}
     finally:
         reach.close()
+
+
+@pytest.mark.needs_root
+@pytest.mark.needs_tool("unshare")
+def test_a_pid_from_outside_a_container_is_nobody_inside(rig, tmp_path):
+    """The driver counts pids as the machine does. Inside, the same number is somebody else, unless it holds CUDA."""
+    rig.library([H100], "process 0 1 4096 0 0")
+    held = work_environment(tmp_path)["CUDA"]
+    inside = (
+        "import base64, json, mmap, os, sys, zlib\n"
+        "file = open(sys.argv[2], 'rb')\n"
+        "held = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) if sys.argv[3] == 'held' else None\n"
+        "names = {'__name__': 'errand'}\n"
+        "exec(zlib.decompress(base64.b64decode(sys.argv[1])), names)\n"
+        "print(os.getpid(), json.dumps(names['errand']({'seconds': 5.0})['gpus'][0]['processes']))"
+    )
+    seen = {}
+    for how in ("held", "not"):
+        words = ["unshare", "--pid", "--fork", "--mount-proc", sys.executable, "-IS", "-c", inside]
+        done = subprocess.run(
+            [*words, errand("gpus"), held, how], capture_output=True, text=True, timeout=60, check=True
+        )
+        pid, _, told = done.stdout.partition(" ")
+        assert pid == "1"
+        seen[how] = [one["seen"] for one in json.loads(told)]
+    assert seen == {"held": [True], "not": [False]}
 
 
 def test_what_is_not_supported_is_nothing_and_never_zero(rig, here):

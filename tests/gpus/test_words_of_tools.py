@@ -58,7 +58,7 @@ STATIC = {
 
 def amd(rig: Any, wrap: bool, processes: Any) -> None:
     def told(rows: Any) -> str:
-        return "WARNING: User is missing the following groups: render\n" + json.dumps(
+        return "[WARNING] User is missing the following groups: {render}\n" + json.dumps(
             {"gpu_data": rows} if wrap else rows
         )
 

@@ -14,18 +14,21 @@ ROCM_QUESTION = (
     "--showuse --showmeminfo vram --showpower --showmaxpower --showtemp --showclocks --showuniqueid"
     " --showproductname --showbus --showpids --json"
 )
+MOST_LINES = 64
 CARD_NAME = re.compile(r"card([0-9]{1,3})\Z")
 PID_NAME = re.compile(r"PID ?([0-9]{1,10})\Z")
 
 
 def json_in(text: str) -> "Any":
-    """The JSON in an output; warnings may stand before it."""
-    starts = [at for at in (text.find("["), text.find("{")) if at >= 0]
-    for at in sorted(starts):
-        try:
-            return json.JSONDecoder().raw_decode(text[at:])[0]
-        except ValueError:
-            continue
+    """The JSON in an output; warnings may stand on the lines before it."""
+    at = 0
+    for line in text.splitlines(True)[:MOST_LINES]:
+        if line.lstrip()[:1] in ("[", "{"):
+            try:
+                return json.JSONDecoder().raw_decode(text[at:].lstrip())[0]
+            except (ValueError, RecursionError):
+                pass
+        at += len(line)
     return None
 
 
