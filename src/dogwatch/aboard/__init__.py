@@ -2,7 +2,8 @@
 
 The keeper is one file, started by path as `python -I -S FILE`. The probe is a folder of parts that travels as one
 text: `probe_text()` joins them, and reach/ starts it. What is asked seldom is an errand, sent with its request; one
-that may hang or crash is run as an aside, in a child of its own. All are for Python >= 3.6 and the standard library; nothing of ours imports them. `look.sh` asks Slurm where there is no Python.
+that may hang or crash is run as an aside, in a child of its own. All are for Python >= 3.6 and the standard library;
+nothing of ours imports them. `look.sh` asks Slurm where there is no Python.
 To add to the probe, write a part, name it in PARTS after those it imports from, and let `answer.py` call it; a name at
 the top of a part must be its own, because all parts share one text.
 """
