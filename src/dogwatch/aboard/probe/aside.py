@@ -1,7 +1,6 @@
 """Asides: errands that may hang or crash, each run by a child of its own while the rest of the look goes on."""
 
 import os
-import resource
 import select
 import signal
 import time
@@ -27,10 +26,15 @@ def aside_life(back: int, spec: "dict[str, Any]", seconds: int) -> None:
         os.dup2(nothing, fd)
     os.closerange(3, back)
     os.closerange(back + 1, 4096)
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    try:
+        import resource  # not every Python has it
+    except ImportError:
+        pass
+    else:
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a driver's crash leaves nothing behind
     try:
         text = compact(run_errand(spec, Allowance(seconds)))
-    except WRONG_SHAPE + (OSError,) as problem:
+    except WRONG_SHAPE + (OSError, ImportError) as problem:
         text = compact({"why": "%s: %.200s" % (type(problem).__name__, problem)})
     write_all(back, text)
     os._exit(0)
