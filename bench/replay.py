@@ -105,6 +105,7 @@ class Replay:
         self.opened: list[Finding] = []
         self._open: dict[Identity, Finding] = {}
         self._last: float | None = None
+        self.nearest = 0.0  # the most of its patience that a silence took
 
     @property
     def now(self) -> float:
@@ -151,6 +152,8 @@ class Replay:
         )
         self._last = now
         self.one = round_.jobs[REF]
+        if self.one.verdict is not None and self.one.verdict.patience:
+            self.nearest = max(self.nearest, self.one.verdict.silent / self.one.verdict.patience)
         self.opened += round_.opened
         for finding in round_.resolved:
             del self._open[identity(finding)]
@@ -171,9 +174,17 @@ class Replay:
         return other
 
 
-def measure_run(run: Run, cuts: Sequence[float], kinds: Sequence[str]) -> tuple[list[str], dict[str, list[float]]]:
-    """The rules that spoke of the healthy run; and by kind of hang, the seconds from its last line before each cut to
-    the verdict `stalled`."""
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """The rules that spoke of the healthy run and the most of its patience that it took; and by kind of hang, the
+    seconds from its last line before each cut to the verdict `stalled`."""
+
+    alarms: Sequence[str]
+    nearest: float
+    noticed: Mapping[str, Sequence[float]]
+
+
+def measure_run(run: Run, cuts: Sequence[float], kinds: Sequence[str]) -> Measured:
     noticed: dict[str, list[float]] = {kind: [] for kind in kinds}
     healthy = Replay(run)
     for cut in cuts:
@@ -182,7 +193,7 @@ def measure_run(run: Run, cuts: Sequence[float], kinds: Sequence[str]) -> tuple[
         for kind in kinds:
             noticed[kind].append(_until_stalled(healthy.left_to(hung, kind), hung.seconds))
     healthy.to_end(run.seconds)
-    return [finding.rule for finding in healthy.opened], noticed
+    return Measured([finding.rule for finding in healthy.opened], healthy.nearest, noticed)
 
 
 def _until_stalled(watcher: Replay, since: float) -> float:

@@ -17,16 +17,18 @@ from pathlib import Path
 from statistics import median
 
 from bench.figures import Figure
-from bench.replay import Run, measure_run
+from bench.replay import Measured, Run, measure_run
 
 WORK = (
     "Healthy runs are replayed by their own clock through the real looks, reader, rules and verdict; every `stalled`"
-    " is a false alarm. Then each is cut at a quarter, half and three quarters of its time and hangs for ever. The time"
-    " to notice is from its last line to `stalled`, as a multiple of the longest gap of the healthy run. A hang is"
+    " is a false alarm. Then each hangs for ever from three moments of its time, drawn from its first, second and last"
+    " third. The time to notice is from its last line to `stalled`, as a multiple of the longest gap of the healthy"
+    " run. What both would be with less patience, or more, is told beside it. A hang is"
     " seen by the log alone (a node of a cluster), with processes asleep (a deadlock) or with processes that spin (a"
     " hung collective). 60 generated runs, and the corpus where DOGWATCH_CORPUS or ../shared/corpus has one."
 )
-CUTS = (0.25, 0.5, 0.75)
+THIRDS = (0.1, 0.37, 0.64, 0.9)  # a hang comes at any moment; a fixed share of the run is where epochs end
+SCALES = (0.5, 0.6, 0.75, 0.9, 1.0, 1.25, 1.5, 2.0)
 KINDS = {"hidden": "by its log alone", "asleep": "processes asleep", "spinning": "processes spin"}
 LOOK = 60.0  # the longest interval between two looks at a job
 GENERATED = 60
@@ -43,6 +45,7 @@ class Tally:
     runs: int = 0
     alarmed: list[str] = field(default_factory=list)
     warned: list[str] = field(default_factory=list)
+    nearest: list[float] = field(default_factory=list)
     multiples: dict[str, list[float]] = field(default_factory=dict)
     paused: dict[str, list[float]] = field(default_factory=dict)
 
@@ -60,12 +63,13 @@ def measure() -> list[Figure]:
 def _tally(runs: Sequence[Run]) -> Tally:
     tally = Tally(len(runs))
     with ProcessPoolExecutor(os.cpu_count()) as pool:
-        for run, (alarms, noticed) in zip(runs, pool.map(_measure, runs, chunksize=2), strict=True):
-            if "stalled" in alarms:
+        for run, measured in zip(runs, pool.map(_measure, runs, chunksize=2), strict=True):
+            if "stalled" in measured.alarms:
                 tally.alarmed.append(run.name)
-            if {"silent", "slow"} & set(alarms):
+            if {"silent", "slow"} & set(measured.alarms):
                 tally.warned.append(run.name)
-            for kind, seconds in noticed.items():
+            tally.nearest.append(measured.nearest)
+            for kind, seconds in measured.noticed.items():
                 multiples = [each / max(run.longest_gap, 1e-3) for each in seconds]
                 tally.multiples.setdefault(kind, []).extend(multiples)
                 if run.longest_gap >= LOOK:
@@ -73,21 +77,32 @@ def _tally(runs: Sequence[Run]) -> Tally:
     return tally
 
 
-def _measure(run: Run) -> tuple[list[str], dict[str, list[float]]]:
-    return measure_run(run, CUTS, tuple(KINDS))
+def _measure(run: Run) -> Measured:
+    dice = random.Random(run.name)
+    return measure_run(run, [dice.uniform(*third) for third in pairwise(THIRDS)], tuple(KINDS))
+
+
+def _trade(name: str, tally: Tally) -> None:
+    """Print what more or less patience would do: a healthy run alarms at the scale that its longest silence took."""
+    print(f"  {name}: with so many times the patience, healthy runs called stalled / gaps until a hang is noticed")
+    print("  " + "".join(f"{scale:>15g}" for scale in SCALES))
+    middle = median(tally.multiples["hidden"])
+    alarms = [sum(near >= scale for near in tally.nearest) / max(1, tally.runs) for scale in SCALES]
+    print("  " + "".join(f"{part:>8.1%} / {scale * middle:4.2f}" for part, scale in zip(alarms, SCALES, strict=True)))
 
 
 def _figures(name: str, tally: Tally, limit: bool) -> list[Figure]:
     """False alarms and times to notice; told by run where a healthy one was called stalled."""
     for run in tally.alarmed:
         print(f"  called stalled though healthy: {run}")
+    _trade(name, tally)
     per_run = len(tally.alarmed) / max(1, tally.runs)
     figures = [
         Figure(f"{name}: healthy runs called stalled ({tally.runs} runs)", 100 * per_run, "%", 1.0),
         Figure(f"{name}: healthy runs called slow or silent", 100 * len(tally.warned) / max(1, tally.runs), "%"),
     ]
     for kind, told in KINDS.items():
-        bar = 2.0 if limit and kind == "asleep" else None
+        bar = 2.0 if limit else None
         figures.append(Figure(f"{name}: hang noticed, {told}", median(tally.multiples[kind]), "gaps", bar))
     for kind, told in KINDS.items():
         if kind in tally.paused:

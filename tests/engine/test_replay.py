@@ -33,11 +33,18 @@ def test_a_healthy_run_is_never_called_stalled(healthy: Run) -> None:
 @pytest.mark.parametrize("kind", ["hidden", "asleep", "spinning"])
 def test_a_hang_is_noticed_within_twice_the_longest_pause(kind: str) -> None:
     """By a watcher that knows the job only from what another one saved."""
-    _, noticed = measure_run(DETECTOR, [0.5, 0.75], [kind])
+    noticed = measure_run(DETECTOR, [0.5, 0.75], [kind]).noticed
     assert max(noticed[kind]) <= 2 * DETECTOR.longest_gap
 
 
 def test_processes_asleep_are_noticed_sooner_than_a_log_alone() -> None:
-    """Where nothing was ever seen to pause, the process table makes the difference."""
-    _, noticed = measure_run(EVEN, [0.25], ["hidden", "asleep", "spinning"])
+    """Where nothing was ever seen to pause and the first validation may be due, the process table makes the
+    difference."""
+    noticed = measure_run(EVEN, [0.1], ["hidden", "asleep", "spinning"]).noticed
     assert noticed["asleep"][0] < noticed["hidden"][0] < noticed["spinning"][0]
+
+
+def test_on_the_open_road_a_hang_is_noticed_within_minutes_however_it_looks() -> None:
+    """A third of the way, with no epoch's end, no part of the whole and no round number near."""
+    noticed = measure_run(EVEN, [0.36], ["hidden", "spinning"]).noticed
+    assert max(noticed["hidden"][0], noticed["spinning"][0]) <= 420.0

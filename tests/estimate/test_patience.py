@@ -5,7 +5,20 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dogwatch.estimate.patience import PAUSED, PHASES, STEADY, UNSEEN, USUAL, Gaps, patience
+from dogwatch.estimate.patience import (
+    PAUSED,
+    PAUSED_ONCE,
+    PAUSED_THERE,
+    PHASES,
+    ROAD,
+    STEADY,
+    UNSEEN,
+    USUAL,
+    Gaps,
+    has_paused,
+    patience,
+)
+from dogwatch.estimate.places import Ground
 
 GAP_LISTS = st.lists(st.floats(0.0, 5000.0), min_size=1, max_size=60)
 
@@ -80,6 +93,51 @@ def test_a_phase_that_the_log_announces_has_a_patience_of_its_own() -> None:
     gaps = {STEADY: seen(*[0.0] * 200), "validating": seen(900.0, 950.0, 920.0)}
     assert patience(gaps, "validating") >= PHASES["validating"]
     assert patience(gaps, STEADY) == PAUSED
+
+
+def test_on_the_open_road_a_job_that_never_paused_is_allowed_minutes_and_not_the_first_validation() -> None:
+    """Which it is allowed at a place where one may begin, and wherever nobody knows how far it is."""
+    even = {STEADY: seen(*[20.0] * 90, look=10.0)}
+    assert patience(even, STEADY, on=Ground.OPEN) == ROAD
+    assert patience(even, STEADY, on=Ground.PLACE) == patience(even, STEADY, on=Ground.UNKNOWN) == UNSEEN
+    assert ROAD < patience(even, STEADY, on=Ground.LATE) < UNSEEN
+
+
+@given(GAP_LISTS, GAP_LISTS, st.sampled_from([STEADY, *PHASES]), st.sampled_from(Ground))
+def test_the_open_road_never_buys_patience(
+    silences: list[float], others: list[float], phase: str, elsewhere: Ground
+) -> None:
+    """Whatever was seen before; and what was survived stays survived."""
+    gaps = {STEADY: seen(*silences), "checkpointing": seen(*others)}
+    assert USUAL * max(silences) <= patience(gaps, phase, on=Ground.OPEN) <= patience(gaps, phase, on=elsewhere)
+
+
+def test_a_job_that_was_seen_for_a_few_minutes_only_has_no_open_road() -> None:
+    """Whatever its counter says."""
+    young = {STEADY: seen(*[5.0] * 30, look=5.0)}
+    assert patience(young, STEADY, on=Ground.OPEN) == UNSEEN
+
+
+def test_at_a_place_a_job_that_only_saved_so_far_may_begin_to_validate() -> None:
+    """Fifteen short pauses say little about the first of another kind."""
+    saving = {STEADY: seen(*([0.0] * 30 + [100.0]) * 15)}
+    assert patience(saving, STEADY, on=Ground.PLACE) == PAUSED_THERE > 765 > patience(saving, STEADY) == PAUSED
+
+
+def test_a_slow_start_is_no_pause() -> None:
+    """Two minutes of loading say nothing of how long a first validation lasts, in the log's words or without."""
+    slow = {STEADY: seen(130.0, *[0.0] * 60)}
+    announced = {"starting": seen(0.0, 130.0), "compiling": seen(80.0), STEADY: seen(*[0.0] * 60)}
+    assert not has_paused(slow)
+    assert not has_paused(announced)
+    assert patience(slow, STEADY) == patience(announced, STEADY) == UNSEEN
+    assert has_paused({STEADY: seen(130.0, *[0.0] * 60, 140.0)})
+
+
+def test_a_phase_that_was_seen_often_is_judged_by_its_own_gaps() -> None:
+    """What the steady work may still do for the first time is no reason to wait for an evaluation of many parts."""
+    evaluating = {"validating": seen(*[200.0] * 12)}
+    assert patience(evaluating, "validating") == PAUSED_ONCE < patience(evaluating, STEADY)
 
 
 def test_gaps_survive_their_json() -> None:

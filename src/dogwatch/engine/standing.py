@@ -8,7 +8,8 @@ from typing import Any
 from dogwatch.clock import stamp
 from dogwatch.engine.memory import Memory
 from dogwatch.engine.reading import News
-from dogwatch.estimate.patience import STEADY
+from dogwatch.estimate.patience import STEADY, has_paused
+from dogwatch.estimate.places import Ground, ground
 from dogwatch.estimate.stuck import Evidence, Gpu, Usage, ask_after, verdict
 from dogwatch.model import Job, Progress, Standing, Verdict, Worker
 
@@ -109,11 +110,19 @@ def judged(
             slow_since=slow[0] if slow is not None and phase == STEADY else None,
             slow_why=slow[1] if slow is not None else "",
             unseen=late or _unseen(memory, news, quiet),
+            on=_ground(memory, progress) if silent >= memory.ask_after else Ground.UNKNOWN,
         ),
         before if before is not None else _remembered(memory),
     )
     memory.verdict = {"word": found.word.value, "since": found.since}
     return found
+
+
+def _ground(memory: Memory, progress: Progress | None) -> Ground:
+    """Where on its way this job is by its one counter; the sum of several workers' tells no place."""
+    if progress is None or len(memory.steps) != 1:
+        return Ground.UNKNOWN
+    return ground(memory.points, progress.total, progress.unit, paused=has_paused(memory.gaps))
 
 
 def still_working(memory: Memory, before: Verdict | None) -> bool:

@@ -24,6 +24,7 @@ from dataclasses import dataclass, field
 
 from dogwatch.clock import stamp
 from dogwatch.estimate.patience import Gaps, patience
+from dogwatch.estimate.places import Ground
 from dogwatch.model import Standing, Verdict, Witness
 
 # Bytes a second: from here on it is work, and up to here it is nothing.
@@ -80,6 +81,12 @@ class Evidence:
     slow_why: str = ""
     unseen: str = ""
     says: Mapping[str, str] = field(default_factory=dict)
+    on: Ground = Ground.UNKNOWN
+
+
+def allowed(e: Evidence, *, asleep: bool = False, busy: bool = False) -> float:
+    """Seconds of silence that are no news of this job now."""
+    return patience(e.gaps, e.phase, e.limit, asleep=asleep, busy=busy, on=e.on)
 
 
 def verdict(evidence: Evidence, before: Verdict | None = None) -> Verdict:
@@ -88,8 +95,8 @@ def verdict(evidence: Evidence, before: Verdict | None = None) -> Verdict:
     word, since, why = _judged(evidence, before)
     if before is not None and before.word is word:
         since = before.since
-    allowed = patience(evidence.gaps, evidence.phase, evidence.limit, asleep=asleep(evidence))
-    return Verdict(word, since, witnesses(evidence), allowed, evidence.silent, why)
+    patient = allowed(evidence, asleep=asleep(evidence))
+    return Verdict(word, since, witnesses(evidence), patient, evidence.silent, why)
 
 
 def _judged(e: Evidence, before: Verdict | None) -> tuple[Standing, float, str]:
@@ -99,9 +106,9 @@ def _judged(e: Evidence, before: Verdict | None) -> tuple[Standing, float, str]:
         return Standing.CANNOT_TELL, e.at, e.unseen
     if not e.quiet and e.limit is None:
         return Standing.CANNOT_TELL, e.at, "it shows no log, output, checkpoint or counter that could stand still"
-    if e.stopped and e.silent >= min(STOPPED, patience(e.gaps, e.phase, e.limit)):
+    if e.stopped and e.silent >= min(STOPPED, allowed(e)):
         return Standing.STALLED, e.moved_at, "every process of it is stopped"
-    if e.silent < patience(e.gaps, e.phase, e.limit, asleep=asleep(e)):
+    if e.silent < allowed(e, asleep=asleep(e)):
         return _moving(e)
     if e.phase == SERVING and e.limit is None:
         return Standing.CANNOT_TELL, e.at, "a server is silent when nobody asks it for anything"
@@ -124,7 +131,7 @@ def _moving(e: Evidence) -> tuple[Standing, float, str]:
 
 def _silent(e: Evidence) -> tuple[Standing, float, str]:
     """Nothing has moved for longer than this job's own pauses explain: do its processes work?"""
-    limit = patience(e.gaps, e.phase, e.limit, asleep=asleep(e))
+    limit = allowed(e, asleep=asleep(e))
     told = f"nothing of it has moved since {moment(e.moved_at)} ({_because(e, limit)})"
     if e.usage is not None and e.usage.bytes is not None and e.usage.bytes >= WORK:
         return Standing.SILENT_BUT_BUSY, e.moved_at, f"{told}, but its processes read and write"
@@ -132,7 +139,7 @@ def _silent(e: Evidence) -> tuple[Standing, float, str]:
     if gpu.watts is not None and gpu.usual_watts and gpu.watts >= POWER_SHARE * gpu.usual_watts:
         return Standing.SILENT_BUT_BUSY, e.moved_at, f"{told}, but its GPUs draw as much power as usual"
     if spins(e):
-        if e.silent < patience(e.gaps, e.phase, e.limit, busy=True):
+        if e.silent < allowed(e, busy=True):
             return Standing.SILENT_BUT_BUSY, e.moved_at, f"{told}, but it uses the CPU or GPU"
         return Standing.STALLED, e.moved_at, f"{told}; it spins, which a hung collective does too"
     if asleep(e):
@@ -159,7 +166,7 @@ def asleep(e: Evidence) -> bool:
         return False
     if usage.usual is None or usage.usual < COMPUTES or (gpu.percent or 0.0) > GPU_IDLE:
         return False
-    return usage.over >= min(LONG_ENOUGH, 0.25 * patience(e.gaps, e.phase, e.limit))
+    return usage.over >= min(LONG_ENOUGH, 0.25 * allowed(e))
 
 
 def ask_after(gaps: Mapping[str, Gaps], phase: str, limit: float | None) -> float:

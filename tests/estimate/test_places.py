@@ -1,0 +1,91 @@
+"""Where a job may begin something new, by its counter: at ends of epochs, parts of the whole and round numbers."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dogwatch.estimate.places import COUNTED, Ground, ground
+from dogwatch.model import Point
+
+
+def walk(done: float, stride: float, first: float = 0.0) -> list[Point]:
+    """A counter that has come from `first` to `done` in even strides."""
+    count = max(COUNTED + 1, min(200, int((done - first) / stride)))
+    moves = [Point(10.0 * i, done - stride * (count - i)) for i in range(1, count + 1)]
+    return [Point(0.0, first), *(point for point in moves if point.done > first)]
+
+
+@pytest.mark.parametrize("epochs", [2, 3, 5, 8, 9, 12, 24, 30])
+def test_the_last_line_of_the_first_epoch_is_at_a_place(epochs: int) -> None:
+    """Whether the log shows that there are epochs or only how many steps there are in all."""
+    steps = 3671
+    last_line = steps // 50 * 50
+    assert ground(walk(last_line, 50), epochs * steps, "steps", paused=True) is Ground.PLACE
+    assert ground(walk(last_line / steps, 50 / steps), epochs, "epochs", paused=True) is Ground.PLACE
+
+
+@pytest.mark.parametrize("step", [990, 4990, 9990, 24_990, 60_000, 8190])
+def test_a_round_number_of_steps_is_a_place(step: int) -> None:
+    """Validation every 1,000, 5,000 or 25,000 steps begins there."""
+    assert ground(walk(step, 10), 100_003, "steps", paused=True) is Ground.PLACE
+
+
+def test_between_two_places_the_road_is_open() -> None:
+    """In the middle of an epoch nothing begins."""
+    assert ground(walk(40_250, 50), 12 * 7330, "steps") is Ground.OPEN
+    assert ground(walk(5.42, 0.01), 12, "epochs") is Ground.OPEN
+    assert ground(walk(173, 1), 500, "steps") is Ground.OPEN
+
+
+def test_early_in_a_run_that_has_not_paused_every_place_is_near() -> None:
+    """It may be going to pause a hundred times; a pause that was seen tells what it does."""
+    early = walk(5650, 50)
+    assert ground(early, 12 * 7330, "steps") is Ground.PLACE
+    assert ground(early, 12 * 7330, "steps", paused=True) is Ground.OPEN
+
+
+def test_a_validation_that_starts_late_may_begin_at_any_epoch_of_few() -> None:
+    """Such as after fifteen of twenty; by a plain count of steps that is three quarters."""
+    assert ground(walk(14.99, 0.02), 20, "epochs") is Ground.PLACE
+    assert ground(walk(15 * 1200 - 20, 20), 20 * 1200, "steps") is Ground.LATE
+
+
+def test_the_end_is_a_place() -> None:
+    """The last evaluation, the export and the upload come there, and the last line may be some steps before it."""
+    assert ground(walk(87_900, 50), 87_960, "steps", paused=True) is Ground.PLACE
+    assert ground(walk(88_500, 50), 87_960, "steps", paused=True) is Ground.PLACE
+
+
+def test_a_run_that_was_resumed_has_its_places_ahead_of_where_it_began() -> None:
+    """What it did before is not known; the next epoch's end may be its first."""
+    assert ground(walk(41_200, 50, first=37_500), 45_000, "steps") is Ground.PLACE
+    assert ground(walk(41_200, 50, first=37_500), 45_000, "steps", paused=True) is Ground.PLACE
+    assert ground(walk(43_350, 50, first=20_000), 45_000, "steps") is Ground.OPEN
+
+
+@pytest.mark.parametrize("total", [None, 0.0, -5.0, math.nan, math.inf])
+def test_without_a_total_nobody_knows_where_a_job_is(total: float | None) -> None:
+    """Its end, and what comes there, may be the next thing."""
+    assert ground(walk(40_250, 50), total, "steps", paused=True) is Ground.UNKNOWN
+
+
+def test_a_counter_that_hardly_moved_tells_no_place() -> None:
+    """Its stride is not known yet."""
+    assert ground(walk(10, 1)[:COUNTED], 500, "steps", paused=True) is Ground.UNKNOWN
+    assert ground([Point(float(i), 7.0) for i in range(40)], 500, "steps", paused=True) is Ground.UNKNOWN
+
+
+@given(
+    st.lists(st.floats(allow_nan=False, allow_infinity=False), max_size=40),
+    st.none() | st.floats(),
+    st.sampled_from(["steps", "epochs", "%", ""]),
+    st.booleans(),
+)
+def test_any_counter_has_an_answer(counts: list[float], total: float | None, unit: str, paused: bool) -> None:
+    """However absurd the numbers that a log prints."""
+    points = [Point(float(i), count) for i, count in enumerate(sorted(counts))]
+    assert ground(points, total, unit, paused=paused) in Ground
