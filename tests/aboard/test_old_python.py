@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import shutil
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -144,3 +146,16 @@ def test_an_old_python_keeps_a_job(old: str, home: Path, script: str, code: int 
         wait_until(path.exists)
         end = json.loads(path.read_text())
         assert (end["code"], end["signal"]) == (code, signalled)
+
+
+def test_an_old_python_tells_where_a_process_is(old: str) -> None:
+    """Without py-spy in reach, by the kernel's words and with the reason."""
+    program = zlib.decompress(base64.b64decode(aboard.errand("stacks"))).decode()
+    with subprocess.Popen(["sleep", "600"]) as child:
+        call = f"\nimport json; print(json.dumps(errand({{'pids': [{child.pid}], 'seconds': 5}})))\n"
+        done = subprocess.run([old, "-I", "-S", "-"], input=(program + call).encode(), capture_output=True, timeout=60)
+        child.kill()
+    assert done.stderr == b""
+    (process,) = json.loads(done.stdout)["processes"]
+    assert (process["pid"], process["threads"]) == (child.pid, [])
+    assert process["why"]

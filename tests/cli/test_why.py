@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -107,3 +108,18 @@ def test_a_job_that_succeeded_or_still_runs_has_no_cause(dogwatch) -> None:
     dogwatch("run", "--detach", "--name", "alive", "--", "sleep", "60")
     dogwatch("patrol")
     assert "has not ended" in dogwatch("why", "alive").stdout
+
+
+def test_where_the_processes_of_a_running_job_are_is_told_when_asked(dogwatch) -> None:
+    """By py-spy where it is there; else the answer says why not. Without the flag, nobody looks into a working job."""
+    code = "import time\ndef hold_on():\n    time.sleep(60)\nhold_on()"
+    dogwatch("run", "--detach", "--name", "held", "--", sys.executable, "-c", code)
+    dogwatch("patrol")
+    assert "stacks" not in json.loads(dogwatch("why", "held", "--json").stdout)["standing"]
+    found = json.loads(dogwatch("why", "held", "--stacks", "--json").stdout)["standing"]
+    (process,) = found["stacks"]
+    if not (Path(sys.executable).parent / "py-spy").exists():
+        assert process["why"] == "py-spy is not installed there"
+        return
+    assert process["frames"][0]["name"] == "hold_on"
+    assert "is in hold_on (" in dogwatch("why", "held", "--stacks").stdout

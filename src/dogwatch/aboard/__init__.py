@@ -25,6 +25,7 @@ ERRANDS = {
     ),
     "quota": ("limits",),
     "gpus": ("figures", "nvml", "nvidia_smi", "amd", "owners", "kernel", "cards"),
+    "stacks": ("look",),
     "preflight": ("apart", "program", "machine", "places", "slurm", "ask"),
 }
 # The errands whose parts another one takes along, before its own.

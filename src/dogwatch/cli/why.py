@@ -31,6 +31,9 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--from-line", type=int, metavar="N", default=1, help="with --log: what is above line N is not of this attempt"
     )
+    parser.add_argument(
+        "--stacks", action="store_true", help="of a running job: tell where its processes are (py-spy), hanging or not"
+    )
     json_flag(parser)
 
 
@@ -60,16 +63,19 @@ def _of_logs(args: Namespace) -> dict[str, Any]:
 def _of_job(args: Namespace) -> dict[str, Any]:
     from dogwatch import assemble
     from dogwatch.clock import Clock
-    from dogwatch.desk import ask, logs, why
+    from dogwatch.desk import ask, logs, stacks, why
 
     with assemble.store(readonly=True) as store:
         job = ask.documents(store, [ask.find(store, [args.ref])])[0]
-        place = None if why.is_settled(job) else ask.place(store, job["place"])
+        hangs = stacks.wanted(job) or (args.stacks and job["state"] == "running" and bool(stacks.pids(job)))
+        place = None if why.is_settled(job) and not hangs else ask.place(store, job["place"])
     if place is None:
         return why.of_job(job)
     deadline = logs.HERE_DEADLINE if place.kind == "here" else logs.FAR_DEADLINE
     reach = assemble.reach(place, Clock())
     try:
+        if hangs:
+            return why.of_job(job, processes=stacks.ask(reach, job))
         return why.of_job(job, logs.Reading(reach, job, None, deadline).tails(why.LAST_LINES))
     except (CouldNotLook, UsageError) as error:  # what is known stands without them
         say(str(error))

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from dogwatch.desk import stacks
 from dogwatch.text import plain
 
 Document: TypeAlias = Mapping[str, Any]
@@ -40,11 +41,19 @@ def walk(job: Document) -> list[Branch]:
     return [*walked, Branch("anything else?", "nothing that is known of it looks wrong", stop=True)]
 
 
-def document(job: Document) -> dict[str, Any]:
-    """The walk as every face prints it."""
+def document(job: Document, processes: Sequence[Document] | None = None) -> dict[str, Any]:
+    """The walk as every face prints it, with where its processes are if somebody asked them."""
     walked = walk(job)
     asked = [{"asked": branch.asked, "says": branch.says} for branch in walked]
-    return {"at": walked[-1].asked, "says": walked[-1].says, "do": list(walked[-1].do), "asked": asked}
+    stands = {"at": walked[-1].asked, "says": walked[-1].says, "do": list(walked[-1].do), "asked": asked}
+    if processes is None:
+        return stands
+    asked += [{"asked": "where are its processes?", "says": stacks.says(process)} for process in processes]
+    if any(process["frames"] for process in processes):
+        stands["do"] = [does for does in walked[-1].do if "py-spy dump" not in does]
+    elif any("not installed" in process["why"] for process in processes):
+        stands["do"] = ["pip install py-spy there, and ask again", *walked[-1].do]
+    return {**stands, "stacks": list(processes)}
 
 
 def _is_running(job: Document) -> Branch:

@@ -1,0 +1,116 @@
+"""Stacks: where the processes of a job that does not move are, asked on its place when somebody wants to know why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dogwatch.aboard import errand
+from dogwatch.model import Dark
+from dogwatch.reach.interface import Reach
+from dogwatch.redaction import redacted
+from dogwatch.text import plain
+
+SECONDS = 12.0
+MOST_FRAMES = 12
+_LIVING = ("running", "sleeping", "uninterruptible", "stopped")
+# What the kernel's name for a wait means, by a part of it.
+_WAITS = (
+    ("futex", "a lock"),
+    ("nanosleep", "the end of a sleep"),
+    ("pipe", "somebody at the other end of a pipe"),
+    ("unix_stream", "somebody at the other end of a socket"),
+    ("inet_csk_accept", "a connection"),
+    ("tcp", "the network"),
+    ("sk_wait", "the network"),
+    ("epoll", "an event, mostly of the network"),
+    ("ep_poll", "an event, mostly of the network"),
+    ("poll", "an event, mostly of the network"),
+    ("select", "an event, mostly of the network"),
+    ("do_wait", "one of its children to end"),
+    ("nfs", "a network file system"),
+    ("rpc_", "a network file system"),
+    ("ll_", "a network file system"),
+    ("fuse", "a file system in user space"),
+    ("io_schedule", "a disk"),
+    ("folio_wait", "a disk"),
+    ("wait_on_page", "a disk"),
+    ("nvidia", "the GPU's driver"),
+    ("os_acquire", "the GPU's driver"),
+)
+
+
+def wanted(job: Mapping[str, Any]) -> bool:
+    """Whether a closer look at the processes of a job may tell why it does not move."""
+    word = (job.get("verdict") or {}).get("word")
+    quiet = any(finding["rule"] in ("stalled", "silent") for finding in job.get("findings") or ())
+    return job["state"] == "running" and bool(pids(job)) and (quiet or word in ("stalled", "silent but busy", "slow"))
+
+
+def pids(job: Mapping[str, Any]) -> list[int]:
+    workers = job.get("workers") or ()
+    return [worker["pid"] for worker in workers if worker.get("pid") and worker["doing"] in _LIVING]
+
+
+def ask(reach: Reach, job: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The processes with what each is doing; one entry that says why where nothing could be learnt."""
+    call = {"pids": pids(job), "seconds": SECONDS}
+    answer = reach.ask({"errands": {"stacks": {"program": errand("stacks"), "call": call}}}, 1.6 * SECONDS)
+    if isinstance(answer, Dark):
+        return [_nothing(answer.why)]
+    section = answer.body.get("errands") or {}
+    if "stacks" not in section:
+        return [_nothing(str(section.get("why", "no reason was given")))]
+    found = section["stacks"]
+    return [_document(process, found.get("ptrace")) for process in found["processes"]] or [_nothing("none is there")]
+
+
+def says(process: Mapping[str, Any]) -> str:
+    """Where one process is, in a sentence."""
+    frames: Sequence[Mapping[str, Any]] = process["frames"]
+    name = f"process {process['pid']}"
+    if frames:
+        own = next((frame for frame in frames[1:] if not _of_library(frame["file"])), None)
+        below = f", called from {_spot(own)}" if own is not None else ""
+        return f"{name} is in {_spot(frames[0])}{below}"
+    waits = f"{name} waits for {process['waits_for']}" if process["waits_for"] else ""
+    why = f"its stack cannot be told: {process['why']}" if process["why"] else ""
+    return "; ".join(part for part in (waits, why) if part) or f"nothing is known of {name}"
+
+
+def _document(process: Mapping[str, Any], ptrace: int | None) -> dict[str, Any]:
+    threads = process["threads"]
+    main = next((one for one in threads if one["name"] == "MainThread"), threads[0] if threads else {"frames": []})
+    frames = [
+        {"name": _clean(frame["name"]), "file": _clean(frame["file"]), "line": frame["line"]}
+        for frame in main["frames"][:MOST_FRAMES]
+    ]
+    why = str(process["why"])
+    if why.startswith("this user may not") and ptrace:
+        why += f" (kernel.yama.ptrace_scope is {ptrace}): ask as root, or run the job under a parent that may"
+    return {
+        "pid": process["pid"],
+        "command": _clean(process["command"]),
+        "doing": process["doing"],
+        "waits_for": next((word for part, word in _WAITS if part in process["waits"]), None),
+        "threads": len(threads),
+        "frames": frames,
+        "why": _clean(why),
+    }
+
+
+def _nothing(why: str) -> dict[str, Any]:
+    document: dict[str, Any] = dict.fromkeys(("pid", "command", "doing", "waits_for"))
+    return {**document, "threads": 0, "frames": [], "why": _clean(why)}
+
+
+def _clean(text: str) -> str:
+    return redacted(plain(text, 300))
+
+
+def _of_library(path: str) -> bool:
+    return any(part in path for part in ("/lib/python", "site-packages", "dist-packages", "<frozen"))
+
+
+def _spot(frame: Mapping[str, Any]) -> str:
+    return f"{frame['name']} ({str(frame['file']).rpartition('/')[2]}:{frame['line']})"
