@@ -13,10 +13,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from aiosmtpd.controller import Controller
+
 from dogwatch.clock import Clock
 from dogwatch.store import alerts
 from dogwatch.store.check import check
 from dogwatch.store.database import open_store
+from tests.alerts.conftest import Box, free_port
 from tests.alerts.cycle import NAMES
 from tests.alerts.receiver import Receiver, answer
 
@@ -86,9 +89,12 @@ def _attached(pid: str, trace: tuple[str, ...]) -> subprocess.Popen[str]:
 
 
 @contextmanager
-def scene(folder: Path) -> Iterator[tuple[Path, Receiver, Receiver]]:
-    """A home with a webhook, a file and a webhook that refuses everything, and its receivers."""
+def scene(folder: Path) -> Iterator[tuple[Path, Receiver, Receiver, Box]]:
+    """A home with a webhook, mail, a file and a webhook that refuses everything, and their receivers."""
     home, good, bad = folder / "home", Receiver(), Receiver()
+    box, port = Box(), free_port()
+    server = Controller(box, hostname="127.0.0.1", port=port)
+    server.start()
     bad.always = answer(404, b"no such hook")
     home.mkdir(mode=0o700, parents=True)
     with open_store(str(home)) as store:
@@ -98,9 +104,12 @@ def scene(folder: Path) -> Iterator[tuple[Path, Receiver, Receiver]]:
             path.write_text(receiver.url)
             alerts.add_channel(store, name, "webhook", {"url": f"file:{path}"}, {}, Clock().now())
         alerts.add_channel(store, "file", "file", {"path": str(folder / "alerts.jsonl")}, {}, Clock().now())
+        mail = {"to": "me@example.org", "host": "127.0.0.1", "port": port}
+        alerts.add_channel(store, "mail", "email", mail, {}, Clock().now())
     try:
-        yield home, good, bad
+        yield home, good, bad, box
     finally:
+        server.stop()
         good.close()
         bad.close()
 
@@ -109,15 +118,16 @@ def kill_at_points(folder: Path, most: int | None) -> Figures:
     """Kill one cycle at each of its system calls (or at so many, evenly spread), and let another finish it."""
     began, cycles = time.monotonic(), Cycles()
     try:
-        with scene(folder) as (home, good, bad):
+        with scene(folder) as (home, good, bad, box):
             calls = _calls(cycles, home)
             figures = Figures(len(calls))
             wanted = len(calls) if most is None else min(most, len(calls))
             for n in range(wanted):
                 for receiver in (good, bad):
                     receiver.got.clear()
+                box.mails.clear()
                 (folder / "alerts.jsonl").unlink(missing_ok=True)
-                _at_point(cycles, home, calls[n * len(calls) // wanted], good, bad, figures)
+                _at_point(cycles, home, calls[n * len(calls) // wanted], figures, good, bad, box)
     finally:
         cycles.close()
     figures.seconds = time.monotonic() - began
@@ -144,7 +154,9 @@ def _copied(home: Path, name: str) -> Path:
     return copy
 
 
-def _at_point(cycles: Cycles, home: Path, point: Point, good: Receiver, bad: Receiver, figures: Figures) -> None:
+def _at_point(
+    cycles: Cycles, home: Path, point: Point, figures: Figures, good: Receiver, bad: Receiver, box: Box
+) -> None:
     call, when = point
     copy = _copied(home, f"at-{call}-{when}")
     kill = f"inject={call}:signal=SIGKILL:when={when}"
@@ -157,8 +169,10 @@ def _at_point(cycles: Cycles, home: Path, point: Point, good: Receiver, bad: Rec
     lines = (home.parent / "alerts.jsonl").read_text().splitlines()
     figures.lost += len(WHOLE - seen) + len([name for name in WHOLE if sum(f'"{name}"' in line for line in lines) != 1])
     figures.lost += not any("did not take" in line for line in lines)
-    for got in (good.got, bad.got):
-        repeats = len(got) - len({one.key for one in got})
+    mailed = "".join(mail.get_content() for mail in box.mails)
+    figures.lost += len([name for name in WHOLE if f"{name}:" not in mailed])
+    for keys in ([one.key for one in good.got], [one.key for one in bad.got], [m["Message-ID"] for m in box.mails]):
+        repeats = len(keys) - len(set(keys))
         figures.repeats += repeats
         figures.most_repeats = max(figures.most_repeats, repeats)
     promised = {int(line) for line in Path(f"{copy}.promised").read_text().splitlines()}

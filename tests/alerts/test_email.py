@@ -4,49 +4,11 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Iterator
-from email import message_from_bytes
-from email.message import EmailMessage
-from email.policy import default
-from typing import Any
 
 import pytest
-from aiosmtpd.controller import Controller
 
 from dogwatch.channels.email import Email, Server
 from tests.alerts.conftest import message
-
-
-class Box:
-    """Keeps mail; answers with `says` where that is given."""
-
-    def __init__(self) -> None:
-        self.mails: list[EmailMessage] = []
-        self.says: dict[str, str] = {}
-
-    async def handle_RCPT(self, server: Any, session: Any, envelope: Any, address: str, options: Any) -> str:
-        if "RCPT" in self.says:
-            return self.says["RCPT"]
-        envelope.rcpt_tos.append(address)
-        return "250 OK"
-
-    async def handle_DATA(self, server: Any, session: Any, envelope: Any) -> str:
-        if "DATA" in self.says:
-            return self.says["DATA"]
-        self.mails.append(message_from_bytes(envelope.content, policy=default))
-        return "250 OK"
-
-
-@pytest.fixture
-def box() -> Iterator[tuple[Box, Server]]:
-    handler = Box()
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    controller = Controller(handler, hostname="127.0.0.1", port=port)
-    controller.start()
-    yield handler, Server("127.0.0.1", port, "watch@example.org")
-    controller.stop()
 
 
 def test_a_mail_says_what_and_is_the_same_mail_at_every_try(box):

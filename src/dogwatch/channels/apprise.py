@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dogwatch.channels.interface import Receipt
+from dogwatch.channels.picture import NAME, picture
 from dogwatch.channels.wording import fitted, lines, subject
 from dogwatch.model import Level, Message
 
@@ -32,13 +33,26 @@ class Apprise:
         scheme = self._url.partition(":")[0]
         if not service.add(self._url):
             return Receipt(False, f"Apprise does not know how to use this {scheme}: URL", permanent=True)
-        sent = service.notify(
-            title=subject(message),
-            body=fitted("\n".join(lines(message, JOBS)), MOST),
-            notify_type=kinds.get(message.level, apprise.NotifyType.INFO),
-            body_format=apprise.NotifyFormat.TEXT,
-        )
+        image = attachment(picture(message)) if all(one.attachment_support for one in service) else None
+        said: dict[str, Any] = {
+            "title": subject(message),
+            "body": fitted("\n".join(lines(message, JOBS)), MOST),
+            "notify_type": kinds.get(message.level, apprise.NotifyType.INFO),
+            "body_format": apprise.NotifyFormat.TEXT,
+        }
+        # It tells not why it could not send: it may be the picture.
+        sent = (image is not None and service.notify(**said, attach=image)) or service.notify(**said)
         return Receipt(bool(sent), f"Apprise {'sent' if sent else 'could not send'} it ({scheme}:)")
+
+
+def attachment(image: bytes | None) -> Any:
+    """The picture as Apprise takes it."""
+    if image is None:
+        return None
+    from apprise.attachment import memory
+
+    make: Any = memory.AttachMemory
+    return make(content=image, name=NAME, mimetype="image/png")
 
 
 def unusable(url: str | None) -> str:

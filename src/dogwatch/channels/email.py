@@ -11,6 +11,7 @@ from email.message import EmailMessage
 from email.utils import format_datetime
 
 from dogwatch.channels.interface import DEADLINE, Receipt
+from dogwatch.channels.picture import NAME, picture
 from dogwatch.channels.timed import connect, secure_context
 from dogwatch.channels.timed import deadline as until_when
 from dogwatch.channels.wording import lines, subject
@@ -43,12 +44,18 @@ class Email:
         self._to, self._server = to, server
 
     def deliver(self, message: Message) -> Receipt:
+        image = picture(message)
+        got = self._send(message, image)
+        # It may be the picture that a server refuses, and no alert is given up for that.
+        return self._send(message, None) if image is not None and got.permanent else got
+
+    def _send(self, message: Message, image: bytes | None) -> Receipt:
         server = self._server
         try:
             with self._connected() as smtp:
                 if server.user is not None and server.password is not None:
                     smtp.login(server.user, server.password)
-                smtp.send_message(self.letter(message), from_addr=self._sender(), to_addrs=[self._to])
+                smtp.send_message(self.letter(message, image), from_addr=self._sender(), to_addrs=[self._to])
         except smtplib.SMTPRecipientsRefused as refused:
             code, words = next(iter(refused.recipients.values()))
             return _refused(server.host, code, words)
@@ -63,8 +70,9 @@ class Email:
             return Receipt(False, f"{server.host} could not be reached: {plain(str(why), 120)}")
         return Receipt(True, f"{server.host} took it for {self._to}")
 
-    def letter(self, message: Message) -> EmailMessage:
-        """The mail. Its Message-ID is the message's key: a repeat is the same mail to whoever reads it."""
+    def letter(self, message: Message, image: bytes | None = None) -> EmailMessage:
+        """The mail, its text first and then the picture if there is one. Its Message-ID is the message's key: a repeat
+        is the same mail to whoever reads it."""
         mail = EmailMessage()
         mail["Subject"] = subject(message)
         mail["From"] = self._sender()
@@ -74,6 +82,8 @@ class Email:
         mail["Auto-Submitted"] = "auto-generated"
         mail["X-Priority"] = "1" if message.level is Level.CRITICAL else "3"
         mail.set_content("\n".join(lines(message, MOST_JOBS)) + "\n")
+        if image is not None:
+            mail.add_attachment(image, maintype="image", subtype="png", filename=NAME, disposition="inline")
         return mail
 
     def _sender(self) -> str:

@@ -7,6 +7,8 @@ from typing import Protocol
 
 from dogwatch.model import Message
 
+# The kinds that take a picture with a message. An incoming webhook of Slack takes no file.
+PICTURED = frozenset({"email", "discord", "apprise"})
 DEADLINE = 20.0  # seconds in all for one try, whatever the receiver does
 
 

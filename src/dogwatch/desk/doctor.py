@@ -92,9 +92,10 @@ def _configuration() -> Check:
         told = settings.load(file)
     except UsageError as error:
         return Check("warn", "configuration", str(error), "watchers go on with what it said before; set it right")
-    if not os.path.exists(file):
-        return Check("ok", "configuration", f"no {file}, so everything has its default")
-    return Check("ok", "configuration", f"{file} has {len(told.channels)} channels")
+    text = f"{file} has {len(told.channels)} channels" if os.path.exists(file) else f"no {file}, so all is default"
+    if told.heartbeat is None:
+        text += "; no heartbeat, so nobody would notice that the watcher itself died"
+    return Check("ok", "configuration", text)
 
 
 def _store(store: Store, now: float) -> Iterator[Check]:

@@ -133,18 +133,17 @@ def _acknowledged(notice: Mapping[str, Any], one: Mapping[str, Any]) -> bool:
     return same and not notice["resolved"] and notice["since"] <= one["created"]
 
 
-def ready(waiting: Sequence[Mapping[str, Any]], last_message: float | None, now: float, pace: Pace) -> bool:
-    """Whether the letters that wait on one channel should become a message: no more have come for a while, or the
-    first has waited long enough; and the last message is not too recent."""
-    if not waiting:
-        return False
+def ready_at(waiting: Sequence[Mapping[str, Any]], last_message: float | None, now: float, pace: Pace) -> float:
+    """When the letters that wait on one channel should become a message: no more have come for a while, or the first
+    has waited long enough; and the last message is not too recent."""
     if any(letter["about"]["rule"] == "test" for letter in waiting):
-        return True  # somebody waits for it
+        return now  # somebody waits for it
     first = min(letter["about"]["created"] for letter in waiting)
     newest = max(letter["due"] for letter in waiting)
-    if last_message is not None and last_message <= now < last_message + pace.most and now < first + pace.most:
-        return False
-    return bool(now >= newest + pace.gather or now >= first + pace.most or newest > now)
+    gathered = now if newest > now else newest + pace.gather  # written before the clock was set back
+    if last_message is not None and last_message <= now:
+        gathered = max(gathered, last_message + pace.most)
+    return float(min(gathered, first + pace.most))
 
 
 def backoff(tries: int, chance: float, asked: float | None) -> float:

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from dogwatch.channels.interface import Channel
+from dogwatch.channels.interface import PICTURED, Channel
 from dogwatch.clock import Clock
 from dogwatch.engine import alerting, routing
 from dogwatch.engine.afloat import Afloat
+from dogwatch.engine.curves import curves
 from dogwatch.engine.regular import Clockwork
 from dogwatch.engine.routing import Channels
 from dogwatch.engine.schedule import Schedule
@@ -32,6 +34,7 @@ TRIES_LEAST = 30  # and was tried so often: a clock that leaps ahead is no week
 FLUSH = 30.0
 PATIENCE = 5.0  # for what is under way when the watcher is stopped
 ROUTED_MOST = 2000
+LEAST_REST = 0.05
 
 
 class Dispatch:
@@ -58,6 +61,7 @@ class Dispatch:
         self._schedule = Schedule()
         self._subjects: dict[int, frozenset[str]] = {}
         self._held_due = float("-inf")
+        self._rest = float("inf")
 
     def tune(self, make: Make, quiet: alerting.Quiet | None, repeat: float, digest: int | None) -> None:
         """Other settings from now on; what is under way ends as it began."""
@@ -68,9 +72,15 @@ class Dispatch:
         """Readable when there is a receipt to be recorded: the sooner, the less a kill repeats."""
         return self._senders.fileno()
 
+    @property
+    def rest(self) -> float:
+        """Seconds from the last step until there is something to do that no receipt and no notice announces."""
+        return max(LEAST_REST, self._rest)
+
     def step(self, now_or_never: bool = False) -> None:
         """Everything that can be done now. A store that takes nothing (a full disk) stops no message; what was sent
         meanwhile is remembered and recorded later."""
+        self._rest = float("inf")
         self._hear()
         trouble = self._record()
         if not (any(alerts.pending(self._store)) or self._clockwork.due or self._afloat):
@@ -202,7 +212,11 @@ class Dispatch:
     def _ready(self, name: str, waiting: Sequence[Mapping[str, Any]], at: float, now_or_never: bool) -> bool:
         if waiting and name not in self._last:
             self._last[name] = alerts.last_composed(self._store, name)
-        return bool(waiting) and (now_or_never or alerting.ready(waiting, self._last[name], at, self._pace))
+        if not waiting or now_or_never:
+            return bool(waiting)
+        left = alerting.ready_at(waiting, self._last[name], at, self._pace) - at
+        self._rest = min(self._rest, left if left > 0 else float("inf"))
+        return left <= 0
 
     def _reconsidered(self, held: Sequence[Mapping[str, Any]]) -> bool:
         """Decide again on what is held back; whether anything is decided otherwise."""
@@ -230,8 +244,11 @@ class Dispatch:
             seen[name] |= subjects
             if blocked or self._senders.busy(name) or row["key"] in unheard:
                 continue
-            if self._schedule.due(row, self._clock.now(), self._clock.mono()):
+            now, mono = self._clock.now(), self._clock.mono()
+            if self._schedule.due(row, now, mono):
                 self._send_one(name, channels[name], row)
+            else:
+                self._rest = min(self._rest, self._schedule.left(row, now, mono))
 
     def _subjects_of(self, row: Mapping[str, Any]) -> frozenset[str]:
         key = row["key"]
@@ -246,7 +263,10 @@ class Dispatch:
     def _send_one(self, name: str, channel: Mapping[str, Any], row: Mapping[str, Any]) -> None:
         told = self._notices(row)
         known = alerts.jobs_of(self._store, (about["subject"] for about in told))
-        message = message_of({**row, "notices": told}, {ref: called for ref, (called, _) in known.items()})
+        names = {ref: called for ref, (called, _) in known.items()}
+        message = message_of({**row, "notices": told}, names)
+        if channel["kind"] in PICTURED:
+            message = replace(message, curves=tuple(curves(self._store, told, names, row["created"])))
         self._senders.send(name, lambda: self._make(channel), row["key"], message)
 
 

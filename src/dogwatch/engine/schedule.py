@@ -43,6 +43,11 @@ class Schedule:
         self._messages[sent.message] = _Planned(mono + wait, now + wait)
         return now + wait
 
+    def left(self, row: Mapping[str, Any], now: float, mono: float) -> float:
+        """Seconds until a message that is not due will be."""
+        planned, (_, rests) = self._messages.get(row["key"]), self._channels.get(row["channel"], (0, float("-inf")))
+        return max(0.0, rests - mono, row["due"] - now if planned is None else planned.mono - mono)
+
     def due(self, row: Mapping[str, Any], now: float, mono: float) -> bool:
         planned, (_, rests) = self._messages.get(row["key"]), self._channels.get(row["channel"], (0, float("-inf")))
         if planned is not None and planned.due != row["due"]:

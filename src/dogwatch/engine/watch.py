@@ -205,7 +205,8 @@ class Watch:
             self._record.attempt("send alerts", self._dispatch.step)
         self._keep_house()
         resting = [post for post in self._posts if post.jobs and not self._scouts.is_out(post)]
-        return min([*(max(0.0, post.due - self._clock.mono()) for post in resting), BEAT])
+        rest = BEAT if self._dispatch is None else min(BEAT, self._dispatch.rest)
+        return min([*(max(0.0, post.due - self._clock.mono()) for post in resting), rest])
 
     def _muster(self) -> None:
         """A post for every place that the store knows; places come and go while we watch."""

@@ -12,13 +12,14 @@ from dogwatch.model.job import Expectation, Job, Place
 from dogwatch.model.look import Dark, Look, Seen, Sighting, Worker
 from dogwatch.model.loss import Loss
 from dogwatch.model.mark import Finished, Mark, Metric, Origin, Phase, Resumed, Step, Total, Trouble
-from dogwatch.model.message import Item, Message
+from dogwatch.model.message import Curve, Item, Message
 from dogwatch.model.progress import Eta, Point, Progress
 from dogwatch.model.state import Ended, Missing, Outcome, Proof, Running, State, Waiting
 from dogwatch.model.verdict import Standing, Straggler, Verdict, Witness
 
 __all__ = [
     "Change",
+    "Curve",
     "Dark",
     "Ended",
     "Eta",

@@ -27,12 +27,24 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
+class Curve:
+    """A number of a job over time, up to when something is said of it; `goal` is what it should reach."""
+
+    name: str
+    what: str
+    points: tuple[tuple[float, float], ...]
+    goal: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Message:
-    """One thing to send. `key` is the same however often it is tried: Message-ID and Idempotency-Key."""
+    """One thing to send. `key` is the same however often it is tried: Message-ID and Idempotency-Key. `curves` are for
+    channels that take pictures."""
 
     key: str
     items: tuple[Item, ...]
     at: float
+    curves: tuple[Curve, ...] = ()
 
     @property
     def level(self) -> Level:

@@ -1,0 +1,39 @@
+"""Curves: how the jobs of a message went until something was said of them, for channels that take a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from dogwatch.errors import StoreError
+from dogwatch.model import Curve, Level
+from dogwatch.model.message import RANK
+from dogwatch.redaction import redacted
+from dogwatch.store import alerts
+from dogwatch.store.database import Store
+
+JOBS_MOST = 2
+SHOWN = {"rate": "rate per second", "gpu_used": "GPU use", "rss": "memory in bytes"}
+
+
+def curves(store: Store, notices: Sequence[Mapping[str, Any]], names: Mapping[str, str], upto: float) -> list[Curve]:
+    """Of the jobs that are worst off, up to a time, so that every try of a message has the same. A store that cannot
+    be read now costs the picture and not the alert."""
+    ordered = sorted(notices, key=lambda notice: -RANK[Level(notice["level"])])
+    refs = [ref for ref in dict.fromkeys(notice["subject"] for notice in ordered) if ref in names][:JOBS_MOST]
+    try:
+        return [curve for ref in refs for curve in _of_job(store, ref, redacted(names[ref]), upto, len(refs))]
+    except StoreError:
+        return []
+
+
+def _of_job(store: Store, ref: str, name: str, upto: float, jobs: int) -> Iterator[Curve]:
+    """Its progress, and what else fits when the picture is shared by so many jobs."""
+    total, readings = alerts.readings_of(store, ref, upto)
+    yield Curve(name, "step" if total is None else f"step of {total:g}", _points(readings, "step"), total)
+    for key, what in list(SHOWN.items())[: 1 if jobs > 1 else None]:
+        yield Curve(name, what, _points(readings, key))
+
+
+def _points(readings: Sequence[tuple[float, Mapping[str, Any]]], key: str) -> tuple[tuple[float, float], ...]:
+    return tuple((at, float(body[key])) for at, body in readings if isinstance(body.get(key), int | float))
