@@ -98,14 +98,15 @@ def test_channels(opened: Store, clock: Clock, names: Sequence[str]) -> list[dic
     """Send a word on channels, by the way that alerts take, and say what came of it."""
     from dogwatch.engine.dispatch import try_channel
     from dogwatch.errors import UsageError
+    from dogwatch.settings import Smtp
     from dogwatch.store import alerts
 
     rows = alerts.channels(opened)
     unknown = [name for name in names if name not in {row["name"] for row in rows}]
     if unknown or not rows:
         raise UsageError(f"there is no channel {unknown[0]!r}" if unknown else "there is no channel to test yet")
-    smtp = settings().smtp
     wanted = [row for row in rows if not names or row["name"] in names]
+    smtp = settings().smtp if any(row["kind"] == "email" for row in wanted) else Smtp()
     return [try_channel(row, lambda one: channel(one, smtp, clock), clock.now()) for row in wanted]
 
 

@@ -63,7 +63,7 @@ def _keyring(service: str, user: str) -> str:
     try:
         import keyring
     except ImportError:
-        raise NoSecret(f"keyring:{service} needs the package keyring") from None
+        raise NoSecret(f"keyring:{service} needs the package keyring: pip install 'dogwatch[keyring]'") from None
     try:
         return str(keyring.get_password(service, user) or "")
     except keyring.errors.KeyringError as error:

@@ -68,17 +68,19 @@ def decide(
     """Of a notice that no channel has been told of, for one channel."""
     if notice["rule"] == "test":
         return Decision(WAITING, "a test goes out whatever the channel takes", now.at)
+    if notice["resolved"] and opening_said:
+        return _now_or_later(notice, now)  # whatever it takes today: it was told that this began
     level = notice["level"]
-    if level not in (route.get("levels") or BIG) and not (notice["resolved"] and opening_said):
+    if level not in (route.get("levels") or BIG):
         return Decision(MUTED, f"this channel does not take {level}", now.at)
     if notice["rule"] == "checkpoint" and not route.get("levels") and not route.get("rules"):
         return Decision(MUTED, "checkpoints are told only to a channel that names its levels or rules", now.at)
     for key, told in (("jobs", _names(notice["subject"], now)), ("rules", (notice["rule"],))):
         if route.get(key) and not any(fnmatchcase(what, pattern) for pattern in route[key] for what in told):
             return Decision(MUTED, f"this channel takes only {key} like {', '.join(route[key])}", now.at)
-    if notice["resolved"] and not opening_said:
+    if notice["resolved"]:
         return Decision(MUTED, "that it had begun was not said on this channel", now.at)
-    if flaps > FLAPS and not notice["resolved"]:
+    if flaps > FLAPS:
         return Decision(MUTED, f"it is flapping: {flaps} times within the hour", now.at)
     return _now_or_later(notice, now)
 
