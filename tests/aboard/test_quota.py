@@ -217,7 +217,8 @@ def test_of_several_limits_the_tightest_counts_also_over_two_paths_of_one_disk()
     wide, tight = row(10, 0, 100, 1, 0, 100), {**row(10, 0, 100, 99, 0, 100), "who": "group"}
     assert tightest([wide, tight], None).who == "group"
     over = tightest([row(150, 0, 100, 0, 0, 0)], None)
-    assert (over.free, over.limit) == (0, 100)
+    assert (over.free, over.limit, over.over_soft) == (0, 100, False)
+    assert tightest([row(50, 40, 100, 0, 0, 0), wide, tight], None).over_soft
     room = {"mount": "1", "free": 5, "total": 9, "inodes_free": 1, "inodes": 2}
     rooms = Rooms({"/a": {**room, "quota": [wide]}, "/b": {**room, "quota": [tight]}, "/c": {**room, "quota": None}})
     job = Job("r", "here", "process", "x", "x", expect=Expectation(outputs=("/a/*", "/b/*", "/c/*")))

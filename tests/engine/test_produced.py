@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -12,15 +13,25 @@ import pytest
 
 from dogwatch import assemble
 from dogwatch.clock import Clock
+from dogwatch.engine.closer import Closer, made_by, take_in
+from dogwatch.engine.look import Glance
 from dogwatch.engine.memory import Memory
+from dogwatch.engine.reading import Readers
+from dogwatch.engine.room import gone_in
+from dogwatch.engine.round import Watched
 from dogwatch.engine.watch import Watch
-from dogwatch.model import Expectation
+from dogwatch.model import Expectation, Job, Known, Running, Seen
+from dogwatch.rules import no_progress
+from dogwatch.rules.interface import Case, Disk, Quota
 from dogwatch.store import jobs
 from dogwatch.store.database import Store, open_store
 from tests.sound.samples import MAKERS
 from tests.support import wait_until
 
 TORCH, TENSORS, PARQUET = (MAKERS[name][0]() for name in ("model.pt", "model.safetensors", "rows.parquet"))
+
+
+JOB = Job("here/process:x", "here", "process", "x", "x")
 
 
 class Ahead(Clock):
@@ -245,3 +256,73 @@ def test_a_watcher_that_is_killed_forgets_nothing_of_what_it_saw(store: Store, t
     assert memory.produced.files[str(tmp_path / "t.csv")]["verdict"]["verdict"] == "sound"
     assert Memory.from_json(json.loads(json.dumps(memory.to_json()))) == memory
     stage.watch.end()
+
+
+def test_names_that_are_no_text_are_told_like_others(store: Store, tmp_path: Path) -> None:
+    """A file may be called anything; the finding about it is written and read all the same."""
+    stage = Stage(store, tmp_path, Expectation(workers=1, outputs=(f"{tmp_path}/*.parquet",)))
+    stage.look()
+    odd = os.fsencode(tmp_path) + b"/a\xff\x1b[2J.parquet"
+    with open(odd, "wb") as file:
+        file.write(PARQUET[:-20])
+    stage.look()
+    (tmp_path / "b.parquet").write_bytes(PARQUET)
+    job = stage.look(50.0, times=6)
+    assert "output_broken" in rules(job)
+    assert json.dumps(job)
+    stage.watch.end()
+
+
+def test_checkpoints_of_a_working_directory_prove_nothing_about_the_job(store: Store, tmp_path: Path) -> None:
+    """They may be another's: a job that says nothing is not kept alive by them."""
+    stage = Stage(store, tmp_path, Expectation(workers=1, stall_timeout=600.0), cwd=tmp_path)
+    for number in range(40):
+        saved = tmp_path / f"checkpoint-{number}"
+        saved.mkdir()
+        os.utime(saved, (stage.clock.now(),) * 2)
+        job = stage.look(50.0)
+    assert job["checkpoints"]["guessed"] is True
+    assert "checkpoint" not in [witness["by"] for witness in job["verdict"]["witnesses"]]
+    assert job["verdict"]["word"] != "working"
+    stage.watch.end()
+
+
+def test_an_errand_without_an_answer_is_tried_less_and_less_often() -> None:
+    """A file system that hangs is not asked about every minute."""
+    closer = Closer(here=True)
+    one = Watched(JOB, Known(state=Running()), Memory(age=1e6), Readers(None))
+    one.memory.produced.files["/o/x.csv"] = {"mark": [5, 1.0], "changed": None, "age": 0.0, "still": 0.0}
+    one.memory.produced.seen = True
+    seen = Glance(Seen("here", 0.0, 0.0, frozenset(), {}))
+    asked = []
+    for second in range(0, 4 * 3600, 10):
+        errands = closer.request({JOB.ref: one}, float(second))
+        if "closer" in errands:
+            asked.append(second)
+        closer.take(seen, errands)
+    pauses = [later - earlier for earlier, later in pairwise(asked)]
+    assert pauses[:4] == [120, 240, 480, 960]
+    assert max(pauses) == 3600
+
+
+def test_three_attempts_that_end_at_one_checkpoint_are_remembered_over_their_restarts() -> None:
+    """What was reached is read in the very look that shows the new attempt, before that can save anything."""
+    memory = Memory()
+    for turn in range(3):
+        row = {"path": "/c/checkpoint-40", "size": None, "mtime": 5.0, "inside": [1, 2, 3.0]}
+        look = Seen("here", 100.0 + turn, 0.0, frozenset(), {})
+        seen = Glance(look, files={JOB.ref: {"outputs": [], "checkpoints": [row]}})
+        take_in(memory, seen, JOB.ref, watched=20.0, step=50.0 + turn, running=True, new_attempt=True)
+    (found,) = no_progress.judge(Case(JOB, Known(state=Running()), made=made_by(memory, None, Running())), 0.0)
+    assert "3 attempts in a row came no further than checkpoint of iteration 40" in found.text
+
+
+def test_a_quota_that_shrinks_is_forecast_like_a_disk() -> None:
+    """By bytes and by files, from the same trend."""
+    memory, found = Memory(), {}
+    for minute in range(0, 120, 3):
+        left = Quota("user", 10**12 - minute * 10**9, 2 * 10**12, 10**6 - minute * 5000, 2 * 10**6)
+        found = gone_in(memory, {"7": Disk("/d", 10**13, 10**14, 0, 0, left)}, 60.0 * minute)
+    assert found["7", "quota"] == pytest.approx((10**12 - 117 * 10**9) / 10**9 * 60, rel=0.05)
+    assert found["7", "files"] == pytest.approx((10**6 - 117 * 5000) / 5000 * 60, rel=0.05)
+    assert ("7", "bytes") not in found

@@ -126,6 +126,7 @@ def test_an_attempt_is_as_far_as_its_newest_checkpoint_else_its_last_step() -> N
         (Quota("user", 0, 0, 5, 1000), [Level.CRITICAL]),
         (Quota("user", 0, 10**12, 50, 1000), [Level.CRITICAL, Level.WARNING]),
         (Quota("user", 0, 0, 0, 0), []),
+        (Quota("user", 500 * 10**9, 10**12, 0, 0, over_soft=True), [Level.WARNING]),
     ],
 )
 def test_a_quota_is_low_below_a_tenth_or_ten_gigabytes_like_a_disk(quota: Quota, levels: list[Level]) -> None:

@@ -40,15 +40,15 @@ class Closer:
 
     def __init__(self, here: bool) -> None:
         self._every, self._seconds = HERE if here else FAR
-        self._pause, self._due = self._every, 0.0
+        self._pause, self._asked = self._every, float("-inf")
         self._quota_due = 0.0
         self._quotas: dict[str, Any] = {}
 
     def request(self, jobs: Mapping[str, Watched], mono: float) -> dict[str, Any]:
         """The errands of this look; mostly none."""
         asked: dict[str, Any] = {}
-        if mono >= self._due:
-            self._due = mono + self._pause
+        if mono - self._asked >= self._pause:
+            self._asked = mono
             specs = self._specs(jobs)
             if specs:
                 call = {"jobs": specs, "seconds": self._seconds, "bytes": MOST_BYTES}
@@ -80,9 +80,7 @@ class Closer:
     def take(self, seen: Glance, asked: Mapping[str, Any]) -> Glance:
         """The look with what the errands brought, and with the quotas that were last heard of."""
         if "closer" in asked:
-            came = "closer" in seen.errands
-            self._pause = self._every if came else min(LONGEST, 2 * self._pause)
-            self._due += 0.0 if came else self._pause - self._every
+            self._pause = self._every if "closer" in seen.errands else min(LONGEST, 2 * self._pause)
         if "quota" in seen.errands:
             self._quotas = dict(seen.errands["quota"].get("quotas") or {})
         disks = seen.disks
@@ -141,7 +139,8 @@ def guess_spec(one: Watched) -> dict[str, Any] | None:
     pids = [] if folders else list(living_pids(one.workers))[:4]
     folders = [folder for folder in folders if folder != "/"]
     since = one.started or job.submitted or job.registered
-    return {"folders": folders, "pids": pids, "since": since} if folders or pids else None
+    weak = not job.expect.outputs
+    return {"folders": folders, "pids": pids, "since": since, "weak": weak} if folders or pids else None
 
 
 def take_in(
@@ -160,7 +159,9 @@ def take_in(
 
 
 def saved_at(memory: Memory, seen: Glance) -> tuple[float, ...]:
-    """When each checkpoint was written, by our clock."""
+    """When each checkpoint was written, by our clock; nothing where they may be somebody else's."""
+    if memory.produced.weak:
+        return ()
     skew = seen.skew
     return tuple(time + skew for time in memory.checkpoints.values())
 
@@ -184,7 +185,7 @@ def take_closer(made: Produced, answer: Mapping[str, Any], age: float) -> None:
             kept = ("verdict", "why", "iteration", "latest")
             made.checkpoints[path]["verdict"] = {key: row[key] for key in kept}
     if "guessed" in answer:
-        made.guessed = list(answer["guessed"])
+        made.guessed, made.weak = list(answer["guessed"]), bool(answer.get("weak"))
         made.guess_after = age + min(GUESS_LONGEST, max(60.0, age))
 
 

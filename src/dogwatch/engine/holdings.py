@@ -97,6 +97,7 @@ def disks_document(disks: Mapping[str, Disk], gone_in: Mapping[tuple[str, str], 
                     "limit": quota.limit,
                     "files_free": quota.files_free,
                     "files": quota.files,
+                    "over_soft": quota.over_soft,
                 },
                 "full_in_seconds": None if soonest is None else round(soonest),
             }

@@ -38,6 +38,7 @@ class Produced:
     gaps: Gaps = field(default_factory=Gaps)
     attempts: list[list[Any]] = field(default_factory=list)
     guessed: list[str] = field(default_factory=list)
+    weak: bool = False  # those lie where others may work, too: they prove nothing about this job
     guess_after: float = 60.0
     seen: bool = False
 

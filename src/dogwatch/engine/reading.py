@@ -171,10 +171,10 @@ def read_files(memory: Memory, answer: Mapping[str, Any], mono: float, news: New
             news.new_checkpoints.append(entry["path"])
         if known != entry["mtime"]:
             memory.checkpoints[entry["path"]] = entry["mtime"]
-            news.checkpoint_grew = True
+            news.checkpoint_grew = not memory.produced.weak
         was = memory.produced.checkpoints.get(entry["path"])
         if was is not None and was["mark"][2:] != entry.get("inside", was["mark"][2:]):
-            news.checkpoint_grew = True
+            news.checkpoint_grew = not memory.produced.weak
     present = {entry["path"] for entry in answer.get("checkpoints", ())}
     for path in [path for path in memory.checkpoints if path not in present]:
         del memory.checkpoints[path]
@@ -191,7 +191,8 @@ def pass_time(memory: Memory, watched: float, news: News, job: Job, moved: bool,
     memory.age += watched
     _pass(memory, "log", bool(job.expect.logs), news.log_grew, watched)
     _pass(memory, "output", bool(memory.outputs), news.output_grew, watched)
-    _pass(memory, "checkpoint", bool(memory.checkpoints), news.checkpoint_grew, watched)
+    saves = bool(memory.checkpoints) and not memory.produced.weak
+    _pass(memory, "checkpoint", saves, news.checkpoint_grew, watched)
     learns = watched > 0 and not memory.held
     if moved and learns:
         memory.counter.note(memory.hush_of("progress").seconds, watched)

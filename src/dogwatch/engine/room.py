@@ -49,17 +49,18 @@ class Rooms:
 
 
 def tightest(rows: Sequence[Mapping[str, Any]], known: Quota | None) -> Quota:
-    """Of several limits the one of which the smallest share is left."""
+    """Of several limits one that is over its soft limit, else that of which the smallest share is left."""
     found = [] if known is None else [known]
     for row in rows:
         free, files_free = max(0, row["limit"] - row["used"]), max(0, row["files_limit"] - row["files"])
-        found.append(Quota(str(row["who"]), free, row["limit"], files_free, row["files_limit"]))
+        over = 0 < row["soft"] < row["used"] or 0 < row["files_soft"] < row["files"]
+        found.append(Quota(str(row["who"]), free, row["limit"], files_free, row["files_limit"], over))
     return min(found, key=_share)
 
 
-def _share(quota: Quota) -> float:
+def _share(quota: Quota) -> tuple[bool, float]:
     parts = ((quota.free, quota.limit), (quota.files_free, quota.files))
-    return min((left / whole for left, whole in parts if whole), default=1.0)
+    return not quota.over_soft, min((left / whole for left, whole in parts if whole), default=1.0)
 
 
 def _kinds(disk: Disk) -> Iterator[tuple[str, int, int]]:

@@ -145,7 +145,7 @@ def _quiet(job: Job, memory: Memory) -> dict[str, float]:
         "progress": bool(memory.steps),
         "log": bool(memory.logs) or (bool(job.expect.logs) and not memory.log_seen),
         "output": bool(memory.outputs),
-        "checkpoint": bool(memory.checkpoints),
+        "checkpoint": bool(memory.checkpoints) and not memory.produced.weak,
     }
     return {what: memory.hush_of(what).seconds for what, shown in there.items() if shown}
 

@@ -41,6 +41,9 @@ def low(disk: Disk) -> Iterator[tuple[str, Level, str]]:
     if quota.files_free < LEAST_SHARE * quota.files:
         text = f"{quota.files_free:,} of {quota.files:,} files left of the {quota.who}'s quota {where}"
         yield "files", _level(quota.files_free, quota.files), text
+    if quota.over_soft:
+        text = f"the {quota.who} is over the soft limit of the quota {where}"
+        yield "soft", Level.WARNING, f"{text}; when its grace is over, nothing can be written"
 
 
 def _bytes_low(free: int, whole: int) -> bool:

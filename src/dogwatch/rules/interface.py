@@ -18,6 +18,7 @@ class Quota:
     limit: int
     files_free: int
     files: int
+    over_soft: bool = False  # for a while this is allowed
 
 
 @dataclass(frozen=True, slots=True)

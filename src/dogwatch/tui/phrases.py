@@ -178,6 +178,8 @@ def checkpoints(found: Document, now: float, ended: bool = False) -> str:
     text += f", last {words.clock(found['newest_at'], now)} ({words.ago(found['newest_at'], now)})"
     if found.get("newest_iteration") is not None:
         text += f", iteration {words.count(found['newest_iteration'])}"
+    if found.get("newest_verdict") == "not sound":
+        text += ", not sound"
     due = words.moment(found.get("next_at"))
     if due is None or ended:
         return text

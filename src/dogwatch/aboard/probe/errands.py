@@ -13,12 +13,13 @@ KEPT: "dict[str, dict[str, Any]]" = {}
 
 
 def load_errand(program: str) -> "Any":
-    """The function of a program. It comes from whoever sent the probe itself, never from a file; the last one is kept,
-    since most errands are run many times."""
+    """The function of a program. It comes from whoever sent the probe itself, never from a file; a few are kept,
+    since most errands are run again."""
     if program not in KEPT:
         import binascii
 
-        KEPT.clear()
+        if len(KEPT) > 3:
+            KEPT.clear()
         names: "dict[str, Any]" = {"__name__": "errand"}
         try:
             text = zlib.decompress(binascii.a2b_base64(program))

@@ -37,6 +37,7 @@ def closer_look(spec: "dict[str, Any]", budget: Budget) -> "dict[str, Any]":
             answer["lines"][path] = counted
     if spec.get("guess") and budget.left():
         folders = list(spec["guess"]["folders"]) + working_directories(spec["guess"].get("pids") or [])
+        answer["weak"] = spec["guess"].get("weak")
         answer["guessed"] = guess_checkpoints(folders, float(spec["guess"]["since"]), 0.5)
     for path in spec.get("checkpoints") or ():
         if budget.left():
