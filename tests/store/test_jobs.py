@@ -57,6 +57,7 @@ KEYS = [
     "disks",
     "expect",
     "verdict",
+    "launch",
     "verified",
     "spent",
     "tasks",

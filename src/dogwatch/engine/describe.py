@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dogwatch.clock import stamp
+from dogwatch.engine import launching
 from dogwatch.engine.gpus import gpu_percent
 from dogwatch.engine.holdings import checkpoints_document, disks_document, outputs_document
 from dogwatch.engine.memory import Memory
@@ -63,6 +64,7 @@ def detail_document(
         "checkpoints": checkpoints_document(memory, at, skew),
         "disks": disks_document(disks, gone_in or {}),
         "gpus": memory.gpus.get("seen") or [],
+        "launch": launching.document(memory),
         "verified": None if verified is None else {"ok": verified.ok, "text": verified.text},
         "spent": spent_document(memory.spent, memory.age),
         "tasks": facts.get("tasks"),

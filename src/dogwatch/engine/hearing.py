@@ -12,7 +12,7 @@ from typing import Any
 from dogwatch.causes import Evidence, Gather, Log, judge
 from dogwatch.causes.document import document
 from dogwatch.engine.memory import Memory
-from dogwatch.model import Ended, Known, Outcome
+from dogwatch.model import Ended, Known, Outcome, Worker
 from dogwatch.rules.interface import Disk
 
 MOST_HEARD = 64  # logs of one job; the ranks beyond them say what the others say
@@ -54,14 +54,24 @@ class Hearing:
         ended = known.state
         if not isinstance(ended, Ended) or ended.outcome is Outcome.SUCCEEDED:
             return None
-        logs = sorted(self._of.items())
+        return self._judged(sorted(self._of.items()), ended, known.reason, disks)
+
+    def of_worker(self, worker: Worker) -> dict[str, Any] | None:
+        """Why one worker ended, by its own log."""
+        logs = [(log, gather) for log, gather in self._of.items() if log == worker.log]
+        ended = Ended(Outcome(worker.outcome or Outcome.UNKNOWN), worker.exit_code, worker.signal)
+        return self._judged(logs, ended, worker.reason, {})
+
+    def _judged(
+        self, logs: list[tuple[str, Gather]], ended: Ended, reason: str, disks: Mapping[str, Disk]
+    ) -> dict[str, Any] | None:
         unknown = ended.outcome is Outcome.UNKNOWN
         evidence = Evidence(
             logs=tuple(Log(name, ()) for name, _ in logs),
             exit_code=ended.exit_code,
             signal=ended.signal,
             state="" if unknown or ended.outcome is Outcome.FAILED else ended.outcome.value,
-            reason=known.reason,
+            reason=reason,
             succeeded=None if unknown else False,
             oom_kills=1 if ended.outcome is Outcome.OUT_OF_MEMORY else 0,
             free_bytes=min((disk.free for disk in disks.values()), default=None),

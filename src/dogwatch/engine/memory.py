@@ -72,6 +72,7 @@ class Memory:
     produced: Produced = field(default_factory=Produced)
     ram: dict[str, Any] = field(default_factory=dict)
     losses: dict[str, list[list[float | None]]] = field(default_factory=dict)
+    launch: dict[str, Any] | None = None
 
     def hush_of(self, what: str) -> Hush:
         hush = self.hush.get(what)
@@ -90,6 +91,7 @@ class Memory:
         self.phase, self.usage, self.unanswered, self.held = "starting", [], 0, False
         self.moved_at, self.verdict, self.worker_points, self.gpus = at, None, {}, {}
         self.ram, self.losses = {}, {}
+        self.launch, self.verified_launch = None, False
 
     def to_json(self) -> dict[str, Any]:
         """As plain JSON values, sharing what it can: it is written out before it changes again."""

@@ -9,7 +9,7 @@ from typing import Any
 from dogwatch.engine.gpus import is_on_node
 from dogwatch.engine.look import Glance
 from dogwatch.engine.memory import Memory
-from dogwatch.model import Ended, Job, Known, Sighting
+from dogwatch.model import Ended, Job, Known, Running, Sighting
 from dogwatch.rules.interface import Disk
 
 # What a disk may gain or lose before every job on it is described anew.
@@ -32,7 +32,7 @@ def is_steady(
     ref = job.ref
     if ref in glance.files or ref in glance.late or ref in glance.learnt or ref in glance.closer:
         return False
-    if job.expect.workers is not None and not memory.verified_launch:
+    if not memory.verified_launch and (job.expect.workers is not None or isinstance(after.state, Running)):
         return False
     if glance.gpus is not None and is_on_node(job, memory, str(glance.facts.get("host") or "")):
         return False

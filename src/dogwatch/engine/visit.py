@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from dogwatch.engine import describe
+from dogwatch.engine import describe, launching
 from dogwatch.engine.closer import made_by, saved_at, take_in
 from dogwatch.engine.gaps import gap_event
 from dogwatch.engine.gpus import take_gpus
@@ -115,6 +115,7 @@ class Visit:
         self.diagnosis: Mapping[str, Any] | None = None
         self.eta: Eta | None = None
         self.sample: Sample | None = None
+        self.launched: list[Event] = []
         self.steady = (
             sighting is not None
             and change is None
@@ -185,6 +186,16 @@ class Visit:
             self.verified = verify(self.job, self.memory, self.progress, ref in self.glance.files)
             self.diagnosis = self.one.readers.hearing.diagnosis(self.after, self.disks)
             self._add_proofs()
+        if launching.is_open(self.memory):
+            self.launched = self._launching()
+
+    def _launching(self) -> list[Event]:
+        """What this look shows of the beginning of the attempt."""
+        one, memory = self.one, self.memory
+        seen = (self.workers, self.glance, self.started, self.progress, one.gpus, one.gpu_past)
+        signs = launching.signs_of(self.job, memory, *seen)
+        why = one.readers.hearing.of_worker
+        return launching.advance(memory, self.job, self.after, signs, self.started, self.at, why)
 
     def _judge(self) -> None:
         """Is it stuck? A job that does not run is not asked."""
@@ -302,6 +313,7 @@ class Visit:
             made=made_by(memory, self.progress, self.after.state) if memory.produced.told else None,
             held=held(memory, self.workers, self.mono) if self.workers else None,
             loss=self.one.loss,
+            launch=memory.launch,
         )
 
     def _gone_in(self) -> Mapping[tuple[str, str], float]:
@@ -361,12 +373,7 @@ class Visit:
             return []
         ref = self.job.ref
         said = []
-        if not self.memory.verified_launch and self._all_started():
-            self.memory.verified_launch = True
-            count = len(self.workers)
-            said.append(
-                Event("launch.verified", f"all {count} workers started" if count > 1 else "it started", ref=ref)
-            )
+        said += self.launched
         said += [] if self.change is None else [change_event(self.change, self.diagnosis)]
         if self.news.new_checkpoints:
             said.append(checkpoint_event(ref, self.news.new_checkpoints))
@@ -378,10 +385,6 @@ class Visit:
             self.memory.milestone = reached
             said.append(Event("progress.milestone", f"{reached} % done", ref=ref, body={"percent": reached}))
         return said
-
-    def _all_started(self) -> bool:
-        want = self.job.expect.workers
-        return want is not None and sum(worker.started is not None for worker in self.workers) >= want
 
     def watched(self) -> Watched:
         """The job as the next round finds it, once this one is committed."""

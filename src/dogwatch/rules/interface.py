@@ -104,6 +104,7 @@ class Case:
     made: Made | None = None
     held: Held | None = None
     loss: Loss | None = None
+    launch: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)

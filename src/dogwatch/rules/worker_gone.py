@@ -18,7 +18,16 @@ def judge(case: Case, now: float) -> Iterator[Finding]:
         told = _tell(worker)
         if told is not None:
             level, text = told
+            text += _why(case, worker)
             yield Finding(case.job.ref, name, level, text, f"worker {worker.index}", lasting=worker.doing == "gone")
+
+
+def _why(case: Case, worker: Worker) -> str:
+    """The likeliest cause of a worker that ended in the first minute, whose own log was asked."""
+    launch = case.launch
+    if launch is None or launch.get("worker") != worker.index or not launch.get("why"):
+        return ""
+    return f"; {launch['why']}"
 
 
 def _tell(worker: Worker) -> tuple[Level, str] | None:

@@ -34,6 +34,7 @@ def _standing(job: Document, now: float) -> list[str]:
         rows.append(("eta", phrases.eta(job, now)))
     rows += [(f"worker {worker['index']}", _worker(worker)) for worker in job.get("workers") or ()]
     rows += [(f"GPU {gpu['index']}", phrases.gpu(gpu)) for gpu in (job.get("gpus") or ())[:_MOST_GPUS]]
+    rows.append(("launch", phrases.launch(job)))
     rows += _verdict(job, now)
     files = job.get("outputs") or ()
     rows += [(phrases.base(file), phrases.output_size(file)) for file in files[:_MOST_FILES]]

@@ -96,6 +96,22 @@ def verdict_word(job: Document) -> str:
     return "" if word == "working" else tidy(word, 20)
 
 
+def launch(job: Document) -> str:
+    """How the first minute went: what was seen and when, and what was not; nothing where nobody watched it."""
+    found = job.get("launch") or {}
+    if found.get("state") not in ("verifying", "verified", "unproven", "failed"):
+        return ""
+    if found["state"] == "failed":
+        return f"failed: {tidy(found.get('text') or 'no reason is known', 300)}"
+    parts = [
+        f"{check['what']} {words.span(check['seconds']) if check['seconds'] >= 1 else 'at once'}"
+        if check["ok"]
+        else tidy(check.get("text") or f"no {check['what']}")
+        for check in found.get("checks") or ()
+    ]
+    return f"{found['state']}: {', '.join(parts)}"
+
+
 def is_bad(job: Document) -> bool:
     return is_ended(job) and job.get("outcome") != "succeeded"
 

@@ -91,6 +91,7 @@ def look_at_disk(spec: "Any", _: Allowance) -> "dict[str, Any]":
         "total": row.f_blocks * block,
         "free": row.f_bavail * block,
         "mount": str(device),
+        "writable": os.access(path, os.W_OK),
     }
     return dict(answer, inodes=row.f_files, inodes_free=row.f_favail)
 
