@@ -211,6 +211,17 @@ def test_no_part_of_the_probe_needs_or_hides_another_that_comes_later():
             assert defined.setdefault(word, part) == part, f"{part} and {defined[word]} both define {word}"
 
 
+@pytest.mark.parametrize("errand", sorted(aboard.ERRANDS))
+def test_no_part_of_an_errand_hides_another(errand):
+    """Joined with what it takes along, each name is defined once; only `errand` itself is meant to be the last one."""
+    defined: dict[str, str] = {}
+    for folder in (*aboard.TAKES_ALONG.get(errand, ()), errand):
+        for part in aboard.ERRANDS[folder]:
+            for word in set(top_names(tree(ABOARD / folder / f"{part}.py").body)) - {"errand"}:
+                where = f"{folder}/{part}"
+                assert defined.setdefault(word, where) == where, f"{where} and {defined[word]} both define {word}"
+
+
 def top_names(body: list[ast.stmt]) -> Iterator[str]:
     """What a module defines at its top, imports aside."""
     for node in body:

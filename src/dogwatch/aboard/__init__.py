@@ -17,7 +17,7 @@ PARTS = (
     *("wire", "processes", "paths", "usage", "logs", "still", "texts", "files", "errands", "hand", "find"),
     *("command", "slurm", "aside", "answer", "main"),
 )
-# Programs that ride with the one request that needs them; each ends in a function `errand(call)`.
+# Programs that ride with the one request that needs them; the last `errand(call)` in one is what is called.
 ERRANDS = {
     "sound": (
         *("body", "compressed", "texts", "arrays", "archives", "tables", "images", "tree"),
@@ -29,7 +29,7 @@ ERRANDS = {
     "preflight": ("apart", "program", "machine", "places", "slurm", "ask"),
 }
 # The errands whose parts another one takes along, before its own.
-TAKES_ALONG = {"preflight": ("sound",)}
+TAKES_ALONG = {"preflight": ("sound", "gpus")}
 MARK = "dogwatch-probe"  # an argument by which a probe knows another one in the process list
 
 _joined = b""

@@ -33,7 +33,7 @@ def errand(call: "dict[str, Any]") -> "dict[str, Any]":
         "limits": (lambda: look_at_limits(call.get("signals") or []), short),
     }
     if call.get("gpus"):
-        questions["gpus"] = (lambda: look_at_gpus(env, cwd, short - MARGIN), short)
+        questions["gpus"] = (lambda: look_at_gpus(env, short - MARGIN), short)
     for path in call.get("directories") or []:
         questions["directory:" + path] = (lambda path=path: look_at_directory(at(path)), short)
     for path in call.get("inputs") or []:

@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-MOST_ENTRIES = 10000
+MOST_LISTED = 10000
 MOST_INPUTS = 5000
 INPUT_BYTES = 1 << 36
 TAIL = 64 << 10
@@ -46,7 +46,7 @@ def look_at_directory(path: str) -> "dict[str, Any]":
     row["refused"] = refusal(nearest)
     if row["is"] == "directory":
         try:
-            entries = sorted(as_text(name) for name in os.listdir(as_bytes(path))[: MOST_ENTRIES + 1])
+            entries = sorted(as_text(name) for name in os.listdir(as_bytes(path))[: MOST_LISTED + 1])
             row["entries"], row["more"] = entries[:200], len(entries)
         except OSError as error:
             row["why"] = error.strerror

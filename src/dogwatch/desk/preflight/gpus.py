@@ -10,7 +10,7 @@ from dogwatch.desk.preflight.plan import Plan
 from dogwatch.text import plain
 
 IDLE_SHARE, IDLE_BYTES = 0.05, 1 << 30  # what a driver and a display hold of a GPU that nobody uses
-BUSY_PERCENT = 10
+BUSY = 0.1
 
 
 def judge(plan: Plan, facts: Facts) -> Iterator[Line]:
@@ -19,19 +19,25 @@ def judge(plan: Plan, facts: Facts) -> Iterator[Line]:
     if plan.slurm is not None:
         return
     found, why = facts.of("gpus")
-    why = why or str(found.get("why") or "")
     needs = plan.wants_gpus() or bool(wanted)
-    if why:
-        text = f"{found.get('tool') or 'the GPUs'} cannot be asked: {plain(why, 200)}"
-        yield Line(FAIL if needs else WARN, "gpus", text, "see what nvidia-smi (or rocm-smi) says there")
-        return
     gpus: Sequence[Mapping[str, Any]] = found.get("gpus") or ()
+    failed: Mapping[str, str] = found.get("failed") or {}
+    why = why or ("; ".join(failed.values()) if not gpus else "")
+    if why:
+        text = f"cannot be asked: {plain(why, 200)}"
+        yield Line(FAIL if needs else WARN, "gpus", text, "see what nvidia-smi (or amd-smi) says there")
+        return
     if not gpus:
-        text = "none there" if found.get("tool") else "none there: neither nvidia-smi nor rocm-smi is installed"
+        text = "none there: nothing of NVIDIA's or AMD's tools is installed"
         remedy = "choose a place with GPUs, or correct --gpu-ids"
         yield Line(FAIL, "gpus", text, remedy) if needs else Line(PASS, "gpus", f"{text}, and none asked for")
         return
-    chosen, absent = _chosen(wanted, gpus, found.get("listed") or ())
+    for gpu in gpus:
+        if gpu.get("trouble"):
+            yield Line(
+                FAIL if needs else WARN, f"gpu {gpu['index']}", plain(str(gpu["trouble"]), 120), "reset or reboot it"
+            )
+    chosen, absent = _chosen(wanted, gpus)
     if absent:
         text = f"not there: {several(absent)}; there {'is' if len(gpus) == 1 else 'are'} {_names(gpus)}"
         yield Line(FAIL, "gpus", text, "correct --gpu-ids, or CUDA_VISIBLE_DEVICES where it will run")
@@ -64,16 +70,14 @@ def _as_many_as_workers(plan: Plan, wanted: list[str]) -> Iterator[Line]:
         yield Line(FAIL, "workers", said, "make them as many: --workers or --gpu-ids")
 
 
-def _chosen(
-    wanted: list[str], gpus: Sequence[Mapping[str, Any]], listed: Sequence[str]
-) -> tuple[list[Mapping[str, Any]], list[str]]:
-    """Those that were asked for, and the names of which there are none. A MIG slice has only its name."""
+def _chosen(wanted: list[str], gpus: Sequence[Mapping[str, Any]]) -> tuple[list[Mapping[str, Any]], list[str]]:
+    """Those that were asked for, and the names of which there are none. A MIG slice goes by its own name only."""
     chosen, absent = [], []
     for one in wanted:
-        mine = [gpu for gpu in gpus if one == str(gpu["index"]) or (gpu["uuid"] and str(gpu["uuid"]).startswith(one))]
+        mine = [gpu for gpu in gpus if not gpu.get("parent") and one == str(gpu["index"])]
+        mine = mine or [gpu for gpu in gpus if gpu["uuid"] and str(gpu["uuid"]).startswith(one)]
         chosen += mine
-        if not mine and not any(uuid.startswith(one) for uuid in listed):
-            absent.append(one)
+        absent += [] if mine else [one]
     return chosen, absent
 
 
@@ -89,7 +93,8 @@ def _free(
         if chosen and not taken:
             yield Line(PASS, "gpus", f"free: {_names(chosen)}")
         return
-    free = [gpu for gpu in gpus if not _use(gpu)]
+    gpus = [gpu for gpu in gpus if not gpu.get("parent")]
+    free = [gpu for gpu in gpus if not _use(gpu) and not gpu.get("trouble")]
     if len(free) >= needed:
         yield Line(PASS, "gpus", f"{len(free)} of {len(gpus)} are free: {_names(free)}")
         return
@@ -101,19 +106,21 @@ def _free(
 def _use(gpu: Mapping[str, Any]) -> str:
     """Who or what is on a GPU, in words; nothing when it is free as far as anybody can see."""
     users = [
-        f"{plain(str(one.get('name') or 'a process'), 60)} (pid {one['pid']}{_whose(one)})" for one in gpu["processes"]
+        f"{plain(str(one.get('name') or 'a process'), 60)} (pid {one['pid']}{_whose(one)})"
+        for one in gpu.get("processes") or ()
     ]
     if users:
         return several(users)
     used, total = gpu.get("memory_used"), gpu.get("memory_total")
     if used is not None and used > max(IDLE_BYTES, IDLE_SHARE * (total or 0)):
         return f"{used / 2**30:.1f} GiB of its memory are used by processes that are not shown"
-    busy = gpu.get("used_percent")
-    return f"it is {busy} % busy" if busy is not None and busy > BUSY_PERCENT else ""
+    busy = gpu.get("used")
+    return f"it is {100 * busy:.0f} % busy" if busy is not None and busy > BUSY else ""
 
 
 def _whose(one: Mapping[str, Any]) -> str:
-    return f" of {plain(str(one['user']), 40)}" if one.get("user") else ""
+    """Its user; nothing where the pid is one of another namespace, and so of nobody that can be seen."""
+    return f" of {plain(str(one['user']), 40)}" if one.get("user") else ", not to be seen from there"
 
 
 def _memory(plan: Plan, gpus: Sequence[Mapping[str, Any]]) -> Iterator[Line]:
@@ -146,7 +153,7 @@ def _driver(plan: Plan, facts: Facts, found: Mapping[str, Any]) -> Iterator[Line
     program, _ = facts.of("program")
     inside: Mapping[str, Any] = program.get("inside") or {}
     torch, library = inside.get("torch"), inside.get("libcuda") or {}
-    if found.get("tool") != "nvidia-smi":
+    if found.get("by") not in ("nvml", "nvidia-smi"):
         if torch and torch.get("hip") is None and plan.wants_gpus():
             text = f"torch {torch.get('version') or ''} is not built for AMD GPUs"
             yield Line(FAIL, "driver", text, "install torch from the ROCm index")
