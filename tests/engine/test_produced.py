@@ -18,7 +18,7 @@ from dogwatch.engine.look import Glance
 from dogwatch.engine.memory import Memory
 from dogwatch.engine.reading import Readers
 from dogwatch.engine.room import gone_in
-from dogwatch.engine.round import Watched
+from dogwatch.engine.visit import Watched
 from dogwatch.engine.watch import Watch
 from dogwatch.model import Expectation, Job, Known, Running, Seen
 from dogwatch.rules import no_progress

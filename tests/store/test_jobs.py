@@ -68,6 +68,8 @@ KEYS = [
     "stdout",
     "logs",
     "scores",
+    "outputs_missing",
+    "gpus",
 ]
 
 
