@@ -44,7 +44,6 @@ def test_a_script_that_slurm_would_take_passes_and_is_not_submitted(watch: Watch
         ("--partition=nonesuch", "nvalid partition name"),
         ("--account=nobodys", "nvalid account"),
         ("--gres=gpu:99", "configuration is not available"),
-        ("--partition=short --time=99:00:00", "time limit"),
     ],
 )
 def test_what_slurm_would_refuse_is_told_in_its_words(watch: Watch, directive: str, part: str) -> None:
