@@ -229,6 +229,30 @@ def test_checkpoints_have_an_iteration_a_newest_sound_one_and_a_broken_one_is_to
     stage.watch.end()
 
 
+def test_a_verdict_stays_when_many_newer_checkpoints_come_and_go(store: Store, tmp_path: Path) -> None:
+    """Only the newest few are looked into at each look; that one is no longer among them is no change of it."""
+    stage = Stage(store, tmp_path, Expectation(workers=1, checkpoints=(f"{tmp_path}/step_*",)))
+
+    def save(number: int) -> Path:
+        folder = tmp_path / f"step_{number}"
+        folder.mkdir()
+        (folder / "model.pt").write_bytes(TORCH)
+        os.utime(folder, (1_700_000_000 + number,) * 2)
+        return folder
+
+    save(1)
+    assert stage.look(50.0, times=5)["checkpoints"]["sound_iteration"] == 1
+    later = [save(number) for number in range(2, 9)]
+    job = stage.look(50.0)
+    assert job["checkpoints"]["sound_iteration"] == 1
+    assert stage.look(50.0, times=8)["checkpoints"]["sound_iteration"] == 8
+    for folder in later:
+        (folder / "model.pt").unlink()
+        folder.rmdir()
+    assert stage.look(50.0)["checkpoints"]["sound_iteration"] == 1
+    stage.watch.end()
+
+
 def test_checkpoints_that_nobody_named_are_found_where_the_job_works(store: Store, tmp_path: Path) -> None:
     """Those that were there before it began are not its own."""
     old, new = tmp_path / "runs" / "old", tmp_path / "runs" / "new"

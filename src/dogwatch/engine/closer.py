@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 # Every so many seconds here and elsewhere, within so many seconds.
 HERE, FAR = (60.0, 1.5), (300.0, 6.0)
+AGAIN = 15.0  # until it is worth looking again for something to ask, where there was nothing
 LONGEST = 3600.0  # between two tries where the last one got no answer
 MOST_BYTES = 256 << 20
 MOST_JOBS, MOST_FILES, MOST_TEXTS, MOST_CHECKPOINTS = 32, 8, 16, 2
@@ -48,8 +49,8 @@ class Closer:
         """The errands of this look; mostly none."""
         asked: dict[str, Any] = {}
         if mono - self._asked >= self._pause:
-            self._asked = mono
             specs = self._specs(jobs)
+            self._asked = mono if specs else mono - self._pause + AGAIN
             if specs:
                 call = {"jobs": specs, "seconds": self._seconds, "bytes": MOST_BYTES}
                 asked["closer"] = {"program": errand("sound"), "call": call}
@@ -176,7 +177,7 @@ def take_closer(made: Produced, answer: Mapping[str, Any], age: float) -> None:
     """What a closer look brought, of files that are still what they were then."""
     for path, counted in (answer.get("lines") or {}).items():
         if path in made.files:
-            made.files[path]["lines"] = counted["known"]
+            made.files[path].update(lines=counted["known"], counted=counted["known"][1] == counted["size"])
     for path, row in (answer.get("files") or {}).items():
         if path in made.files:
             made.files[path]["verdict"] = {key: row[key] for key in ("verdict", "why", "records", "format")}
@@ -190,11 +191,11 @@ def take_closer(made: Produced, answer: Mapping[str, Any], age: float) -> None:
 
 
 def records_of(path: str, one: Mapping[str, Any]) -> int | None:
-    """How many records an output has: of a text its lines, counted as it grows, else what its format says."""
+    """How many records an output has: of a text its lines when they were last counted, else what its format says."""
     judged, lines = one.get("verdict") or {}, one.get("lines")
     if judged.get("records") is not None and judged.get("verdict") != BROKEN:
         return int(judged["records"])
-    if lines and lines[1] == one["mark"][0]:
+    if lines and one.get("counted"):
         header = path.lower().endswith((".csv", ".tsv"))
         return max(0, int(lines[2]) - header)
     return None

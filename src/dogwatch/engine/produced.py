@@ -70,8 +70,11 @@ class Produced:
         self.files = {path: known for path, known in self.files.items() if path in outputs}
         saved = {row["path"]: row for row in answer.get("checkpoints", ())[-MOST_CHECKPOINTS:]}
         for path, row in saved.items():
-            mark = [row["size"], row["mtime"], *row.get("inside", ())]
-            self._note(self.checkpoints, path, mark, age, watched, at)
+            mark, inside = [row["size"], row["mtime"]], row.get("inside")
+            before = self.checkpoints[path]["mark"] if path in self.checkpoints else []
+            if inside is not None and before == mark:
+                before += inside  # looked into for the first time, which is no change of it
+            self._note(self.checkpoints, path, [*mark, *(before[2:] if inside is None else inside)], age, watched, at)
             self.checkpoints[path]["at"] = row["mtime"]
         self.checkpoints = {path: known for path, known in self.checkpoints.items() if path in saved}
         self.missing, self.seen = list(answer.get("missing", ()))[:8], True
