@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dogwatch.causes import Evidence, Log, Role, diagnose
+from dogwatch.causes import Evidence, Log, Role, Witness, diagnose
 
 TRACEBACK = (
     "Traceback (most recent call last):\n"
@@ -294,3 +294,45 @@ def test_an_exception_of_a_general_name_is_believed_less_than_one_that_says_what
         for line in ("KeyError: 'a'\n", "RuntimeError: bad state\n", "acme.WeirdError: x\n")
     )
     assert plain > 0.9 > general > unheard
+
+
+FULL = Witness("disk_full", "the disk of /scratch had 0.0 MB left at its end")
+XID = Witness("gpu_hardware", "the driver reported Xid 79 of GPU 3 while it ran")
+
+
+@pytest.mark.parametrize(
+    ("text", "witness", "cause"),
+    [
+        ("step 1 loss 2\n", FULL, "disk_full"),
+        (STEPS + TRACEBACK + "RuntimeError: write failed\n", FULL, "disk_full"),
+        (STEPS + "Aborted (core dumped)\n", FULL, "disk_full"),
+        (STEPS + TRACEBACK + "KeyError: 'x'\n", FULL, "code_error"),
+        (STEPS + TRACEBACK + "KeyboardInterrupt\n", FULL, "interrupted"),
+        (STEPS + TRACEBACK + "RuntimeError: CUDA error: unspecified launch failure\n", XID, "gpu_hardware"),
+        (STEPS + "[rank1]: NCCL error in: x.cpp:9, unhandled cuda error\n", XID, "gpu_hardware"),
+        (STEPS + TRACEBACK + "KeyError: 'x'\n", XID, "code_error"),
+        (STEPS + TRACEBACK + "KeyboardInterrupt\n", XID, "interrupted"),
+    ],
+)
+def test_what_was_measured_at_the_end_explains_what_the_logs_leave_open(text, witness, cause):
+    """A full disk behind a vague error, a broken board behind a kernel's; neither behind a plain error."""
+    found = why(text, exit_code=1, witnesses=(witness,))
+    assert found.cause == cause
+    assert any(quote.text == witness.says for quote in found.evidence) is (cause == witness.cause)
+
+
+def test_a_witness_of_what_the_log_says_is_quoted_beside_it():
+    """And makes the answer surer."""
+    log = STEPS + TRACEBACK + "OSError: [Errno 28] No space left on device\n"
+    found = why(log, exit_code=1, witnesses=(FULL,))
+    assert [quote.text for quote in found.evidence] == ["OSError: [Errno 28] No space left on device", FULL.says]
+    assert found.confidence >= why(log, exit_code=1).confidence
+
+
+def test_a_root_under_megabytes_of_what_came_of_it_is_found():
+    """Stack dumps of every rank may follow an error; as long as nothing shows life, it is still the last fall."""
+    dump = "frame #7: unknown function (0x7f001122 in /opt/lib/libtorch_cuda.so)\n" * 30_000
+    error = TRACEBACK + "OSError: [Errno 28] No space left on device: 'ckpt/9.pt'\n"
+    found = why(STEPS + error + dump + "Aborted (core dumped)\n", exit_code=134)
+    assert (found.cause, found.evidence[0].line) == ("disk_full", 1206)
+    assert why(STEPS + error + STEPS * 3 + "Aborted (core dumped)\n", exit_code=134).cause == "aborted"

@@ -8,7 +8,7 @@ floors below; to add a cause, add a row.
 
 from dogwatch.causes.diagnose import diagnose, gathered, judge
 from dogwatch.causes.gather import Gather
-from dogwatch.causes.interface import Alternative, Diagnosis, Evidence, Log, Quote, Retry, Role
+from dogwatch.causes.interface import Alternative, Diagnosis, Evidence, Log, Quote, Retry, Role, Witness
 from dogwatch.causes.notes import Notes
 from dogwatch.causes.table import CAUSES
 
@@ -23,6 +23,7 @@ __all__ = [
     "Quote",
     "Retry",
     "Role",
+    "Witness",
     "diagnose",
     "gathered",
     "judge",

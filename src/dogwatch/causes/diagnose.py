@@ -34,6 +34,8 @@ _GIVES_WAY = frozenset(("killed", "aborted", "interrupted", "stalled", "launch_f
 _OF_SHELLS = frozenset(("config_error", "launch_failed", "file_missing", "missing_module", "permission_denied"))
 # How a broken board looks to a program.
 _OF_BOARDS = frozenset(("cuda_illegal_access", "cuda_unavailable", "cuda_device_assert", "nccl_error", "nccl_timeout"))
+# What a disk says of a limit that is not its own.
+_NARROWER = frozenset((("disk_full", "disk_quota"), ("disk_full", "inodes_full"), ("disk_quota", "inodes_full")))
 # What can run out in one thread or rank while the others go on until they miss it.
 _LINGERS = frozenset(
     ("disk_quota", "disk_full", "inodes_full", "host_oom", "gpu_hardware", "shm_exhausted", "too_many_open_files")
@@ -95,8 +97,10 @@ def last_fall(notes: Notes, bad: bool) -> list[Hit]:
     for hit in reversed(notes.hits):
         if not kept and not bad and _survived(hit, notes.after):
             return []
-        if kept and (hit.ends or _alive(kept[-1].before, any(one.role is Role.ROOT and not one.quiet for one in kept))):
-            break
+        if kept:
+            told = any(one.role is Role.ROOT and not one.quiet for one in kept)
+            if hit.ends or (_alive(kept[-1].before, told) and (told or not _buried(hit, kept[-1].before))):
+                break
         kept.append(hit)
     kept.reverse()
     if bad or any(hit.fatal for hit in kept):
@@ -130,6 +134,12 @@ def _alive(gap: Gap, told: bool) -> bool:
     if gap.size > LONG:
         return True
     return gap.progress >= 3 and gap.size > (FLUSH // 8 if told else FLUSH * 2)
+
+
+def _buried(hit: Hit, gap: Gap) -> bool:
+    """Is this what the program was left with, under much that was said after it and shows no life?"""
+    left = hit.role is Role.ROOT and hit.raised and hit.fatal and not (hit.logged or hit.inner)
+    return left and not gap.progress and not gap.done
 
 
 def pick(hits: Sequence[Hit]) -> Hit | None:
@@ -221,6 +231,10 @@ def _outside(inside: Hit | None, said: Sequence[Word]) -> Word | None:
             return word
         if inside.cause == word.cause:
             return None
+        if word.measured:
+            if _explains(word, inside):
+                return word
+            continue
         if word.cause in ("preempted", "node_failure") and word.firm:
             return word
         if inside.cause == "interrupted" and word.firm:
@@ -232,6 +246,15 @@ def _outside(inside: Hit | None, said: Sequence[Word]) -> Word | None:
         if word.firm and (inside.aside or inside.weight < SURE):
             return word
     return None
+
+
+def _explains(word: Word, inside: Hit) -> bool:
+    """Is what was measured at the end behind what the logs say?"""
+    if word.cause == "gpu_hardware":
+        return inside.cause in _OF_BOARDS or (inside.role is not Role.ROOT and inside.cause != "interrupted")
+    if inside.cause in _SCHEDULER or inside.cause == "interrupted":
+        return False
+    return inside.role is not Role.ROOT or inside.weight < VAGUE or (inside.cause, word.cause) in _NARROWER
 
 
 def _by_word(
@@ -254,6 +277,7 @@ def _by_hit(evidence: Evidence, hit: Hit, said: Sequence[Word], hits: Sequence[H
     sure = confidence(hit, hits, any(word.cause == name for word in said), failed(evidence) is True)
     more = [one for one in hits if one is not hit and one.cause == hit.cause and one.text != hit.text]
     quotes = tuple(_quote(evidence, one) for one in (hit, *more[: MOST_QUOTES - 1]))
+    quotes += tuple(Quote("", None, word.says) for word in said if word.measured and word.cause == name)
     others = _others(name, [one.cause for one in hits], said, sure)
     return Diagnosis(name, cause.title, sure, hit.role, cause.retry, quotes, cause.advice, others)
 

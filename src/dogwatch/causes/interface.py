@@ -75,6 +75,14 @@ class Log:
 
 
 @dataclass(frozen=True, slots=True)
+class Witness:
+    """Something that was measured where and when it ended, and the cause it speaks for."""
+
+    cause: str
+    says: str
+
+
+@dataclass(frozen=True, slots=True)
 class Evidence:
     """All that is known of how an attempt ended. `succeeded` None means that nobody knows: then the logs alone
     must show that it failed."""
@@ -89,6 +97,7 @@ class Evidence:
     free_bytes: int | None = None
     free_inodes: int | None = None
     stalled: bool = False
+    witnesses: tuple[Witness, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,14 +44,19 @@ _REASONS = {
 }
 
 
+MEASURED = 0.85
+
+
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A cause that something outside the logs speaks for. `firm`: it says who ended the job, not merely how."""
+    """A cause that something outside the logs speaks for. `firm`: it says who ended the job, not merely how;
+    `measured`: it was so where the job ended, and may or may not be why."""
 
     cause: str
     weight: float
     says: str
     firm: bool = False
+    measured: bool = False
 
 
 def failed(evidence: Evidence) -> bool | None:
@@ -91,6 +96,7 @@ def words(evidence: Evidence) -> list[Word]:
     elif evidence.exit_code in _CODES:
         cause, weight = _CODES[evidence.exit_code]
         out.append(Word(cause, weight, f"its exit code is {evidence.exit_code}"))
+    out += [Word(one.cause, MEASURED, one.says, measured=True) for one in evidence.witnesses]
     return sorted(out, key=lambda word: (not word.firm, -word.weight))
 
 

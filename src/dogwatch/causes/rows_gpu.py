@@ -5,7 +5,8 @@ from __future__ import annotations
 from dogwatch.causes.interface import Cause, Retry, Role, Sign
 
 # Xid numbers that a program's own fault raises; every other one speaks of the board, its memory or its links.
-_XID_OF_PROGRAMS = r"13|31|43|45|68|69"
+XIDS_OF_PROGRAMS = frozenset((13, 31, 43, 45, 68, 69))
+_XID_OF_PROGRAMS = "|".join(map(str, sorted(XIDS_OF_PROGRAMS)))
 
 rows = (
     Cause(

@@ -31,9 +31,11 @@ def of_logs(
 
 
 def is_settled(job: Mapping[str, Any]) -> bool:
-    """Whether what is known of a job answers the question without another look at its logs."""
+    """Whether what is known of a job answers the question without another look at its logs: a root error does, a
+    consequence may have its root in a part that was passed over while the log grew too fast."""
     told = job.get("diagnosis")
-    return job["state"] != "ended" or job["outcome"] == "succeeded" or (told is not None and told["cause"] != "unknown")
+    plain = told is not None and told["cause"] != "unknown" and told["role"] == "root"
+    return job["state"] != "ended" or job["outcome"] == "succeeded" or plain
 
 
 def of_job(
@@ -59,7 +61,10 @@ def of_job(
         succeeded=None if unknown else False,
     )
     found = document(diagnose(evidence))
-    return told if told is not None and found["cause"] in (None, "unknown") else found
+    if told is None:
+        return found
+    better = found["cause"] not in (None, "unknown") and (told["cause"] == "unknown" or found["role"] == "root")
+    return found if better else told
 
 
 def signal_of(text: str) -> int:

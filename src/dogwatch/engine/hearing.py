@@ -6,13 +6,14 @@ node has still been heard.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dogwatch.causes import Evidence, Gather, Log, judge
 from dogwatch.causes.document import document
 from dogwatch.engine.memory import Memory
-from dogwatch.model import Ended, Known, Outcome, Worker
+from dogwatch.engine.witnesses import witnesses
+from dogwatch.model import Ended, Gpu, Known, Outcome, Worker
 from dogwatch.rules.interface import Disk
 
 MOST_HEARD = 64  # logs of one job; the ranks beyond them say what the others say
@@ -49,7 +50,7 @@ class Hearing:
         self._of = {log: gather for log, gather in self._of.items() if log in wanted}
         memory.heard = {log: gather.state() for log, gather in self._of.items()}
 
-    def diagnosis(self, known: Known, disks: Mapping[str, Disk]) -> dict[str, Any] | None:
+    def diagnosis(self, known: Known, disks: Mapping[str, Disk], gpus: Sequence[Gpu] = ()) -> dict[str, Any] | None:
         """Why the attempt ended as it did; None while it runs and when nothing shows that it failed."""
         ended = known.state
         if not isinstance(ended, Ended) or ended.outcome is Outcome.SUCCEEDED:
@@ -76,6 +77,7 @@ class Hearing:
             oom_kills=1 if ended.outcome is Outcome.OUT_OF_MEMORY else 0,
             free_bytes=min((disk.free for disk in disks.values()), default=None),
             free_inodes=min((disk.inodes_free for disk in disks.values() if disk.inodes), default=None),
+            witnesses=witnesses(disks, gpus),
         )
         found = judge(evidence, [gather.notes() for _, gather in logs])
         return None if found is None else document(found)

@@ -184,7 +184,7 @@ class Visit:
         self._judge()
         if isinstance(self.after.state, Ended):
             self.verified = verify(self.job, self.memory, self.progress, ref in self.glance.files)
-            self.diagnosis = self.one.readers.hearing.diagnosis(self.after, self.disks)
+            self.diagnosis = self.one.readers.hearing.diagnosis(self.after, self.disks, self.one.gpus)
             self._add_proofs()
         if launching.is_open(self.memory):
             self.launched = self._launching()

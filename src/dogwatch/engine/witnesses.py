@@ -1,0 +1,49 @@
+"""Witnesses: what a look measured where a job ended, and speaks for why: a full disk, a used-up quota, a broken GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from dogwatch.causes import Witness
+from dogwatch.causes.rows_gpu import XIDS_OF_PROGRAMS
+from dogwatch.model import Gpu
+from dogwatch.rules.interface import Disk
+from dogwatch.text import plain
+
+# A program that met the end of a disk has mostly deleted its half of a file since: a little is as good as nothing.
+LEFT, SHARE = 64 << 20, 0.001
+
+
+def witnesses(disks: Mapping[str, Disk], gpus: Iterable[Gpu]) -> tuple[Witness, ...]:
+    """All of them, the plainest first."""
+    return (*_of_gpus(gpus), *_of_disks(disks))
+
+
+def _of_gpus(gpus: Iterable[Gpu]) -> Iterator[Witness]:
+    for gpu in gpus:
+        numbers = [number for number in gpu.xid if number not in XIDS_OF_PROGRAMS]
+        if numbers:
+            yield Witness("gpu_hardware", f"the driver reported Xid {numbers[-1]} of GPU {gpu.index} while it ran")
+        elif gpu.trouble:
+            yield Witness("gpu_hardware", f"GPU {gpu.index} cannot be used: {plain(gpu.trouble, 200)}")
+
+
+def _of_disks(disks: Mapping[str, Disk]) -> Iterator[Witness]:
+    for mount, disk in disks.items():
+        where, quota = plain(mount, 200), disk.quota
+        if quota is not None and quota.limit and quota.free <= _little(quota.limit):
+            yield Witness(
+                "disk_quota", f"the quota of the {quota.who} on {where} had {_size(quota.free)} left at its end"
+            )
+        if disk.inodes and not disk.inodes_free:
+            yield Witness("inodes_full", f"the disk of {where} had no inodes left at its end")
+        elif disk.total and disk.free <= _little(disk.total):
+            yield Witness("disk_full", f"the disk of {where} had {_size(disk.free)} left at its end")
+
+
+def _little(whole: int) -> float:
+    return min(float(LEFT), SHARE * whole)
+
+
+def _size(left: int) -> str:
+    return f"{max(0, left) / 1e6:.1f} MB"
