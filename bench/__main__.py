@@ -12,7 +12,10 @@ from collections.abc import Sequence
 
 from bench.figures import Figure, table
 
-NAMES = ("cold_start", "footprint", "slowdown", "latency", "eta", "why", "slurm", "idle_logs", "stall", "gpus")
+NAMES = (
+    *("cold_start", "footprint", "slowdown", "latency", "eta", "why", "reading", "slurm", "idle_logs", "stall"),
+    "gpus",
+)
 
 
 def main(words: Sequence[str] | None = None) -> int:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from dogwatch.causes import Gather, gathered
 from dogwatch.causes.gather import HELD
 from dogwatch.causes.notes import MOST_HITS, MOST_TEXT
+from dogwatch.logs import scan
 
 TRACEBACK = b'Traceback (most recent call last):\n  File "/srv/a.py", line 1, in f\n    g()\n'
 STEPS = b"".join(b"step %d/900 | loss 2.5\n" % i for i in range(60))
@@ -42,6 +43,19 @@ def test_where_a_log_is_cut_changes_nothing(parts, size):
     whole = gathered([text])
     pieces = gathered(text[i : i + size] for i in range(0, len(text), size))
     assert said(pieces) == said(whole)
+
+
+@pytest.mark.skipif(scan.hyperscan() is None, reason="hyperscan is missing")
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.sampled_from(PARTS) | st.binary(max_size=40), max_size=40), st.sampled_from([1, 40]))
+def test_the_fast_engine_hears_what_the_other_one_does(parts, times):
+    """Every hit, every line number and every gap between them, however many there are."""
+    text, heard = b"".join(parts) * times, []
+    for fast in (False, True):
+        scan.prefer(fast)
+        heard.append(gathered([text, b"\nFATAL ERROR: \n"]).to_json())
+    scan.prefer(None)
+    assert heard[0] == heard[1]
 
 
 @settings(max_examples=40, deadline=None)

@@ -16,6 +16,7 @@ from dogwatch.causes.lines import decoded, segment
 from dogwatch.causes.notes import MOST_TEXT, Gap, Hit, Notes
 from dogwatch.causes.table import CUT_OFF, FALLBACK, Match, classify, stems
 from dogwatch.causes.tracebacks import HEAD, Raised, bare, body_of, escaped, framed, read_traceback
+from dogwatch.logs import scan
 from dogwatch.logs.stamps import dated
 
 BLOCK = 1 << 20  # bytes looked through at once
@@ -52,10 +53,12 @@ def _linear(pattern: str) -> re2._Regexp:
     return re2.compile(pattern.encode(), options)
 
 
-_GATES = _linear(
-    "|".join(re.escape(stem) for stem in (*stems(), HEAD.lower(), "keyboardinterrupt", "the above exception"))
-    + r"|(?:error|exception)(?::|\(|\r?\n)"
+_LITERALS = (
+    *(*stems(), HEAD.lower(), "keyboardinterrupt", "the above exception"),
+    *(name + end for name in ("error", "exception") for end in (":", "(", "\n", "\r\n")),
 )
+_GATES = _linear("|".join(map(re.escape, _LITERALS)))
+_TABLE = scan.Table({0: [literal.encode() for literal in _LITERALS]})
 _PROGRESS = _linear(
     r"(?m)\d ?(?:it/s|s/it)|\d%\||^\s{0,12}\[?\d{1,9}/\d{1,9}\]?[\s:]"
     r"|(?:loss|step|steps|epoch|iter|iteration|global_step|batch)['\"]?\s{0,3}[:=\[(/| ]\s{0,3}[\[(]?\d"
@@ -89,8 +92,10 @@ class Gather:
         self._held, self._line = b"", first_line
 
     def feed(self, piece: bytes) -> None:
+        view = memoryview(piece)
+        scan.expect(len(piece))
         for start in range(0, len(piece), BLOCK):
-            text = self._held + piece[start : start + BLOCK]
+            text = b"".join((self._held, view[start : start + BLOCK]))
             self._held = text[self._take(text, last=False) :]
 
     def notes(self) -> Notes:
@@ -110,7 +115,7 @@ class Gather:
         stop = block.read()
         self._above = block.above(stop)
         if self._line is not None:
-            self._line += text.count(b"\n", 0, stop)
+            self._line += text.count(b"\n", 0, stop) if block.lines is None else block.lines
         return stop
 
     def state(self) -> dict[str, Any]:
@@ -145,11 +150,13 @@ class _Block:
         self._line, self._counted = line, 0
         self._at = 0  # everything before this has been accounted for
         self._hot = 0  # where in its line the literal stands that led to it
+        self._ends = _TABLE.ends(text, 0, end)
+        self.lines: int | None = None  # of the block, once they are counted
 
     def read(self) -> int:
         """Read up to the end of the block, or to a traceback that goes on in the next one."""
         place = count = 0
-        while (found := _GATES.search(self._text, place, self._end)) is not None:
+        while (found := self._gate(place)) is not None:
             start, stop = segment(self._text, max(place, found.start()), self._end, REACH)
             place = max(stop, found.end())
             count += 1
@@ -169,9 +176,21 @@ class _Block:
                 self._say(start, stop, line)
         return self._until(self._end)
 
+    def _gate(self, place: int) -> re2._Match | None:
+        """The first literal from this place on."""
+        if self._ends is not None:
+            behind = self._ends.after(place)
+            if behind is None:
+                return None
+            place = max(place, behind - _TABLE.longest)
+        return _GATES.search(self._text, place, self._end)
+
     def _until(self, stop: int) -> int:
         stop = max(stop, self._at)
-        self._notes.after.add(self._gap(self._at, stop))
+        gap = self._gap(self._at, stop)
+        if self._at == 0:
+            self.lines = gap.lines
+        self._notes.after.add(gap)
         return stop
 
     def _say(self, start: int, stop: int, line: str) -> None:
@@ -291,9 +310,10 @@ def _lines_with(pattern: re2._Regexp, text: bytes, start: int, stop: int) -> int
     count = 0
     while count < 50 and (found := pattern.search(text, start, stop)) is not None:
         count += 1
-        past = found.end()
-        ends = [at for at in (text.find(b"\n", past, stop), text.find(b"\r", past, stop)) if at >= 0]
-        start = min(ends, default=stop)
+        end = text.find(b"\n", found.end(), stop)
+        end = stop if end < 0 else end
+        again = text.find(b"\r", found.end(), end)
+        start = end if again < 0 else again
     return count
 
 

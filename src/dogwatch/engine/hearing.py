@@ -55,7 +55,7 @@ class Hearing:
         ended = known.state
         if not isinstance(ended, Ended) or ended.outcome is Outcome.SUCCEEDED:
             return None
-        return self._judged(sorted(self._of.items()), ended, known.reason, disks)
+        return self._judged(sorted(self._of.items()), ended, known.reason, disks, gpus)
 
     def of_worker(self, worker: Worker) -> dict[str, Any] | None:
         """Why one worker ended, by its own log."""
@@ -64,7 +64,12 @@ class Hearing:
         return self._judged(logs, ended, worker.reason, {})
 
     def _judged(
-        self, logs: list[tuple[str, Gather]], ended: Ended, reason: str, disks: Mapping[str, Disk]
+        self,
+        logs: list[tuple[str, Gather]],
+        ended: Ended,
+        reason: str,
+        disks: Mapping[str, Disk],
+        gpus: Sequence[Gpu] = (),
     ) -> dict[str, Any] | None:
         unknown = ended.outcome is Outcome.UNKNOWN
         evidence = Evidence(

@@ -91,7 +91,7 @@ def _plain(pattern: re.Pattern[str], speed: re.Pattern[str] | None, unit: str, l
 _LINE = "━".encode()
 
 rows = (
-    Format("keras", (b"] - ",), partial(_keras, KERAS), family="keras", weight=TRAINER),
+    Format("keras", (b"=] - ", b">] - ", b".] - ", b"-] - "), partial(_keras, KERAS), family="keras", weight=TRAINER),
     Format("keras3", (_LINE * 4,), partial(_keras, KERAS3), family="keras", weight=TRAINER),
     Format("rich", (_LINE * 4,), _rich, family="rich", weight=BAR),
     Format("alive", (b"%] in ",), partial(_plain, ALIVE, ALIVE_PACE, "items"), family="alive", weight=BAR),

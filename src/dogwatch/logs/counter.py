@@ -7,7 +7,6 @@ speed of `find`. A number without a total counts only in a line that looks like 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -21,7 +20,10 @@ _PAIR = _LEAD + rf"({_N})[ \t]{{0,4}}\]?(?:/|of|out of)[ \t]{{0,8}}\[?({_N})(?!\
 _PLAIN = r"(?:\((?:train|val|test)\))?[ \t]{0,3}[:=#]{0,2}[ \t]{0,6}[\[(]?[ \t]{0,8}"
 _BARE = _PLAIN + r"(\d{1,15})(?!\d|\.\d|[ \t]{0,4}/[ \t]{0,8}\d|:\d\d|(?!(?:st|nd|rd|th) )[a-z]|%|-\d)"
 _PART = _PLAIN + r"(\d{1,6}\.\d{1,9})(?![\d%]|[ \t]{0,4}/[ \t]{0,8}\d|x)"
-_HINT = rb"(?:\((?:train|val|test)\))?[\"']?[ \t]{0,3}[:=#]{0,2}[ \t]{0,6}[\"'\[(]?[ \t]{0,8}\d"
+# What a hint may end with: `3/10`, and a number that stands alone or is a decimal's whole part.
+_HINT_PAIR = _LEAD + rf"(?:{_N})[ \t]{{0,4}}\]?(?:/|of|out of)[ \t]{{0,8}}\[?\d"
+_HINT_BARE = _PLAIN + r"\d{1,15}(?:[^\d.a-z%]|\.[^\d]|(?:st|nd|rd|th) )"
+_HINT_PART = _PLAIN + r"\d{1,15}(?:[^\da-z%]|(?:st|nd|rd|th) )"
 _RATE = re.compile(r"(?<![\d.])(\d{1,12}(?:\.\d{1,9})?)\s?([a-z]{1,12})/s", re.ASCII)
 _RATE_REACH = 40
 _TRIED = 8  # places of one line at which a label may stand
@@ -117,7 +119,8 @@ class _Label:
 def _label(word: str, ending: str, unit: str, rank: int, bare_ending: str | None) -> _Label:
     bare = None if bare_ending is None else re.compile(word + bare_ending + _BARE, re.ASCII)
     pair = re.compile(word + ending + _PAIR, re.ASCII)
-    return _Label(unit, pair, bare, rank, re.compile((word + ending).encode() + _HINT))
+    alone = "" if bare_ending is None else f"|{bare_ending}{_HINT_BARE}"
+    return _Label(unit, pair, bare, rank, re.compile(f"{word}(?:{ending}{_HINT_PAIR}{alone})".encode()))
 
 
 def _before(low: str, start: int) -> str | None:
@@ -265,11 +268,6 @@ def _bracket(pattern: re.Pattern[str], line: str) -> list[Mark]:
     return []
 
 
-def _sift(pattern: re.Pattern[bytes], low: bytes) -> Iterator[tuple[str, int]]:
-    for found in pattern.finditer(low):
-        yield "", found.start()
-
-
 def _percent(pattern: re.Pattern[str], line: str) -> list[Mark]:
     low = line.lower()
     found = pattern.search(low)
@@ -298,7 +296,11 @@ def _bytes(pattern: re.Pattern[str]) -> re.Pattern[bytes]:
     return re.compile(pattern.pattern.encode())
 
 
-_DONE_HINT = re.compile(rb"% (?:complete|done|finished)")
+_DONE = (b"% complete", b"% done", b"% finished")
+_EPOCH_HINT = re.compile(
+    f"epoch(?:(?:s| num| number|_num|_idx)?{_HINT_PAIR}|(?: num| number|_num|_idx)?{_HINT_PART})".encode()
+)
+_ZERO_HINT = re.compile(rf"epoch(?: num| number|_num|_idx)?{_LEAD}0[^\d.a-z]".encode())
 
 rows = (
     _row("processed", "processed", "", ""),
@@ -315,12 +317,10 @@ rows = (
     _row("file", "file", "s?", "files", INNER),
     _row("task", "task", "s?", "tasks", INNER),
     _row("question", "question", "s?", "questions", INNER),
-    Format(
-        "epoch", (b"epoch",), _epoch, hint=re.compile(rb"epoch(?:s| num| number|_num|_idx)?" + _HINT), family="plain"
-    ),
-    Format("epoch zero", (b"epoch",), _epoch_zero, hint=re.compile(_ZERO.pattern.encode())),
-    Format("bracket", (b"]",), partial(_bracket, _BRACKET), sift=partial(_sift, _BRACKET_END), family="plain"),
-    Format("parenthesis", (b")",), partial(_bracket, _PAREN), sift=partial(_sift, _PAREN_END), family="plain"),
+    Format("epoch", (b"epoch",), _epoch, hint=_EPOCH_HINT, family="plain"),
+    Format("epoch zero", (b"epoch",), _epoch_zero, hint=_ZERO_HINT),
+    Format("bracket", (b"]",), partial(_bracket, _BRACKET), hint=_BRACKET_END, begins=True, family="plain"),
+    Format("parenthesis", (b")",), partial(_bracket, _PAREN), hint=_PAREN_END, begins=True, family="plain"),
     Format("percent", (b"progress",), partial(_percent, _PERCENT), hint=_bytes(_PERCENT), family="plain"),
-    Format("percent_done", (b"% ",), partial(_percent, _PERCENT_DONE), hint=_DONE_HINT, family="plain"),
+    Format("percent_done", _DONE, partial(_percent, _PERCENT_DONE), family="plain"),
 )

@@ -33,7 +33,8 @@ def _read(phrases: tuple[str, ...], line: str) -> list[Mark]:
 
 def _row(verb: str) -> Format:
     phrases = tuple(phrase for phrase in PHRASES if verb in phrase)
-    return Format(f"finished by {verb}", (verb.encode(),), partial(_read, phrases))
+    shortest = [phrase for phrase in phrases if not any(other != phrase and other in phrase for other in phrases)]
+    return Format(f"finished by {verb}", tuple(phrase.encode() for phrase in shortest), partial(_read, phrases))
 
 
 rows = tuple(map(_row, ("complete", "finished", "done", "s processed")))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -41,15 +41,26 @@ class LogFormat(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Crowd:
+    """How to pass over most records of a format whose every other line is one: `others` gives patterns, one of which
+    ends within every record of a counter that is not among those heard; `one` a pattern that ends within every record
+    of this counter. They look at bytes without case, and do not look around."""
+
+    others: Callable[[Collection[str]], tuple[bytes, ...]]
+    one: Callable[[str], bytes]
+
+
+@dataclass(frozen=True, slots=True)
 class Format:
     """One format, that is one counter or metric of a log. `needles` are lower-case literals, at least one
     of which is in every line it can read (compared without case).
 
     The newest line that `read` understands speaks for the format; with `seeks_step`, the newest that has
-    a Step. `hint` matches (in lower-cased bytes) within every line that can be read; it spares reading
-    line after line that only holds a needle. A format whose lines hold several counters gives `sift`: the
-    (counter, place) of every record, so that the newest line of each counter is read. `family` is what
-    the log's format is called where this one speaks, the heaviest `weight` first.
+    a Step. `hint` matches (in lower-cased bytes, the line's end included) within every line that can be read;
+    it spares reading line after line that only holds a needle. With `begins` it matters where the hint first
+    matched. A format whose lines hold several counters gives `sift`: the (counter, place) of every record, so
+    that the newest line of each counter is read; `crowd` is for those that have very many. `family` is what the
+    log's format is called where this one speaks, the heaviest `weight` first.
     """
 
     kind: str
@@ -60,6 +71,8 @@ class Format:
     sift: Callable[[bytes], Iterable[tuple[str, int]]] | None = None
     family: str = ""
     weight: int = PLAIN
+    begins: bool = False
+    crowd: Crowd | None = None
 
 
 def number(text: str) -> float:

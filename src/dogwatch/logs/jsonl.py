@@ -35,7 +35,8 @@ _UNITS = {
 _ASIDE = frozenset({*_DONE, *_TOTAL, *_EPOCHS, "epoch", "rate", "percentage"})
 _NESTED, _LONGEST, _MOST = 64, 65536, 64
 _NUMBER = re.compile(r"[-+]?\d{1,20}(?:\.\d{1,20})?(?:e[-+]?\d{1,3})?", re.ASCII)
-_HINT = rb'"[a-z_]{0,20}(?:steps?|iter|iteration|epoch|loss|done|processed|completed|num_updates)": ?["\d]'
+_KEYS = ("step", "steps", "iter", "iteration", "epoch", "loss", "done", "processed", "completed", "num_updates")
+_HINT = re.compile(rf'(?:{"|".join(_KEYS)})"\s{{0,9}}:'.encode())
 
 
 def _read(llama: bool, line: str) -> list[Mark]:
@@ -105,10 +106,10 @@ def _whole(digits: str) -> float:
 rows = (
     Format(
         "jsonl",
-        (b'":',),
+        tuple(f'{key}"'.encode() for key in _KEYS),
         partial(_read, False),
         seeks_step=True,
-        hint=re.compile(_HINT),
+        hint=_HINT,
         family="jsonl",
         weight=BAR,
     ),

@@ -12,6 +12,14 @@ _VALUE = r"(?:[ \t]{0,3}[:=]|[ \t])[ \t]{0,6}([-+]?(?:\d{1,20}(?:\.\d{0,20})?(?:
 _VALIDATION = re.compile(r"(?<![a-z])e?val(?:id|idation)?[ _/]$", re.ASCII)
 _TEST = ("test ", "test_", "test/")
 
+_FORMS = {
+    "acc": ("acc", "accuracy"),
+    "learning": ("learning rate", "learning_rate"),
+    "grad": ("grad norm", "grad_norm"),
+}
+_LEADS = tuple(f"{val}{link}" for val in ("val", "valid", "validation") for link in " _/")
+_BEHIND = " \t:="  # one of these follows a label
+
 # name, literal, rest of the label, whether it is the validation's
 METRICS = (
     ("loss", "loss", "", False),
@@ -40,9 +48,11 @@ def _read(name: str, pattern: re.Pattern[str], validation: bool, line: str) -> l
 
 def _row(name: str, literal: str, rest: str, validation: bool) -> Format:
     label = literal + rest + _VALUE
-    needle, before = (b"val", r"val(?:id|idation)?[ _/]") if validation else (literal.encode(), "")
+    leads, before = (_LEADS, r"val(?:id|idation)?[ _/]") if validation else (("",), "")
+    forms = _FORMS.get(literal, (literal,))
+    needles = tuple(f"{lead}{form}{end}".encode() for lead in leads for form in forms for end in _BEHIND)
     read = partial(_read, name, re.compile(label, re.ASCII), validation)
-    return Format(f"{name} by {literal}", (needle,), read, hint=re.compile((before + label).encode()))
+    return Format(f"{name} by {literal}", needles, read, hint=re.compile((before + label).encode()))
 
 
 rows = tuple(_row(*metric) for metric in METRICS)

@@ -20,7 +20,7 @@ _CODE = {kept: code for code, kept in _KEPT.items()}
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What the log says now. `troubles` and `lines` are of the last piece alone; the rest is the newest
+    """What the log says now. `troubles` are of the last piece alone; the rest is the newest
     word so far, whichever piece it came in. `format` names what seems to have written the log, `at` is the
     place of the line that `step` came from. `broken` are metrics whose newest value is no finite number."""
 
@@ -29,7 +29,6 @@ class Reading:
     phase: str | None
     finished: Finished | None
     troubles: list[Trouble]
-    lines: int
     format: str | None = None
     at: int | None = None
     broken: tuple[str, ...] = ()
@@ -69,6 +68,10 @@ class Meaning:
             if isinstance(mark, Metric) and (mark.name not in self._metrics or self._metrics[mark.name][0] <= at):
                 self._metrics[mark.name] = (at, mark.value)
 
+    def knows(self, kind: str, counter: str) -> bool:
+        """Whether the counter has been heard of."""
+        return counter in self._records.get(kind, ())
+
     def bound(self) -> None:
         """Forget the oldest of too many counters and metrics."""
         for kind, counters in self._records.items():
@@ -103,7 +106,6 @@ class Meaning:
             heard.doing(slot, learns),
             claim,
             [],
-            0,
             heard.family[2] or None,
             slot.at if slot else None,
             tuple(name for name in self._metrics if name not in metrics),

@@ -11,7 +11,7 @@ from dogwatch.model import Mark, Phase
 _THING = r"(?:the |a |final |best |latest |full |merged |new |training |current |adam |epoch )"
 _KEPT = r"(?:model|checkpoint|ckpt|weights|state|adapter|optimizer|parameters|snapshot)"
 
-# phase, literal, the sentence from the literal on (on the lower-cased line), the words that may lead up to it
+# phase, literals, the sentence from the literal on (on the lower-cased line), the words that may lead up to it
 SENTENCES = (
     ("starting", "loading ", rf"loading {_THING}{{0,2}}(?:model|checkpoint|weights|data)", ""),
     ("compiling", "compiling ", "compiling ", ""),
@@ -19,10 +19,10 @@ SENTENCES = (
     ("training", "ing training", "ing training", r"(?:runn|start|beginn)"),
     ("training", "training start", "training start(?:s|ed|ing)", ""),
     ("training", "start training", "start training", ""),
-    ("validating", "evaluati", r"evaluat(?:ing |ion (?:start|on))", ""),
+    ("validating", "evaluating |evaluation start|evaluation on", r"evaluat(?:ing |ion (?:start|on))", ""),
     ("validating", "ing evaluation", r"ing evaluation", "(?:runn|start)"),
-    ("validating", "validati", r"validat(?:ing |ion (?:start|on))", ""),
-    ("checkpointing", "sav", rf"sav(?:ing|ed) {_THING}{{0,3}}{_KEPT}", ""),
+    ("validating", "validating |validation start|validation on", r"validat(?:ing |ion (?:start|on))", ""),
+    ("checkpointing", "saving |saved ", rf"sav(?:ing|ed) {_THING}{{0,3}}{_KEPT}", ""),
     ("exporting", "exporting ", "exporting ", ""),
     ("serving", "application startup complete", "application startup complete", ""),
     ("serving", "server is fired up and ready", "server is fired up and ready", ""),
@@ -33,11 +33,13 @@ def _read(pattern: re.Pattern[str], phase: str, line: str) -> list[Mark]:
     return [Phase(phase)] if pattern.search(line.lower()) else []
 
 
-def _row(phase: str, literal: str, sentence: str, lead: str) -> Format:
+def _row(phase: str, literals: str, sentence: str, lead: str) -> Format:
     """The sentence must not start inside a longer word or a name: `resaving model`, `no_saving model`."""
     read = partial(_read, re.compile(rf"(?<![\w./-]){lead}{sentence}", re.ASCII), phase)
-    hint = re.compile(sentence.encode()) if sentence != literal else None
-    return Format(f"{phase} by {literal.strip()}", (literal.encode(),), read, hint=hint)
+    hint = re.compile(sentence.encode()) if sentence != literals else None
+    first, *others = literals.split("|")
+    needles = tuple(literal.encode() for literal in (first, *others))
+    return Format(f"{phase} by {first.strip()}", needles, read, hint=hint)
 
 
 rows = tuple(_row(*sentence) for sentence in SENTENCES)

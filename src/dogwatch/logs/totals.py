@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import islice
 
 from dogwatch.logs.interface import Format, number
 from dogwatch.model import Mark, Total
@@ -24,20 +25,30 @@ NAMES = (
     ("max", (b"max_", b"max-"), rf"max[_-]{_WHAT}(steps?|iters?|iterations?|epochs?|updates?|batches)"),
     ("total", (b"total",), rf"total[ _-](?:number of |num[_-])?{_WHAT}(steps|iters|iterations|epochs?|updates)"),
     ("num", (b"num_", b"num-", b"num "), rf"num[ _-]{_WHAT}(steps|iters|iterations|epochs?|boost_round)"),
-    ("train", (b"train_", b"train-"), r"train_(steps|iters|iterations|epochs)"),
-    ("training", (b"training_",), r"training_(steps|iters|iterations|epochs)"),
+    ("train", (b"train_steps", b"train_iter", b"train_epochs"), r"train_(steps|iters|iterations|epochs)"),
+    (
+        "training",
+        (b"training_steps", b"training_iter", b"training_epochs"),
+        r"training_(steps|iters|iterations|epochs)",
+    ),
     ("n_epochs", (b"n_epochs",), r"n_(epochs?)"),
     ("end_epoch", (b"end_epoch",), r"end_(epochs?)"),
     ("epochs", (b"epochs",), r"(epochs)"),
     ("config", (b"config param steps",), r"config param (steps)"),
 )
 _N = r"(\d{1,3}(?:,\d{3}){1,4}|\d{1,15})"
+_FOR = tuple(b"for %d" % digit for digit in range(10))
 PHRASES = (
-    ("for", (b"for ",), rf"for {_N} (?:more |training |optimi[sz]\w{{1,6}} |gradient )?(steps|iter|epochs)"),
+    (
+        "for",
+        tuple(b"for %d" % digit for digit in range(10)),
+        rf"for {_N} (?:more |training |optimi[sz]\w{{1,6}} |gradient )?(steps|iter|epochs)",
+    ),
     ("maximum", (b"max: ",), rf"max: {_N} (iter|epochs)"),
 )
 
 Find = Callable[[str], Iterator[tuple[int, Total]]]
+Reads = Callable[[re.Pattern[str], str], Iterator[tuple[int, Total]]]
 
 
 def _names(pattern: re.Pattern[str], low: str) -> Iterator[tuple[int, Total]]:
@@ -62,23 +73,27 @@ def _phrases(pattern: re.Pattern[str], low: str) -> Iterator[tuple[int, Total]]:
 
 
 def _read(find: Find, line: str) -> list[Mark]:
-    """The first total of each unit."""
-    totals: dict[str, Mark] = {}
-    for _, total in find(line.lower()):
-        totals.setdefault(total.unit, total)
-    return list(totals.values())
+    """The first total."""
+    return [total for _, total in islice(find(line.lower()), 1)]
 
 
-def _sift(find: Find, low: bytes) -> Iterator[tuple[str, int]]:
-    for place, total in find(low.decode("latin-1")):
-        yield total.unit, place
+def _of(unit: str, name: str) -> str:
+    """The name with the words of one unit alone; empty where it has none."""
+    start = name.rindex("(") + 1
+    words = [word for word in name[start:-1].split("|") if _UNITS[word[:4]] == unit]
+    return f"{name[:start]}{'|'.join(words)})" if words else ""
 
 
-def _row(kind: str, needles: tuple[bytes, ...], find: Find) -> Format:
-    return Format(f"total by {kind}", needles, partial(_read, find), sift=partial(_sift, find))
+def _rows(kind: str, needles: tuple[bytes, ...], name: str, reads: Reads, end: str) -> Iterator[Format]:
+    """One row per unit: a log that says again and again how many steps there are may say it of epochs once."""
+    for unit in ("steps", "epochs"):
+        if only := _of(unit, name):
+            pattern = only + end
+            read = partial(_read, partial(reads, re.compile(pattern, re.ASCII)))
+            yield Format(f"total {unit} by {kind}", needles, read, hint=re.compile(pattern.encode()))
 
 
 rows = (
-    *(_row(kind, needles, partial(_names, re.compile(name + _IS, re.ASCII))) for kind, needles, name in NAMES),
-    *(_row(kind, needles, partial(_phrases, re.compile(name, re.ASCII))) for kind, needles, name in PHRASES),
+    *(row for kind, needles, name in NAMES for row in _rows(kind, needles, name, _names, _IS)),
+    *(row for kind, needles, name in PHRASES for row in _rows(kind, needles, name, _phrases, "")),
 )

@@ -7,10 +7,11 @@ something like loading that is no progress at all.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import lru_cache, partial
 
-from dogwatch.logs.interface import ASIDE, BAR, BEGUN, EPOCH, EPOCH_DONE, INNER, NEVER, RUN, Format, number
+from dogwatch.logs.interface import ASIDE, BAR, BEGUN, EPOCH, EPOCH_DONE, INNER, NEVER, RUN, Crowd, Format, number
+from dogwatch.logs.scan import loose
 from dogwatch.model import Mark, Phase, Step
 
 _COUNT = (
@@ -19,13 +20,13 @@ _COUNT = (
 )
 _BAR = re.compile(r"%\|[^|\n]{0,400}\|\s{0,3}" + _COUNT, re.ASCII)
 _BARE = re.compile(r"% (?=[\d.]{1,15}[kKMGTP]?/[\d.]{1,15}[kKMGTP]? \[\d)" + _COUNT, re.ASCII)
-_BAR_START = re.compile(rb"%\|[^|\n]{0,1600}\|\s{0,3}([\d.]{1,15}[kmgtp]?)/([\d.]{1,15}[kmgtp]?)")
+_BAR_START = re.compile(rb"%\|[^|\n]{0,1600}\|[ \t]{0,3}([\d.]{1,15}[kmgtp]?)/([\d.]{1,15}[kmgtp]?)")
 _BARE_START = re.compile(rb"% ([\d.]{1,15}[kmgtp]?)/([\d.]{1,15}[kmgtp]?) \[\d")
 _OPEN = re.compile(
     r"(?<![\w./|])(\d{1,15}|\d{1,6}\.\d{1,6}[kKMGTP])\s?([A-Za-z]{1,12})\s\[[\d:]{1,12},\s{0,4}([\d.]{1,12}|\?)([^\s,\]]{1,24})\]?",
     re.ASCII,
 )
-_OPEN_START = re.compile(rb" \[[\d:]{1,12},")
+_OPEN_START = re.compile(rb"[a-z] \[[\d:]{1,12},")
 _ENDLESS = re.compile(
     r"\|\s{0,3}([\d.]{1,15}[kKMGTP]?)/\? \[[\d:]{0,12}(?:<\?)?(?:,\s{0,4}([\d.?]{1,12})\s?([^\s,\]]{1,24}))?", re.ASCII
 )
@@ -114,10 +115,51 @@ def sift(start: re.Pattern[bytes], low: bytes) -> Iterator[tuple[str, int]]:
             yield BEGUN + name, at
 
 
-def sift_open(low: bytes) -> Iterator[tuple[str, int]]:
-    """All bars without a total are one counter."""
-    for found in _OPEN_START.finditer(low):
-        yield "", found.start()
+def others(heard: Collection[str]) -> tuple[bytes, ...]:
+    """Bars of another counter have another total than the work's bars that were heard, or a word before them that
+    makes them another kind of bar; and there are the places where a counter began, if they were not heard."""
+    totals = [total.encode() for rank, _, total in (name.partition("/") for name in heard) if rank == str(INNER)]
+    begun = all(name.startswith(BEGUN) or BEGUN + name in heard for name in heard)
+    return (_with_another_total(tuple(totals)), *(_OTHER_KINDS if begun else (*_OTHER_KINDS, _BEGUN)))
+
+
+@lru_cache(256)
+def _with_another_total(totals: tuple[bytes, ...]) -> bytes:
+    return rb"\|[ \t]*[\d.]+[kmgtp]?/" + _unlike(totals)
+
+
+def one(counter: str) -> bytes:
+    """Every bar of the counter has its total."""
+    count = b"0" if counter.startswith(BEGUN) else rb"[\d.]+[kmgtp]?"
+    return rb"\|[ \t]*" + count + b"/" + re.escape(counter.rpartition("/")[2].encode()) + rb"[^\d.kmgtp]"
+
+
+def _unlike(totals: Collection[bytes]) -> bytes:
+    """A pattern for the beginning of every total but these, up to the first byte that differs."""
+    after: dict[int, list[bytes]] = {}
+    for total in totals:
+        if total:
+            after.setdefault(total[0], []).append(total[1:])
+    stray = _class(_IN_TOTALS.difference(after)) if b"" in totals else _class({*after, 10}, b"^")
+    ways = [stray, *(b"\\x%02x" % byte + _unlike(rest) for byte, rest in after.items())]
+    return b"(?:" + b"|".join(ways) + b")"
+
+
+def _class(members: Collection[int], negated: bytes = b"") -> bytes:
+    return b"[" + negated + b"".join(b"\\x%02x" % byte for byte in sorted(members)) + b"]"
+
+
+_IN_TOTALS = frozenset(b"0123456789.kmgtp")
+# The text before every bar that `_about` calls something else than the work matches one of these.
+_BEGUN = rb"\|[ \t]*0/"
+_OTHER_KINDS = tuple(
+    loose(b"(?:" + b"|".join(words) + b")" + then)
+    for words, then in (
+        ([_SAVES.pattern, _LOADS.pattern, _VALIDATES.pattern], rb"[^\n]*%\|"),
+        ([_WHOLE_RUN.pattern[:-1], _REQUESTS.pattern[:-1]], rb"[ \d.]*%\|"),
+        ([rb"epochs?[ :-]{0,9}"], rb"[ \d.]*%\|"),
+    )
+)
 
 
 def read_bar(pattern: re.Pattern[str], line: str) -> list[Mark]:
@@ -201,9 +243,26 @@ def _speed(value: str | None, tail: str | None) -> tuple[float | None, str]:
 
 
 rows = (
-    Format("tqdm", (b"%|",), partial(read_bar, _BAR), sift=partial(sift, _BAR_START), family="tqdm", weight=BAR),
-    Format("tqdm_bare", (b"% ",), partial(read_bar, _BARE), sift=partial(sift, _BARE_START), family="tqdm", weight=BAR),
-    Format("tqdm_open", (b" [",), read_open, sift=sift_open, family="tqdm", weight=BAR),
+    Format(
+        "tqdm",
+        (b"%|",),
+        partial(read_bar, _BAR),
+        hint=_BAR_START,
+        sift=partial(sift, _BAR_START),
+        crowd=Crowd(others, one),
+        family="tqdm",
+        weight=BAR,
+    ),
+    Format(
+        "tqdm_bare",
+        tuple(b"%% %d" % digit for digit in range(10)),
+        partial(read_bar, _BARE),
+        hint=_BARE_START,
+        sift=partial(sift, _BARE_START),
+        family="tqdm",
+        weight=BAR,
+    ),
+    Format("tqdm_open", (b" [",), read_open, hint=_OPEN_START, begins=True, family="tqdm", weight=BAR),
     Format("tqdm_endless", (b"/? [",), read_endless, family="tqdm", weight=BAR),
     Format("tqdm_logged", (b"progress on:",), read_logged, family="tqdm", weight=BAR),
 )

@@ -14,6 +14,7 @@ from functools import partial
 from dogwatch.logs.interface import EPOCH, INNER, PLAIN, RUN, SUITE, TRAINER, Format, number, pace, pairs
 from dogwatch.model import Mark, Phase, Step
 
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _N = r"\d{1,15}"
 _F = r"\d{1,12}(?:\.\d{1,12})?"
 _MM = r"\[[ ]{0,8}"
@@ -109,7 +110,12 @@ TRAINERS = (
         rf"time_per_step:(?P<s>{_F})",
         weight=SUITE,
     ),
-    Row("build_nanogpt", (" train ",), rf"^(?P<run>{_N}) train {_F}\s{{0,4}}$", hint=r" train \d{1,4}\.\d"),
+    Row(
+        "build_nanogpt",
+        tuple(f" train {digit}" for digit in range(10)),
+        rf"^(?P<run>{_N}) train {_F}\s{{0,4}}$",
+        hint=r" train \d{1,4}\.\d",
+    ),
     Row(
         "homework",
         ("[ train | ", "[ valid | "),
@@ -130,7 +136,7 @@ TRAINERS = (
     Row("tensorflow", (", step = ",), rf"loss = [-\w.+]{{1,24}}, step = (?P<run>{_N})"),
     Row(
         "xgboost",
-        ("]\t",),
+        tuple(f"{digit}]\t" for digit in range(10)),
         rf"^(?:\[\d\d:\d\d:\d\d\] )?\[(?P<run>{_N})\]\t[\w' -]{{1,40}}:",
         unit="iterations",
         hint=r"\[\d{1,15}\]\t[\w' -]{1,40}:",
@@ -151,7 +157,7 @@ TRAINERS = (
     ),
     Row(
         "colbert",
-        ("] ",),
+        tuple(f"[{month} " for month in _MONTHS),
         rf"^\[[a-z]{{3}} \d{{2}}, \d\d:\d\d:\d\d\] (?P<run>{_N}) \d{{1,9}}\.\d{{1,24}}\s{{0,4}}$",
         hint=r"\] \d{1,15} \d{1,9}\.\d",
     ),

@@ -1,0 +1,143 @@
+"""How fast logs are read with every shipped pattern on, beside the tools that only search."""
+
+from __future__ import annotations
+
+import os
+import re
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.figures import Figure
+from bench.mix import SHARES, write
+from dogwatch.causes.table import CAUSES, stems
+from dogwatch.logs.scan import hyperscan
+
+MEGABYTES = int(os.environ.get("DOGWATCH_BENCH_MB", "1000"))
+ROUNDS = 3
+# What is slow is given the beginnings of the logs, or of every so many-th of them.
+MEGABYTE, LINES_EVERY, LINES_BYTES, SHOWN_EVERY = 1 << 20, 4, 256 << 10, 8
+FAST, PLAIN, SHOWN = "dogwatch with the extra `fast`", "dogwatch without it", "`dogwatch read`, start and all"
+RG, GREP, GREP_LITERALS = "rg -aF, literals of the causes", "grep -E, patterns of the causes", "grep -E, their literals"
+LINES = "Python re, line by line"
+WORK = (
+    f"{MEGABYTES} MB of logs as a group's jobs leave them ({SHARES}; jobs start with their settings and end with a "
+    "claim or a traceback), from the page cache. Read, as by a watcher that was long away: progress by every format, "
+    "and every line that tells of an ending by every cause. Beside it `rg -aF` with the literals of the causes and "
+    "`grep -E` with their patterns, both on one thread and only counting lines, and Python's `re` with the same "
+    f"patterns line by line; the slow ones read a part. Each in a process of its own; CPU time, best of {ROUNDS}."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Took:
+    """What one run over so many bytes cost."""
+
+    size: int
+    cpu: float
+    wall: float
+
+    @property
+    def speed(self) -> float:
+        """Megabytes per second of CPU."""
+        return self.size / self.cpu / 1e6
+
+
+def measure() -> list[Figure]:
+    with tempfile.TemporaryDirectory(prefix="dogwatch-bench-") as directory:
+        files = write(Path(directory, "mix"), MEGABYTES * 1_000_000)
+        starts = sample(files, Path(directory, "starts"), MEGABYTE)
+        few = sample(files[::LINES_EVERY], Path(directory, "few"), LINES_BYTES)
+        runs = {
+            FAST: (reader("hyperscan"), files),
+            RG: (rg(Path(directory)), files),
+            GREP: (grep(Path(directory, "patterns"), cause_patterns()), starts),
+            GREP_LITERALS: (grep(Path(directory, "literals"), map(escaped, stems())), files),
+            PLAIN: (reader("re2"), files),
+            LINES: ([sys.executable, "-m", "bench.line_by_line"], few),
+            SHOWN: ([sys.executable, "-m", "dogwatch", "read", "--json"], files[::SHOWN_EVERY]),
+        }
+        took: dict[str, Took] = {}
+        for _ in range(ROUNDS):
+            for name, (command, paths) in runs.items():
+                if command:
+                    ran = run(command, paths)
+                    took[name] = min(took.get(name, ran), ran, key=lambda each: each.cpu)
+    for name, each in took.items():
+        clock = each.size / each.wall / 1e6
+        print(f"  {name:32} {each.speed:7.1f} MB/s of CPU, {clock:7.1f} by the clock, over {each.size / 1e6:.0f} MB")
+    return figures(took)
+
+
+def reader(engine: str) -> list[str]:
+    """The command that reads logs; none for the extra where it is not installed."""
+    if engine == "hyperscan" and hyperscan() is None:
+        print("  the extra `fast` is not installed (pip install hyperscan); it is left out")
+        return []
+    return [sys.executable, "-m", "bench.read_logs", engine]
+
+
+def rg(directory: Path) -> list[str]:
+    if shutil.which("rg") is None:
+        print("  rg is not installed (Debian: apt-get install ripgrep); it is left out")
+        return []
+    literals = directory / "rg-literals"
+    literals.write_text("\n".join(stems()) + "\n", encoding="utf-8")
+    return ["rg", "-aF", "-j1", "-c", "-f", str(literals)]
+
+
+def grep(path: Path, patterns: Iterable[str]) -> list[str]:
+    path.write_text("\n".join(patterns) + "\n", encoding="utf-8")
+    return ["grep", "-aE", "-c", "-f", str(path)]
+
+
+def cause_patterns() -> list[str]:
+    """What the causes are known by, as grep spells it; one that looks around is known by its literals alone."""
+    written = []
+    for sign in (sign for cause in CAUSES.values() for sign in cause.signs):
+        if not sign.pattern or re.search(r"\(\?[^:]|[*+}]\?", sign.pattern):
+            written += [escaped(stem) for stem in sign.stem.split("|")]
+        else:
+            written.append(sign.pattern.replace("(?:", "(").replace(r"\d", "[0-9]"))
+    return list(dict.fromkeys(written))
+
+
+def escaped(literal: str) -> str:
+    return re.sub(r"([][(){}.*+?^$|\\])", r"\\\1", literal)
+
+
+def sample(paths: Sequence[Path], directory: Path, size: int) -> list[Path]:
+    """The beginnings of some logs."""
+    directory.mkdir()
+    for path in paths:
+        with path.open("rb") as file:
+            (directory / path.name).write_bytes(file.read(size))
+    return sorted(directory.iterdir())
+
+
+def run(command: Sequence[str], paths: Sequence[Path]) -> Took:
+    before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
+    words = [*command, *map(str, paths)]
+    ran = subprocess.run(words, env={**os.environ, "LC_ALL": "C"}, stdout=subprocess.DEVNULL)
+    if ran.returncode not in (0, 1):  # 1: nothing was found
+        raise RuntimeError(f"{' '.join(command[:3])}: exit code {ran.returncode}")
+    wall, after = time.monotonic() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return Took(sum(path.stat().st_size for path in paths), cpu, wall)
+
+
+def figures(took: Mapping[str, Took]) -> list[Figure]:
+    """Times for the same amount of log, one against the other."""
+    found = []
+    if fast := took.get(FAST):
+        if tool := took.get(RG):
+            found.append(Figure("time to read / time of rg -aF", tool.speed / fast.speed, limit=1 / 0.7))
+        found.append(Figure("time to read / time of grep -E", took[GREP].speed / fast.speed, limit=0.5))
+        found.append(Figure("… of grep -E with literals alone", took[GREP_LITERALS].speed / fast.speed))
+    return [*found, Figure("without the extra / Python re by line", took[LINES].speed / took[PLAIN].speed, limit=0.2)]

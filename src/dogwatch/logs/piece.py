@@ -1,0 +1,292 @@
+"""One piece of a log, read newest lines first: how far back is looked for what.
+
+The piece is gone through backwards in windows that grow. In each, one pass says which formats can speak there at all;
+these read its lines, newest first. A format that has spoken is not looked for in the windows before, so the usual
+lines of a log are read in its last kilobytes only. What is heard does not depend on the windows.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate, chain, islice
+from typing import Protocol
+
+from dogwatch.logs import scan
+from dogwatch.logs.interface import Format
+from dogwatch.model import Mark, Step
+
+FIRST, LARGEST, GROWTH = 1 << 13, 1 << 19, 4  # bytes of a window
+TRIES = 2  # lines read for their needle alone before a format's hint is asked
+VAGUE = 3  # bytes of a literal below which it is in every other line anyway
+LONGEST_SHAPE, MOST_SHAPES = 2048, 256
+MOST_HEARD = 24  # counters that are told from others while looking; of more, every record is read
+AT_ONCE = 64  # records of a crowd that are read before it is asked again which others to read
+
+Needles = tuple[bytes, ...]
+
+
+class Notes(Protocol):
+    """Whom the marks are told, and who knows what they are worth."""
+
+    def note(self, kind: str, counter: str, at: int, first: int, marks: Sequence[Mark]) -> None: ...
+
+    def note_metrics(self, at: int, marks: Sequence[Mark]) -> None: ...
+
+    def knows(self, kind: str, counter: str) -> bool: ...
+
+
+class Plan:
+    """The formats and how they are looked for."""
+
+    def __init__(self, formats: Sequence[Format]) -> None:
+        self.formats = tuple(formats)
+        self.signs = tuple(map(_sign, formats))
+        self._vague = {n: fmt.needles for n, fmt in enumerate(formats) if min(map(len, fmt.needles)) < VAGUE}
+        self._literals = scan.Table({n: fmt.needles for n, fmt in enumerate(formats) if n not in self._vague})
+        self._shapes: dict[bytes, dict[int, Needles]] = {}
+        stems = [stem(fmt.needles) for fmt in formats]
+        self._stems = tuple(enumerate(stems))
+        self._numbers = bytes(char for char in b"0123456789." if all(char not in literal for literal in stems))
+
+    def present(self, text: bytes, start: int, end: int) -> dict[int, Needles]:
+        """The formats that may speak between two places, by number, each with those of its needles that are there."""
+        if end - start <= LONGEST_SHAPE:
+            return self._by_shape(text[start:end].lower())
+        return dict(sorted({**self._literals.present(text, start, end), **self._vague}.items()))
+
+    def _by_shape(self, low: bytes) -> dict[int, Needles]:
+        """Most small pieces are the last one with other numbers: what was found in their shape, the distinct lines
+        without their numbers, is remembered. What has no digits is in a text only if it is in the text's shape."""
+        shape = b"\n".join(dict.fromkeys(low.translate(None, self._numbers).split(b"\n")))
+        found = self._shapes.get(shape)
+        if found is None:
+            if len(self._shapes) >= MOST_SHAPES:
+                self._shapes.clear()
+            found = self._shapes[shape] = {n: self._needles(n, shape) for n, literal in self._stems if literal in shape}
+        return found
+
+    def _needles(self, number: int, shape: bytes) -> Needles:
+        needles = self.formats[number].needles
+        return tuple(needle for needle in needles if needle.translate(None, self._numbers) in shape)
+
+
+def stem(needles: Needles) -> bytes:
+    """The longest literal that is in every needle; empty when they share nothing."""
+    first = min(needles, key=len)
+    parts = (first[a:b] for a in range(len(first)) for b in range(a + 1, len(first) + 1))
+    return max((part for part in parts if all(part in needle for needle in needles)), key=len, default=b"")
+
+
+def _sign(fmt: Format) -> bytes:
+    """A pattern that is in every line which the format can read."""
+    if fmt.hint is not None:
+        return scan.loose(fmt.hint.pattern)
+    return b"|".join(map(re.escape, fmt.needles))
+
+
+def read_piece(plan: Plan, text: bytes, offset: int, notes: Notes, first: int = FIRST) -> None:
+    """Tell `notes` the newest word of every format in some whole lines, of which the first stands at `offset`."""
+    piece = _Piece(plan, text, offset, notes, first)
+    end, size = len(text), first
+    if end > first:
+        scan.expect(end)
+    while end:
+        start = text.rfind(b"\n", 0, end - size) + 1 if end > size else 0
+        piece.read(_Window(text, start, end, is_last=end == len(text)))
+        end, size = start, min(size * GROWTH, LARGEST)
+    piece.tell()
+
+
+class _Window:
+    """Some whole lines of a text, those from `start` to `end`."""
+
+    def __init__(self, text: bytes, start: int, end: int, is_last: bool) -> None:
+        self.text, self.start, self.end, self.is_last = text, start, end, is_last
+        self._low = b""
+
+    @property
+    def low(self) -> bytes:
+        if not self._low:
+            self._low = self.text[self.start : self.end].lower()
+        return self._low
+
+    def holds(self, sign: bytes) -> bool:
+        """Whether the window has a line that a format with this sign may be able to read."""
+        return self.is_last or scan.first(sign, self.text, self.start, self.end) is not None
+
+    def lines(self, fmt: Format, needles: Needles, sign: bytes) -> Iterator[int]:
+        """Where the lines begin that the format may be able to read, the newest first."""
+        if self.is_last:
+            return self._by_needle(fmt, needles)
+        return _line_starts(self.text, scan.places(sign, self.text, self.start, self.end))
+
+    def _by_needle(self, fmt: Format, needles: Needles) -> Iterator[int]:
+        low, tries = self.low, 0
+        spots = [low.rfind(needle) for needle in needles]
+        while spots and (at := max(spots)) >= 0:
+            before = low.rfind(b"\n", 0, at) + 1
+            yield self.start + before
+            tries += 1
+            if fmt.hint is not None and tries == TRIES:
+                for hit in reversed(list(fmt.hint.finditer(low, 0, before))):
+                    yield self.start + low.rfind(b"\n", 0, hit.start()) + 1
+                return
+            for i, spot in enumerate(spots):
+                if spot >= before:
+                    spots[i] = low.rfind(needles[i], 0, before)
+
+
+def _line_starts(text: bytes, places: Sequence[int]) -> Iterator[int]:
+    """Where the lines begin that these places (just behind a byte of theirs) are on, each once, the last one first."""
+    start = len(text) + 1
+    for place in reversed(places):
+        if place <= start:
+            start = text.rfind(b"\n", 0, place - 1) + 1
+            yield start
+
+
+def _lines_with(text: bytes, pattern: bytes) -> Iterator[tuple[int, bytes]]:
+    """(where it begins, the line in lower case) of every line with a match, the first one first."""
+    end = 0
+    while end < len(text) and (place := scan.first(pattern, text, end, len(text))) is not None:
+        start = text.rfind(b"\n", 0, place - 1) + 1
+        end = text.find(b"\n", place - 1) + 1 or len(text)
+        yield start, text[start:end].lower()
+
+
+class _Piece:
+    """A piece of log being read, window by window."""
+
+    def __init__(self, plan: Plan, text: bytes, offset: int, notes: Notes, least: int) -> None:
+        self._plan, self._text, self._offset, self._notes, self.least = plan, text, offset, notes, least
+        self._spoken: set[int] = set()
+        self._sifted: dict[int, _Sifted] = {}
+        self._decoded: dict[int, str] = {}
+
+    def read(self, window: _Window) -> None:
+        for number, needles in self._plan.present(window.text, window.start, window.end).items():
+            fmt = self._plan.formats[number]
+            if fmt.sift is not None:
+                if window.holds(self._plan.signs[number]):
+                    self._sifted.setdefault(number, _Sifted(fmt, self)).read(window)
+            elif number not in self._spoken and self._newest(fmt, window.lines(fmt, needles, self._plan.signs[number])):
+                self._spoken.add(number)
+        self._decoded.clear()
+
+    def tell(self) -> None:
+        for sifted in self._sifted.values():
+            sifted.tell(self._text, self._offset, self._notes)
+
+    def line(self, start: int) -> str:
+        """The line that begins at `start`, decoded once."""
+        line = self._decoded.get(start)
+        if line is None:
+            line = self._text[start : self._text.find(b"\n", start)].decode("utf-8", "replace")
+            self._decoded[start] = line
+        return line
+
+    def _newest(self, fmt: Format, starts: Iterable[int]) -> bool:
+        """Read lines until one of them speaks for the format."""
+        for start in starts:
+            marks = fmt.read(self.line(start))
+            if not marks:
+                continue
+            at = self._offset + start
+            if fmt.seeks_step and not any(type(mark) is Step for mark in marks):
+                self._notes.note_metrics(at, marks)
+                continue
+            begins = fmt.begins and not self._notes.knows(fmt.kind, "")
+            self._notes.note(fmt.kind, "", at, self._offset + self._first(fmt) if begins else at, marks)
+            return True
+        return False
+
+    def _first(self, fmt: Format) -> int:
+        """Where the first line of the piece begins in which the format's hint matches."""
+        assert fmt.hint is not None
+        for start, line in _lines_with(self._text, scan.loose(fmt.hint.pattern)):
+            if fmt.hint.search(line):
+                return start
+        return 0
+
+
+class _Sifted:
+    """The counters of one format in a piece: the newest line of each, and where its first record stands."""
+
+    def __init__(self, fmt: Format, piece: _Piece) -> None:
+        self._fmt, self._piece = fmt, piece
+        self._told: dict[str, tuple[int, Sequence[Mark]]] = {}
+        self._first: dict[str, int] = {}
+        self._narrowed = False
+
+    def read(self, window: _Window) -> None:
+        """Take a window into account; newer ones were read before."""
+        if self._fmt.crowd is not None and not window.is_last and len(self._told) <= MOST_HEARD:
+            self._narrow(window)
+            return
+        for counter, places in self._records(window.low).items():
+            starts = [window.start + window.low.rfind(b"\n", 0, place) + 1 for place in places]
+            self._first[counter] = starts[0]
+            self._take(counter, starts)
+
+    def _narrow(self, window: _Window) -> None:
+        """Take those lines into account that may hold a counter which was not heard. Where one is, its other lines
+        need not be read, so it is asked again which lines are of others."""
+        assert self._fmt.crowd is not None
+        self._narrowed = True
+        text, end, size = window.text, window.end, self._piece.least
+        while end > window.start:
+            start = max(window.start, text.rfind(b"\n", 0, end - size) + 1) if end > size else window.start
+            patterns = self._fmt.crowd.others(self._told)
+            places = sorted(chain.from_iterable(scan.places(pattern, text, start, end) for pattern in patterns))
+            new = self._listen(text, _line_starts(text, places))
+            end, size = (start, size * GROWTH) if new is None else (new, self._piece.least)
+
+    def _listen(self, text: bytes, starts: Iterator[int]) -> int | None:
+        """Read these lines, the newest first, until a counter is heard that is new. Returns where that was."""
+        known, some = len(self._told), AT_ONCE
+        while lines := list(islice(starts, some))[::-1]:
+            for counter, places in self._records_of(text, lines).items():
+                self._take(counter, places)
+            if len(self._told) > known:
+                return lines[0]
+            some *= GROWTH
+        return None
+
+    def tell(self, text: bytes, offset: int, notes: Notes) -> None:
+        """Pass on what was heard."""
+        for counter, (at, marks) in self._told.items():
+            new = self._narrowed and not notes.knows(self._fmt.kind, counter)
+            first = self._begins(counter, text) if new else self._first.get(counter, at)
+            notes.note(self._fmt.kind, counter, offset + at, offset + first, marks)
+
+    def _begins(self, counter: str, text: bytes) -> int:
+        """Where the first record of a counter stands."""
+        assert self._fmt.crowd is not None
+        for start, line in _lines_with(text, self._fmt.crowd.one(counter)):
+            if counter in self._records(line):
+                return start
+        return self._told[counter][0]
+
+    def _records_of(self, text: bytes, starts: Sequence[int]) -> Mapping[str, list[int]]:
+        """The counters on these lines, each with where its lines begin."""
+        lines = [text[start : text.find(b"\n", start) + 1].lower() for start in starts]
+        ends = [0, *accumulate(map(len, lines))]
+        records = self._records(b"".join(lines))
+        return {name: [starts[bisect_right(ends, at) - 1] for at in places] for name, places in records.items()}
+
+    def _records(self, low: bytes) -> dict[str, list[int]]:
+        records: dict[str, list[int]] = {}
+        assert self._fmt.sift is not None
+        for counter, place in self._fmt.sift(low):
+            records.setdefault(counter, []).append(place)
+        return records
+
+    def _take(self, counter: str, starts: Sequence[int]) -> None:
+        """The newest of these lines that can be read speaks for its counter, unless a newer one has."""
+        if counter not in self._told:
+            for start in reversed(starts):
+                if marks := self._fmt.read(self._piece.line(start)):
+                    self._told[counter] = (start, marks)
+                    break

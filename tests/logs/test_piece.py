@@ -1,0 +1,134 @@
+"""Reading a long piece in windows, with either engine: nothing but the speed depends on them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from dogwatch.logs import scan
+from dogwatch.logs.formats import plan, shipped
+from dogwatch.logs.meaning import Meaning
+from dogwatch.logs.piece import read_piece
+from dogwatch.logs.tqdm import others, sift
+from tests.logs.shapes import SHAPES
+
+ENGINES = [False, pytest.param(True, marks=pytest.mark.skipif(scan.hyperscan() is None, reason="hyperscan is missing"))]
+SHAPED = [line.encode() for shape in SHAPES.values() for line in shape.log.replace("\r", "\n").split("\n") if line]
+LABELS = [
+    "",
+    "val ",
+    "Epoch 3: ",
+    "Epochs: ",
+    "Loading: ",
+    "Training Progress: ",
+    "step ",
+    "checkpoint shards ",
+    "fit ",
+]
+BARS = st.builds(
+    lambda label, done, total: b"%s%3d%%|##  | %d/%d [00:10<00:20,  3.50it/s, val_loss=0.3]" % (label, 9, done, total),
+    st.sampled_from(LABELS).map(str.encode),
+    st.integers(0, 3),
+    st.sampled_from([5, 50, 500, 501, 7, 75]),
+)
+LINES = st.one_of(
+    BARS,
+    st.sampled_from(SHAPED),
+    st.binary(max_size=12).map(lambda some: some.replace(b"\n", b"")),
+    st.sampled_from(
+        [b"[3/7] saved", b"[5, 6]", b"epoch 0", b"x" * 300, b'{"loss": 1.5}', b"\xff\xfe 10%|", b"% 3/4 [0"]
+    ),
+)
+LOGS = st.lists(st.one_of(LINES, st.builds(lambda line, times: b"\n".join([line] * times), LINES, st.integers(1, 40))))
+
+
+@pytest.fixture(params=ENGINES, ids=lambda fast: "hyperscan" if fast else "re2")
+def _engine(request: pytest.FixtureRequest) -> Iterator[None]:
+    scan.prefer(request.param)
+    yield
+    scan.prefer(None)
+
+
+def heard(pieces: list[bytes], window: int) -> dict[str, object]:
+    """All that is known after some pieces, read in windows of this size at first."""
+    meaning, offset = Meaning(), 0
+    for text in pieces:
+        read_piece(plan(), text, offset, meaning, window)
+        offset += len(text)
+        meaning.bound()
+    state = meaning.state()
+    return {"records": sorted(map(repr, state["records"])), "metrics": sorted(map(repr, state["metrics"]))}
+
+
+@pytest.mark.usefixtures("_engine")
+@settings(max_examples=300, deadline=None)
+@given(LOGS, LOGS, st.integers(1, 600))
+@example([b"val  9%|##  | 1/50 [0:1<0:2, 3it/s]"], [b" 9%|##  | 1/50 [0:1<0:2, 3it/s]"], 1)
+@example([b" 9%|##  | 0/5 [0:1<0:2, 3it/s]"] * 9, [b"val  9%|##  | 1/5 [0:1<0:2, 3it/s]"] * 30, 40)
+def test_the_windows_change_nothing(before, after, window):
+    """All at once, or in windows of any size: every counter has the same newest line, first place and meaning."""
+    pieces = [b"".join(line + b"\n" for line in lines) for lines in (before, after)]
+    assert heard(pieces, window) == heard(pieces, 1 << 30)
+
+
+@pytest.mark.usefixtures("_engine")
+@settings(max_examples=200, deadline=None)
+@given(st.lists(BARS, max_size=6), BARS)
+def test_a_bar_of_another_counter_is_never_passed_over(bars, other):
+    """Whatever was heard, a pattern for the others ends in every bar whose counter is not among them."""
+    formats = {fmt.kind: fmt for fmt in shipped()}
+    names = {name for bar in bars for name, _ in sifted(formats["tqdm"], bar)}
+    line = other.lower() + b"\n"
+    if {name for name, _ in sifted(formats["tqdm"], other)} - names:
+        assert any(scan.places(pattern, line, 0, len(line)) for pattern in others(names))
+
+
+def sifted(fmt, bar: bytes) -> list[tuple[str, int]]:
+    return list(fmt.sift(bar.lower() + b"\n"))
+
+
+@pytest.mark.usefixtures("_engine")
+@settings(max_examples=200, deadline=None)
+@given(LOGS)
+def test_no_format_is_missed_in_a_long_text(lines):
+    """A format whose literal is anywhere in a text is named, and so is the literal."""
+    text = b"".join(line + b"\n" for line in lines) + b"." * 3000
+    found, low = plan().present(text, 0, len(text)), text.lower()
+    for number, fmt in enumerate(shipped()):
+        assert set(found.get(number, ())) >= {needle for needle in fmt.needles if needle in low}
+
+
+@pytest.mark.parametrize(
+    ("pattern", "looser"),
+    [
+        (rb"a(?!b|(?:c))d", b"ad"),
+        (rb"(?<![a-z(])x{2,40}y{0,3}?", b"x+y*"),
+        (rb"[)(?!]{0,2}\(?=", rb"[)(?!]*\(?="),
+        (rb"[](?!]a(?=[)])b", b"[](?!]ab"),
+        (rb"[^]()]\[(?<=x)", rb"[^]()]\["),
+        (rb"\d{3}(?:e\{1,2\})", rb"\d{3}(?:e\{1,2\})"),
+    ],
+)
+def test_a_pattern_for_both_engines_does_not_look_around(pattern, looser):
+    """Looking around is left out whole, repeats lose their bound, and everything else stays."""
+    assert scan.loose(pattern) == looser
+
+
+def test_every_pattern_means_something_to_both_engines():
+    """What formats are looked for by compiles; a pattern that did not would be noticed only in a long log."""
+    for sign in (*plan().signs, *others(["20/5", "20/5.2k"])):
+        for fast in (False, scan.hyperscan() is not None):
+            scan.prefer(fast)
+            assert scan.places(sign, b"nothing\n", 0, 8) == []
+    scan.prefer(None)
+
+
+def test_the_bars_of_a_crowd_are_told_apart():
+    """The label before a bar and its total make its counter, as the patterns for the others assume."""
+    start = re.compile(rb"%\|[^|\n]{0,9}\|[ \t]{0,3}([\d.]{1,15})/([\d.]{1,15})")
+    text = b"".join(b"%s 9%%|## | 0/5 [\n" % label.lower().encode() for label in LABELS)
+    assert {name for name, _ in sift(start, text)} >= {"20/5", "0/5", "31/5", "-10/5", "40/5", "begun 20/5"}
