@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from dogwatch.aboard import errand
 from dogwatch.model import Dark
 from dogwatch.reach.here import Here
 from dogwatch.reach.interface import Answer
@@ -554,6 +555,27 @@ def test_a_hung_filesystem_costs_only_the_files_on_it(
     body = ask(here, request)
     assert body["logs"]["ok"] is True
     assert body["logs"]["hung"]["files"][f"{mount}/train.log"]["text"] == "hello\n"
+
+
+@pytest.mark.needs_fuse
+def test_errands_come_after_all_else_and_one_that_hangs_costs_only_itself(
+    here: Here, tmp_path: Path, frozen_disk: tuple[Path, subprocess.Popen[bytes]]
+) -> None:
+    """What is asked seldom must not stand in the way of what is asked at every look."""
+    mount, server = frozen_disk
+    logs = {f"job {n}": {"globs": [str(tmp_path / f"{n}.log")]} for n in range(5)}
+    for n in range(5):
+        (tmp_path / f"{n}.log").write_text("fine\n")
+    call = {"jobs": {"job": {"files": [f"{mount}/train.log"]}}, "seconds": 5.0, "bytes": 1 << 20}
+    request = {"errands": {"closer": {"program": errand("sound"), "call": call}}, "logs": logs}
+    assert "closer" in ask(here, request)["errands"]
+    stop(server.pid)
+    for _ in range(2):
+        body = ask(here, request, deadline=2.0)
+        assert body["logs"]["ok"] is True
+        assert len(body["logs"]) == 2 + len(logs)
+        assert body["errands"]["late"] == ["closer"]
+    os.kill(server.pid, signal.SIGCONT)
 
 
 @pytest.mark.needs_fuse

@@ -101,6 +101,8 @@ def test_what_cannot_be_run_is_refused_in_one_sentence_and_leaves_nothing(dogwat
         ["run", "--workers", "0", "--", "true"],
         ["run", "--workers", "2", "--gpu-ids", "0", "1", "2", "--", "true"],
         ["run", "--env", "NOEQUALS", "--", "true"],
+        ["run", "--min-growth", "10MB", "--", "true"],
+        ["run", "--min-growth", "0MB/h", "--", "true"],
         ["run", "--name", "evil\x1b[2Jname", "--", "true"],
         ["run", "--name", "two\nlines", "--", "true"],
         ["run"],

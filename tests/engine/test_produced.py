@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -13,18 +15,25 @@ import pytest
 
 from dogwatch import assemble
 from dogwatch.clock import Clock
+from dogwatch.desk import tell
 from dogwatch.engine.closer import Closer, made_by, take_in
+from dogwatch.engine.judge import Identity, identity
 from dogwatch.engine.look import Glance
 from dogwatch.engine.memory import Memory
+from dogwatch.engine.post import Post
 from dogwatch.engine.reading import Readers
 from dogwatch.engine.room import gone_in
+from dogwatch.engine.round import seen_round
 from dogwatch.engine.visit import Watched
 from dogwatch.engine.watch import Watch
-from dogwatch.model import Expectation, Job, Known, Running, Seen
+from dogwatch.model import Expectation, Finding, Job, Known, Place, Running, Seen, Sighting, follow
+from dogwatch.reach.here import Here
 from dogwatch.rules import no_progress
 from dogwatch.rules.interface import Case, Disk, Quota
+from dogwatch.sources.process import source
 from dogwatch.store import jobs
 from dogwatch.store.database import Store, open_store
+from tests.aboard.test_quota import LIBRARY
 from tests.sound.samples import MAKERS
 from tests.support import wait_until
 
@@ -341,6 +350,26 @@ def test_three_attempts_that_end_at_one_checkpoint_are_remembered_over_their_res
     assert "3 attempts in a row came no further than checkpoint of iteration 40" in found.text
 
 
+def test_a_job_that_is_requeued_three_times_without_progress_is_critical_and_progress_resolves_it() -> None:
+    """The whole round, as a scheduler shows it: every requeue is another attempt of the same job."""
+    jobs = {JOB.ref: Watched(JOB, Known(), Memory(), Readers(None))}
+    known, told = {JOB.ref: Known()}, []
+    findings: dict[Identity, Finding] = {}
+    for turn, (attempt, step) in enumerate([(1, 20), (1, 40), (2, 40), (3, 40), (4, 40), (4, 40), (5, 60)]):
+        at = 1000.0 + 30 * turn
+        look = Seen("here", at, 0.1, frozenset({JOB.ref}), {JOB.ref: Sighting(JOB.ref, f"try {attempt}", Running(at))})
+        rows = [{"path": f"/c/step_{n}", "size": 9, "mtime": float(n)} for n in range(20, step + 1, 20)]
+        after, changes = follow(known, look)
+        seen = Glance(look, files={JOB.ref: {"outputs": [], "checkpoints": rows}})
+        how: dict[str, Any] = {"watched": 30.0, "was_dark": False, "mono": at, "may_wait": False}
+        done = seen_round(seen, look, changes, after, jobs, open_now=findings, **how)
+        jobs, known = done.jobs, dict(after)
+        findings |= {identity(one): one for one in done.opened}
+        findings = {key: one for key, one in findings.items() if key not in {identity(o) for o in done.resolved}}
+        told.append([one.level.value for one in findings.values() if one.rule == "no_progress"])
+    assert told == [[], [], [], [], ["critical"], ["critical"], []]
+
+
 def test_a_quota_that_shrinks_is_forecast_like_a_disk() -> None:
     """By bytes and by files, from the same trend."""
     memory, found = Memory(), {}
@@ -350,3 +379,36 @@ def test_a_quota_that_shrinks_is_forecast_like_a_disk() -> None:
     assert found["7", "quota"] == pytest.approx((10**12 - 117 * 10**9) / 10**9 * 60, rel=0.05)
     assert found["7", "files"] == pytest.approx((10**6 - 117 * 5000) / 5000 * 60, rel=0.05)
     assert ("7", "bytes") not in found
+
+
+@pytest.mark.needs_tool("gcc")
+def test_a_quota_reaches_the_disk_of_a_job_and_its_findings(store: Store, tmp_path: Path) -> None:
+    """From the kernel's answer to what is told; the call itself is answered by a library, for want of quotas here."""
+    (tmp_path / "q.c").write_text(LIBRARY)
+    subprocess.run(["gcc", "-shared", "-fPIC", "-o", tmp_path / "q.so", tmp_path / "q.c"], check=True)
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\nWHO={os.geteuid()} LD_PRELOAD={tmp_path}/q.so exec {sys.executable} "$@"\n')
+    python.chmod(0o755)
+    clock = Ahead()
+    reach = Here("here", clock, python=str(python))
+    post = Post(Place("here"), reach, {source.kind: source}, clock, every=20.0)
+    expect = Expectation(outputs=(f"{tmp_path}/*.bin",))
+    ref = tell.add_processes(store, clock, reach, pids=[os.getpid()], name="job", expect=expect)
+    watch = Watch(store, [post], clock, who="test")
+    watch.begin()
+    watch.step()
+    (job,) = jobs.documents(store, refs=[ref])
+    watch.end()
+    if not job["disks"][0]["quota"]:
+        pytest.skip("the temporary directory is not on a device of its own")
+    assert job["disks"][0]["quota"] == {
+        "who": "user",
+        "free": 800 * 1024,
+        "limit": 2000 * 1024,
+        "files_free": 5,
+        "files": 50,
+        "over_soft": True,
+    }
+    texts = [found["text"] for found in job["findings"] if "quota" in found["text"]]
+    assert len(texts) == 2
+    assert any("over the soft limit" in text for text in texts)

@@ -132,6 +132,22 @@ def test_globs_are_judged_as_finished_with_what_lacks_and_what_was_left_behind(t
     assert all(remedy({"verdict": verdict, "why": why}) for verdict, why in found.values() if verdict == "not sound")
 
 
+def test_files_named_one_by_one_tell_of_parts_that_lack_and_of_what_lies_beside_them(tmp_path: Path) -> None:
+    """As whoever has listed the outputs already asks it, in one call."""
+    paths = [tmp_path / f"out-{part:05d}-of-00003.parquet" for part in (1, 3)]
+    for path in paths:
+        path.write_bytes(PARQUET)
+    (tmp_path / "out-00002-of-00003.parquet.tmp").write_bytes(PARQUET[:50])
+    call = {"paths": list(map(str, paths)), "left": [f"{tmp_path}/*.parquet"], "seconds": 5.0, "bytes": 1 << 30}
+    rows = NAMES["errand"](call)["files"]
+    assert [(os.path.basename(row["file"]), row["verdict"]) for row in rows] == [
+        ("out-00001-of-00003.parquet", "sound"),
+        ("out-00003-of-00003.parquet", "sound"),
+        ("out*.parquet", "not sound"),
+        ("out-00002-of-00003.parquet.tmp", "not sound"),
+    ]
+
+
 def test_globs_reach_nothing_behind_a_link_and_open_no_device(tmp_path: Path) -> None:
     """A FIFO would wait for ever, and what a link leads to is not the job's."""
     inside, outside = tmp_path / "in", tmp_path / "out"

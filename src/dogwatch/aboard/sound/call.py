@@ -3,7 +3,7 @@
 import os
 
 from dogwatch.aboard.sound.body import BROKEN, Budget
-from dogwatch.aboard.sound.found import check_globs, guess_checkpoints
+from dogwatch.aboard.sound.found import check_globs, guess_checkpoints, lacking_parts, left_behind
 from dogwatch.aboard.sound.held import check_checkpoint
 from dogwatch.aboard.sound.held_open import open_for_writing
 from dogwatch.aboard.sound.lines import count_lines
@@ -15,13 +15,19 @@ if TYPE_CHECKING:
 
 
 def errand(call: "dict[str, Any]") -> "dict[str, Any]":
-    """The verdicts on paths or on what globs mean; or a closer look at the files of several jobs."""
+    """The verdicts on paths or on what globs mean; or a closer look at the files of several jobs. With paths, `left`
+    are globs beside which nothing unfinished may have been left."""
     budget = Budget(float(call["seconds"]), int(call["bytes"]))
     if "jobs" in call:
         return {"jobs": {ref: closer_look(spec, budget) for ref, spec in call["jobs"].items()}}
     rows: "list[dict[str, Any]]" = []
-    for path in call.get("paths") or ():
+    paths: "list[str]" = call.get("paths") or []
+    for path in paths:
         rows.extend(check_path(path, budget))
+    named = {row["file"] for row in rows}
+    rows.extend(row for row in lacking_parts(paths) if row["file"] not in named)
+    if call.get("left"):
+        rows.extend(left_behind(call["left"], set(paths), call.get("since")))
     if call.get("globs"):
         rows.extend(check_globs(call["globs"], call.get("since"), budget))
     return {"files": rows[: MOST_FILES + 1000]}

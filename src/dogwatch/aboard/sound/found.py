@@ -27,7 +27,7 @@ MOST_PATTERNS = 8
 
 def check_globs(globs: "list[str]", since: "float | None", budget: Budget) -> "Iterator[dict[str, Any]]":
     """Every file that the globs mean, then the parts that lack, then what was left behind unfinished."""
-    by_folder: "dict[str, list[str]]" = {}
+    files: "list[str]" = []
     seen: "set[str]" = set()
     for pattern in globs:
         before = len(seen)
@@ -42,14 +42,13 @@ def check_globs(globs: "list[str]", since: "float | None", budget: Budget) -> "I
             if not inside(shown(os.path.realpath(raw(folder))) + "/", fixed_part(pattern)):
                 yield verdict(shown(path), UNCLEAR, "lies behind a link that leads elsewhere")
                 continue
-            by_folder.setdefault(folder, []).append(shown(os.path.basename(path)))
+            files.append(shown(path))
             for row in check_path(shown(path), budget):
                 yield row
         if len(seen) == before:
             yield verdict(pattern, BROKEN, "matches no file")
-    for folder, names in sorted(by_folder.items()):
-        for row in missing_shards(folder, sorted(names)):
-            yield row
+    for row in lacking_parts(files):
+        yield row
     for row in left_behind(globs, seen, since):
         yield row
 
@@ -60,6 +59,17 @@ def fixed_part(pattern: str) -> str:
     while re.search(r"[*?\[]", folder):
         folder = os.path.dirname(folder)
     return folder or "/"
+
+
+def lacking_parts(paths: "list[str]") -> "Iterator[dict[str, Any]]":
+    """Parts that lack of sets of which several files are named."""
+    by_folder: "dict[str, list[str]]" = {}
+    for path in paths:
+        by_folder.setdefault(os.path.dirname(path), []).append(os.path.basename(path))
+    for folder, names in sorted(by_folder.items()):
+        if len(names) > 1:
+            for row in missing_shards(folder, sorted(names)):
+                yield row
 
 
 def left_behind(globs: "list[str]", seen: "set[str]", since: "float | None") -> "Iterator[dict[str, Any]]":
