@@ -87,3 +87,29 @@ def test_every_question_on_the_way_is_told_with_its_answer():
     """So that a person sees what was ruled out."""
     asked = [branch["asked"] for branch in document(job())["asked"]]
     assert asked[:3] == ["is it running?", "are all its processes there?", "is one held?"]
+
+
+@pytest.mark.parametrize(
+    ("percent", "workers", "says"),
+    [
+        (85.0, [worker(0)], None),
+        (8.0, [worker(0, cpu=98.0), worker(1)], "busy on the CPU"),
+        (8.0, [worker(0, cpu=3.0), worker(1, cpu=1.0)], "mostly wait"),
+        (8.0, [worker(0, "uninterruptible"), worker(1)], "network disk"),
+        (8.0, [worker(0, cpu=50.0), worker(1, cpu=40.0)], "the CPU shares the work"),
+    ],
+)
+def test_a_job_that_moves_on_idle_gpus_is_asked_what_they_wait_for(percent, workers, says):
+    """Data, the CPU, a disk or one another, by what its processes do meanwhile."""
+    stands = document(
+        job(workers=workers, gpus=[{"index": 0, "percent": percent}], verdict={"word": "working", "why": "it counts"})
+    )
+    assert (stands["at"] == "are its GPUs used?") is (says is not None)
+    assert says is None or says in stands["says"]
+
+
+def test_memory_that_will_be_full_is_where_it_stands():
+    """What the rules found of it is said at its own branch."""
+    found = {"rule": "memory_fills", "level": "warning", "text": "the memory will be full in about 2.0 h"}
+    stands = document(job(findings=[found]))
+    assert (stands["at"], stands["says"]) == ("is its memory rising?", found["text"])

@@ -135,6 +135,10 @@ def _what_hangs(job: Document) -> tuple[str, tuple[str, ...]]:
 
 
 def _gpu_percent(job: Document) -> float | None:
+    """How busy its GPUs are on average: as they were last read, or by a witness of the verdict."""
+    read = [gpu["percent"] for gpu in job.get("gpus") or () if gpu.get("percent") is not None]
+    if read:
+        return float(sum(read) / len(read))
     said = (one["says"] for one in (job.get("verdict") or {}).get("witnesses") or () if one["by"] == "gpu")
     digits = [
         part.rstrip("%") for text in said for part in str(text).split() if part.rstrip("%").replace(".", "").isdigit()
@@ -175,6 +179,38 @@ def _is_it_slow(job: Document) -> Branch | None:
     )
 
 
+def _are_gpus_used(job: Document) -> Branch | None:
+    """Of a job that moves: do its GPUs work, and what may they wait for if not?"""
+    gpu = _gpu_percent(job)
+    if gpu is None:
+        return None
+    asked, says = "are its GPUs used?", f"{gpu:.0f} % of the time"
+    if gpu >= BUSY:
+        return Branch(asked, says)
+    cores = [w["cpu_percent"] for w in job.get("workers") or () if w.get("cpu_percent") is not None]
+    if any(worker["doing"] == _KERNEL for worker in job.get("workers") or ()):
+        return Branch(
+            asked,
+            f"{says}; a process waits in the kernel for a disk or a network disk",
+            ("read the data from a disk of the node, or fetch ahead",),
+            True,
+        )
+    if cores and max(cores) >= 90:
+        does = ("give the data loader more processes, or do less in it", "py-spy top --pid shows in which function")
+        return Branch(asked, f"{says}; its processes are busy on the CPU: the data, or the code itself", does, True)
+    if cores and max(cores) <= 20:
+        does = ("dogwatch why REF --stacks tells what they wait for: data, another rank, or nothing to do",)
+        return Branch(asked, f"{says}; its processes mostly wait, for data, the network or one another", does, True)
+    return Branch(asked, f"{says}; the CPU shares the work", ("larger batches, or more work on the GPU",), True)
+
+
+def _is_memory_rising(job: Document) -> Branch | None:
+    rising = next((f for f in job.get("findings") or () if f["rule"] in ("memory_fills", "gpu_memory")), None)
+    if rising is None:
+        return None
+    return Branch("is its memory rising?", plain(rising["text"], 300), (f"dogwatch status {job['ref']}",), stop=True)
+
+
 def _do_outputs_grow(job: Document) -> Branch | None:
     outputs: Sequence[Document] = job.get("outputs") or ()
     growing = [one for one in outputs if (one.get("growth_per_minute") or 0) > 0]
@@ -212,6 +248,8 @@ _TREE: tuple[Callable[[Document], Branch | None], ...] = (
     _is_held,
     _does_it_move,
     _is_it_slow,
+    _are_gpus_used,
+    _is_memory_rising,
     _do_outputs_grow,
     _is_there_room,
     _is_something_else_open,
