@@ -123,3 +123,25 @@ def test_where_the_processes_of_a_running_job_are_is_told_when_asked(dogwatch) -
         return
     assert process["frames"][0]["name"] == "hold_on"
     assert "is in hold_on (" in dogwatch("why", "held", "--stacks").stdout
+
+
+def test_what_changed_since_the_last_good_run_is_told(dogwatch) -> None:
+    """Of the same name: its command, its environment, and what its log says at the top."""
+    good = "print('torch 2.4.1'); print('lr: 0.001')"
+    bad = "print('torch 2.5.0'); print('lr: 0.001'); raise KeyError('x')"
+    dogwatch("run", "--detach", "--name", "twin", "--env", "A=1", "--", sys.executable, "-c", good)
+    first = json.loads(dogwatch("wait", "twin", "--timeout", "30", "--json").stdout)["jobs"][0]["ref"]
+    ref = dogwatch("run", "--detach", "--name", "twin", "--env", "A=2", "--", sys.executable, "-c", bad).stdout.strip()
+    dogwatch("wait", ref, "--timeout", "30")
+    found = json.loads(dogwatch("why", ref, "--json").stdout)
+    assert list(found) == [*KEYS, "changed"]
+    changed = found["changed"]
+    assert changed["since"] == first
+    assert [(one["what"], one["name"]) for one in changed["changes"]] == [
+        ("command", ""),
+        ("environment", "A"),
+        ("log", "torch version"),
+    ]
+    text = dogwatch("why", ref).stdout
+    assert f"since {first} succeeded:" in text
+    assert "torch version: 2.4.1 -> 2.5.0 (line 1)" in text

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dogwatch.cli.out import emit, json_flag, say
 from dogwatch.errors import CouldNotLook, UsageError
+
+if TYPE_CHECKING:
+    from dogwatch.desk.logs import Tail
+    from dogwatch.reach.interface import Reach
 
 HELP = "say why a job failed, with the lines that show it, or where a running one stands"
 EPILOG = """\
@@ -63,12 +67,13 @@ def _of_logs(args: Namespace) -> dict[str, Any]:
 def _of_job(args: Namespace) -> dict[str, Any]:
     from dogwatch import assemble
     from dogwatch.clock import Clock
-    from dogwatch.desk import ask, logs, stacks, why
+    from dogwatch.desk import ask, changed, logs, stacks, why
 
     with assemble.store(readonly=True) as store:
         job = ask.documents(store, [ask.find(store, [args.ref])])[0]
         hangs = stacks.wanted(job) or (args.stacks and job["state"] == "running" and bool(stacks.pids(job)))
-        place = None if why.is_settled(job) and not hangs else ask.place(store, job["place"])
+        good = changed.last_good(store, job) if why.has_failed(job) else None
+        place = None if why.is_settled(job) and not hangs and good is None else ask.place(store, job["place"])
     if place is None:
         return why.of_job(job)
     deadline = logs.HERE_DEADLINE if place.kind == "here" else logs.FAR_DEADLINE
@@ -76,12 +81,23 @@ def _of_job(args: Namespace) -> dict[str, Any]:
     try:
         if hangs:
             return why.of_job(job, processes=stacks.ask(reach, job))
-        return why.of_job(job, logs.Reading(reach, job, None, deadline).tails(why.LAST_LINES))
-    except (CouldNotLook, UsageError) as error:  # what is known stands without them
-        say(str(error))
-        return why.of_job(job)
+        found = why.of_job(job, () if why.is_settled(job) else _tails(reach, job, deadline))
+        if good is not None:
+            found = {**found, "changed": changed.compare(job, good, changed.ask(reach, job, good, deadline))}
+        return found
     finally:
         reach.close()
+
+
+def _tails(reach: Reach, job: dict[str, Any], deadline: float) -> list[Tail]:
+    """The ends of its logs; what is known stands without them."""
+    from dogwatch.desk import logs, why
+
+    try:
+        return logs.Reading(reach, job, None, deadline).tails(why.LAST_LINES)
+    except (CouldNotLook, UsageError) as error:
+        say(str(error))
+        return []
 
 
 def block(found: dict[str, Any], many: bool = False) -> list[str]:
@@ -102,7 +118,23 @@ def block(found: dict[str, Any], many: bool = False) -> list[str]:
     if found["cause"] != "unknown":
         lines.append(f"  again: {_RETRY[found['retry']]}")
     others = [other for other in found["alternatives"] if other["confidence"] >= WORTH_SAYING]
-    return lines + [f"  or {phrases.alternative(other)}" for other in others]
+    lines += [f"  or {phrases.alternative(other)}" for other in others]
+    return lines + (_changes(found["changed"]) if "changed" in found else [])
+
+
+def _changes(changed: dict[str, Any]) -> list[str]:
+    """What is different from the last run that went well."""
+    from dogwatch.text import plain
+
+    since = f"  since {changed['since']} succeeded"
+    if not changed["changes"]:
+        return [f"{since}, nothing that is recorded has changed"]
+    lines = [f"{since}:"]
+    for one in changed["changes"]:
+        name = f"{one['what']} {one['name']}".strip() if one["what"] != "log" else one["name"]
+        before, now = (plain(one[key] or "not set", 200) for key in ("before", "now"))
+        lines.append(f"    {name}: {before} -> {now}" + (f" (line {one['line']})" if "line" in one else ""))
+    return lines
 
 
 def _walked(stands: dict[str, Any]) -> list[str]:

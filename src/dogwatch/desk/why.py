@@ -30,6 +30,10 @@ def of_logs(
     return document(diagnose(evidence))
 
 
+def has_failed(job: Mapping[str, Any]) -> bool:
+    return bool(job["state"] == "ended" and job["outcome"] not in ("succeeded", "cancelled"))
+
+
 def is_settled(job: Mapping[str, Any]) -> bool:
     """Whether what is known of a job answers the question without another look at its logs: a root error does, a
     consequence may have its root in a part that was passed over while the log grew too fast."""
