@@ -11,7 +11,7 @@ pytestmark = needs_tool("strace")
 def test_a_kill_at_any_system_call_of_a_cycle_loses_nothing_and_repeats_one_message_at_most(tmp_path):
     """Spread evenly over opening the store, writing, routing, composing, sending and recording; `make chaos` takes
     every one. Also what is said of a channel that refuses a message for good is never lost."""
-    found = kill_at_points(tmp_path / "scene", most=48)
-    assert found.points >= 44, str(found)
+    found = kill_at_points(tmp_path / "scene", most=40)
+    assert found.points >= 36, str(found)
     assert (found.lost, found.silences_lost, found.flaws) == (0, 0, []), str(found)
     assert found.most_repeats <= 1, str(found)
