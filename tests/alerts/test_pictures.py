@@ -173,7 +173,7 @@ def measure(stage: Stage, ref: str, count: int, since: float) -> None:
     with stage.store.writing() as db:
         (key,) = db.execute("SELECT key FROM jobs WHERE ref = ?", (cells.pack(ref),)).fetchone()
         for n in range(count):
-            readings.keep(db, key, since + 30.0 * n, {"step": 10 * n, "rate": 0.3, "rss": 1e9})
+            readings.keep(db, key, since + 30.0 * n, {"step": 10 * n, "rate": 0.3, "loss": 9.0 / (n + 3)})
 
 
 def test_an_alert_shows_how_its_job_went_until_then(stage: Stage, receiver: Receiver):

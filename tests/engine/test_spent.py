@@ -102,7 +102,11 @@ def test_a_reading_holds_what_is_known_and_nothing_else() -> None:
     """Rounded, so that a history is small."""
     progress = Progress(1200.0, 8000.0, "items", 81.234567, 79.0, 0.0)
     outputs = {"/o/1": [[0.0, 5.0], [1.0, 7.0]], "/o/2": [[0.0, 1.0]], "/o/3": []}
-    assert measured(progress, workers(5, 6), Sample((0.5, 1.0), 2, 9, 250.04), outputs) == {
+    losses: dict[str, list[list[float | None]]] = {
+        "loss": [[0.0, 1.0, 2.5], [20.0, 2.0, 2.25]],
+        "val_loss": [[0.0, 1.0, None]],
+    }
+    assert measured(progress, workers(5, 6), Sample((0.5, 1.0), 2, 9, 250.04), outputs, losses) == {
         "step": 1200.0,
         "rate": 81.23,
         "rss": 11,
@@ -110,8 +114,9 @@ def test_a_reading_holds_what_is_known_and_nothing_else() -> None:
         "gpu_memory": 9,
         "watts": 250.0,
         "output_bytes": 8.0,
+        "loss": 2.25,
     }
-    assert measured(None, (), None, {}) == {}
+    assert measured(None, (), None, {}, {"loss": [[0.0, 1.0, None]]}) == {}
 
 
 def test_a_reading_is_kept_when_it_is_due_and_at_the_end() -> None:

@@ -13,7 +13,7 @@ from dogwatch.store import alerts
 from dogwatch.store.database import Store
 
 JOBS_MOST = 2
-SHOWN = {"rate": "rate per second", "gpu_used": "GPU use", "rss": "memory in bytes"}
+SHOWN = {"loss": "loss", "rate": "rate per second", "gpu_used": "GPU use", "rss": "memory in bytes"}
 
 
 def curves(store: Store, notices: Sequence[Mapping[str, Any]], names: Mapping[str, str], upto: float) -> list[Curve]:
@@ -31,8 +31,8 @@ def _of_job(store: Store, ref: str, name: str, upto: float, jobs: int) -> Iterat
     """Its progress, and what else fits when the picture is shared by so many jobs."""
     total, readings = alerts.readings_of(store, ref, upto)
     yield Curve(name, "step" if total is None else f"step of {total:g}", _points(readings, "step"), total)
-    for key, what in list(SHOWN.items())[: 1 if jobs > 1 else None]:
-        yield Curve(name, what, _points(readings, key))
+    others = (Curve(name, what, _points(readings, key)) for key, what in SHOWN.items())
+    yield from [curve for curve in others if curve.points][: 1 if jobs > 1 else None]
 
 
 def _points(readings: Sequence[tuple[float, Mapping[str, Any]]], key: str) -> tuple[tuple[float, float], ...]:

@@ -125,7 +125,11 @@ def document(spent: Spent, age: float) -> dict[str, Any]:
 
 
 def measured(
-    progress: Progress | None, workers: Sequence[Worker], sample: Sample | None, outputs: Mapping[str, Any]
+    progress: Progress | None,
+    workers: Sequence[Worker],
+    sample: Sample | None,
+    outputs: Mapping[str, Any],
+    losses: Mapping[str, Sequence[Sequence[float | None]]] | None = None,
 ) -> dict[str, float]:
     """What is known of a job now, as a reading; empty when that is nothing."""
     held = [worker.memory_bytes for worker in workers if worker.memory_bytes is not None]
@@ -138,6 +142,7 @@ def measured(
         "gpu_memory": None if sample is None else sample.memory,
         "watts": None if sample is None or sample.watts is None else round(sample.watts, 1),
         "output_bytes": sum(sizes) if sizes else None,
+        "loss": next((samples[-1][2] for samples in (losses or {}).values() if samples), None),
     }
     return {key: value for key, value in found.items() if value is not None}
 

@@ -325,7 +325,7 @@ class Visit:
 
     def measured(self) -> dict[str, float]:
         """Its numbers, as its history keeps them."""
-        return measured(self.progress, self.workers, self.sample, self.memory.outputs)
+        return measured(self.progress, self.workers, self.sample, self.memory.outputs, self.memory.losses)
 
     def _eta(self) -> Eta | None:
         """The estimate; one that is still good, less the time that has passed since."""

@@ -142,6 +142,7 @@ def _charts(document: Document) -> Iterator[tuple[str, str]]:
     total = items.get("total")
     yield drawn(f"Progress, {unit}", "step", _short, goal=float(total) if total else None)
     yield drawn(f"Rate, {unit} per second", "rate", words.figure)
+    yield drawn("Loss", "loss", words.figure)
     yield drawn("GPU use, mean of its GPUs", "gpu_used", lambda share: words.percent(share, 0), ceiling=1.0)
     yield drawn("Memory", "rss", words.size)
     yield drawn("GPU memory", "gpu_memory", words.size)
