@@ -199,8 +199,8 @@ def _are_gpus_used(job: Document) -> Branch | None:
         does = ("give the data loader more processes, or do less in it", "py-spy top --pid shows in which function")
         return Branch(asked, f"{says}; its processes are busy on the CPU: the data, or the code itself", does, True)
     if cores and max(cores) <= 20:
-        does = ("dogwatch why REF --stacks tells what they wait for: data, another rank, or nothing to do",)
-        return Branch(asked, f"{says}; its processes mostly wait, for data, the network or one another", does, True)
+        look = "dogwatch why REF --stacks tells what they wait for: data, another rank, or nothing to do"
+        return Branch(asked, f"{says}; its processes mostly wait, for data, the network or one another", (look,), True)
     return Branch(asked, f"{says}; the CPU shares the work", ("larger batches, or more work on the GPU",), True)
 
 
