@@ -15,6 +15,7 @@ from dogwatch.model import Finding
 from dogwatch.rules.interface import BlindCase, Case, PlaceCase
 
 Identity: TypeAlias = tuple[str, str, str]
+Rule: TypeAlias = Callable[..., Iterable[Finding]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,11 @@ def by_subject(open_now: Mapping[Identity, Finding]) -> dict[str, dict[Identity,
 def judge_job(case: Case, open_now: Mapping[Identity, Finding], now: float) -> Judgement:
     kind: type = type(case.known.state)
     found = [
-        finding for need, rule in _rules_of(kind) if need is None or getattr(case, need) for finding in rule(case, now)
+        finding
+        for need, rules in _rules_of(kind)
+        if need is None or getattr(case, need)
+        for rule in rules
+        for finding in rule(case, now)
     ]
     if not found and not open_now:
         return NOTHING
@@ -75,17 +80,16 @@ def compare(subject: str, found: Iterable[Finding], open_now: Mapping[Identity, 
 
 
 @cache
-def _rules_of(state: type) -> tuple[tuple[str | None, Callable[..., Iterable[Finding]]], ...]:
-    """The rules about jobs in such a state, each with the part of the case without which it has nothing to say:
-    ten thousand jobs are judged at every look, and most cases have few parts."""
-    modules = [rule for rule in _modules() if hasattr(rule, "judge")]
-    return tuple(
-        (getattr(rule, "needs", None), rule.judge) for rule in modules if state in getattr(rule, "states", (state,))
-    )
+def _rules_of(state: type) -> tuple[tuple[str | None, tuple[Rule, ...]], ...]:
+    """The rules about jobs in such a state, by the part of the case without which they have nothing to say: ten
+    thousand jobs are judged at every look, and most cases have few parts."""
+    modules = [rule for rule in _modules() if state in getattr(rule, "states", (state,)) and hasattr(rule, "judge")]
+    needs = dict.fromkeys(getattr(rule, "needs", None) for rule in modules)
+    return tuple((need, tuple(m.judge for m in modules if getattr(m, "needs", None) == need)) for need in needs)
 
 
 @cache
-def _rules(verb: str) -> tuple[Callable[..., Iterable[Finding]], ...]:
+def _rules(verb: str) -> tuple[Rule, ...]:
     return tuple(getattr(rule, verb) for rule in _modules() if hasattr(rule, verb))
 
 

@@ -199,7 +199,9 @@ class Post:
         if self._last_seen is None:
             return 0.0
         passed = mono - self._last_seen
-        return passed if 0 <= passed <= max(GAP_LEAST, GAP_INTERVALS * self.interval()) else 0.0
+        if passed > GAP_LEAST and passed > GAP_INTERVALS * self.interval():
+            return 0.0
+        return max(0.0, passed)
 
     def _catch_up(self, seen: Glance, ending: Sequence[str]) -> Glance:
         """Of a job that has just ended the rest of its logs and its scores are read before anything is said of it."""
