@@ -62,7 +62,7 @@ def test_a_failure_leaves_a_bundle_in_the_home(dogwatch, home: Path) -> None:
 
 def test_a_success_with_too_few_items_leaves_one_too(dogwatch, home: Path) -> None:
     """It is told as a failure by the exit code of `run`, too."""
-    script = "for i in 1 2 3; do echo $i/100 items; done"
+    script = "for i in 1 2 3; do echo step $i/100; done"
     assert dogwatch("run", "--name", "short", "--total-items", "100", "--", "sh", "-c", script).returncode == 1
     assert "NOT VERIFIED" in dogwatch("report", "short").stdout
     assert len(bundles(home)) == 1

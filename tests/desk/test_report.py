@@ -192,10 +192,11 @@ def test_too_few_items_are_not_called_success(home: Path) -> None:
     """The headline says so before anything else does."""
     progress = {"step": 97200, "total": 100000, "unit": "items", "fraction": 0.972, "rate": None, "rate_average": 3.0}
     verified = {"ok": False, "text": "only 97,200 of 100,000 items by its logs"}
-    told = Story(home).runs(0).ends(100, progress={**progress, "at": NOW}, detail={"verified": verified}).told(200)
+    detail = {"verified": verified, "checks": [{"what": "items", "word": "failed", "text": verified["text"]}]}
+    told = Story(home).runs(0).ends(100, progress={**progress, "at": NOW}, detail=detail).told(200)
     shown = text.lines(told, NOW)
     assert "ended, NOT verified" in shown[0]
-    assert any("NOT VERIFIED only 97,200 of 100,000" in line for line in shown)
+    assert any("NOT VERIFIED failed: only 97,200 of 100,000" in line for line in shown)
     assert "ended, NOT verified" in page.page(told, NOW)
 
 
@@ -227,6 +228,7 @@ def hostile_story(home: Path) -> Story:
     detail = {
         "spent": SPENT,
         "verified": {"ok": False, "text": HOSTILE},
+        "checks": [{"what": "items", "word": "failed", "text": HOSTILE}],
         "checkpoints": {"count": 2, "newest": HOSTILE, "newest_at": NOW, "interval_seconds": 9.0, "next_at": NOW},
         "scores": [{"task": HOSTILE, "metric": HOSTILE, "value": 1.0, "stderr": None}],
         "workers": [{"index": 0, "gpu": HOSTILE}],

@@ -13,6 +13,7 @@ import pytest
 
 from dogwatch import assemble
 from dogwatch.clock import Clock
+from dogwatch.desk import report
 from dogwatch.engine.watch import Watch
 from dogwatch.model import Expectation
 from dogwatch.store import jobs
@@ -115,3 +116,25 @@ def test_a_job_that_computes_on_the_cpu_is_told(rig, shift, pids):
     assert shift.after(480.0) == {}
     assert "though it was given GPU 0, 1" in shift.until("gpu_unused")
     assert list(shift.after(1500.0)) == ["gpu_unused"]
+
+
+def test_what_the_gpus_did_is_added_up_and_reported(rig, shift, pids, home):
+    """One at 97 % and one idle for ten minutes: half of the time of GPUs is idle, and 612 watts each are energy."""
+    first, second = pids
+    busy = [f"process 0 {first} {50 * GB} 0 0", f"process 1 {second} {50 * GB} 0 0"]
+    rig.library([H100, {**H100, "percent": 3}], *busy)
+    for _ in range(60):
+        shift.after(10.0)
+    with open_store(str(home), readonly=True) as store:
+        told = report.document(store, shift.job()["ref"], Clock().now(), price=2.0)
+    gpus, energy = told["gpus"], told["energy"]
+    assert gpus["count"] == 2
+    assert gpus["tenths"][0] == pytest.approx(0.5, abs=0.05)
+    assert gpus["tenths"][9] == pytest.approx(0.5, abs=0.05)
+    assert gpus["idle_fraction"] == pytest.approx(0.5, abs=0.05)
+    assert gpus["used_mean"] == pytest.approx(0.5, abs=0.05)
+    assert gpus["memory_peak_bytes"] == 120 * GB
+    assert energy["seconds"] > 300
+    assert energy["joules"] / energy["seconds"] == pytest.approx(2 * 612, rel=0.02)
+    assert {"rss", "gpu_used", "gpu_memory", "watts"} <= set(told["readings"][-1])
+    assert 5 < len(told["readings"]) <= 120

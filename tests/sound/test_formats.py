@@ -116,3 +116,20 @@ def test_an_empty_file_and_one_of_zeros_are_not_sound(judge, tmp_path, name):
     for text in (b"", bytes(size)):
         path.write_bytes(text)
         assert judge(path)["verdict"] == "not sound"
+
+
+def test_json_lines_under_the_name_of_json_are_judged_as_lines(judge, tmp_path):
+    """Whole they are sound, cut they are not, and one value with something behind it is not either."""
+    path = tmp_path / "rows.json"
+    for text, verdict in [
+        (b'{"a": 1}\n{"a": 2}\n', "sound"),
+        (b'{"a": 1}\n\n{"a": 2}', "sound"),
+        (b'{"a": 1}\n{"a": ', "not sound"),
+        (b'{"a": 1}\nTraceback (most recent call last):\n', "not sound"),
+        (b'{\n "a": 1}\n{"a": 2}\n', "not sound"),
+        (b"[1]\n[2]\n", "not sound"),
+    ]:
+        path.write_bytes(text)
+        assert judge(path)["verdict"] == verdict, text
+    path.write_bytes(b'{"a": 1}\n' * 7)
+    assert judge(path)["records"] == 7

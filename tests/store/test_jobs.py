@@ -60,6 +60,7 @@ KEYS = [
     "launch",
     "verified",
     "spent",
+    "checks",
     "tasks",
     "efficiency",
     "expected_start",

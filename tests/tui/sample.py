@@ -108,6 +108,7 @@ def job(number: int = 32, now: float = NOW, **other: Any) -> dict[str, Any]:
         "expect": {"workers": number, "total_items": 1_980_000},
         "verified": None,
         "spent": None,
+        "checks": [],
         **other,
     }
 

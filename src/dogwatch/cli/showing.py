@@ -65,7 +65,7 @@ def show(
 
 def done(view: View) -> bool:
     """Whether there is nothing left to wait for: all ended, or given up as stalled or never launched."""
-    return all(job["state"] == "ended" or _given_up(job) for job in view.jobs)
+    return all(ask.is_over(job) or _given_up(job) for job in view.jobs)
 
 
 def _given_up(job: Any) -> bool:

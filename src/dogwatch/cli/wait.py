@@ -11,9 +11,9 @@ from dogwatch.cli.out import emit, json_flag, say
 from dogwatch.errors import ENDED_BADLY, FINE, TIMED_OUT
 
 HELP = "wait until jobs have ended (or run, or change) and tell how they ended by the exit code"
-EPILOG = (
-    "exit codes: 0 all ended well, 1 one ended badly, 124 the timeout came first. It watches by itself if nobody does."
-)
+EPILOG = """\
+exit codes: 0 all ended well, 1 one ended badly or left less than was expected of it, 124 the timeout came first.
+It watches by itself if nobody does, and waits for the files of a job that has ended to be checked."""
 PAUSE = 0.2
 
 
@@ -77,8 +77,9 @@ def _until(
 def _holds(what: str, first: list[dict[str, Any]], jobs: list[dict[str, Any]]) -> bool:
     if what == "change":
         return [_mark(job) for job in jobs] != [_mark(job) for job in first]
-    wanted = ("ended",) if what == "ended" else ("running", "ended")
-    return all(job["state"] in wanted for job in jobs)
+    from dogwatch.desk import ask
+
+    return all(ask.is_over(job) or (what == "running" and job["state"] == "running") for job in jobs)
 
 
 def _mark(job: dict[str, Any]) -> tuple[Any, ...]:

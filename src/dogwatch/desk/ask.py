@@ -11,7 +11,7 @@ from dogwatch.store import watch as watchers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
     from dogwatch.model import Place
@@ -96,6 +96,11 @@ def watching(store: Store) -> Document:
         "pid": None if holder is None else holder.get("pid"),
         "last_tick": stamp(last["last_tick"]) if last is not None else None,
     }
+
+
+def is_over(job: Mapping[str, Any]) -> bool:
+    """Whether a job has ended and nothing that is checked then still waits for an answer."""
+    return job["state"] == "ended" and not any(check["word"] == "pending" for check in job["checks"])
 
 
 def verdict(jobs: Sequence[Document]) -> bool:

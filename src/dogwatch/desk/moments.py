@@ -10,6 +10,7 @@ from typing import Any
 from dogwatch.clock import stamp
 
 Document = dict[str, Any]
+SHORTEST = 5.0  # whoever takes over from another watcher leaves a moment between
 
 
 @dataclass(slots=True)
@@ -113,7 +114,7 @@ class Moments:
 
     def _add(self, out: list[Document], start: float, end: float, text: str) -> None:
         start, end = max(start, self._began), min(end, self._until)
-        if end > start:
+        if end - start >= SHORTEST:
             out.append({"from": stamp(start), "to": stamp(end), "seconds": round(end - start, 1), "text": text})
 
     def _close(self, row: Document, at: str) -> None:

@@ -51,6 +51,7 @@ def document(store: Store, ref: str, now: float, price: float | None = None) -> 
         "gaps": gaps,
         "diagnosis": job["diagnosis"],
         "verified": job["verified"],
+        "checks": job["checks"],
         "proof": job["proof"],
         "scores": job["scores"],
         "readings": [{**row, "at": stamp(row["at"])} for row in readings_of(store, ref)],

@@ -12,8 +12,9 @@ from dogwatch.engine.holdings import checkpoints_document, disks_document, outpu
 from dogwatch.engine.memory import Memory
 from dogwatch.engine.spent import document as spent_document
 from dogwatch.engine.standing import verdict_document
+from dogwatch.engine.verify import Final
 from dogwatch.model import Eta, Progress, Verdict, Worker
-from dogwatch.rules.interface import Disk, Verified
+from dogwatch.rules.interface import Disk
 
 
 def progress_document(progress: Progress | None) -> dict[str, Any] | None:
@@ -48,7 +49,7 @@ def detail_document(
     memory: Memory,
     workers: list[dict[str, Any]],
     disks: Mapping[str, Disk],
-    verified: Verified | None,
+    final: Final,
     facts: Mapping[str, Any],
     verdict: Verdict | None,
     at: float,
@@ -65,7 +66,8 @@ def detail_document(
         "disks": disks_document(disks, gone_in or {}),
         "gpus": memory.gpus.get("seen") or [],
         "launch": launching.document(memory),
-        "verified": None if verified is None else {"ok": verified.ok, "text": verified.text},
+        "verified": None if final.verified is None else {"ok": final.verified.ok, "text": final.verified.text},
+        "checks": [{"what": check.what, "word": check.word, "text": check.text} for check in final.checks],
         "spent": spent_document(memory.spent, memory.age),
         "tasks": facts.get("tasks"),
         "efficiency": _efficiency(facts),

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from dogwatch.clock import Clock
-from dogwatch.engine import pace, scores
+from dogwatch.engine import pace, proving, scores
 from dogwatch.engine.closer import Closer
 from dogwatch.engine.gpus import GpuTurns, last_gpus
 from dogwatch.engine.judge import Identity, identity
@@ -141,7 +141,17 @@ class Post:
         seen = last_gpus(
             self._gpus, self.reach, seen, [self._jobs[change.ref] for change in changes if _bad(change)], mono
         )
-        return Looked(self._catch_up(seen, ending), after, changes, mono)
+        seen = self._prove(self._catch_up(seen, ending), jobs, after, memories)
+        return Looked(seen, after, changes, mono)
+
+    def _prove(
+        self, seen: Glance, jobs: Sequence[Job], after: Mapping[str, Known], memories: Mapping[str, Memory]
+    ) -> Glance:
+        """Of jobs that have ended, whether what they left is whole."""
+        if isinstance(seen.look, Dark):
+            return seen
+        asked = [job for job in proving.wanted(jobs, after, memories) if job.ref in seen.look.asked]
+        return with_learnt(seen, proving.first(self.reach, asked, seen.files, self._deadline)) if asked else seen
 
     def _silent(self, mono: float) -> dict[str, tuple[int, ...]]:
         """The jobs whose processes are to be asked what they use, with their pids."""

@@ -1,39 +1,147 @@
-"""Verify: at the end of a job, is what its owner expected really there?"""
+"""Verify: at the end of a job, is what its owner expected really there, all of it, and whole?"""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
 from dogwatch.engine.memory import Memory
-from dogwatch.model import Job, Progress
-from dogwatch.rules.interface import Verified
+from dogwatch.engine.proving import FACT
+from dogwatch.model import Job, Known, Progress, Sighting
+from dogwatch.rules.interface import Check, Verified
 
 ENOUGH = 0.99
+# Looks after which a check that got no answer is given up; dark ones do not count.
+MOST_TRIES = 5
+PASSED, FAILED, UNKNOWN, PENDING = "passed", "failed", "unknown", "pending"
 
 
-def verify(job: Job, memory: Memory, progress: Progress | None, files_answered: bool) -> Verified | None:
-    """What the outputs and counters say, or None where nothing was expected or could be checked."""
-    checks = []
+@dataclass(frozen=True, slots=True)
+class Final:
+    """What the final verification found, and the ending as it is known after it."""
+
+    checks: tuple[Check, ...] = ()
+    verified: Verified | None = None
+    known: Known = field(default_factory=Known)
+    late: bool = False  # it came after the look that found the ending
+
+
+NOT_ENDED = Final()
+
+
+def final(
+    job: Job,
+    memory: Memory,
+    progress: Progress | None,
+    listed: Mapping[str, Any] | None,
+    after: Known,
+    sighting: Sighting | None,
+) -> Final:
+    """The verification of a job that has ended, as far as this look allows it."""
+    found, late = checks(job, memory, progress, listed), memory.tries > 0
+    return Final(found, verdict(found), held(after, memory, found, sighting), late)
+
+
+def checks(job: Job, memory: Memory, progress: Progress | None, listed: Mapping[str, Any] | None) -> tuple[Check, ...]:
+    """Every check that its expectations ask for; `listed` is what this look found of its files, None when they did
+    not answer."""
+    found: list[Check] = []
+    sound = memory.facts.get(FACT)
     if job.expect.outputs:
-        if not files_answered:
-            return None
-        checks.append(_outputs(memory))
+        found += _outputs(job, memory, listed, sound)
     if job.expect.total_items:
-        checks.append(_items(job.expect.total_items, progress))
-    if not checks:
-        return None
-    return Verified(all(check.ok for check in checks), "; ".join(check.text for check in checks))
+        found.append(_items(job.expect.total_items, progress))
+    if job.expect.checkpoints:
+        found += _checkpoints(memory, listed, sound)
+    if memory.tries >= MOST_TRIES:
+        found = [replace(one, word=UNKNOWN) if one.word == PENDING else one for one in found]
+    return tuple(found)
 
 
-def _outputs(memory: Memory) -> Verified:
+def verdict(found: Sequence[Check]) -> Verified | None:
+    """What they say together, what is wrong first: not verified as soon as one failed, verified when all have passed,
+    else None."""
+    order = sorted(found, key=lambda check: check.word != FAILED)
+    text = "; ".join(check.text for check in order)
+    if any(check.word == FAILED for check in found):
+        return Verified(False, text)
+    return Verified(True, text) if found and all(check.word == PASSED for check in found) else None
+
+
+def held(after: Known, memory: Memory, found: Sequence[Check], sighting: Sighting | None) -> Known:
+    """An ending whose checks still wait for an answer is not settled: the job is looked at once more."""
+    if any(check.word == PENDING for check in found):
+        memory.tries += 1
+        return replace(after, settled=False)
+    if memory.tries:
+        memory.tries = 0
+        return replace(after, settled=sighting is None or sighting.settled)
+    return after
+
+
+def _outputs(
+    job: Job, memory: Memory, listed: Mapping[str, Any] | None, sound: Mapping[str, Any] | None
+) -> Iterator[Check]:
+    """That there are files, that every pattern means one, that none is empty, and that they are whole."""
+    if listed is None:
+        yield Check("outputs", PENDING, "its output files could not be looked at")
+        return
     sizes = {path: samples[-1][1] for path, samples in memory.outputs.items() if samples}
     empty = sorted(path for path, size in sizes.items() if size == 0)
+    lacking = [glob for glob in listed.get("missing", ()) if glob in job.expect.outputs]
     if not sizes:
-        return Verified(False, "no output file matches the patterns given")
+        yield Check("outputs", FAILED, "no output file matches the patterns given")
+        return
     if empty:
-        return Verified(False, f"{len(empty)} of {len(sizes)} output files are empty ({empty[0]})")
-    return Verified(True, f"{len(sizes)} output file{'s' if len(sizes) > 1 else ''}, none empty")
+        yield Check("outputs", FAILED, f"{len(empty)} of {len(sizes)} output files are empty ({empty[0]})")
+    else:
+        yield Check("outputs", PASSED, f"{len(sizes)} output file{'s' if len(sizes) > 1 else ''}, none empty")
+    if lacking:
+        yield Check("expected files", FAILED, f"nothing is there that matches {', '.join(lacking[:3])}")
+    if not empty:
+        yield _soundness(None if sound is None else sound["outputs"])
 
 
-def _items(total: int, progress: Progress | None) -> Verified:
-    done = progress.step if progress is not None else 0
-    text = f"{done:,.0f} of {total:,} items by its logs"
-    return Verified(done >= ENOUGH * total, text if done >= ENOUGH * total else f"only {text}")
+def _soundness(told: Mapping[str, Any] | None) -> Check:
+    if told is None:
+        return Check("soundness", PENDING, "whether they are whole could not be asked")
+    if told["not_sound"]:
+        path, why = told["broken"][0]
+        whole = f"{told['not_sound']} of {told['files']} files are" if told["files"] > 1 else "it is"
+        return Check("soundness", FAILED, f"{whole} not sound ({os.path.basename(path)} {why})")
+    text = f"{told['sound']} of {told['files']} sound by their format" if told["sound"] else "of no format to judge by"
+    unread = f", {told['unread']} too large to read now" if told["unread"] else ""
+    return Check("soundness", PASSED, text + unread)
+
+
+def _items(total: int, progress: Progress | None) -> Check:
+    """The items that were said, against a counter of items; a counter of something else, against its own total."""
+    if progress is None:
+        return Check("items", UNKNOWN, f"nothing in its logs counts its {total:,} items")
+    done, of, unit = progress.step, float(total), "items"
+    if progress.total and progress.total != total:
+        of, unit = progress.total, progress.unit
+    text = f"{done:,.0f} of {of:,.0f} {unit} by its logs"
+    return Check("items", PASSED, text) if done >= ENOUGH * of else Check("items", FAILED, f"only {text}")
+
+
+def _checkpoints(memory: Memory, listed: Mapping[str, Any] | None, sound: Mapping[str, Any] | None) -> Iterator[Check]:
+    """That the newest can be read. Whether there had to be one, nobody said: a pattern may be only a habit."""
+    if listed is None:
+        yield Check("checkpoint", PENDING, "its checkpoints could not be looked at")
+    elif not memory.checkpoints:
+        return
+    elif sound is None:
+        yield Check("checkpoint", PENDING, "whether the newest checkpoint is whole could not be asked")
+    else:
+        newest = os.path.basename(max(memory.checkpoints, key=lambda path: memory.checkpoints[path]).rstrip("/"))
+        told = sound["checkpoint"]
+        if told["not_sound"]:
+            path, why = told["broken"][0]
+            yield Check("checkpoint", FAILED, f"the newest checkpoint {newest} is not sound ({path} {why})")
+        elif told["sound"]:
+            yield Check("checkpoint", PASSED, f"the newest checkpoint {newest} is sound")
+        else:
+            yield Check("checkpoint", PASSED, f"the newest checkpoint {newest} is there, of no format to judge by")

@@ -22,7 +22,7 @@ from dogwatch.engine.spent import Sample, add_up, measured, sampled
 from dogwatch.engine.standing import judged, still_working, take_usage
 from dogwatch.engine.steady import is_steady
 from dogwatch.engine.tempo import behind, due, keep_worker_point, lasts, slow_since
-from dogwatch.engine.verify import verify
+from dogwatch.engine.verify import NOT_ENDED, final
 from dogwatch.estimate.series import combine, rates
 from dogwatch.estimate.trend import EVERY
 from dogwatch.model import (
@@ -44,7 +44,7 @@ from dogwatch.model import (
     Verdict,
     Worker,
 )
-from dogwatch.rules.interface import Case, Disk, Verified
+from dogwatch.rules.interface import Case, Disk
 from dogwatch.store.tick import Event, JobUpdate, Proved
 
 _NO_NEWS = News()
@@ -111,7 +111,7 @@ class Visit:
             self.job = replace(one.job, track=sighting.track)
         self.memory = one.memory
         self.progress: Progress | None = None
-        self.verified: Verified | None = None
+        self.final = NOT_ENDED
         self.diagnosis: Mapping[str, Any] | None = None
         self.eta: Eta | None = None
         self.sample: Sample | None = None
@@ -183,7 +183,9 @@ class Visit:
         self.one.loss = watch_loss(self.memory, self.news, self.progress, self.mono, self.one.loss)
         self._judge()
         if isinstance(self.after.state, Ended):
-            self.verified = verify(self.job, self.memory, self.progress, ref in self.glance.files)
+            listed = self.glance.files.get(ref)
+            self.final = final(self.job, self.memory, self.progress, listed, self.after, self.sighting)
+            self.after = self.final.known
             self.diagnosis = self.one.readers.hearing.diagnosis(self.after, self.disks, self.one.gpus)
             self._add_proofs()
         if launching.is_open(self.memory):
@@ -283,11 +285,12 @@ class Visit:
     def _add_proofs(self) -> None:
         """What else vouches for an ending: what is left of it and, where nobody knows how it ended, its log's claim."""
         more, state = [], self.after.state
-        if self.verified is not None and self.verified.ok:
-            more.append(Proof("outputs and counters", self.verified.text, self.at))
+        verified = self.final.verified
+        if verified is not None and verified.ok:
+            more.append(Proof("outputs and counters", verified.text, self.at))
         if self.news.finished is not None and isinstance(state, Ended) and state.outcome is Outcome.UNKNOWN:
             more.append(Proof("log", f"it says: {self.news.finished.text}", self.at))
-        if more and self.change is not None:
+        if more and (self.change is not None or self.final.late):
             self.after = replace(self.after, proof=(*self.after.proof, *more))
 
     def case(self) -> Case:
@@ -302,7 +305,7 @@ class Visit:
             straggler=self.one.straggler,
             disks=self.disks,
             troubles=tuple(self.news.troubles),
-            verified=self.verified,
+            verified=self.final.verified,
             eta=self.eta,
             facts=self.facts,
             diagnosis=self.diagnosis,
@@ -325,7 +328,8 @@ class Visit:
 
     def measured(self) -> dict[str, float]:
         """Its numbers, as its history keeps them."""
-        return measured(self.progress, self.workers, self.sample, self.memory.outputs, self.memory.losses)
+        lately = self.sample or sampled(None, self.one.gpus)
+        return measured(self.progress, self.workers, lately, self.memory.outputs, self.memory.losses)
 
     def _eta(self) -> Eta | None:
         """The estimate; one that is still good, less the time that has passed since."""
@@ -357,7 +361,7 @@ class Visit:
                 self.memory,
                 workers,
                 self.disks,
-                self.verified,
+                self.final,
                 self.facts,
                 self.one.verdict,
                 self.at,

@@ -77,6 +77,16 @@ class Made:
     attempts: tuple[tuple[str, float], ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that was verified at the end of a job: `word` is passed, failed, unknown (it could not be asked) or
+    pending (it is asked again)."""
+
+    what: str
+    word: str
+    text: str
+
+
 @dataclass(slots=True)  # made ten thousand times in a look, three times faster than a frozen one
 class Case:
     """A job as the rules see it. `age` is the seconds of really watching it since it was added, `checkpoints` when

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 KEYS = ("step", "rate", "rss", "gpu_used", "gpu_memory", "watts", "output_bytes", "loss")
 EVERY = 30.0
 MOST, FEWEST = 240, 48  # of a job; of one when there are more than MOST_OF_ALL
-MOST_OF_ALL = 200_000
+MOST_OF_ALL = 100_000
 
 
 class Reading(NamedTuple):

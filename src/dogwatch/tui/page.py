@@ -92,12 +92,12 @@ def _cards(document: Document, now: float) -> Iterator[str]:
 
 
 def _checks(document: Document) -> Iterator[str]:
-    verified = document["verified"]
-    if verified is None:
+    if not document["checks"]:
         return
-    word, tone = ("verified", "good") if verified["ok"] else ("not verified", "bad")
-    yield "<h2>At its end</h2>"
-    yield f'<p><span class="word {tone}">{word}</span>: {_safe(verified["text"])}</p>'
+    yield "<h2>Checked at its end</h2>"
+    for check in document["checks"]:
+        tone = {"passed": "good", "failed": "bad"}.get(check["word"], "")
+        yield f'<p><span class="word {tone}">{_safe(check["word"], 20)}</span> {_safe(check["text"])}</p>'
 
 
 def _why(document: Document) -> Iterator[str]:

@@ -90,10 +90,12 @@ def _reason(report: Document) -> Iterator[tuple[str, str]]:
 
 def _verified(report: Document) -> Iterator[tuple[str, str]]:
     verified = report["verified"]
-    if verified is not None:
-        yield ("verified" if verified["ok"] else "NOT VERIFIED"), phrases.tidy(verified["text"], 600)
-    elif report["state"] == "ended":
-        yield "verified", "nothing was expected of it that could be checked"
+    label = "verified" if verified is None or verified["ok"] else "NOT VERIFIED"
+    for check in report["checks"]:
+        yield label, f"{check['word']}: {phrases.tidy(check['text'], 600)}"
+        label = ""
+    if not report["checks"] and report["state"] == "ended":
+        yield label, "nothing was expected of it that could be checked"
 
 
 def _items(report: Document) -> Iterator[tuple[str, str]]:

@@ -52,10 +52,25 @@ def decoded(text: bytes) -> str:
 
 
 def check_json(body: Body) -> Report:
+    if holds_lines(body):
+        return check_jsonl(body)
     if body.size > LOADED_MOST:
         return check_large_json(body)
     value = parse(decoded(body.at(0, body.size)).strip(), "a value")
     return Report(len(value) if isinstance(value, list) else None)
+
+
+def holds_lines(body: Body) -> bool:
+    """Whether a whole object stands on the first line and another one begins on the next: many programs write JSON
+    lines under the name of JSON."""
+    first, _, rest = body.at(0, min(body.size, SAMPLE)).partition(b"\n")
+    if first.lstrip()[:1] != b"{" or rest.lstrip()[:1] != b"{":
+        return False
+    try:
+        parse(decoded(first).strip(), "a line")
+    except (Broken, Unclear):
+        return False
+    return True
 
 
 def check_large_json(body: Body) -> Report:

@@ -1,0 +1,87 @@
+"""Proving: whether what a job left is whole, asked once after its end, where it lies.
+
+It rides on the look that found the ending, within seconds and bytes of its own. What got no answer is asked again at
+the next looks, so that a place that went dark meanwhile delays nothing.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dogwatch.aboard import errand
+from dogwatch.engine.memory import Memory
+from dogwatch.model import Dark, Ended, Job, Known
+from dogwatch.reach.interface import Reach
+
+FACT = "sound"
+SECONDS = 4.0  # of reading, for all jobs that ended together
+GRACE = 3.0  # for the way there and back
+BYTES = 2 << 30
+MOST_JOBS, MOST_FILES, MOST_NAMED = 16, 256, 5
+
+
+def wanted(jobs: Sequence[Job], known: Mapping[str, Known], memories: Mapping[str, Memory]) -> list[Job]:
+    """The jobs that have ended, left something that can be judged, and were not judged yet."""
+    over = [job for job in jobs if (job.expect.outputs or job.expect.checkpoints) and _has_ended(known.get(job.ref))]
+    return [job for job in over if FACT not in memories[job.ref].facts][:MOST_JOBS]
+
+
+def first(
+    reach: Reach, jobs: Sequence[Job], files: Mapping[str, Mapping[str, Any]], deadline: float
+) -> dict[str, dict[str, Any]]:
+    """What was found of each job, by ref, in one question for all of them; a job that got no answer is not in it."""
+    paths = {job.ref: _paths(files[job.ref]) for job in jobs if job.ref in files}
+    asked = {ref: named for ref, named in paths.items() if any(named.values())}
+    nothing = {ref: {FACT: _told([], [])} for ref in paths if ref not in asked}
+    if not asked:
+        return nothing
+    every = list(dict.fromkeys(path for named in asked.values() for group in named.values() for path in group))
+    call = {"paths": every, "seconds": SECONDS, "bytes": BYTES}
+    request = {"errands": {"sound": {"program": errand("sound"), "call": call}}}
+    answer = reach.ask(request, max(SECONDS + GRACE, min(deadline, SECONDS + 4 * GRACE)))
+    section = {} if isinstance(answer, Dark) else answer.body.get("errands") or {}
+    if "sound" not in section:
+        return nothing
+    rows = section["sound"]["files"]
+    return nothing | {ref: {FACT: _told(*(_of(rows, named[kind]) for kind in named))} for ref, named in asked.items()}
+
+
+def _has_ended(known: Known | None) -> bool:
+    return known is not None and isinstance(known.state, Ended)
+
+
+def _paths(listed: Mapping[str, Any]) -> dict[str, list[str]]:
+    """All outputs, as far as that is bounded, and the newest checkpoint."""
+    outputs = [row["path"] for row in listed.get("outputs", ())][-MOST_FILES:]
+    return {"outputs": outputs, "checkpoint": [row["path"] for row in listed.get("checkpoints", ())][-1:]}
+
+
+def _of(rows: Sequence[Mapping[str, Any]], paths: Sequence[str]) -> list[Mapping[str, Any]]:
+    """The verdicts on these paths and on what lies below or, as a part of the same set, beside them."""
+    files, folders = set(paths), {os.path.dirname(path) for path in paths}
+    return [
+        row
+        for row in rows
+        if row["file"] in files
+        or any(row["file"].startswith(path + "/") for path in paths)
+        or (row["size"] is None and os.path.dirname(row["file"]) in folders)
+    ]
+
+
+def _told(outputs: Sequence[Mapping[str, Any]], checkpoint: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    return {"outputs": _counted(outputs), "checkpoint": _counted(checkpoint)}
+
+
+def _counted(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """How many are sound and how many cannot be judged, and the first that are not sound with the reason."""
+    broken = [[row["file"], row["why"]] for row in rows if row["verdict"] == "not sound"]
+    unread = [row for row in rows if row["verdict"] == "cannot tell" and "longer to read" in str(row["why"])]
+    return {
+        "files": len(rows),
+        "sound": sum(row["verdict"] == "sound" for row in rows),
+        "unread": len(unread),
+        "not_sound": len(broken),
+        "broken": broken[:MOST_NAMED],
+    }

@@ -1,0 +1,200 @@
+"""What is checked at the end of a job, and what it says of files that are missing, cut or not to be asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dogwatch.clock import Clock
+from dogwatch.engine import proving
+from dogwatch.engine.memory import Memory
+from dogwatch.engine.post import Post
+from dogwatch.engine.reading import News, read_files
+from dogwatch.engine.verify import MOST_TRIES, checks, held, verdict
+from dogwatch.engine.watch import Watch
+from dogwatch.model import Dark, Ended, Expectation, Job, Known, Outcome, Place, Progress, Sighting
+from dogwatch.reach.here import Here
+from dogwatch.reach.interface import Answer
+from dogwatch.sources.process import source
+from dogwatch.store import jobs
+from dogwatch.store.database import open_store
+from tests.support import wait_until
+
+OVER = Known(Ended(Outcome.SUCCEEDED, 0, None, 1.0), 1.0)
+SEEN = Sighting("r", "a", Ended(Outcome.SUCCEEDED, 0, None, 1.0))
+
+
+class Fickle:
+    """A real reach that does not run errands, or does not look at files, as long as it is told so."""
+
+    place = "here"
+
+    def __init__(self) -> None:
+        self.here, self.refuses, self.asked = Here(), frozenset[str](), 0
+
+    def ask(self, request: Mapping[str, Any], deadline: float = 10.0) -> Answer | Dark:
+        self.asked += 1
+        if self.refuses & set(request) and "errands" in request:
+            return Dark("here", 0.0, 1.0, "it hangs", "late")
+        return self.here.ask({key: part for key, part in request.items() if key not in self.refuses}, deadline)
+
+    def close(self) -> None:
+        self.here.close()
+
+
+@pytest.fixture
+def reach() -> Iterator[Fickle]:
+    way = Fickle()
+    yield way
+    way.close()
+
+
+def job(tmp_path: Path, **more: Any) -> Job:
+    given: dict[str, Any] = {
+        key: tuple(str(tmp_path / one) for one in value) for key, value in more.items() if isinstance(value, list)
+    }
+    expect = Expectation(**given, **{key: value for key, value in more.items() if not isinstance(value, list)})
+    return Job("r", "here", "process", "r", "r", expect=expect)
+
+
+def ended(reach: Fickle, one: Job, progress: Progress | None = None, memory: Memory | None = None) -> dict[str, str]:
+    """What is checked of a job that has just ended, asked of real files: word and text by what."""
+    memory = memory or Memory()
+    globs = {"outputs": list(one.expect.outputs), "checkpoints": list(one.expect.checkpoints)}
+    answer = reach.here.ask({"files": {"r": globs}})
+    assert isinstance(answer, Answer)
+    listed = answer.body["files"]["r"]
+    read_files(memory, listed, 1.0, News())
+    learnt = proving.first(reach, proving.wanted([one], {"r": OVER}, {"r": memory}), {"r": listed}, 30.0)
+    memory.facts |= learnt.get("r", {})
+    return {check.what: f"{check.word}: {check.text}" for check in checks(one, memory, progress, listed)}
+
+
+def counted(step: float, total: float | None = 100.0, unit: str = "items") -> Progress:
+    return Progress(step, total, unit, None, None, 0.0)
+
+
+def test_what_was_expected_and_is_whole_is_verified(reach: Fickle, tmp_path: Path) -> None:
+    """Outputs, their format, the items, the newest checkpoint."""
+    (tmp_path / "a.jsonl").write_text('{"a": 1}\n')
+    (tmp_path / "checkpoint-9").mkdir()
+    (tmp_path / "checkpoint-9" / "state.json").write_text("{}")
+    one = job(tmp_path, outputs=["*.jsonl"], checkpoints=["checkpoint-*"], total_items=100)
+    assert ended(reach, one, counted(99)) == {
+        "outputs": "passed: 1 output file, none empty",
+        "soundness": "passed: 1 of 1 sound by their format",
+        "items": "passed: 99 of 100 items by its logs",
+        "checkpoint": "passed: the newest checkpoint checkpoint-9 is sound",
+    }
+
+
+def test_outputs_that_are_cut_empty_or_missing_are_not(reach: Fickle, tmp_path: Path) -> None:
+    """Each is said by its name, and a pattern that means nothing too."""
+    (tmp_path / "a.jsonl").write_text('{"a": 1}\n{"a"')
+    found = ended(reach, job(tmp_path, outputs=["*.jsonl", "scores-*.csv"]))
+    assert found["soundness"].startswith("failed: it is not sound (a.jsonl ends in the middle of its last line")
+    assert found["expected files"] == f"failed: nothing is there that matches {tmp_path}/scores-*.csv"
+    (tmp_path / "b.jsonl").write_text("")
+    found = ended(reach, job(tmp_path, outputs=["*.jsonl"]))
+    assert found["outputs"].startswith("failed: 1 of 2 output files are empty")
+    assert ended(reach, job(tmp_path, outputs=["*.bin"]))["outputs"].startswith("failed: no output file")
+
+
+def test_a_newest_checkpoint_that_cannot_be_read_is_not(reach: Fickle, tmp_path: Path) -> None:
+    """Older ones do not matter, and where there is none there is nothing to read."""
+    one = job(tmp_path, checkpoints=["*.safetensors"])
+    assert ended(reach, one) == {}
+    (tmp_path / "m.safetensors").write_bytes(b"\x40" + bytes(7) + b'{"a":')
+    assert ended(reach, one)["checkpoint"].startswith("failed: the newest checkpoint m.safetensors is not sound")
+
+
+@pytest.mark.parametrize(
+    ("progress", "said"),
+    [
+        (counted(97_200, 100_000.0), "failed: only 97,200 of 100,000 items by its logs"),
+        (counted(98_999, 100_000.0), "failed: only 98,999 of 100,000 items by its logs"),
+        (counted(99_000, 100_000.0), "passed: 99,000 of 100,000 items by its logs"),
+        (counted(400, 400.0, "steps"), "passed: 400 of 400 steps by its logs"),
+        (counted(300, 400.0, "steps"), "failed: only 300 of 400 steps by its logs"),
+        (counted(300, None, "steps"), "failed: only 300 of 100,000 items by its logs"),
+        (None, "unknown: nothing in its logs counts its 100,000 items"),
+    ],
+)
+def test_items_are_held_against_what_the_counter_counts(tmp_path: Path, progress: Progress | None, said: str) -> None:
+    """Steps with a total of their own are no items, and a log that counts nothing says nothing."""
+    (found,) = checks(job(tmp_path, total_items=100_000), Memory(), progress, None)
+    assert f"{found.word}: {found.text}" == said
+
+
+def test_one_failure_decides_and_what_could_not_be_asked_proves_nothing(tmp_path: Path) -> None:
+    """What is wrong is said first."""
+    one = job(tmp_path, outputs=["*.jsonl"], total_items=10)
+    found = checks(one, Memory(), counted(3, 10.0), None)
+    told = verdict(found)
+    assert told is not None
+    assert (told.ok, told.text) == (False, "only 3 of 10 items by its logs; its output files could not be looked at")
+    assert verdict(checks(one, Memory(), counted(10, 10.0), None)) is None
+    assert verdict(()) is None
+
+
+def test_an_ending_is_held_until_its_checks_are_answered_or_given_up(tmp_path: Path) -> None:
+    """It counts as ended meanwhile; the job is only looked at again."""
+    one, memory = job(tmp_path, outputs=["*.jsonl"]), Memory()
+    for _ in range(MOST_TRIES):
+        found = checks(one, memory, None, None)
+        assert [check.word for check in found] == ["pending"]
+        assert held(OVER, memory, found, SEEN).settled is False
+    found = checks(one, memory, None, None)
+    assert [check.word for check in found] == ["unknown"]
+    assert held(OVER, memory, found, SEEN).settled is True
+
+
+def test_a_new_attempt_is_judged_anew() -> None:
+    """What an earlier one left says nothing of this one."""
+    memory = Memory(facts={"sound": {}, "workdir": "/w"}, tries=2)
+    memory.begin(1.0)
+    assert (memory.facts, memory.tries) == ({"workdir": "/w"}, 0)
+
+
+def test_many_jobs_that_end_together_are_asked_about_once(reach: Fickle, tmp_path: Path) -> None:
+    """Each is told of its own files."""
+    known, memories, listed, given = {}, {}, {}, []
+    for number in range(5):
+        path = tmp_path / f"{number}.json"
+        path.write_text("{}" if number % 2 else "{")
+        ref = f"r{number}"
+        given.append(Job(ref, "here", "process", ref, ref, expect=Expectation(outputs=(str(path),))))
+        known[ref], memories[ref] = OVER, Memory()
+        listed[ref] = {"outputs": [{"path": str(path), "size": 1, "mtime": 1.0}], "checkpoints": []}
+    found = proving.first(reach, proving.wanted(given, known, memories), listed, 30.0)
+    assert reach.asked == 1
+    assert [found[f"r{n}"]["sound"]["outputs"]["not_sound"] for n in range(5)] == [1, 0, 1, 0, 1]
+    memories["r0"].facts = {"sound": {}}
+    assert [one.ref for one in proving.wanted(given, known, memories)] == ["r1", "r2", "r3", "r4"]
+
+
+def test_files_that_do_not_answer_are_asked_for_again_while_the_watching_goes_on(home, tmp_path, dogwatch) -> None:
+    """The job is known to have ended at once; the verification comes when the files answer."""
+    script = f"echo '{{\"a\": 1}}' > {tmp_path}/a.jsonl"
+    dogwatch("run", "--detach", "--name", "t", "--output", f"{tmp_path}/*.jsonl", "--", "sh", "-c", script)
+    reach, clock = Fickle(), Clock()
+    reach.refuses = frozenset({"errands"})
+    with open_store(str(home)) as store:
+        watch = Watch(store, [Post(Place("here"), reach, {"process": source}, clock, 0.01)], clock, who="test")
+
+        def told() -> dict[str, Any]:
+            watch.step()
+            return jobs.documents(store, everything=True)[0]
+
+        first = wait_until(lambda: (found := told())["state"] == "ended" and found)
+        assert [check["word"] for check in first["checks"]] == ["passed", "pending"]
+        assert first["verified"] is None
+        reach.refuses = frozenset()
+        last = wait_until(lambda: (found := told())["verified"] and found)
+        assert last["verified"]["ok"] is True
+        assert [proof["by"] for proof in last["proof"]] == ["keeper", "outputs and counters"]
+        wait_until(lambda: (watch.step(), jobs.documents(store))[1] == [])
+        watch.close()
