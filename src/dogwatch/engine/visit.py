@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -93,6 +93,8 @@ class Visit:
     """One job in one round, from its files to its update. It works on the job's memory in place: a
     round that cannot be committed is thrown away together with every memory it touched."""
 
+    launched: Sequence[Event] = ()
+
     def __init__(
         self,
         one: Watched,
@@ -115,7 +117,6 @@ class Visit:
         self.diagnosis: Mapping[str, Any] | None = None
         self.eta: Eta | None = None
         self.sample: Sample | None = None
-        self.launched: list[Event] = []
         self.steady = (
             sighting is not None
             and change is None
@@ -376,8 +377,7 @@ class Visit:
         if self.steady:
             return []
         ref = self.job.ref
-        said = []
-        said += self.launched
+        said = [*self.launched]
         said += [] if self.change is None else [change_event(self.change, self.diagnosis)]
         if self.news.new_checkpoints:
             said.append(checkpoint_event(ref, self.news.new_checkpoints))
