@@ -82,6 +82,17 @@ def test_a_script_that_is_not_there_and_a_program_that_is_not_executable(preflig
     assert preflight("--", "no-such-program").of("command") == ("fail", "no-such-program was not found")
 
 
+def test_a_launcher_is_looked_through_to_its_script(preflight: Preflight, tmp_path: Path, bin_dir: Path) -> None:
+    """torchrun is a script of its own Python, and what it starts is the one to look at."""
+    torchrun = program(bin_dir / "torchrun", f"#!{PYTHON}\n")
+    (tmp_path / "start" / "train.py").write_text("import signal\nsignal.signal(signal.SIGTERM, print)\n")
+    words = ("--signal", "TERM", "--", torchrun, "--nproc-per-node", "8")
+    told = preflight(*words, "train.py", "--lr", "0.1")
+    assert told.of("signal TERM") == ("pass", f"handled at line 2 of {tmp_path}/start/train.py")
+    assert preflight(*words, "trian.py").of("script") == ("fail", f"{tmp_path}/start/trian.py is not there")
+    assert preflight("--", PYTHON, "-m", "torch.distributed.run", "trian.py").verdict("script") == "fail"
+
+
 def test_an_interpreter_that_hangs_does_not_hang_the_checklist(
     preflight: Preflight, bin_dir: Path, on_path: dict[str, str]
 ) -> None:

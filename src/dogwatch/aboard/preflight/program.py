@@ -143,6 +143,8 @@ def described(words: "list[str]", env: "dict[str, str]", cwd: str, signals: "lis
         row["kind"] = "shell"
         plain_words = [word for word in rest if not word.startswith("-")]
         row["script"] = path if name not in SHELLS else (plain_words[0] if plain_words and "-c" not in rest else None)
+    if row["kind"] == "python" and (row["script"] is None or row["script"] == path):
+        row["script"] = launched(rest) or row["script"]
     if row["script"] is not None:
         script = os.path.join(cwd, row["script"])
         row["script"], row["first"] = script, os.path.dirname(os.path.realpath(script))
@@ -152,6 +154,11 @@ def described(words: "list[str]", env: "dict[str, str]", cwd: str, signals: "lis
         )
         row["signals"] = handled(head_of(script), signals)
     return row
+
+
+def launched(rest: "list[str]") -> "str | None":
+    """The script that torchrun, accelerate or python -m is given; what stands behind -c is none."""
+    return None if "-c" in rest else next((word for word in rest if word.endswith(".py") and word[0] != "-"), None)
 
 
 def python_words(rest: "list[str]") -> "tuple[list[str], str | None]":
