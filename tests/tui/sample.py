@@ -169,9 +169,18 @@ def hostile(now: float = NOW) -> View:
         "proof": [{"by": bad, "says": bad, "at": stamp(now)}],
         "findings": [{"rule": bad, "level": "critical", "text": bad, "since": stamp(now - 9)}],
         "workers": odd + fallen,
-        "outputs": [{"path": f"/x/{bad}{i}", "size": 1, "growth_per_minute": 1.0, "quiet_seconds": 0} for i in (1, 2)],
-        "checkpoints": {**normal["checkpoints"], "newest": bad},
-        "disks": [{"path": bad, "free": 1, "total": 2, "inodes_free": 1, "inodes": 100}],
+        "outputs": [
+            {"path": f"/x/{bad}{i}", "size": 1, "growth_per_minute": 1.0, "quiet_seconds": 0, "records": i}
+            | {"verdict": "not sound", "why": bad}
+            for i in (1, 2)
+        ],
+        "outputs_missing": [bad],
+        "checkpoints": {**normal["checkpoints"], "newest": bad, "newest_verdict": "not sound", "newest_why": bad}
+        | {"sound": bad, "sound_at": stamp(now - 99)},
+        "disks": [
+            {"path": bad, "free": 1, "total": 2, "inodes_free": 1, "inodes": 100, "full_in_seconds": 60}
+            | {"quota": {"who": bad, "free": 1, "limit": 2, "files_free": 0, "files": 9, "over_soft": True}}
+        ],
     }
     dark = {"name": bad, "seen_at": None, "dark_since": stamp(now - 60), "dark_why": bad}
     told = [event(1, now, bad, "critical", ref=bad), event(2, now, bad, place=bad)]

@@ -16,7 +16,7 @@ from dogwatch.results.iteration import iteration_of
 from dogwatch.results.sound import BROKEN, SOUND, remedy
 from dogwatch.rules.interface import Made, Spoilt
 
-MOST_OUTPUTS, MOST_CHECKPOINTS = 512, 512
+MOST_OUTPUTS, MOST_CHECKPOINTS = 512, 64
 WINDOW, SAMPLE_EVERY = 1800.0, 30.0  # over which growth is measured, and how finely
 REGULAR = 4  # gaps that were seen before outputs are said to grow regularly
 # A checkpoint is written in one go: one that is not whole and has not moved for so long will not become so.

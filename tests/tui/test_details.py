@@ -1,0 +1,58 @@
+"""`dogwatch status`: what a job writes, what it could be resumed from, and the room it has."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dogwatch.clock import stamp
+from dogwatch.tui import phrases
+from dogwatch.tui.details import details
+from tests.tui import sample
+
+NOW = sample.NOW
+SAVED = {**sample.job()["checkpoints"], "newest_iteration": 1400}
+ROOM = {"path": "/data", "free": 8e11, "total": 2e12, "inodes_free": 1e6, "inodes": 1.2e6}
+
+
+def lines(**more: Any) -> dict[str, str]:
+    """The page of a running job by label."""
+    told = [line.strip().split("  ", 1) for line in details(sample.job(4, **more), [], NOW)[1:]]
+    return {pair[0]: pair[1].strip() for pair in told if len(pair) == 2}
+
+
+def test_the_checkpoint_to_resume_from_is_the_newest_whole_one_and_a_broken_one_is_said() -> None:
+    """With the iterations that they hold."""
+    sound = {"sound": "/data/ckpt/step-1300.pt", "sound_at": stamp(NOW - 840), "sound_iteration": 1300}
+    broken = {"newest_verdict": "not sound", "newest_why": "is cut or damaged"}
+    page = lines(checkpoints={**SAVED, **sound, **broken})
+    assert "iteration 1,400, not sound" in page["checkpoints"]
+    assert page["resume from"] == (
+        "step-1300.pt (iteration 1,300), sound, 14m ago; step-1400.pt is not sound: is cut or damaged"
+    )
+    assert "resume from" not in lines(checkpoints=SAVED)
+
+
+def test_outputs_show_their_records_and_globs_that_lead_nowhere() -> None:
+    """One line each."""
+    file = {"path": "/o/rows.jsonl", "size": 5_000_000, "growth_per_minute": 60_000.0, "quiet_seconds": 120.0}
+    page = lines(outputs=[{**file, "records": 1234, "verdict": "sound", "why": None}], outputs_missing=["/o/*.npy"])
+    assert page["rows.jsonl"].endswith("1,234 records, still for 2m")
+    assert page["outputs"] == "nothing matches /o/*.npy yet"
+
+
+def test_a_quota_and_when_the_room_is_gone_stand_beside_the_disk() -> None:
+    """Files of a quota only where they run out, or where only they are limited."""
+    quota = {"who": "group", "free": 3e9, "limit": 5e10, "files_free": 900, "files": 1000, "over_soft": False}
+    text = phrases.disk({**ROOM, "quota": quota, "full_in_seconds": 5400})
+    assert text.endswith("at /data, 3.0 GB of 50.0 GB left of the group's quota, full in 1h 30m")
+    few = phrases.disk({**ROOM, "quota": {**quota, "limit": 0}})
+    assert few.endswith("900 of 1,000 files left of the group's quota")
+    assert phrases.is_low({**ROOM, "quota": quota})
+    assert not phrases.is_low({**ROOM, "quota": {**quota, "free": 4e10}})
+    assert not phrases.is_low({**ROOM, "quota": None})
+
+
+def test_no_text_of_a_job_reaches_the_page_as_it_is() -> None:
+    """Names and reasons come from files that anybody may have written."""
+    for line in details(sample.hostile().jobs[0], [], NOW):
+        assert line.isprintable(), ascii(line)
