@@ -21,6 +21,7 @@ from dogwatch.engine.judge import Identity, identity
 from dogwatch.engine.look import Glance
 from dogwatch.engine.memory import Memory
 from dogwatch.engine.post import Post
+from dogwatch.engine.produced import Produced
 from dogwatch.engine.reading import Readers
 from dogwatch.engine.room import gone_in
 from dogwatch.engine.round import seen_round
@@ -191,6 +192,33 @@ def test_a_file_that_is_being_written_is_never_condemned_and_one_whose_writer_we
     stage.watch.end()
 
 
+def test_files_that_several_workers_write_by_turns_are_not_condemned(store: Store, tmp_path: Path) -> None:
+    """Each is flushed by the block, in the middle of a line, and another one moves on meanwhile."""
+    stage = Stage(store, tmp_path, Expectation(workers=1, outputs=(f"{tmp_path}/*.jsonl",)))
+    ranks = [tmp_path / f"rank_{n}.jsonl" for n in range(3)]
+    for rank in ranks:
+        rank.write_text("")
+    stage.look()
+    for turn in range(12):
+        with ranks[turn % 3].open("a") as file:
+            file.write('{"a": 1}\n{"a')
+        assert rules(stage.look(50.0, times=4)) == []
+    stage.watch.end()
+
+
+def test_elsewhere_an_unfinished_file_must_have_stood_still_for_long() -> None:
+    """A login node does not see who writes on the nodes."""
+    one: dict[str, Any] = {"mark": [5, 1.0], "changed": 1.0, "age": 10.0, "born": 10.0, "still": 600.0}
+    one["verdict"] = {"verdict": "not sound", "why": "is cut", "records": None, "sure": False}
+    later = {"mark": [5, 1.0], "changed": 1.0, "age": 90.0, "born": 90.0, "still": 600.0}
+    made = Produced(files={"/o/a.npy": one, "/o/b.npy": later}, seen=True)
+    assert made.broken_files() == []
+    one["still"] = 1900.0
+    assert [spoilt.path for spoilt in made.broken_files()] == ["/o/a.npy"]
+    one["still"], one["verdict"]["sure"] = 60.0, True
+    assert [spoilt.path for spoilt in made.broken_files()] == ["/o/a.npy"]
+
+
 def test_an_output_that_somebody_holds_open_is_not_condemned(store: Store, tmp_path: Path) -> None:
     """Several shards may be open at once, and a writer that thinks for long is no crime."""
     stage = Stage(store, tmp_path, Expectation(workers=1, outputs=(f"{tmp_path}/*.parquet",)))
@@ -324,7 +352,13 @@ def test_an_errand_without_an_answer_is_tried_less_and_less_often() -> None:
     """A file system that hangs is not asked about every minute."""
     closer = Closer(here=True)
     one = Watched(JOB, Known(state=Running()), Memory(age=1e6), Readers(None))
-    one.memory.produced.files["/o/x.csv"] = {"mark": [5, 1.0], "changed": None, "age": 0.0, "still": 0.0}
+    one.memory.produced.files["/o/x.csv"] = {
+        "mark": [5, 1.0],
+        "changed": None,
+        "age": 0.0,
+        "born": 0.0,
+        "still": 0.0,
+    }
     one.memory.produced.seen = True
     seen = Glance(Seen("here", 0.0, 0.0, frozenset(), {}))
     asked = []

@@ -83,6 +83,7 @@ def test_broken_files_are_named_with_what_to_do() -> None:
         ([("checkpoint", 500.0)] * 3, True),
         ([("checkpoint", 500.0), ("checkpoint", 400.0), ("checkpoint", 500.0)], True),
         ([("step", 12.0)] * 3, True),
+        ([("step", 12.0), ("step", 11.0), ("step", 12.0)], False),
         ([("checkpoint", 500.0)] * 2, False),
         ([("checkpoint", 500.0), ("checkpoint", 500.0), ("checkpoint", 501.0)], False),
         ([("step", 500.0), ("checkpoint", 500.0), ("checkpoint", 500.0)], False),

@@ -41,6 +41,7 @@ class Closer:
 
     def __init__(self, here: bool) -> None:
         self._every, self._seconds = HERE if here else FAR
+        self._far = not here  # the job may run where its processes cannot be seen
         self._pause, self._asked = self._every, float("-inf")
         self._quota_due = 0.0
         self._quotas: dict[str, Any] = {}
@@ -73,7 +74,7 @@ class Closer:
             if search and (guess := guess_spec(one)):
                 spec["guess"] = guess
             if spec:
-                specs[ref] = spec
+                specs[ref] = {**spec, "far": self._far}
             if len(specs) == MOST_JOBS:
                 break
         return specs
@@ -180,7 +181,7 @@ def take_closer(made: Produced, answer: Mapping[str, Any], age: float) -> None:
             made.files[path].update(lines=counted["known"], counted=counted["known"][1] == counted["size"])
     for path, row in (answer.get("files") or {}).items():
         if path in made.files:
-            made.files[path]["verdict"] = {key: row[key] for key in ("verdict", "why", "records", "format")}
+            made.files[path]["verdict"] = {key: row[key] for key in ("verdict", "why", "records", "sure")}
     for path, row in (answer.get("checkpoints") or {}).items():
         if path in made.checkpoints:
             kept = ("verdict", "why", "iteration", "latest")

@@ -21,6 +21,9 @@ WINDOW, SAMPLE_EVERY = 1800.0, 30.0  # over which growth is measured, and how fi
 REGULAR = 4  # gaps that were seen before outputs are said to grow regularly
 # A checkpoint is written in one go: one that is not whole and has not moved for so long will not become so.
 ABANDONED = 900.0
+UNSEEN = 1800.0
+# Outputs may wait for an evaluation that is logged and written nowhere.
+LEAST_PATIENCE, PAUSES = 1200.0, 3.0
 MOST_ATTEMPTS = 8
 
 
@@ -86,7 +89,8 @@ class Produced:
         one = known.get(path)
         if one is None:
             new = self.seen
-            known[path] = {"mark": mark, "changed": at if new else None, "age": age if new else 0.0, "still": 0.0}
+            age = age if new else 0.0
+            known[path] = {"mark": mark, "changed": at if new else None, "age": age, "born": age, "still": 0.0}
         elif one["mark"] != mark:
             judged = "verdict" in one
             one.update(mark=mark, changed=at, age=age, still=0.0, judged=one.get("judged", 0) + judged)
@@ -152,16 +156,20 @@ class Produced:
             growth=self.growth(age),
             still=self.still,
             usual=self.gaps.typical,
-            patience=patience({STEADY: self.gaps}, phase) if regular else None,
+            patience=self._patience(phase) if regular else None,
             broken=tuple(self.broken_files()),
             spoilt=tuple(self._spoilt()),
             sound=None if sound is None else os.path.basename(sound.rstrip("/")),
             attempts=tuple((str(kind), float(number)) for kind, number in attempts),
         )
 
+    def _patience(self, phase: str) -> float:
+        return max(LEAST_PATIENCE, PAUSES * self.gaps.longest, patience({STEADY: self.gaps}, phase))
+
     def broken_files(self) -> list[Spoilt]:
-        """Outputs that are not whole and whose writer has gone on to another one beside them: one that is still the
-        newest of its kind may be waiting for its next line, its footer or its flush."""
+        """Outputs that are not whole, and since whose last change another one beside them was begun: the newest of its
+        kind, or one of several that are written together, may be waiting for its next line, its footer or its flush.
+        Where its writer would not be seen, it must have stood still for long as well."""
         suspects = [path for path, one in self.files.items() if _verdict(one) == BROKEN]
         newest: dict[tuple[str, str], float] = {}
         found: list[Spoilt] = []
@@ -169,10 +177,10 @@ class Produced:
             return found
         for path, one in self.files.items():
             kind = os.path.dirname(path), os.path.splitext(path)[1]
-            newest[kind] = max(newest.get(kind, 0.0), one["age"])
+            newest[kind] = max(newest.get(kind, 0.0), one.get("born", 0.0))
         for path in suspects:
             one, kind = self.files[path], (os.path.dirname(path), os.path.splitext(path)[1])
-            if newest[kind] > one["age"]:
+            if newest[kind] > one["age"] and (one["verdict"].get("sure") or one["still"] >= UNSEEN):
                 found.append(_told(path, one["verdict"]))
         return found
 

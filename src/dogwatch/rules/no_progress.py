@@ -22,7 +22,9 @@ def judge(case: Case, now: float) -> Iterator[Finding]:
     if len(last) < ENOUGH or len({kind for kind, _ in last}) > 1:
         return
     kind, reached = last[0]
-    if max(number for _, number in last) > reached:
+    numbers = [number for _, number in last]
+    # Without a checkpoint a counter may begin anew at every attempt: only one that ends at the very same place tells.
+    if max(numbers) > reached or (kind == "step" and min(numbers) < reached):
         return
     what = "checkpoint of iteration" if kind == "checkpoint" else "step"
     text = f"{_count(attempts)} attempts in a row came no further than {what} {reached:,.0f}"

@@ -5,7 +5,7 @@ import os
 from dogwatch.aboard.sound.body import BROKEN, Budget
 from dogwatch.aboard.sound.found import check_globs, guess_checkpoints, lacking_parts, left_behind
 from dogwatch.aboard.sound.held import check_checkpoint
-from dogwatch.aboard.sound.held_open import open_for_writing
+from dogwatch.aboard.sound.held_open import may_see_writers, open_for_writing
 from dogwatch.aboard.sound.lines import count_lines
 from dogwatch.aboard.sound.tree import MOST_FILES, check_file, check_path
 
@@ -54,6 +54,8 @@ def closer_look(spec: "dict[str, Any]", budget: Budget) -> "dict[str, Any]":
     broken = [path for path, row in answer["files"].items() if row["verdict"] == BROKEN]
     for path in open_for_writing(broken):
         del answer["files"][path]
+    for path, row in answer["files"].items():
+        row["sure"] = not spec.get("far") and may_see_writers(path)
     return answer
 
 

@@ -22,8 +22,6 @@ LATEST = ("latest_checkpointed_iteration.txt", "latest", "latest_checkpoint.txt"
 RANKED = (
     re.compile(r"\A((?:bf16_|fp16_)?zero_pp_rank_)(\d{1,5})(_mp_rank_\d{1,5}_.{1,40})\Z"),
     re.compile(r"\A(mp_rank_)(\d{1,5})(_model_states\.pt)\Z"),
-    re.compile(r"\A(__)(\d{1,6})(_0\.distcp)\Z"),
-    re.compile(r"\A(rng_state_)(\d{1,5})(\.pth)\Z"),
 )
 
 
@@ -73,7 +71,8 @@ def missing_ranks(names: "list[str]") -> "Iterator[str]":
             if found:
                 groups.setdefault((found.group(1), found.group(3)), set()).add(int(found.group(2)))
     for (before, after), there in sorted(groups.items()):
-        lacking = [rank for rank in range(max(there)) if rank not in there]
+        # On disks that nodes do not share, each has only the ranks of its own.
+        lacking = [rank for rank in range(min(there), max(there)) if rank not in there]
         if lacking:
             yield "lacks %s*%s of rank %s" % (before, after, short_list(lacking))
     if any(name.endswith(".distcp") for name in names) and ".metadata" not in names:
