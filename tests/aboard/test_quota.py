@@ -212,6 +212,18 @@ def test_the_whole_way_through_the_probe_answers_where_there_are_no_quotas(tmp_p
     assert set(answer.body["errands"]["quota"]) == {"quotas"}
 
 
+def test_a_file_system_that_hangs_holds_up_nobody_and_children_do_not_pile_up(tmp_path: Path) -> None:
+    """What does not answer is ended after its time, and asked for at most three times until the kernel lets go."""
+    names: dict[str, Any] = {"__name__": "errand"}
+    text = zlib.decompress(base64.b64decode(errand("quota"))).decode()
+    exec(text + "\ndef quotas_of(*_):\n    time.sleep(1000)\n", names)  # noqa: S102
+    for _ in range(2):
+        assert names["errand"]({"paths": [str(tmp_path)], "seconds": -0.9}) == {"quotas": {}}
+    wait_until(lambda: not any(map(is_alive, names["STUCK"])))
+    assert names["errand"]({"paths": [], "seconds": 5.0}) == {"quotas": {}}
+    assert names["STUCK"] == []
+
+
 def test_of_several_limits_the_tightest_counts_also_over_two_paths_of_one_disk() -> None:
     """Free bytes are no use to whoever may make no more files."""
     wide, tight = row(10, 0, 100, 1, 0, 100), {**row(10, 0, 100, 99, 0, 100), "who": "group"}
