@@ -56,6 +56,8 @@ rows = (
             Sign("normalized_shape", r"given normalized_shape", 0.94, raised=True),
             Sign("inhomogeneous shape", weight=0.92, raised=True),
             Sign("is incompatible with the layer", weight=0.94, raised=True),
+            Sign("does not broadcast with", r"does not broadcast with previously seen size", 0.95, raised=True),
+            Sign("shapeerror", r"^[\w.]{0,80}shapeerror: ", 0.9, raised=True),
             Sign("contracting dimensions", weight=0.94, raised=True),
             Sign("must be the same as input size", weight=0.95, raised=True),
             Sign("split_with_sizes expects", weight=0.94, raised=True),
@@ -121,6 +123,7 @@ rows = (
         ),
         (
             Sign("checkpoint contains only the model", weight=0.94, raised=True),
+            Sign("shape mismatch for loaded", weight=0.97, raised=True),
             Sign("tree structures do not match", weight=0.92, raised=True),
             Sign(
                 "checkpointvalue|checkpoint value",
@@ -295,6 +298,12 @@ rows = (
             Sign("stale file handle", weight=0.8, raised=True),
             Sign("nosuchkey|nosuchbucket", r"\b(?:nosuchkey|nosuchbucket)\b", 0.92, raised=True),
             Sign("api_core.exceptions.notfound", weight=0.9, raised=True),
+            Sign(
+                " not found",
+                r"(?:^|[\s'\":])(?:\.{0,2}/|~/)[^\s'\"]{2,300}['\"]? (?:was )?not found\b",
+                0.88,
+                raised=True,
+            ),
             Sign("no file named", r"no file named .{1,200} found in directory", 0.88, raised=True),
         ),
         examples=(
@@ -332,6 +341,8 @@ rows = (
             Sign("accessdenied|access denied", r"\baccessdenied\b|access denied", 0.88, raised=True),
             Sign("nocredentialserror", weight=0.88, raised=True),
             Sign("api_core.exceptions.forbidden", weight=0.93, raised=True),
+            Sign("authenticationerror", r"\bauthenticationerror\b", 0.88, raised=True, unless="verifying the api key"),
+            Sign("permissiondeniederror", weight=0.9, raised=True),
             Sign("denied on resource", r"permission '[\w.]{1,80}' denied on resource", 0.93, raised=True),
         ),
         examples=(

@@ -61,6 +61,7 @@ rows = (
             Sign("illegal address", r"(?:warp|cuda\w{0,20}) illegal address", 0.93),
             Sign("misaligned address", weight=0.93),
             Sign("unspecified launch failure", weight=0.82),
+            Sign("the launch timed out and was terminated", weight=0.85),
             Sign(
                 "cuda_error_launch_failed|cudaerrorlaunchfailure",
                 r"cuda_error_launch_failed|cudaerrorlaunchfailure",
@@ -277,12 +278,14 @@ rows = (
             Sign("segmentation fault", weight=0.93, fatal=True, unless="dataloader worker"),
             Sign("sigsegv", r"\bsigsegv\b", 0.9, fatal=True, unless=r"potential root causes|worker died or was killed"),
             Sign("signal 11|signal: 11", r"signal:? 11\b", 0.88, fatal=True),
+            Sign(" 139", r"exit(?:ed)?(?: with)?(?: exit)? (?:code|status):? 139\b", 0.85, fatal=True),
             Sign("segfault at", r"segfault at [0-9a-f]{1,16} ip", 0.9),
         ),
         role=Role.ROOT,
         examples=(
             "Segmentation fault (core dumped)",
             "Fatal Python error: Segmentation fault",
+            "worker-2 exited with code 139",
             "  traceback : Signal 11 (SIGSEGV) received by PID 9001",
             "[n7:1234 :0:1234] Caught signal 11 (Segmentation fault: address not mapped to object at address (nil))",
             "srun: error: n7: task 3: Segmentation fault (core dumped)",
@@ -298,6 +301,8 @@ rows = (
         ("read the line just above it: an abort is nearly always the end of an error that was said before",),
         (
             Sign("exitcode", r"exitcode\s{0,8}:? -6\b", 0.75, fatal=True),
+            Sign(" 134", r"exit(?:ed)?(?: with)?(?: exit)? (?:code|status):? 134\b", 0.75, fatal=True),
+            Sign("libc++abi: terminating", weight=0.85, fatal=True),
             Sign("check failed", r"^f\d{4} \d\d:\d\d:\d\d.{0,80}\] check failed", 0.82, fatal=True),
             Sign(
                 "aborted",

@@ -120,6 +120,8 @@ rows = (
             Sign("term_memlimit", weight=0.95, fatal=True),
             Sign("oomkilled", weight=0.95, fatal=True),
             Sign("low on resource: memory", weight=0.95, fatal=True),
+            Sign("killed by the oom killer", weight=0.95, fatal=True),
+            Sign("oom_score", r"sending sig(?:kill|term) to process .{0,200}oom_score", 0.93, fatal=True),
             Sign("low on memory", r"killed due to the node running low on memory", 0.95, fatal=True),
             Sign("memory pressure", r"(?:killed|workers?) .{0,120}due to memory pressure", 0.92),
             Sign("arraymemoryerror", weight=0.95, raised=True),
@@ -143,6 +145,7 @@ rows = (
             "have been killed by the cgroup out-of-memory handler.",
             "slurmstepd: error: Step 815.0 exceeded memory limit (8388999 > 8388608), being killed",
             "srun: error: node7: task 0: Out Of Memory",
+            "systemd[1]: job-9.scope: A process of this unit has been killed by the OOM killer.",
             "[88123.4] Out of memory: Killed process 4242 (python) total-vm:91234567kB, anon-rss:61234567kB",
             "numpy.core._exceptions._ArrayMemoryError: Unable to allocate 31.2 GiB for an array with shape "
             "(65536, 65536) and data type float64",

@@ -23,6 +23,18 @@ rows = (
             Sign("resource allocation expired", weight=0.93, fatal=True),
             Sign("longer than specified deadline", weight=0.93, fatal=True),
             Sign(
+                "wallclock time limit|wall clock time limit",
+                r"exceeded (?:\w{1,8} )?wall ?clock time limit",
+                0.9,
+                fatal=True,
+            ),
+            Sign(
+                "maximum runtime|max runtime|maxruntimeexceeded",
+                r"exceeded (?:\w{1,8} )?max(?:imum)? runtime|maxruntimeexceeded",
+                0.9,
+                fatal=True,
+            ),
+            Sign(
                 "deadlineexceeded",
                 r"\bdeadlineexceeded\b.{0,80}(?:job|pod|active)|(?:job|pod)\b.{0,80}\bdeadlineexceeded\b",
                 0.9,
@@ -41,6 +53,7 @@ rows = (
             "slurmstepd: error: *** STEP 5150.0 ON gpu12 CANCELLED AT 2026-01-09T04:11:00 DUE TO TIME LIMIT ***",
             "=>> PBS: job killed: walltime 86431 exceeded limit 86400",
             "TERM_RUNLIMIT: job killed after reaching LSF run time limit.",
+            "Run exceeded maximum runtime of 3600 seconds and was stopped",
             "7200.3s: job.exception type=timeout severity=0 resource allocation expired",
         ),
         counterexamples=("timeout=1800", "Time limit reached: validation stopped early", "time limit: 24:00:00"),
@@ -62,6 +75,7 @@ rows = (
             Sign("spot instance", r"spot instance (?:interruption notice|was interrupted|terminat)", 0.9),
             Sign("preempted", r"\bpreempted\b['\"]?\s{0,3}[=:]\s{0,3}true\b", 0.86),
             Sign("preempted ", r"\bpreempted (?:by (?:a )?(?:pod|job|higher|another)\b|in order to admit)", 0.88),
+            Sign("scheduled event: preempt", weight=0.88),
             Sign("maintenance event", r"maintenance event.{0,60}terminate_on_host_maintenance", 0.85),
         ),
         examples=(
@@ -85,6 +99,13 @@ rows = (
             Sign("cancelled at", r"\*\*\* STEP" + _AT, 0.9, fatal=True, role=Role.CASCADE),
             Sign("term_owner", weight=0.95, fatal=True),
             Sign("(qdel)|deleted by", r"\bjob\b.{0,40} deleted by (?:owner|user|\S{1,60}@)|\(qdel\)", 0.93, fatal=True),
+            Sign(
+                "by user|by the user|by owner|by the owner",
+                r"\b(?:execution|run|job|workflow|task)\b.{0,40}\b(?:aborted|cancell?ed|terminated|stopped) by "
+                r"(?:the )?(?:user|owner)\b",
+                0.88,
+                fatal=True,
+            ),
             Sign("type=cancel", r"job\.exception type=cancel\b", 0.95, fatal=True),
             Sign(
                 "job was cancelled|was canceled|was cancelled",
@@ -99,6 +120,7 @@ rows = (
             "CANCELLED AT 2026-01-09T04:11:00 ***",
             "TERM_OWNER: job killed by owner.",
             "PBS: job killed: job 7712 deleted by owner kim@login2",
+            "Workflow train-7 was terminated by user kim",
             "0.412s: job.exception type=cancel severity=0 ",
         ),
         counterexamples=(
@@ -126,6 +148,8 @@ rows = (
             Sign("lost communication", r"lost communication with a remote (?:daemon|process)", 0.85),
             Sign("missing step on node", r"io error and missing step on node", 0.9),
             Sign("node_fail", r"\bnode_fail\b", 0.93),
+            Sign("not responding, setting down", weight=0.92),
+            Sign("kubernetes.io/unreachable", weight=0.88),
             Sign("system is going down", r"the system is going down for (?:reboot|power|halt|system halt)", 0.88),
             Sign("nodelost", r"\bnodelost\b", 0.93),
         ),
@@ -193,6 +217,8 @@ rows = (
             Sign(" 137", r"exit(?:ed)?(?: with)?(?: exit)? (?:code|status):? 137\b", 0.72, fatal=True),
             Sign("terminated abruptly", r"process in the process pool was terminated abruptly", 0.62, raised=True),
             Sign("killed", r"^\s{0,4}killed\s{0,4}$", 0.85, fatal=True),
+            Sign("killed", r"^make(?:\[\d{1,3}\])?: \*\*\* \[.{1,200}\] killed\s{0,4}$", 0.85, fatal=True),
+            Sign("killed ##", r"^## oar .{0,60}job \d{1,12} killed ##", 0.75, fatal=True),
             Sign("killed", r": line \d{1,6}:\s{1,8}\d{1,10} killed\b", 0.88, fatal=True),
             Sign("killed", r"srun: error: .{1,200}: tasks? [\d,\- ]{1,80}: killed", 0.7, fatal=True),
             Sign("sigkill", r"signal 9 \(sigkill\) received by pid|died with <signals\.sigkill", 0.72, fatal=True),
@@ -341,6 +367,12 @@ rows = (
             Sign("kill_invalid_depend", weight=0.9),
             Sign("dependency ", r"(?:job|task) dependency (?:problem|failed|can never be satisfied)", 0.96, fatal=True),
             Sign("upstream_failed", weight=0.85),
+            Sign(
+                "dependency job|dependency task",
+                r"\bdependency (?:job|task) \S{1,60} (?:has )?failed\b",
+                0.9,
+                fatal=True,
+            ),
             Sign("upstream ", r"\bupstream (?:job|task|step|stage)\b.{0,80}\b(?:failed|did not succeed)\b", 0.86),
         ),
         examples=(
@@ -368,9 +400,10 @@ rows = (
                 fatal=True,
             ),
             Sign(
-                "no progress|no training progress|no heartbeat",
-                r"no (?:progress|training progress|heartbeats?) (?:\w{1,12} ){0,5}(?:for|in|since) (?:the last )?"
-                r"[\d.]{1,9} ?(?:s|sec|min|h)\w{0,8}\b.{0,80}(?:abort|kill|terminat|exit|giving up|restart)",
+                "no progress|no training progress|no heartbeat|no output",
+                r"no (?:progress|training progress|heartbeats?|output) (?:\w{1,12} ){0,5}(?:for|in|since) "
+                r"(?:the last )?[\d.]{1,9} ?(?:s|sec|min|m|h)[\w.]{0,8}\b.{0,90}"
+                r"(?:abort|kill|terminat|exit|giving up|restart)",
                 0.9,
                 fatal=True,
             ),
@@ -385,6 +418,7 @@ rows = (
             "watchdog: no progress for 1800 seconds, aborting the run",
             "[guard] no training progress for 45 min (last step 812), terminating the job",
             "Monitor: no heartbeat from rank 7 for 900 seconds, killing the worker group",
+            "no output was received for 1800 seconds, killing the job",
             "[n3] Did not get subsequent heartbeat. Waited 1801.20 seconds.",
         ),
         counterexamples=("no progress bar will be shown", "hang tight"),
