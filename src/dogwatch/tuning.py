@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 from collections.abc import Callable, Mapping
@@ -16,7 +17,7 @@ from dogwatch.desk import alerts
 from dogwatch.engine.alerting import Quiet
 from dogwatch.engine.dispatch import Dispatch
 from dogwatch.engine.heartbeat import Heartbeat
-from dogwatch.errors import UsageError
+from dogwatch.errors import StoreError, UsageError
 from dogwatch.settings import Settings, Smtp
 from dogwatch.store.database import Store
 
@@ -41,7 +42,8 @@ class Tuning:
         self._read: tuple[str, str] | None = None
         self._earlier: tuple[str, str] | None = None
         self._due = clock.mono() + EVERY
-        self._follow(self._text())
+        with contextlib.suppress(StoreError):  # a full disk: its channels are taken over as soon as there is room
+            self._follow(self._text())
 
     def again(self) -> None:
         """Look whether the file has changed, and take over what two looks in a row have seen: the first may have come
@@ -74,18 +76,20 @@ class Tuning:
         if not wrong and said in (self._heard, self._used):
             self._heard = said
             return
-        if not wrong:
-            try:
-                told = file.read(said, self._file)
-                alerts.adopt(self._store, told, self._clock.now())
-            except UsageError as error:
-                wrong = str(error)
-        if wrong:
-            self._refuse(said, wrong)
+        told = Settings()
+        try:
+            if wrong:
+                raise UsageError(wrong)
+            told = file.read(said, self._file)
+            alerts.adopt(self._store, told, self._clock.now())
+        except UsageError as error:
+            self._refuse(said, str(error))
             return
+        except StoreError:
+            self._tune(told)
+            raise
         self._tune(told)
-        if said or os.path.exists(self._last):
-            alerts.keep(self._last, said)
+        alerts.keep(self._last, said)
         if self._used is not None:
             self._narrate("the configuration file has changed, and is used as it is now")
         self._heard = self._used = said

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from dogwatch.assemble import channel
+from dogwatch.errors import StoreFull
 from dogwatch.store import alerts
 from dogwatch.store.database import open_store
 from dogwatch.tuning import Tuning
@@ -126,6 +127,34 @@ path = "/tmp/two.jsonl"
 """
 
 
+def look(tuning: Tuning, clock: Hand, times: int) -> None:
+    """Time goes by, and the file is looked at so often."""
+    for _ in range(times):
+        clock.pass_(11)
+        tuning.again()
+        assert tuning._reading is not None
+        tuning._reading.join()
+
+
+@needs_root
+@pytest.mark.parametrize("home", ["size=2m"], indirect=True)
+def test_a_watcher_starts_on_a_full_disk_with_a_configuration_that_is_new(home: Path, config: Path) -> None:
+    """What needs no store holds at once; the channels are taken over when there is room."""
+    told, clock = list[str](), Hand()
+    config.write_text(CONFIG)
+    with open_store(str(home)) as store:
+        fill_up(home)
+        tuning = Tuning(store, clock, told.append, channel)
+        assert tuning.heartbeat.due < float("inf")
+        assert alerts.channels(store) == []
+        with pytest.raises(StoreFull):
+            look(tuning, clock, 4)
+        (home / "ballast").unlink()
+        look(tuning, clock, 4)
+        assert [row["name"] for row in alerts.channels(store)] == ["one", "two"]
+    assert told == []
+
+
 def test_a_configuration_file_that_is_half_written_or_wrong_drops_nothing(home: Path, config: Path) -> None:
     """It is taken over when it has been the same for two looks, told of once when it is wrong, and what it said when it
     was right holds meanwhile: also for a watcher that is started then."""
@@ -134,21 +163,14 @@ def test_a_configuration_file_that_is_half_written_or_wrong_drops_nothing(home: 
     def names() -> list[str]:
         return [row["name"] for row in alerts.channels(store)]
 
-    def look(tuning: Tuning, times: int) -> None:
-        for _ in range(times):
-            clock.pass_(11)
-            tuning.again()
-            assert tuning._reading is not None
-            tuning._reading.join()
-
     with open_store(str(home)) as store:
         config.write_text(CONFIG)
         tuning = Tuning(store, clock, told.append, channel)
         assert names() == ["one", "two"]
         config.write_text(CONFIG.partition('[[alerts.channel]]\nname = "two"')[0])  # as an editor that is not done yet
-        look(tuning, 1)
+        look(tuning, clock, 1)
         config.write_text(CONFIG + "[smtp]\nport = 0\n")
-        look(tuning, 6)
+        look(tuning, clock, 6)
         assert names() == ["one", "two"]
         assert told == [
             f"the configuration file is not used: {config}: smtp.port is a number from 1 to 65535"
@@ -158,6 +180,6 @@ def test_a_configuration_file_that_is_half_written_or_wrong_drops_nothing(home: 
         assert told[1] == told[0]
         assert again.heartbeat.due < float("inf")
         config.write_text(CONFIG.replace('"two"', '"three"'))
-        look(tuning, 4)
+        look(tuning, clock, 4)
         assert names() == ["one", "three"]
         assert told[2:] == ["the configuration file has changed, and is used as it is now"]
