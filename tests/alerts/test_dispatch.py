@@ -264,7 +264,9 @@ def test_a_reminder_comes_when_it_is_due_and_not_by_a_restart(stage: Stage, rece
         stage.restart()
     texts = [job["text"] for got in receiver.got for job in got.json["jobs"]]
     assert texts == ["the worker is gone", "still: the worker is gone", "still: the worker is gone"]
-    desk.ack(stage.store, stage.clock, ref, None, "")
+    first = desk.ack(stage.store, stage.clock, ref, None, "")
+    assert desk.ack(stage.store, stage.clock, ref, None, "again") == first
+    assert [one["acknowledged"] for one in desk.overview(stage.store, stage.clock.now())["open"]] == [True]
     stage.go(DAY, 600)
     assert len(receiver.got) == 3
     stage.resolve(gone(ref))

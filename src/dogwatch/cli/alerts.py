@@ -247,7 +247,8 @@ def _show(args: Namespace, store: Store, clock: Clock) -> int:
         emit(seen)
         return FINE
     for one in seen["open"]:
-        print(f"open      {one['level']:<9} {plain(one['name'] or one['subject'], 60)}: {plain(one['text'], 160)}")
+        word, name = "acked" if one["acknowledged"] else "open", plain(one["name"] or one["subject"], 60)
+        print(f"{word:<9} {one['level']:<9} {name}: {plain(one['text'], 160)}")
     for one in seen["silences"]:
         until = f"until {_moment(one['until'])}" if one["until"] else "until it resolves"
         rule = "" if one["rule"] == "*" else f" ({plain(one['rule'], 40)})"

@@ -242,6 +242,8 @@ def of_the_file(rows: Iterable[Mapping[str, Any]]) -> list[str]:
 def overview(store: Store, now: float) -> dict[str, Any]:
     """What stands open, what is silenced, what has not been delivered."""
     names = {row["ref"]: row["name"] for row in jobs.brief(store, everything=True)}
+    standing = alerts.silences(store)
+    acknowledged = {(row["subject"], row["rule"], row["what"]) for row in standing if row["what"] is not None}
     return {
         "open": [
             {
@@ -251,10 +253,11 @@ def overview(store: Store, now: float) -> dict[str, Any]:
                 "level": one.finding.level.value,
                 "text": one.finding.text,
                 "since": stamp(one.opened),
+                "acknowledged": (one.finding.subject, one.finding.rule, one.finding.what) in acknowledged,
             }
             for one in open_findings(store)
         ],
-        "silences": [_silence(row) for row in alerts.silences(store) if row["until"] is None or row["until"] > now],
+        "silences": [_silence(row) for row in standing if row["until"] is None or row["until"] > now],
         "undelivered": [
             {
                 "message": row["token"],
