@@ -26,7 +26,7 @@ from tests.alerts.receiver import Receiver
 
 NAMES = ("prometheus-alertmanager", "alertmanager")
 EACH = 20  # alerts for each life
-SETTLES = 3.0  # seconds that the last life has to say what is left
+SETTLES = 3.0  # seconds without a word after which the last life has said what is left
 # One notification for each alert, at once: what our storm asks of our own sender.
 CONFIG = """
 route: {{receiver: hook, group_by: ['...'], group_wait: 0s, group_interval: 1s, repeat_interval: 4h}}
@@ -87,7 +87,7 @@ def storm(folder: Path, kills: int, seed: int, again: bool) -> Figures:
                     taken += fresh
                     time.sleep(rng.uniform(0.0, 0.4))
                 else:
-                    time.sleep(SETTLES)
+                    _settle(receiver)
                     held = one.silences()
             finally:
                 one.kill()
@@ -104,6 +104,14 @@ def storm(folder: Path, kills: int, seed: int, again: bool) -> Figures:
         seconds=time.monotonic() - began,
         again=again,
     )
+
+
+def _settle(receiver: Receiver) -> None:
+    """Until nothing more comes."""
+    heard = -1
+    while len(receiver.got) > heard:
+        heard = len(receiver.got)
+        time.sleep(SETTLES)
 
 
 class Life:

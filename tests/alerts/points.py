@@ -36,6 +36,7 @@ class Figures:
     lost: int = 0
     repeats: int = 0
     most_repeats: int = 0
+    most_together: int = 0
     silences: int = 0
     silences_lost: int = 0
     seconds: float = 0.0
@@ -44,7 +45,8 @@ class Figures:
     def __str__(self) -> str:
         return (
             f"killed at {self.points} of the {self.calls} system calls of an alert cycle, {self.seconds:.0f} s: "
-            f"{self.lost} lost, {self.repeats} repeated (at most {self.most_repeats} by one kill on one channel), "
+            f"{self.lost} lost, {self.repeats} repeated (at most {self.most_repeats} by one kill on one "
+            f"channel, {self.most_together} on all), "
             f"{self.silences_lost} of {self.silences} silences lost, {len(self.flaws)} flaws"
         )
 
@@ -171,10 +173,13 @@ def _at_point(
     figures.lost += not any("did not take" in line for line in lines)
     mailed = "".join(mail.get_content() for mail in box.mails)
     figures.lost += len([name for name in WHOLE if f"{name}:" not in mailed])
+    together = 0
     for keys in ([one.key for one in good.got], [one.key for one in bad.got], [m["Message-ID"] for m in box.mails]):
         repeats = len(keys) - len(set(keys))
         figures.repeats += repeats
         figures.most_repeats = max(figures.most_repeats, repeats)
+        together += repeats
+    figures.most_together = max(figures.most_together, together)
     promised = {int(line) for line in Path(f"{copy}.promised").read_text().splitlines()}
     with open_store(str(copy)) as store:
         held = {row["key"] for row in alerts.silences(store)}

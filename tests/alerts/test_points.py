@@ -14,4 +14,4 @@ def test_a_kill_at_any_system_call_of_a_cycle_loses_nothing_and_repeats_one_mess
     found = kill_at_points(tmp_path / "scene", most=40)
     assert found.points >= 36, str(found)
     assert (found.lost, found.silences_lost, found.flaws) == (0, 0, []), str(found)
-    assert found.most_repeats <= 1, str(found)
+    assert found.most_together <= 1, str(found)

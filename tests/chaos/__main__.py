@@ -111,7 +111,7 @@ def over_alerts(place: Path, seed: int, kills: int, points: int) -> list[Flaw]:
         print(f"alerts: {found}")
         flaws += [Flaw(WRONG, flaw) for flaw in found.flaws]
         flaws += [Flaw(LOST, str(found))] * bool(found.lost or found.silences_lost)
-        flaws += [Flaw(WRONG, f"{found.most_repeats} repeats by one kill")] * (found.most_repeats > 1)
+        flaws += [Flaw(WRONG, f"{found.most_together} repeats by one kill")] * (found.most_together > 1)
     return flaws
 
 

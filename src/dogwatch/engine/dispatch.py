@@ -247,6 +247,8 @@ class Dispatch:
             now, mono = self._clock.now(), self._clock.mono()
             if self._schedule.due(row, now, mono):
                 self._send_one(name, channels[name], row)
+                self._hear()  # the sooner a receipt is written down, the less a kill repeats
+                self._record()
             else:
                 self._rest = min(self._rest, self._schedule.left(row, now, mono))
 
