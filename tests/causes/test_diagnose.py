@@ -56,6 +56,7 @@ def test_an_uncaught_exception_at_the_end_is_the_cause():
         "".join(f"[run {i}] observation: Segmentation fault (core dumped)\n[run {i}] reward 0.0\n" for i in range(40)),
         "```\nTraceback (most recent call last):\n  File \"<string>\", line 1, in <module>\nNameError: name 'f' is not "
         "defined\n```\n" + "".join(f"sample {i}: pass@1 0.31\n" for i in range(50)),
+        "".join(f"task {i}\n{TRACEBACK}AssertionError\nresult: failed\n" for i in range(20)) + "score 0.4\n",
         STEPS + REQUEST + "KeyError: 'messages'\nINFO:     Finished server process [77]\n",
         "ERROR 07-01 10:00:00 [serving_chat.py:91] Error in preprocessing prompt inputs\n"
         "ERROR 07-01 10:00:00 [serving_chat.py:91] Traceback (most recent call last):\n"
@@ -77,6 +78,7 @@ def test_an_uncaught_exception_at_the_end_is_the_cause():
         "destructor after the end",
         "a transcript",
         "generated code",
+        "others' code under test",
         "a server's request",
         "a request that a server refused",
     ],

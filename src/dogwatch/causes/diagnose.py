@@ -24,6 +24,7 @@ QUOTE = 400
 MOST_QUOTES = 3
 SURE = 0.6
 LAST_WORDS = 0.7
+USUAL, NEAR = 8, 30  # times the same exception, so few lines after the one before
 SCRIPT = 20  # lines after which a script has plainly gone on
 _SCHEDULER = frozenset(("time_limit", "preempted", "cancelled", "node_failure"))
 _BETWEEN = frozenset(("nccl_timeout", "nccl_error", "rendezvous_failed"))
@@ -95,7 +96,7 @@ def last_fall(notes: Notes, bad: bool) -> list[Hit]:
     """The hits of a log that belong to its last fall, oldest first; none when the program lived on after them."""
     kept: list[Hit] = []
     for hit in reversed(notes.hits):
-        if not kept and not bad and _survived(hit, notes.after):
+        if not kept and not bad and (_survived(hit, notes.after) or _usual(hit, notes)):
             return []
         if kept:
             told = any(one.role is Role.ROOT and not one.quiet for one in kept)
@@ -126,6 +127,13 @@ def _survived(hit: Hit, after: Gap) -> bool:
     if after.size > LONG or (hit.logged and after.progress >= 3):
         return True
     return after.size > FLUSH and (after.progress >= 3 or after.lines > 300)
+
+
+def _usual(hit: Hit, notes: Notes) -> bool:
+    """Does this program print such an exception all the time, a few lines apart, and go on? What tests others' code
+    does; one that is started again and again says more before it falls."""
+    same = [one for one in notes.hits if one.raised and one.text == hit.text and 0 < one.before.lines <= NEAR]
+    return hit.raised and hit.cause != "interrupted" and len(same) >= USUAL and notes.after.lines > 0
 
 
 def _alive(gap: Gap, told: bool) -> bool:

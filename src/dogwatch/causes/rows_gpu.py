@@ -275,7 +275,14 @@ rows = (
         ),
         (
             Sign("exitcode", r"exitcode\s{0,8}:? -11\b", 0.88, fatal=True),
-            Sign("segmentation fault", weight=0.93, fatal=True, unless="dataloader worker"),
+            Sign(
+                "segmentation fault",
+                r"segmentation fault(?:\s{0,12}[(\[.:,;]|\s{0,12}$|\s{2,12}"
+                r"|\s(?:occur|encounter|receiv|at\b|in\b|while\b))",
+                0.93,
+                fatal=True,
+                unless="dataloader worker",
+            ),
             Sign("sigsegv", r"\bsigsegv\b", 0.9, fatal=True, unless=r"potential root causes|worker died or was killed"),
             Sign("signal 11|signal: 11", r"signal:? 11\b", 0.88, fatal=True),
             Sign(" 139", r"exit(?:ed)?(?: with)?(?: exit)? (?:code|status):? 139\b", 0.85, fatal=True),
@@ -290,7 +297,11 @@ rows = (
             "[n7:1234 :0:1234] Caught signal 11 (Segmentation fault: address not mapped to object at address (nil))",
             "srun: error: n7: task 3: Segmentation fault (core dumped)",
         ),
-        counterexamples=("segmentation loss 0.11", "semantic segmentation: default fault tolerance"),
+        counterexamples=(
+            "segmentation loss 0.11",
+            "segmentation fault tolerance: on",
+            "semantic segmentation: default fault tolerance",
+        ),
         neighbours=("aborted", "gpu_hardware"),
         tell="PYTHONFAULTHANDLER=1; coredumpctl info",
     ),

@@ -102,9 +102,10 @@ rows = (
             Sign(
                 "by user|by the user|by owner|by the owner",
                 r"\b(?:execution|run|job|workflow|task)\b.{0,40}\b(?:aborted|cancell?ed|terminated|stopped) by "
-                r"(?:the )?(?:user|owner)\b",
+                r"(?:the )?(?:user|owner)\b(?![-_])",
                 0.88,
                 fatal=True,
+                unless=r"\b(?:will|would|can|may|could|if|when|not) (?:be )?",
             ),
             Sign("type=cancel", r"job\.exception type=cancel\b", 0.95, fatal=True),
             Sign(
