@@ -231,13 +231,46 @@ def test_a_job_that_has_done_all_needs_no_more_time():
 
 
 def test_silence_does_not_bring_the_end_nearer():
-    """An hour without a step, never seen before, may go on for as long again."""
+    """Some minutes without a step, never seen before, may go on for as long again."""
     points = run(300, 2.0)
-    before, after = estimate(points, 1000, points[-1].at), estimate(points, 1000, points[-1].at + 3600)
+    before, after = estimate(points, 3000, points[-1].at), estimate(points, 3000, points[-1].at + 600)
     assert before is not None
     assert after is not None
-    assert before.remaining < after.remaining < before.remaining + 3600
-    assert after.high >= before.high + 3000
+    assert before.remaining < after.remaining < before.remaining + 600
+    assert after.high >= before.high + 500
+
+
+def test_a_run_that_nobody_told_of_for_long_may_have_gone_on():
+    """A log with a hole: what was to go runs off, and the interval also holds that it did not."""
+    points = run(300, 2.0)
+    before, after = estimate(points, 3000, points[-1].at), estimate(points, 3000, points[-1].at + 2700)
+    assert before is not None
+    assert after is not None
+    assert after.remaining == pytest.approx(before.remaining - 2700, rel=0.05)
+    assert after.low <= after.remaining <= before.remaining < after.high
+
+
+def test_a_counter_that_is_told_to_stand_still_has_not_gone_on():
+    """Whoever goes on to say 300 does not do more in silence."""
+    points = run(300, 2.0)
+    still = [*points, *(Point(points[-1].at + 10 * i, 300.0) for i in range(1, 300))]
+    eta = estimate(still, 3000, still[-1].at)
+    assert eta is not None
+    assert eta.remaining >= 5400
+
+
+def test_a_run_that_should_have_ended_in_silence_is_unknown():
+    """An hour of silence where twenty minutes were to go says neither that it is done nor that it ever will be."""
+    points = run(300, 2.0)
+    assert estimate(points, 1000, points[-1].at + 3600) is None
+
+
+def test_a_long_silence_at_the_very_end_is_still_a_pause():
+    """The last evaluation takes longer than any gap and a small part of the run."""
+    points = run(990, 2.0)
+    eta = estimate(points, 1000, points[-1].at + 120)
+    assert eta is not None
+    assert 0 < eta.low < eta.remaining < eta.high < 1000
 
 
 def test_between_two_points_time_runs_off():

@@ -37,7 +37,7 @@ class Gap(NamedTuple):
 class Course:
     """`gaps` in the order of time, the first of each stretch left out while there are others: a start, or a
     resume, also loads and compiles. `done` at `at` is the newest count, `first` the one its stretch began with;
-    `tail` is how long each count was still spoken of after it had come."""
+    `tail` is how long each count was still spoken of after it had come, and `heard` when anything was said last."""
 
     gaps: tuple[Gap, ...]
     done: float
@@ -45,6 +45,7 @@ class Course:
     first: float
     tick: float = 0.0
     tail: float = 0.0
+    heard: float = 0.0
 
 
 def course(points: Sequence[Point], now: float) -> Course | None:
@@ -64,6 +65,7 @@ def course(points: Sequence[Point], now: float) -> Course | None:
         newest[0].start,
         tick,
         _tail(moments),
+        moments[-1].at,
     )
 
 

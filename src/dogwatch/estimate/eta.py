@@ -25,6 +25,10 @@ ONCE = 0.9  # of the first chance pause: one is no rate
 # Early in a run that has not paused yet, what it has not shown yet (a validation, a slower stretch) is as likely as not
 # to cost this share of it; the middle of the corpus's runs.
 UNSEEN, UNSEEN_UNTIL, UNSEEN_FULL = 0.04, 0.1, 0.03
+# Silence, not a count that is told to stand still, of so many times the longest gap and of such a share of the time so
+# far and to go is no pause any more: either nothing goes on, or nobody tells of it. A quarter more, and the second is
+# what is foretold, until it should have ended; the interval holds both.
+HOLE_GAPS, HOLE_SHARE, HOLE_SURE = 4.0, 0.2, 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +38,20 @@ class Outlook:
     left: float
     spent: float
     doubt: Doubt
+    untold: float = 0.0  # seconds, where it may have gone on without telling: what would be left then
+    hole: float = 0.0  # from 0 to 1: how much that counts
+
+    @property
+    def remaining(self) -> float:
+        return max(0.0, (1 - self.hole) * (self.left - self.spent) + self.hole * self.untold)
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Where it may have gone on, and may not: from the soonest of the one to the latest of the other."""
+        low, high = interval(self.remaining, self.doubt)
+        if not self.hole:
+            return low, high
+        return min(low, interval(self.untold, self.doubt)[0]), max(high, interval(self.left, self.doubt)[1])
 
 
 def estimate(points: Sequence[Point], total: float | None, now: float, earlier: Sequence[Point] = ()) -> Eta | None:
@@ -56,8 +74,7 @@ def _estimate(points: Sequence[Point], total: float | None, now: float, earlier:
     outlook = _unmoved(newest, total, now, before) if run is None else _moved(run, total, now, before)
     if outlook is None:
         return None
-    remaining = max(0.0, outlook.left - outlook.spent)
-    low, high = interval(remaining, outlook.doubt)
+    remaining, (low, high) = outlook.remaining, outlook.interval
     if not all(math.isfinite(value) and value <= TOO_FAR for value in (remaining, low, high)):
         return None
     return Eta(remaining, low, high, CONFIDENCE if outlook.doubt.gaps > 1 else LESS_SURE)
@@ -78,8 +95,9 @@ def _moved(run: Course, total: float, now: float, earlier: Earlier | None) -> Ou
     return foretell(run, total, now, earlier)
 
 
-def foretell(run: Course, total: float, now: float, earlier: Earlier | None = None) -> Outlook:
-    """The outlook of a run that has moved and has not reached its total."""
+def foretell(run: Course, total: float, now: float, earlier: Earlier | None = None) -> Outlook | None:
+    """The outlook of a run that has moved and has not reached its total; None where it should have ended, and nobody
+    told."""
     ahead = total - run.done
     usual = median(gap.seconds for gap in run.gaps[-15:])
     silence = max(0.0, now - run.at)
@@ -95,7 +113,18 @@ def foretell(run: Course, total: float, now: float, earlier: Earlier | None = No
     doubt = _doubt(run, tempo, pauses, share, doubt_of_pauses / left if left > 0 else 0.0)
     if earlier is not None:
         left, doubt = earlier.correct(run, total, left, doubt)
-    return Outlook(left, min(silence, usual + due), doubt)
+    base = left - pauses.going
+    hole, untold = _hole(run, base, now - run.heard - usual), base - silence
+    if hole >= 1 and untold <= 0:
+        return None
+    return Outlook(left, min(silence, usual + due), doubt, untold, hole if untold > 0 else 0.0)
+
+
+def _hole(run: Course, left: float, silence: float) -> float:
+    """How far a silence is beyond what a pause can be: 0 for all of them, 1 for a quarter more than any."""
+    whole = max(left, run.at - run.gaps[0].began)
+    most = max(HOLE_GAPS * max(gap.seconds for gap in run.gaps), HOLE_SHARE * whole)
+    return min(1.0, max(0.0, (silence / most - 1) / HOLE_SURE)) if most > 0 else 0.0
 
 
 def _to_come(run: Course, pauses: Pauses, part: float, total: float) -> tuple[float, float, float]:
