@@ -150,20 +150,6 @@ def test_a_new_watcher_goes_on_where_the_last_one_was():
     assert (again.gpus, again.gpu_past) == ((), None)
 
 
-def test_the_usual_power_is_that_of_work_and_not_of_loading_or_of_a_hang():
-    """Learnt while the GPUs are busy and the job is not silent."""
-    one = watched("0")
-    take(one, row(0, used=0.0, watts=70.0))
-    assert "usual_watts" not in one.memory.gpus
-    for mono in (80.0, 110.0):
-        take(one, row(0, used=0.9, watts=300.0 + mono), mono=mono)
-    assert one.memory.gpus["usual_watts"] == 395.0
-    one.memory.verdict, one.memory.ask_after = {"word": "working", "since": NOW}, 60.0
-    one.memory.hush_of("signs").seconds = 61.0
-    take(one, row(0, used=1.0, watts=90.0), mono=140.0)
-    assert one.memory.gpus["usual_watts"] == 395.0
-
-
 def test_foreign_names_are_cleaned_and_rows_bounded():
     """A driver's words are foreign text, and there may be a thousand processes."""
     one = watched("0")

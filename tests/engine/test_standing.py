@@ -179,31 +179,3 @@ def test_the_document_names_word_time_witnesses_and_patience() -> None:
     assert body["patience_seconds"] == 300.0
     assert [witness["by"] for witness in body["witnesses"]] == ["progress", "log"]
     assert verdict_document(None) is None
-
-
-def with_gpus(memory: Memory, *watts: float, at: float = AT) -> Memory:
-    """The same with GPUs that are all busy, read at this moment; they usually draw 600 W together."""
-    memory.gpus = {"at": at, "usual_watts": 600.0, "seen": [{"percent": 100.0, "watts": each} for each in watts]}
-    return memory
-
-
-def test_gpus_that_draw_their_usual_power_work_and_those_that_only_seem_busy_do_not() -> None:
-    """A hung collective shows 100 % of use on a fraction of the power."""
-    hard, hung = with_gpus(known_job(), 300.0, 290.0), with_gpus(known_job(), 90.0, 95.0)
-    for memory in (hard, hung):
-        watched_for(memory, 40_000)
-        memory.unanswered = 3  # what the processes use cannot be had
-    assert (judge(hard, WORKER).word, judge(hung, WORKER).word) == (Standing.SILENT_BUT_BUSY, Standing.STALLED)
-    assert "its GPUs draw as much power as usual" in judge(hard, WORKER).why
-    assert [one.says for one in judge(hung, WORKER).witnesses if one.by == "gpu"] == ["100 % busy, 185 W"]
-
-
-@pytest.mark.parametrize("at", [AT - 500, AT + 60], ids=["long ago", "by another clock"])
-def test_what_gpus_showed_long_ago_is_no_witness(at: float) -> None:
-    """Nor what they showed before the job moved last."""
-    memory = with_gpus(known_job(), 300.0, at=at)
-    watched_for(memory, 40_000)
-    assert [one for one in judge(memory, WORKER).witnesses if one.by == "gpu"] == []
-    moved = with_gpus(known_job(), 300.0, at=AT - 100)
-    moved.moved_at = AT - 50
-    assert [one for one in judge(moved, WORKER).witnesses if one.by == "gpu"] == []

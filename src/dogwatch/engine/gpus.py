@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from dogwatch.aboard import errand
 from dogwatch.clock import stamp
 from dogwatch.engine.memory import Memory
-from dogwatch.engine.standing import is_silent, living_pids
+from dogwatch.engine.standing import living_pids
 from dogwatch.estimate.gpu_course import advance
 from dogwatch.model import Gpu, GpuCourse, GpuPast, GpuProcess, Job, Running, Worker
 from dogwatch.reach.interface import Answer, Reach
@@ -28,7 +28,6 @@ NOBODY = 10.0  # seconds until ten thousand jobs are gone through again
 # Here a slow answer is taken by a later look; a probe over ssh has one look only, so it waits.
 HERE_WAIT, HERE_SECONDS, FAR_SECONDS = 1, 8.0, 5.0
 LAST_WAIT = 5
-AT_WORK, POWER_SAMPLES = 0.5, 40
 STALE = 900.0  # seconds after which what was read says nothing of now
 MOST_GPUS, MOST_PROCESSES = 64, 16
 # Raised by what a program does, not by the card: told only of a job that is alone on it.
@@ -156,21 +155,9 @@ def take_gpus(
     strays = list(_strays(owned, rows, workers, given))
     past = advance(state, gpus, passed, mono, away=away, strays=strays)
     one.gpus, one.gpu_past = gpus, past
-    state["mono"], state["age"], state["at"] = mono, one.memory.age, at
-    _learn_power(state, gpus, is_silent(one.memory))
+    state["mono"], state["age"] = mono, one.memory.age
     state["seen"] = [gpu_document(gpu, past.of(gpu), at) for gpu in gpus]
     state["stray_rows"] = strays
-
-
-def _learn_power(state: dict[str, Any], gpus: Sequence[Gpu], silent: bool) -> None:
-    """What the GPUs draw together while they work and the job moves: a hung collective keeps them busy on less."""
-    watts = [gpu.watts for gpu in gpus if gpu.watts is not None]
-    busy = [gpu.used for gpu in gpus if gpu.used is not None]
-    if silent or not watts or not busy or sum(busy) < AT_WORK * len(busy):
-        return
-    count = state["power_samples"] = min(state.get("power_samples", 0) + 1, POWER_SAMPLES)
-    usual = state.get("usual_watts", 0.0)
-    state["usual_watts"] = usual + (sum(watts) - usual) / count
 
 
 def last_gpus(turns: GpuTurns, reach: Reach, seen: Glance, failed: Sequence[Watched], mono: float) -> Glance:

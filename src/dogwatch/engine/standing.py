@@ -18,7 +18,6 @@ ASK_EVERY, ASK_SHARE = 15.0, 0.25
 MOST_SAMPLES = 24
 UNANSWERED = 3  # looks that asked in vain before the verdict does without
 LIVING = frozenset({"running", "sleeping", "uninterruptible", "stopped"})
-GPU_FRESH = 400.0  # seconds: over ssh only every fifth look reads them
 DONE = 0.999  # of the total: what comes now is a last evaluation, an export, an upload
 
 
@@ -106,7 +105,7 @@ def judged(
             limit=limit,
             usage=usage,
             asking=asking and memory.unanswered < UNANSWERED,
-            gpu=_gpu(memory, at),
+            gpu=_gpu(memory.facts.get("gpu")),
             stopped=stopped,
             slow_since=slow[0] if slow is not None and phase == STEADY else None,
             slow_why=slow[1] if slow is not None else "",
@@ -161,17 +160,10 @@ def _unseen(memory: Memory, news: News, quiet: Mapping[str, float]) -> str:
     return "its log is not there any more" if memory.log_seen else ""
 
 
-def _gpu(memory: Memory, at: float) -> Gpu | None:
-    """What the GPUs of the job showed since it last moved, or what was written of them beside a Slurm job."""
-    read, told = memory.gpus.get("at"), memory.facts.get("gpu")
-    if read is not None and 0 <= at - read <= GPU_FRESH and read >= (memory.moved_at or read):
-        seen = memory.gpus.get("seen") or ()
-        percents = [row["percent"] for row in seen if row["percent"] is not None]
-        watts = [row["watts"] for row in seen if row["watts"] is not None]
-        if percents:
-            power = sum(watts) if watts else None
-            return Gpu(sum(percents) / len(percents), power, memory.gpus.get("usual_watts"))
-    percent = told.get("gpu_percent") if isinstance(told, Mapping) else None
+def _gpu(told: Any) -> Gpu | None:
+    if not isinstance(told, Mapping):
+        return None
+    percent = told.get("gpu_percent")
     return Gpu(percent) if isinstance(percent, (int, float)) else None
 
 
