@@ -124,6 +124,12 @@ def test_at_a_place_a_job_that_only_saved_so_far_may_begin_to_validate() -> None
     assert patience(saving, STEADY, on=Ground.PLACE) == PAUSED_THERE > 765 > patience(saving, STEADY) == PAUSED
 
 
+def test_a_job_that_has_validated_is_allowed_little_more_than_that_anywhere() -> None:
+    """Three pauses of minutes are no checkpoints; no other beginning is waited for."""
+    validating = {STEADY: seen(*([0.0] * 60 + [170.0]) * 3)}
+    assert patience(validating, STEADY, on=Ground.PLACE) == patience(validating, STEADY, on=Ground.LATE) == PAUSED
+
+
 def test_a_slow_start_is_no_pause() -> None:
     """Two minutes of loading say nothing of how long a first validation lasts, in the log's words or without."""
     slow = {STEADY: seen(130.0, *[0.0] * 60)}

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from dogwatch.estimate.patience import STEADY, Gaps, patience
-from dogwatch.estimate.stuck import Evidence, Gpu, Usage, asleep, verdict
+from dogwatch.estimate.stuck import Evidence, Gpu, Usage, asleep, verdict, waits
 from dogwatch.model import Standing, Verdict
 
 AT = 1_800_000_000.0
@@ -108,6 +108,41 @@ def test_processes_that_usually_compute_and_sleep_now_end_patience_sooner() -> N
 def test_sleep_that_proves_nothing_shortens_nothing(usage: Usage) -> None:
     """Only processes that compute can be caught sleeping."""
     assert not asleep(silent(300.0, usage=usage))
+
+
+def test_gpus_that_are_all_busy_far_below_their_usual_power_wait_for_another_rank() -> None:
+    """A hung collective: patience ends as for processes that sleep, and the verdict says why."""
+    hung = Gpu(percent=100.0, watts=300.0, usual_watts=1300.0, share=0.28, lowest=100.0)
+    young = Gaps()
+    for _ in range(60):
+        young.note(0.0, 10.0)
+    found = verdict(silent(300.0, gaps={STEADY: young}, usage=SPIN, gpu=hung), WORKING)
+    assert found.word is Standing.STALLED
+    assert "28% of their usual power" in found.why
+    assert word(silent(300.0, gaps={STEADY: young}, usage=SPIN, gpu=Gpu(percent=100.0))) is Standing.WORKING
+
+
+def test_one_rank_that_validates_while_the_others_wait_is_work() -> None:
+    """Seven of eight GPUs spin in a barrier; the one that works draws its power."""
+    eighth = Gpu(percent=98.0, watts=1000.0, usual_watts=2600.0, share=0.9, lowest=85.0)
+    assert not waits(eighth)
+    assert word(silent(5 * ALLOWED, usage=SPIN, gpu=eighth)) is Standing.SILENT_BUT_BUSY
+
+
+def test_one_reading_is_not_enough_for_a_hung_collective() -> None:
+    """Without what was seen all the time there is only how busy they were."""
+    assert not waits(Gpu(percent=100.0, watts=300.0, usual_watts=1300.0, share=0.28))
+
+
+def test_idle_gpus_beside_a_cpu_that_spins_buy_no_patience() -> None:
+    """Nothing was seen to pause, so cores alone would have bought half as much again."""
+    young = Gaps()
+    for _ in range(60):
+        young.note(0.0, 10.0)
+    allowed = patience({STEADY: young}, STEADY)
+    alone = silent(1.2 * allowed, gaps={STEADY: young}, usage=SPIN)
+    assert word(alone) is Standing.SILENT_BUT_BUSY
+    assert word(replace(alone, gpu=Gpu(percent=0.0))) is Standing.STALLED
 
 
 def test_a_gpu_at_work_is_not_asleep() -> None:

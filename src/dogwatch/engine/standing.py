@@ -79,6 +79,7 @@ def judged(
     *,
     late: str = "",
     slow: tuple[float, str] | None = None,
+    gpu: Gpu | None = None,
 ) -> Verdict:
     """The verdict on a running job after this look; the memory keeps its word and when to ask the processes."""
     silent = memory.hush_of("signs").seconds
@@ -105,7 +106,7 @@ def judged(
             limit=limit,
             usage=usage,
             asking=asking and memory.unanswered < UNANSWERED,
-            gpu=_gpu(memory.facts.get("gpu")),
+            gpu=gpu or _gpu(memory.facts.get("gpu")),
             stopped=stopped,
             slow_since=slow[0] if slow is not None and phase == STEADY else None,
             slow_why=slow[1] if slow is not None else "",

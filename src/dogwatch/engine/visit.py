@@ -9,6 +9,7 @@ from typing import Any
 from dogwatch.engine import describe, launching
 from dogwatch.engine.closer import made_by, saved_at, take_in
 from dogwatch.engine.gaps import gap_event
+from dogwatch.engine.gpu_witness import hear_gpus
 from dogwatch.engine.gpus import take_gpus
 from dogwatch.engine.look import Glance, with_logs
 from dogwatch.engine.losses import watch_loss
@@ -218,6 +219,7 @@ class Visit:
             self.at,
             late=f"its files did not answer: {self.glance.why_late}" if late else "",
             slow=self.one.slow,
+            gpu=hear_gpus(self.memory, self.one.gpus, self.mono),
         )
         self.save |= before is None or before.word is not self.one.verdict.word
 

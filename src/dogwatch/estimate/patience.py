@@ -28,6 +28,8 @@ UNSEEN, HOURS_SEEN, LEAST = 2400.0, 6 * 3600.0, 600.0
 # a place at which it may begin something else, such as validating after fifteen epochs that were only saved.
 PAUSED_ONCE, PAUSED = 600.0, 300.0
 PAUSED_ONCE_THERE, PAUSED_THERE, LATE = 1800.0, 1200.0, 900.0
+# A job that has paused so often, for so long, has shown its validations; what else it begins lasts no longer.
+VALIDATIONS, VALIDATION = 3, 150.0
 # What is allowed on the open road to a job that has never paused, and to one that has, or has gone on evenly for so
 # many gaps and hours: a file system that hangs for a minute or two, a machine that was held up, a validation where
 # nobody could expect it.
@@ -130,6 +132,8 @@ def _allowance(gaps: Mapping[str, Gaps], asleep: bool, busy: bool, on: Ground) -
     if on is Ground.OPEN and steady.seconds >= ROAD_SEEN:
         even = steady.count >= EVEN_COUNT and steady.seconds >= EVEN_SECONDS
         known, busy = KNOWN_ROAD if paused or even else ROAD, False
+    elif _has_validated(gaps):
+        known, busy = PAUSED, False
     elif on is Ground.LATE:
         known = min(unseen, LATE)
     elif paused >= 2:
@@ -139,6 +143,11 @@ def _allowance(gaps: Mapping[str, Gaps], asleep: bool, busy: bool, on: Ground) -
     else:
         known = unseen
     return _by_processes(known, ASLEEP, asleep, busy)
+
+
+def _has_validated(gaps: Mapping[str, Gaps]) -> bool:
+    """Whether pauses were seen several times that were too long for anything less than a validation."""
+    return _paused(gaps) >= VALIDATIONS and max(of.quiet for of in gaps.values()) >= VALIDATION
 
 
 def _paused(gaps: Mapping[str, Gaps]) -> int:

@@ -20,11 +20,10 @@ STRIDE, WIDE = (
     1.5,
 )  # of the newest moves the stride is the lower quarter, and how many strides ahead a place may lie
 GONE = 0.12  # of the whole that was seen, without a pause, before the road counts as open
-PARTS = 12  # into how many parts a whole is cut by jobs that begin to validate late
+LATE_PARTS = (2, 3, 4, 5, 6, 8, 10)  # into which a whole is cut by jobs that begin to validate late
 MOST_PARTS = 400
 EVERY = (1, 2, 5)  # epochs from one validation to the next
 ROUND = (1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)
-POWERS = (64.0, 128.0, 256.0, 512.0, 1024.0, 2048.0, 4096.0, 8192.0)
 EPOCHS, SHARE = "epochs", "%"
 _NEAR = 1e-6
 
@@ -59,23 +58,23 @@ def _between(first: float, near: float, far: float, total: float, unit: str, str
     """An epoch is a whole number of steps, and some totals count one more or less."""
     if unit == EPOCHS and stride < 1:
         return Ground.PLACE if _next_multiple(1.0, near) <= far else Ground.OPEN
-    most = int(min(MOST_PARTS, max(PARTS, max(EVERY) * (total / max(near - first, stride) + 1))))
+    most = int(min(MOST_PARTS, max(*LATE_PARTS, max(EVERY) * (total / max(near - first, stride) + 1))))
     whole = [part for part in range(2, most + 1) if unit == SHARE or total % 1 or total % part == 0]
     nearly = [part for part in range(2, most + 1) if (total + 1) % part <= 2]
     periods = [every * total / part for part in whole for every in EVERY] + [total / part for part in nearly]
     if any(near <= _first_multiple(period, first) <= far for period in periods + _round(stride, far)):
         return Ground.PLACE
-    late = any(_next_multiple(total / part, near) <= far for part in whole if part <= PARTS)
+    late = any(_next_multiple(total / part, near) <= far for part in whole if part in LATE_PARTS)
     return Ground.LATE if late else Ground.OPEN
 
 
 def _round(stride: float, most: float) -> list[float]:
-    """Round numbers from the stride up, and the smaller powers of two."""
+    """Round numbers from the stride up."""
     low, high = math.floor(math.log10(stride)), math.floor(math.log10(most))
     if high - low > 12:
         return []
     tens = [leading * 10.0**power for power in range(low, high + 1) for leading in ROUND]
-    return [period for period in (*tens, *POWERS) if stride <= period <= most]
+    return [period for period in tens if stride <= period <= most]
 
 
 def _next_multiple(period: float, at: float) -> float:

@@ -14,6 +14,9 @@ What each witness is worth:
 - No CPU and no bytes at all, from processes that usually compute: strong, because a job that loads, compiles,
   validates or saves is not asleep. Then patience ends sooner. A launcher that always slept (its work is done on
   another machine) shows nothing by sleeping.
+- GPUs that are all fully busy and all far below the power that this job usually draws: a kernel that waits for
+  another rank, which is what a hung collective looks like. One rank that validates while the others wait draws its
+  power. GPUs that are idle beside a CPU that spins buy no patience.
 - Every process stopped by a signal: proof. It moves again when somebody continues it.
 """
 
@@ -32,6 +35,7 @@ WORK, TRICKLE = 32_768.0, 4096.0
 # Cores: busy, and asleep. Below the last, over its life, a process is a launcher or waits for another.
 BUSY, ASLEEP, COMPUTES = 0.3, 0.02, 0.1
 GPU_BUSY, GPU_IDLE, POWER_SHARE = 50.0, 5.0, 0.6
+GPU_FULL, WAITING_SHARE = 90.0, 0.5
 LONG_ENOUGH = 60.0  # seconds over which sleep must be seen, less where patience is short
 STOPPED = 60.0
 SERVING = "serving"
@@ -53,11 +57,15 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Gpu:
-    """What the GPUs of a job showed last, as far as anybody told."""
+    """What the GPUs of a job showed lately, as far as anybody told: how busy they are on average, what they draw in
+    all and usually; the largest `share` of its usual power that one of them draws, and how busy the `lowest` was all
+    the time."""
 
     percent: float | None = None
     watts: float | None = None
     usual_watts: float | None = None
+    share: float | None = None
+    lowest: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,9 +144,15 @@ def _silent(e: Evidence) -> tuple[Standing, float, str]:
     if e.usage is not None and e.usage.bytes is not None and e.usage.bytes >= WORK:
         return Standing.SILENT_BUT_BUSY, e.moved_at, f"{told}, but its processes read and write"
     gpu = e.gpu or Gpu()
-    if gpu.watts is not None and gpu.usual_watts and gpu.watts >= POWER_SHARE * gpu.usual_watts:
+    if (share := power_share(gpu)) is not None and share >= POWER_SHARE:
         return Standing.SILENT_BUT_BUSY, e.moved_at, f"{told}, but its GPUs draw as much power as usual"
+    if waits(gpu):
+        why = f"all its GPUs are busy at {share or 0:.0%} of their usual power or less, as in a hung collective"
+        return Standing.STALLED, e.moved_at, f"{told}; {why}"
     if spins(e):
+        idle = gpu.percent is not None and gpu.percent <= GPU_IDLE
+        if idle:
+            return Standing.STALLED, e.moved_at, f"{told}; its processes spin beside GPUs that do nothing"
         if e.silent < allowed(e, busy=True):
             return Standing.SILENT_BUT_BUSY, e.moved_at, f"{told}, but it uses the CPU or GPU"
         return Standing.STALLED, e.moved_at, f"{told}; it spins, which a hung collective does too"
@@ -153,6 +167,18 @@ def _because(e: Evidence, limit: float) -> str:
     return f"its longest pause before: {span(max((gaps.longest for gaps in e.gaps.values()), default=0.0))}"
 
 
+def power_share(gpu: Gpu) -> float | None:
+    """Of its usual power, what the GPU that works most draws; or all together, where that is all that is known."""
+    if gpu.share is not None:
+        return gpu.share
+    return gpu.watts / gpu.usual_watts if gpu.watts is not None and gpu.usual_watts else None
+
+
+def waits(gpu: Gpu) -> bool:
+    """Whether every GPU has been fully busy for several readings, and none at more than half of its usual power."""
+    return gpu.lowest is not None and gpu.lowest >= GPU_FULL and gpu.share is not None and gpu.share <= WAITING_SHARE
+
+
 def spins(e: Evidence) -> bool:
     """Whether it uses CPU or GPU; which a hung job may do as well."""
     cores = e.usage is not None and e.usage.cores >= BUSY
@@ -160,8 +186,11 @@ def spins(e: Evidence) -> bool:
 
 
 def asleep(e: Evidence) -> bool:
-    """Whether processes that usually compute were seen to do nothing at all, for long enough to mean it."""
+    """Whether processes that usually compute were seen to do nothing at all, for long enough to mean it; GPUs that all
+    only wait for another are no better."""
     usage, gpu = e.usage, e.gpu or Gpu()
+    if waits(gpu):
+        return True
     if usage is None or usage.cores > ASLEEP or (usage.bytes or 0.0) > TRICKLE:
         return False
     if usage.usual is None or usage.usual < COMPUTES or (gpu.percent or 0.0) > GPU_IDLE:
