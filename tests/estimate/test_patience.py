@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dogwatch.estimate.patience import (
@@ -103,6 +103,7 @@ def test_on_the_open_road_a_job_that_never_paused_is_allowed_minutes_and_not_the
     assert ROAD < patience(even, STEADY, on=Ground.LATE) < UNSEEN
 
 
+@example([0.0], [0.0], STEADY, Ground.LATE)
 @given(GAP_LISTS, GAP_LISTS, st.sampled_from([STEADY, *PHASES]), st.sampled_from(Ground))
 def test_the_open_road_never_buys_patience(
     silences: list[float], others: list[float], phase: str, elsewhere: Ground

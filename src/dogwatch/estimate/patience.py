@@ -134,7 +134,7 @@ def _allowance(gaps: Mapping[str, Gaps], asleep: bool, busy: bool, on: Ground) -
         known, busy = KNOWN_ROAD if paused or even else ROAD, False
     elif _has_validated(gaps):
         known, busy = PAUSED, False
-    elif on is Ground.LATE:
+    elif on is Ground.LATE and steady.seconds >= ROAD_SEEN:
         known = min(unseen, LATE)
     elif paused >= 2:
         known, busy = PAUSED_THERE if on is Ground.PLACE else PAUSED, False
