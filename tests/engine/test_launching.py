@@ -122,6 +122,15 @@ def test_what_was_not_seen_in_time_is_said_and_may_still_come():
     assert launch.seconds()["logs"] == 81.0
 
 
+def test_what_came_while_nobody_looked_took_as_long_as_that_may_have_been():
+    """An hour without a watcher: the log may have begun at any moment of it."""
+    launch = Launch(LOGGED)
+    launch.look(NOTHING)
+    launch.at += 3600
+    launch.look(replace(NOTHING, logs={"/l/0.log": 9, "/l/1.log": 4}), 2)
+    assert launch.seconds()["logs"] == 3603.0
+
+
 def test_a_directory_that_takes_no_file_is_named():
     """Unless a file is there, which is the better witness."""
     job = replace(JOB, expect=Expectation(workers=2, outputs=("/out/*.json",)))
@@ -143,6 +152,16 @@ def test_a_job_without_processes_here_that_ends_at_once_has_failed_to_launch(out
     ended = Known(Ended(outcome, 1, None, BEGAN + 5, "exit code 1"))
     (event,) = launch.look(signs, 5, ended)
     assert (event.kind, event.text) == ("launch.failed", "it ended after 6 s: exit code 1")
+
+
+def test_what_ends_later_while_nobody_looked_has_not_failed_to_launch():
+    """Seen once after a second, then not for hours: the ending is no news of the launch."""
+    launch = Launch(LOGGED)
+    launch.look(NOTHING)
+    gone = replace(TWO[1], doing="gone", ended=BEGAN + 7200, outcome="failed", exit_code=1, reason="exit code 1")
+    launch.at += 9000
+    assert launch.look(replace(NOTHING, workers=(TWO[0], gone))) == []
+    assert launch.document["state"] == "unseen"
 
 
 def test_a_job_that_is_done_before_its_time_is_over_was_launched():

@@ -96,7 +96,9 @@ def advance(
     shown = list(read(job, signs, took, memory.facts.get("logs", ())))
     for sign in shown:
         if sign.ok and sign.what not in record["seconds"]:
-            record["seconds"][sign.what] = _exact(sign.what, signs, took)
+            # While nobody looked it may have come at any moment: then it is said to have taken all of that time.
+            passed = max(took, round(record["lead"] + at - record.get("at", at), 1))
+            record["seconds"][sign.what] = _exact(sign.what, signs, passed)
     if memory.verified_launch and (record["state"] != UNPROVEN or any(_lacks(sign) for sign in shown)):
         return []
     state, events = _concluded(job, known, record, shown, signs, took, why)
@@ -159,7 +161,8 @@ def _record(job: Job, began: float, age: float, at: float) -> dict[str, Any]:
     are those of our own clock, after the one comparison with the place's."""
     lead, timeout = max(0.0, at - began), job.expect.launch_timeout
     state = UNSEEN if lead > timeout else VERIFYING
-    return {"began": began, "lead": lead, "age": age, "timeout": timeout, "seconds": {}, "state": state, "lacks": {}}
+    clocks = {"began": began, "at": at, "lead": lead, "age": age, "timeout": timeout}
+    return {**clocks, "seconds": {}, "state": state, "lacks": {}}
 
 
 def _there_already(job: Job, signs: Signs) -> list[Event]:
@@ -180,6 +183,8 @@ def _concluded(
     died = workers.ok is False or (ended is not None and ended.outcome not in FINE)
     if ended is None and missing and not died and took < record["timeout"]:
         return VERIFYING, []
+    if died and _lasted(signs.workers, ended, record) > record["timeout"]:
+        return UNSEEN, []  # it lived through its first minute, and nobody was there to see it
     body: dict[str, Any] = {"seconds": dict(record["seconds"]), "missing": missing}
     if died or WORKERS in missing:
         record["text"], more = _failure(workers, signs.workers, ended, took, why)
@@ -191,6 +196,14 @@ def _concluded(
         return UNPROVEN, [Event("launch.unproven", record["text"], ref=job.ref, level="warning", body=body)]
     record["text"] = _told(job, record)
     return VERIFIED, [Event("launch.verified", record["text"], ref=job.ref, body=body)]
+
+
+def _lasted(workers: Sequence[Worker], ended: Ended | None, record: Mapping[str, Any]) -> float:
+    """How long after its start the first one ended; nothing where nobody recorded when."""
+    ends = [worker.ended for worker in workers if _is_lost(worker) and worker.ended is not None]
+    if not ends and ended is not None and ended.at is not None:
+        ends = [ended.at]
+    return min(ends, default=float("-inf")) - float(record["began"])
 
 
 def _told(job: Job, record: Mapping[str, Any]) -> str:
