@@ -133,7 +133,7 @@ def _usual(hit: Hit, notes: Notes) -> bool:
     """Does this program print such an exception all the time, a few lines apart, and go on? What tests others' code
     does; one that is started again and again says more before it falls."""
     same = [one for one in notes.hits if one.raised and one.text == hit.text and 0 < one.before.lines <= NEAR]
-    return hit.raised and hit.cause != "interrupted" and len(same) >= USUAL and notes.after.lines > 0
+    return hit.raised and hit.cause != "interrupted" and len(same) >= USUAL and notes.after.lines > 1
 
 
 def _alive(gap: Gap, told: bool) -> bool:
