@@ -16,13 +16,16 @@ from pathlib import Path
 
 from bench.figures import Figure
 from bench.mix import SHARES, write
+from dogwatch.causes import Gather
 from dogwatch.causes.table import CAUSES, stems
+from dogwatch.logs.formats import shipped
+from dogwatch.logs.reader import Reader
 from dogwatch.logs.scan import hyperscan
 
 MEGABYTES = int(os.environ.get("DOGWATCH_BENCH_MB", "1000"))
 ROUNDS = 3
 # What is slow is given the beginnings of the logs, or of every so many-th of them.
-MEGABYTE, LINES_EVERY, LINES_BYTES, SHOWN_EVERY = 1 << 20, 4, 256 << 10, 8
+MEGABYTE, PLAIN_EVERY, LINES_EVERY, LINES_BYTES, PATTERNS_BYTES, SHOWN_EVERY = 1 << 20, 4, 4, 256 << 10, 128 << 10, 8
 FAST, PLAIN, SHOWN = "dogwatch with the extra `fast`", "dogwatch without it", "`dogwatch read`, start and all"
 RG, GREP, GREP_LITERALS = "rg -aF, literals of the causes", "grep -E, patterns of the causes", "grep -E, their literals"
 LINES = "Python re, line by line"
@@ -31,7 +34,8 @@ WORK = (
     "claim or a traceback), from the page cache. Read, as by a watcher that was long away: progress by every format, "
     "and every line that tells of an ending by every cause. Beside it `rg -aF` with the literals of the causes and "
     "`grep -E` with their patterns, both on one thread and only counting lines, and Python's `re` with the same "
-    f"patterns line by line; the slow ones read a part. Each in a process of its own; CPU time, best of {ROUNDS}."
+    f"patterns line by line; the slow ones read a part. Each in a process of its own; CPU time, best of {ROUNDS}. "
+    "Last, the worst of megabytes without a line end that are made of what one pattern is fond of."
 )
 
 
@@ -52,14 +56,14 @@ class Took:
 def measure() -> list[Figure]:
     with tempfile.TemporaryDirectory(prefix="dogwatch-bench-") as directory:
         files = write(Path(directory, "mix"), MEGABYTES * 1_000_000)
-        starts = sample(files, Path(directory, "starts"), MEGABYTE)
+        starts = sample(files, Path(directory, "starts"), PATTERNS_BYTES)
         few = sample(files[::LINES_EVERY], Path(directory, "few"), LINES_BYTES)
         runs = {
             FAST: (reader("hyperscan"), files),
             RG: (rg(Path(directory)), files),
             GREP: (grep(Path(directory, "patterns"), cause_patterns()), starts),
             GREP_LITERALS: (grep(Path(directory, "literals"), map(escaped, stems())), files),
-            PLAIN: (reader("re2"), files),
+            PLAIN: (reader("re2"), files[::PLAIN_EVERY]),
             LINES: ([sys.executable, "-m", "bench.line_by_line"], few),
             SHOWN: ([sys.executable, "-m", "dogwatch", "read", "--json"], files[::SHOWN_EVERY]),
         }
@@ -73,6 +77,31 @@ def measure() -> list[Figure]:
         clock = each.size / each.wall / 1e6
         print(f"  {name:32} {each.speed:7.1f} MB/s of CPU, {clock:7.1f} by the clock, over {each.size / 1e6:.0f} MB")
     return figures(took)
+
+
+def hostile() -> float:
+    """Milliseconds that the worst megabyte without a line end takes, of those made of what a pattern is fond of."""
+    fond = {fmt.needles[0] + more for fmt in shipped() for more in (b"", b" 1/")} | {
+        b"9",
+        b"1,",
+        b"%| 1/1 [",
+        b"\x1b[0",
+    }
+    fond |= {stem.encode() for stem in stems(raised=True)}
+    return max(_cost(unit * (MEGABYTE // len(unit))) for unit in sorted(fond))
+
+
+def _cost(line: bytes) -> float:
+    """Milliseconds of CPU; measured again where it seems much."""
+    costs: list[float] = []
+    while len(costs) < ROUNDS and min(costs, default=99.0) > 25:
+        started = time.process_time()
+        Reader().feed(line + b"\n")
+        gather = Gather()
+        gather.feed(line)
+        gather.notes()
+        costs.append(1000 * (time.process_time() - started))
+    return min(costs)
 
 
 def reader(engine: str) -> list[str]:
@@ -140,4 +169,5 @@ def figures(took: Mapping[str, Took]) -> list[Figure]:
             found.append(Figure("time to read / time of rg -aF", tool.speed / fast.speed, limit=1 / 0.7))
         found.append(Figure("time to read / time of grep -E", took[GREP].speed / fast.speed, limit=0.5))
         found.append(Figure("… of grep -E with literals alone", took[GREP_LITERALS].speed / fast.speed))
+    found.append(Figure("1 MB of the worst hostile line", hostile(), "ms", limit=50))
     return [*found, Figure("without the extra / Python re by line", took[LINES].speed / took[PLAIN].speed, limit=0.2)]

@@ -30,7 +30,7 @@ WORK = (
     "whose cause is right, of healthy logs that are accused, and of answers that quote a right line, for us and for "
     "three plain lists of patterns (the last match speaks; the first list means the GPU's memory, the others name no "
     "cause); and the healthy ones once more, growing, under the rule about losses. Then a megabyte of each of "
-    "a few hostile texts, best of three."
+    "a few hostile texts, CPU time, best of three."
 )
 
 
@@ -59,7 +59,7 @@ class Score:
 
 
 def measure() -> list[Figure]:
-    figures = [Figure(f"1 MB of {what}", _cost(text), "ms", limit=150, aim=50) for what, text in HOSTILE.items()]
+    figures = [Figure(f"1 MB of {what}", _cost(text), "ms", limit=50) for what, text in HOSTILE.items()]
     records = _corpus()
     if not records:
         return figures

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dogwatch.causes import CAUSES
-from dogwatch.causes.table import _ROWS, classify, stems
+from dogwatch.causes.table import _ROWS, _compiled, classify, stems
 from dogwatch.causes.tracebacks import bare, body_of
 
 NAMES = [
@@ -142,3 +142,11 @@ def test_a_line_made_to_hurt_is_read_in_no_time(text):
     """Every pattern ends on a line made against it; one that does not runs into the time limit of the tests."""
     everything = (text + " ".join(row.stems[0] for row in _ROWS))[-6000:]
     assert classify(everything, raised=True) == classify(everything, raised=True)
+
+
+@pytest.mark.parametrize("row", _ROWS, ids=lambda row: row.stems[0])
+def test_every_pattern_is_one_of_the_linear_engine(row):
+    """A pattern that RE2 does not take would fail only at the first line that holds its stem."""
+    for pattern in filter(None, (row.pattern, row.unless)):
+        linear, _ = _compiled(pattern)
+        assert linear.search(b"nothing of the kind") is None

@@ -85,7 +85,7 @@ consequences = (
     Sign("job step aborted", r"srun: job step aborted", 0.4, role=Role.TEARDOWN),
     Sign("srun: terminating", weight=0.4, role=Role.TEARDOWN, many=True),
     Sign("closing signal", r"sending process \d{1,10} closing signal", 0.4, role=Role.TEARDOWN, many=True),
-    Sign("calledprocesserror", r"calledprocesserror: command .{1,2000}", 0.45, raised=True, role=Role.CASCADE),
+    Sign("calledprocesserror", r"calledprocesserror: command .{1,1000}", 0.45, raised=True, role=Role.CASCADE),
     Sign("non-zero exit status", r"returned non-zero exit status", 0.45, raised=True, role=Role.CASCADE),
     Sign("raytaskerror", r"raytaskerror\(", 0.45, raised=True, role=Role.CASCADE, many=True, first=True),
     Sign("actordiederror", weight=0.45, raised=True, role=Role.CASCADE, many=True),

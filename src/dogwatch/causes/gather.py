@@ -64,12 +64,14 @@ _PROGRESS = _linear(
     r"|(?:loss|step|steps|epoch|iter|iteration|global_step|batch)['\"]?\s{0,3}[:=\[(/| ]\s{0,3}[\[(]?\d"
     r"|HTTP/[12](?:\.[01])?\" [24]\d\d\b|throughput: \d"
 )
-_DONE = _linear(
-    r"(?:training|run|evaluation|finetuning|fine-tuning|inference|experiment) (?:is |has |was )?"
-    r"(?:complete|finish|done|successful|ended)|completed successfully|finished successfully|run_stop"
-    r"|ending timing run|finished (?:training|run)|all done"
+# The rare ones are asked of the scanner first, which is much faster where they are not.
+_DONE_SIGN = (
+    rb"(?:training|run|evaluation|finetuning|fine-tuning|inference|experiment) (?:is |has |was )?"
+    rb"(?:complete|finish|done|successful|ended)|completed successfully|finished successfully|run_stop"
+    rb"|ending timing run|finished (?:training|run)|all done"
 )
-_CLOSED = _linear(r"\bjob (?:is |has |was )?(?:complete|finish|done|ended)|finished server process")
+_CLOSED_SIGN = rb"\bjob (?:is |has |was )?(?:complete|finish|done|ended)|finished server process"
+_LIFE = ((b"", _PROGRESS), *((sign, _linear(sign.decode())) for sign in (_DONE_SIGN, _CLOSED_SIGN)))
 
 
 class Gather:
@@ -299,10 +301,15 @@ class _Block:
             return Gap()
         parts = [(start, stop)] if stop - start <= 2 * HELD else [(start, start + HELD), (stop - HELD, stop)]
         counts = [
-            sum(_lines_with(pattern, self._text, begin, end) for begin, end in parts)
-            for pattern in (_PROGRESS, _DONE, _CLOSED)
+            sum(
+                _lines_with(pattern, self._text, begin, end) for begin, end in parts if self._may_hold(sign, begin, end)
+            )
+            for sign, pattern in _LIFE
         ]
         return Gap(self._text.count(b"\n", start, stop), stop - start, *counts)
+
+    def _may_hold(self, sign: bytes, start: int, stop: int) -> bool:
+        return not sign or scan.first(sign, self._text, start, stop) is not None
 
 
 def _lines_with(pattern: re2._Regexp, text: bytes, start: int, stop: int) -> int:

@@ -14,6 +14,7 @@ import re2
 from dogwatch.causes import rows_code, rows_files, rows_gpu, rows_memory, rows_network, rows_scheduler
 from dogwatch.causes.consequences import consequences
 from dogwatch.causes.interface import Cause, Role, Sign
+from dogwatch.logs.scan import without_looks
 
 CAUSES: dict[str, Cause] = {
     cause.name: cause
@@ -91,23 +92,37 @@ _STEMS, _OF_STEM = _stem_set()
 
 def classify(text: str, raised: bool = False) -> Match | None:
     """The surest sign in a line of text; signs of exceptions count only where one was `raised`."""
-    found = _STEMS.Match(text.encode("utf-8", "replace")) or ()
+    raw = text.encode("utf-8", "replace")
+    found = _STEMS.Match(raw) or ()
     for number in sorted({number for stem in found for number in _OF_STEM[stem]}):
         row: _Row = _ROWS[number]
         if row.match.raised and not raised:
             continue
-        if row.pattern and not _compiled(row.pattern).search(text):
+        if row.pattern and not _matches(row.pattern, text, raw):
             continue
-        if row.unless and _compiled(row.unless).search(text):
+        if row.unless and _matches(row.unless, text, raw):
             continue
         return row.match
     return None
 
 
+def _matches(pattern: str, text: str, raw: bytes) -> bool:
+    """Whether a pattern matches, by an engine that is fast on any text; the other is asked only of a pattern that
+    looks around, and only where it would match if it did not."""
+    linear, looks = _compiled(pattern)
+    return linear.search(raw) is not None and (looks is None or looks.search(text) is not None)
+
+
 @cache
-def _compiled(pattern: str) -> re.Pattern[str]:
+def _compiled(pattern: str) -> tuple[re2._Regexp, re.Pattern[str] | None]:
     """Compiled when first needed: most logs need few of them."""
-    return re.compile(pattern, re.IGNORECASE | re.ASCII)
+    options = re2.Options()
+    options.case_sensitive = False
+    options.never_capture = True
+    options.log_errors = False
+    plain = without_looks(pattern.encode())
+    looks = re.compile(pattern, re.IGNORECASE | re.ASCII) if plain != pattern.encode() else None
+    return re2.compile(plain, options), looks
 
 
 def stems(raised: bool = False) -> tuple[str, ...]:

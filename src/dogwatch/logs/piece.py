@@ -219,6 +219,7 @@ class _Sifted:
         self._told: dict[str, tuple[int, Sequence[Mark]]] = {}
         self._first: dict[str, int] = {}
         self._narrowed = False
+        self._reach = piece.least  # bytes to be looked through at once: few where new counters are heard
 
     def read(self, window: _Window) -> None:
         """Take a window into account; newer ones were read before."""
@@ -235,13 +236,14 @@ class _Sifted:
         need not be read, so it is asked again which lines are of others."""
         assert self._fmt.crowd is not None
         self._narrowed = True
-        text, end, size = window.text, window.end, self._piece.least
+        text, end = window.text, window.end
         while end > window.start:
-            start = max(window.start, text.rfind(b"\n", 0, end - size) + 1) if end > size else window.start
+            start = max(window.start, text.rfind(b"\n", 0, max(0, end - self._reach)) + 1)
             patterns = self._fmt.crowd.others(self._told)
             places = sorted(chain.from_iterable(scan.places(pattern, text, start, end) for pattern in patterns))
             new = self._listen(text, _line_starts(text, places))
-            end, size = (start, size * GROWTH) if new is None else (new, self._piece.least)
+            end = start if new is None else new
+            self._reach = self._reach * GROWTH if new is None else self._piece.least
 
     def _listen(self, text: bytes, starts: Iterator[int]) -> int | None:
         """Read these lines, the newest first, until a counter is heard that is new. Returns where that was."""

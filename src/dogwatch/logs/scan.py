@@ -54,10 +54,11 @@ def _fast() -> bool:
 def loose(pattern: bytes) -> bytes:
     """A pattern that both engines take and that matches wherever this one does: it does not look around, and its
     repeats have no upper bound, which is much cheaper."""
-    return _REPEAT.sub(lambda repeat: b"*" if repeat[1] == b"0" else b"+", _without_looks(pattern))
+    return _REPEAT.sub(lambda repeat: b"*" if repeat[1] == b"0" else b"+", without_looks(pattern))
 
 
-def _without_looks(pattern: bytes) -> bytes:
+def without_looks(pattern: bytes) -> bytes:
+    """The pattern without what it looks around for; it matches wherever it did, and perhaps elsewhere."""
     out, at, depth, looks = bytearray(), 0, 0, 0
     within = False  # a class, where parentheses mean themselves
     while at < len(pattern):
