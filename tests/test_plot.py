@@ -60,6 +60,13 @@ def test_the_scale_reaches_the_goal_and_ends_with_a_round_number() -> None:
     assert "stroke-dasharray" in drawn
 
 
+def test_charts_of_one_span_have_the_same_moments_below_them() -> None:
+    """Also one that was measured only in a part of it."""
+    whole, part = chart((0, 1), (50, 1), (100, 2)), chart((50, 1), (60, 2), span=(0.0, 100.0))
+    moments = [[element.text for element in ET.fromstring(line(one)).iter(f"{SVG}text")][3:] for one in (whole, part)]
+    assert moments[0] == moments[1] == ["0s", "25s", "50s", "75s", "100s"]
+
+
 def test_one_point_is_no_plot() -> None:
     """Nor are two of the same moment, nor is a bar chart of nothing."""
     assert line(chart((1, 1))) == line(chart((1, 1), (1, 2))) == line(chart()) == bars("t", [], str) == ""

@@ -33,7 +33,8 @@ _CSS = {
 @dataclass(frozen=True, slots=True)
 class Chart:
     """One number over time. `goal` is a line to reach (a total), `ceiling` the most that can be, `holes` the spans in
-    which nobody looked; `value` and `moment` put a number and a time into words."""
+    which nobody looked, `span` from when to when it is drawn (else as far as its points go); `value` and `moment` put a
+    number and a time into words."""
 
     title: str
     points: Sequence[Point]
@@ -42,6 +43,7 @@ class Chart:
     goal: float | None = None
     ceiling: float | None = None
     holes: Sequence[Point] = ()
+    span: Point | None = None
 
 
 def line(chart: Chart) -> str:
@@ -49,7 +51,7 @@ def line(chart: Chart) -> str:
     points = [(at, value) for at, value in chart.points if math.isfinite(at) and abs(value) < 1e300]
     if len(points) < 2 or points[-1][0] <= points[0][0]:
         return ""
-    start, end = points[0][0], points[-1][0]
+    start, end = chart.span or (points[0][0], points[-1][0])
     top = _top(max(chart.goal or 0.0, *(value for _, value in points)), chart.ceiling)
     low = min(0.0, *(value for _, value in points))
 
@@ -105,7 +107,7 @@ def _top(most: float, ceiling: float | None) -> float:
     """A round number that nothing passes."""
     if ceiling is not None and most <= ceiling:
         return ceiling
-    if most <= 0:
+    if most < 1e-300:
         return 1.0
     scale = 10.0 ** math.floor(math.log10(most))
     return next(step * scale for step in (*_STEPS, 20.0) if step * scale >= most * 0.999)

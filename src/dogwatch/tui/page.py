@@ -134,9 +134,13 @@ def _charts(document: Document) -> Iterator[tuple[str, str]]:
     holes = [(words.moment(gap["from"]) or 0.0, words.moment(gap["to"]) or 0.0) for gap in document["gaps"]]
     began = words.moment(document["time"]["began"]) or (words.moment(rows[0]["at"]) if rows else None) or 0.0
 
+    times = [at for row in rows if (at := words.moment(row["at"])) is not None]
+    span = (min(times), max(times)) if times else None
+
     def drawn(title: str, key: str, value: Any, **more: Any) -> tuple[str, str]:
         points = _series(rows, key)
-        chart = plot.Chart(title, points, value, lambda at: words.span(max(0.0, at - began)), holes=holes, **more)
+        more |= {"holes": holes, "span": span}
+        chart = plot.Chart(title, points, value, lambda at: words.span(max(0.0, at - began)), **more)
         return title, plot.line(chart)
 
     total = items.get("total")
