@@ -55,10 +55,10 @@ class GpuTurns:
         self._looks += 1
         if mono < self._due or (self._far and self._looks < FAR_LOOKS):
             return None
+        self._looks = 0
         if not any(_wants(one, self._host) for one in jobs):
             self._due = mono + NOBODY
             return None
-        self._looks = 0
         return self.aside(mono, once=once)
 
     @property
