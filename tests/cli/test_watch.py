@@ -88,7 +88,7 @@ def test_workers_found_by_name_are_watched_to_a_verified_end(dogwatch, spawn, cr
 
 def test_too_few_items_is_not_a_success(spawn, crew: Crew) -> None:
     """`completed, but only 20 of 40` is exit code 1."""
-    crew.start(2, seconds=1.0)
+    crew.start(2, seconds=4.0)
     watching = spawn(*crew.flags("--num-workers", "2", "--total-items", "40"))
     reaped(crew)
     assert watching.wait(30) == 1
