@@ -255,3 +255,28 @@ def test_wrong_words_are_exit_2(dogwatch, words: list[str]) -> None:
     done = dogwatch("read", *words)
     assert done.returncode == 2
     assert "usage: dogwatch read" in done.stderr
+
+
+def test_a_detector_whose_last_epoch_was_saved_or_validated_has_finished(tmp_path, dogwatch):
+    """Its last line of steps is some steps before the end; what comes after it says that the epoch is over."""
+    begun = "2025-02-03 04:00:00,000 - mmdet - INFO - workflow: [('train', 1)], max: 8 epochs\n"
+    steps = (
+        "2025-02-03 05:{0:02d}:00,000 - mmdet - INFO - Epoch [{0}][950/980]\tlr: 1.000e-02, eta: 0:09:10, "
+        "time: 0.301, data_time: 0.010, memory: 3900, loss: 0.6204\n"
+        "2025-02-03 05:{0:02d}:20,000 - mmdet - INFO - Saving checkpoint at {0} epochs\n"
+    )
+    score = "2025-02-03 05:{0:02d}:50,000 - mmdet - INFO - Epoch(val) [{0}][410]\tbbox_mAP: 0.3{0}10\n"
+    whole = begun + "".join(steps.format(epoch) + score.format(epoch) for epoch in range(1, 9))
+    logs = {
+        "validated": whole,
+        "saved": whole[: whole.rindex("2025")],
+        "in its last epoch": whole[: whole.rindex("2025", 0, whole.rindex("2025"))],
+        "after seven": whole[: whole.rindex("2025-02-03 05:08:00")],
+    }
+    for name, text in logs.items():
+        (tmp_path / name).write_text(text)
+    told = [
+        json.loads(line) for line in dogwatch("read", "--json", *(tmp_path / name for name in logs)).stdout.splitlines()
+    ]
+    assert [found["ending"] for found in told] == ["finished", "finished", "cut", "cut"]
+    assert [found["progress"]["step"] for found in told] == [8, 8, 8, 7]

@@ -1,8 +1,8 @@
 """Training programs by the lines they print, one row each.
 
 A pattern runs on the lower-cased line; its named groups say what the numbers are: `run` of `of` counts the
-run, `epoch` of `epochs` epochs, `inner` of `inners` what is inside an epoch, `s` and `ms` the time that one
-step takes. Every `name: number` of the line is a metric.
+run, `epoch` of `epochs` epochs, `ended` the epoch that is behind, `inner` of `inners` what is inside an epoch, `s`
+and `ms` the time that one step takes. Every `name: number` of the line is a metric.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from functools import partial
 
-from dogwatch.logs.interface import EPOCH, INNER, PLAIN, RUN, SUITE, TRAINER, Format, number, pace, pairs
+from dogwatch.logs.interface import EPOCH, EPOCH_DONE, INNER, PLAIN, RUN, SUITE, TRAINER, Format, number, pace, pairs
 from dogwatch.model import Mark, Phase, Step
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
@@ -32,6 +32,7 @@ class Row:
     weight: int = TRAINER
     metrics: bool = True
     hint: str = ""
+    phase: str = "training"
 
 
 TRAINERS = (
@@ -72,6 +73,25 @@ TRAINERS = (
         rf"epoch(?:\(train\))?[ ]{{1,6}}\[[ ]{{0,6}}(?P<epoch>{_N})\][ ]{{0,2}}{_MM}(?P<inner>{_N})/(?P<inners>{_N})\]",
         rf"[, ]time: (?P<s>{_F})",
         "iterations",
+    ),
+    Row(
+        "mmengine validates",
+        ("epoch(val)",),
+        rf"epoch\(val\)[ ]{{1,6}}\[[ ]{{0,6}}(?P<ended>{_N})\][ ]{{0,2}}{_MM}{_N}/{_N}\][ ]{{1,8}}eta:",
+        metrics=False,
+        phase="validating",
+    ),
+    Row(
+        "mmengine validated",
+        ("epoch(val)",),
+        rf"epoch\(val\)[ ]{{1,6}}\[[ ]{{0,6}}(?P<ended>{_N})\][ ]{{0,2}}{_MM}{_N}(?:/{_N})?\]\s{{1,8}}(?!eta:)",
+    ),
+    Row(
+        "mmengine saved",
+        ("saving checkpoint at ",),
+        rf"saving checkpoint at (?P<ended>{_N}) epochs",
+        metrics=False,
+        phase="checkpointing",
     ),
     Row(
         "mmengine iterations",
@@ -182,11 +202,14 @@ def _read(pattern: re.Pattern[str], time: re.Pattern[str] | None, row: Row, line
         ("run", "of", row.unit, RUN),
         ("inner", "inners", row.unit, INNER),
         ("epoch", "epochs", "epochs", EPOCH),
+        ("ended", "epochs", "epochs", EPOCH_DONE),
     ):
         if said.get(done):
             total_said = number(said[total]) if said.get(total) else None
-            marks.append(Step(_count(said[done]), total_said or None, unit, rate if rank != EPOCH else None, rank))
-    marks.append(Phase("training"))
+            marks.append(
+                Step(_count(said[done]), total_said or None, unit, rate if rank in (RUN, INNER) else None, rank)
+            )
+    marks.append(Phase(row.phase))
     return [*marks, *(pairs(line[found.end() :]) if row.metrics else [])]
 
 
