@@ -285,7 +285,12 @@ rows = (
             ),
             Sign("sigsegv", r"\bsigsegv\b", 0.9, fatal=True, unless=r"potential root causes|worker died or was killed"),
             Sign("signal 11|signal: 11", r"signal:? 11\b", 0.88, fatal=True),
-            Sign(" 139", r"exit(?:ed)?(?: with)?(?: exit)? (?:code|status):? 139\b", 0.85, fatal=True),
+            Sign(
+                "code 139|code: 139|status 139|status: 139",
+                r"exit(?:ed)?(?: with)?(?: exit)? (?:code|status):? 139\b",
+                0.85,
+                fatal=True,
+            ),
             Sign("segfault at", r"segfault at [0-9a-f]{1,16} ip", 0.9),
         ),
         role=Role.ROOT,
@@ -312,7 +317,12 @@ rows = (
         ("read the line just above it: an abort is nearly always the end of an error that was said before",),
         (
             Sign("exitcode", r"exitcode\s{0,8}:? -6\b", 0.75, fatal=True),
-            Sign(" 134", r"exit(?:ed)?(?: with)?(?: exit)? (?:code|status):? 134\b", 0.75, fatal=True),
+            Sign(
+                "code 134|code: 134|status 134|status: 134",
+                r"exit(?:ed)?(?: with)?(?: exit)? (?:code|status):? 134\b",
+                0.75,
+                fatal=True,
+            ),
             Sign("libc++abi: terminating", weight=0.85, fatal=True),
             Sign("check failed", r"^f\d{4} \d\d:\d\d:\d\d.{0,80}\] check failed", 0.82, fatal=True),
             Sign(

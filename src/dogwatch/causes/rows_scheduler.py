@@ -215,7 +215,12 @@ rows = (
         (
             Sign("exitcode", r"exitcode\s{0,8}:? -9\b", 0.7, fatal=True),
             Sign("brokenprocesspool", weight=0.62, raised=True),
-            Sign(" 137", r"exit(?:ed)?(?: with)?(?: exit)? (?:code|status):? 137\b", 0.72, fatal=True),
+            Sign(
+                "code 137|code: 137|status 137|status: 137",
+                r"exit(?:ed)?(?: with)?(?: exit)? (?:code|status):? 137\b",
+                0.72,
+                fatal=True,
+            ),
             Sign("terminated abruptly", r"process in the process pool was terminated abruptly", 0.62, raised=True),
             Sign("killed", r"^\s{0,4}killed\s{0,4}$", 0.85, fatal=True),
             Sign("killed", r"^make(?:\[\d{1,3}\])?: \*\*\* \[.{1,200}\] killed\s{0,4}$", 0.85, fatal=True),
