@@ -51,7 +51,7 @@ def main() -> int:
     flaws += over_alerts(place, seed, args.alerts, args.points)
     beside_alertmanager(place, seed, args.alertmanager)
     again = f"--kills {args.kills} --seed {seed} --outages {args.outages} --alerts {args.alerts} --points {args.points}"
-    print(f"again: python -m tests.chaos {again}")
+    print(f"again: python -m tests.chaos {again} --alertmanager {args.alertmanager}")
     if flaws:
         print(f"kept for a look: {place}")
         return 1
