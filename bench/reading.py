@@ -127,10 +127,10 @@ def grep(path: Path, patterns: Iterable[str]) -> list[str]:
 
 
 def cause_patterns() -> list[str]:
-    """What the causes are known by, as grep spells it; one that looks around is known by its literals alone."""
+    """What the causes are known by, as grep spells it; one that it cannot spell is known by its literals alone."""
     written = []
     for sign in (sign for cause in CAUSES.values() for sign in cause.signs):
-        if not sign.pattern or re.search(r"\(\?[^:]|[*+}]\?", sign.pattern):
+        if not sign.pattern or re.search(r"\(\?[^:]|[*+}]\?|\[[^\]]*[\[\\]", sign.pattern):
             written += [escaped(stem) for stem in sign.stem.split("|")]
         else:
             written.append(sign.pattern.replace("(?:", "(").replace(r"\d", "[0-9]"))
