@@ -17,7 +17,7 @@ from dogwatch.logs import scan
 from dogwatch.logs.interface import Format
 from dogwatch.model import Mark, Step
 
-FIRST, LARGEST, GROWTH = 1 << 13, 1 << 19, 4  # bytes of a window
+FIRST, LARGEST, GROWTH = 1 << 13, 1 << 18, 4  # bytes of a window
 TRIES = 2  # lines read for their needle alone before a format's hint is asked
 VAGUE = 3  # bytes of a literal below which it is in every other line anyway
 LONGEST_SHAPE, MOST_SHAPES = 2048, 256
