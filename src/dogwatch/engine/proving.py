@@ -38,7 +38,9 @@ def first(
     if not asked:
         return nothing
     every = list(dict.fromkeys(path for named in asked.values() for group in named.values() for path in group))
-    call = {"paths": every, "seconds": SECONDS, "bytes": BYTES}
+    globs = sorted({pattern for job in jobs if job.ref in asked for pattern in job.expect.outputs})
+    since = min(job.registered for job in jobs if job.ref in asked)
+    call = {"paths": every, "left": globs, "since": since, "seconds": SECONDS, "bytes": BYTES}
     request = {"errands": {"sound": {"program": errand("sound"), "call": call}}}
     answer = reach.ask(request, max(SECONDS + GRACE, min(deadline, SECONDS + 4 * GRACE)))
     section = {} if isinstance(answer, Dark) else answer.body.get("errands") or {}
