@@ -20,10 +20,12 @@ from tests.chaos.storm import Storm
 
 AT_HOME = {
     *("dogwatch.db", "dogwatch.db-wal", "dogwatch.db-shm", "store.json", "tip", "reserve", "wake"),
-    *("watch.lock", "make.lock", "write.lock", "backups", "runs"),
+    *("watch.lock", "make.lock", "write.lock", "backups", "runs", "bundles"),
 }
 IN_A_RUN = re.compile(r"(spec|keeper|worker-\d+\.(start|end))\.json|keeper\.log|worker-\d+\.log")
 BACKUP = re.compile(r"dogwatch-\d{8}T\d{2}\.db")
+# The draft of somebody who was killed is swept an hour later.
+BUNDLE = re.compile(r"(\.draft-)?dogwatch-here_process_.+-\d{8}T\d{6}Z\+*")
 
 
 def gather(storm: Storm) -> tuple[History, list[Flaw]]:
@@ -63,6 +65,9 @@ def strays(storm: Storm) -> Iterator[Flaw]:
     for path in storm.home.glob("backups/*"):
         if not BACKUP.fullmatch(path.name):
             yield Flaw(LEFT, f"stray file in backups: {path.name}")
+    for path in storm.home.glob("bundles/*"):
+        if not BUNDLE.fullmatch(path.name):
+            yield Flaw(LEFT, f"stray file in bundles: {path.name}")
     for path in storm.home.glob("runs/*/*"):
         run = path.parent.name
         excused = run in storm.orphaned or run.rpartition("-")[0] in storm.cut_short

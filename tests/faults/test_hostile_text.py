@@ -47,8 +47,8 @@ def nasty(dogwatch, spawn, home: Path, tmp_path: Path) -> Path:
     """A running job with a nasty log, nasty arguments, and outputs and checkpoints of nasty names; its gate."""
     gate = tmp_path / "gate"
     for number, name in enumerate(("out\x1b[2J.json", "out\nnew.json", "out\u202egnp.json", "out\r.json")):
-        (tmp_path / name).write_text("x" * (number + 1))
-        (tmp_path / name.replace("out", "ckpt")).write_text("x")
+        (tmp_path / name).write_text("1" * (number + 1))
+        (tmp_path / name.replace("out", "ckpt")).write_text("1")
     lines = b"".join(line + b"\n" for line in LINES).hex()
     command = [sys.executable, "-c", SCRIPT, str(gate), lines, *NASTY]
     flags = ["--output", f"{tmp_path}/out*.json", "--checkpoint", f"{tmp_path}/ckpt*"]
