@@ -78,7 +78,7 @@ def _prove(draft: str) -> None:
     finally:
         copy.close()
     if wrong:
-        raise StoreDamaged(f"The store could not be backed up, it is damaged: {wrong[0]}.")
+        raise StoreDamaged(f"The store could not be backed up, it is damaged: {wrong[0].rstrip('.')}.")
 
 
 def _name(at: float) -> str:
