@@ -123,7 +123,7 @@ def _text(path: str, shown: str) -> str:
                 raise UsageError(f"{shown} is not a regular file; give the path of a YAML file")
             raw = file.read(LARGEST + 1)
     except FileNotFoundError:
-        raise UsageError(f"{shown} does not exist; check the path given to --config") from None
+        raise UsageError(f"{shown} does not exist; check the path") from None
     except (OSError, ValueError) as wrong:
         why = getattr(wrong, "strerror", None) or str(wrong)
         raise UsageError(f"{shown} cannot be read ({why}); check the path and its permissions") from None

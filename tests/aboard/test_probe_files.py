@@ -620,3 +620,12 @@ def test_readers_that_cannot_be_killed_do_not_pile_up(here: Here, tmp_path: Path
     assert "3 earlier readers are still stuck" in ask(here, request)["logs"]["why"]
     (freezer / "freezer.state").write_text("THAWED")
     wait_until(lambda: ask(here, request)["logs"]["ok"])
+
+
+def test_a_pattern_that_means_only_what_another_has_found_is_not_missing(here: Here, tmp_path: Path) -> None:
+    """Patterns may overlap; only one that means nothing at all is said to."""
+    (tmp_path / "out.jsonl").write_text("{}\n")
+    globs = [f"{tmp_path}/{name}" for name in ("*.jsonl", "out*", "out.jsonl", "none*")]
+    answer = here.ask({"files": {"job": {"outputs": globs}}}, 10)
+    assert not isinstance(answer, Dark)
+    assert answer.body["files"]["job"]["missing"] == [f"{tmp_path}/none*"]

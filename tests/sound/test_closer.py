@@ -138,7 +138,7 @@ def test_files_named_one_by_one_tell_of_parts_that_lack_and_of_what_lies_beside_
     for path in paths:
         path.write_bytes(PARQUET)
     (tmp_path / "out-00002-of-00003.parquet.tmp").write_bytes(PARQUET[:50])
-    call = {"paths": list(map(str, paths)), "left": [f"{tmp_path}/*.parquet"], "seconds": 5.0, "bytes": 1 << 30}
+    call = {"paths": list(map(str, paths)), "left": {f"{tmp_path}/*.parquet": None}, "seconds": 5.0, "bytes": 1 << 30}
     rows = NAMES["errand"](call)["files"]
     assert [(os.path.basename(row["file"]), row["verdict"]) for row in rows] == [
         ("out-00001-of-00003.parquet", "sound"),

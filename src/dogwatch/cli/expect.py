@@ -30,15 +30,16 @@ def growth(text: str | None, flag: str) -> float | None:
     return None if text is None else config.growth(text, flag)
 
 
-def globs(patterns: Sequence[str], flag: str) -> tuple[str, ...]:
-    """File patterns, absolute; the directory above the first wildcard must be there."""
-    return tuple(_absolute(pattern, flag) for pattern in patterns)
+def globs(patterns: Sequence[str], flag: str, start: str = "") -> tuple[str, ...]:
+    """File patterns, absolute, from `start` on as the job itself would name them; the directory above the first
+    wildcard must be there."""
+    return tuple(_absolute(pattern, flag, start) for pattern in patterns)
 
 
-def _absolute(pattern: str, flag: str) -> str:
+def _absolute(pattern: str, flag: str, start: str) -> str:
     if not pattern or "\0" in pattern:
         raise UsageError(f"{flag} needs a file name or pattern, not {pattern!r}")
-    path = os.path.abspath(os.path.expanduser(pattern))
+    path = os.path.abspath(os.path.join(start, os.path.expanduser(pattern)))
     directory(os.path.dirname(path), flag) if not any(mark in os.path.dirname(path) for mark in "*?[") else None
     return path
 

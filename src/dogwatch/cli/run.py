@@ -12,6 +12,7 @@ EPILOG = """\
 example: dogwatch run --name train --workers 4 --gpu-ids 0 1 2 3 -- python train.py
 Every worker gets DOGWATCH_WORKER (0, 1, ...), DOGWATCH_WORKERS, CUDA_VISIBLE_DEVICES and a log of its own. What it
 appends to the file named by DOGWATCH_PROGRESS, as lines like {"step": 3, "total": 10}, is believed over its log.
+Patterns may be relative to --cwd, and are quoted so that the shell leaves them alone: --output 'out/*.jsonl'.
 Closing the terminal or killing dogwatch neither stops the job nor loses its exit code."""
 TAKES_COMMAND = True
 
@@ -51,8 +52,8 @@ def run(args: Namespace) -> int:
     workers = positive(args.workers, "--workers") or 1
     expect = Expectation(
         workers=workers,
-        outputs=globs(args.output, "--output"),
-        checkpoints=globs(args.checkpoint, "--checkpoint"),
+        outputs=globs(args.output, "--output", args.cwd or ""),
+        checkpoints=globs(args.checkpoint, "--checkpoint", args.cwd or ""),
         total_items=positive(args.total_items, "--total-items"),
         stall_timeout=seconds(args.stall_timeout, "--stall-timeout"),
         min_growth=growth(args.min_growth, "--min-growth"),

@@ -92,4 +92,6 @@ def _tell(jobs: list[dict[str, Any]], now: float) -> None:
     from dogwatch.tui.phrases import state
 
     for job in jobs:
-        print(f"{plain(job['ref'], 80)}  {state(job, now)}")
+        lacking = job.get("verified") or {"ok": True}
+        told = "" if lacking["ok"] else f", NOT VERIFIED: {plain(lacking['text'], 300)}"
+        print(f"{plain(job['ref'], 80)}  {state(job, now)}{told}")

@@ -38,16 +38,20 @@ def first(
     if not asked:
         return nothing
     every = list(dict.fromkeys(path for named in asked.values() for group in named.values() for path in group))
-    globs = sorted({pattern for job in jobs if job.ref in asked for pattern in job.expect.outputs})
-    since = min(job.registered for job in jobs if job.ref in asked)
-    call = {"paths": every, "left": globs, "since": since, "seconds": SECONDS, "bytes": BYTES}
+    left = {glob: job.registered for job in jobs if job.ref in asked for glob in job.expect.outputs}
+    call = {"paths": every, "left": left, "seconds": SECONDS, "bytes": BYTES}
     request = {"errands": {"sound": {"program": errand("sound"), "call": call}}}
     answer = reach.ask(request, max(SECONDS + GRACE, min(deadline, SECONDS + 4 * GRACE)))
     section = {} if isinstance(answer, Dark) else answer.body.get("errands") or {}
     if "sound" not in section:
         return nothing
     rows = section["sound"]["files"]
-    return nothing | {ref: {FACT: _told(*(_of(rows, named[kind]) for kind in named))} for ref, named in asked.items()}
+    found = {}
+    for job in (job for job in jobs if job.ref in asked):
+        outputs, checkpoint = asked[job.ref]["outputs"], asked[job.ref]["checkpoint"]
+        unfinished = {row["file"]: row for row in rows if row.get("beside") in job.expect.outputs}
+        found[job.ref] = {FACT: _told([*_of(rows, outputs), *unfinished.values()], _of(rows, checkpoint))}
+    return nothing | found
 
 
 def _has_ended(known: Known | None) -> bool:
@@ -68,7 +72,7 @@ def _of(rows: Sequence[Mapping[str, Any]], paths: Sequence[str]) -> list[Mapping
         for row in rows
         if row["file"] in files
         or any(row["file"].startswith(path + "/") for path in paths)
-        or (row["size"] is None and os.path.dirname(row["file"]) in folders)
+        or (row["size"] is None and "beside" not in row and os.path.dirname(row["file"]) in folders)
     ]
 
 

@@ -15,6 +15,7 @@ from dogwatch.rules.interface import Check, Verified
 ENOUGH = 0.99
 # Looks after which a check that got no answer is given up; dark ones do not count.
 MOST_TRIES = 5
+MOST_NAMED = 3
 PASSED, FAILED, UNKNOWN, PENDING = "passed", "failed", "unknown", "pending"
 
 
@@ -92,16 +93,21 @@ def _outputs(
     empty = sorted(path for path, size in sizes.items() if size == 0)
     lacking = [glob for glob in listed.get("missing", ()) if glob in job.expect.outputs]
     if not sizes:
-        yield Check("outputs", FAILED, "no output file matches the patterns given")
+        yield Check("outputs", FAILED, f"no output file matches {_named(job.expect.outputs)}")
         return
     if empty:
         yield Check("outputs", FAILED, f"{len(empty)} of {len(sizes)} output files are empty ({empty[0]})")
     else:
         yield Check("outputs", PASSED, f"{len(sizes)} output file{'s' if len(sizes) > 1 else ''}, none empty")
     if lacking:
-        yield Check("expected files", FAILED, f"nothing is there that matches {', '.join(lacking[:3])}")
+        yield Check("expected files", FAILED, f"nothing is there that matches {_named(lacking)}")
     if not empty:
         yield _soundness(None if sound is None else sound["outputs"])
+
+
+def _named(globs: Sequence[str]) -> str:
+    more = f" and {len(globs) - MOST_NAMED} more" if len(globs) > MOST_NAMED else ""
+    return ", ".join(globs[:MOST_NAMED]) + more
 
 
 def _soundness(told: Mapping[str, Any] | None) -> Check:

@@ -51,6 +51,7 @@ class Finds:
         self.folders: "dict[bytes, os.stat_result | None]" = {}
         self.absent: "list[bytes]" = []
         self.missing: "list[str]" = []
+        self.hits = 0  # counted anew by patterns that mean the same file
         self.unreadable: "dict[str, str]" = {}
         self.capped = False
 
@@ -64,7 +65,9 @@ class Finds:
         except OSError as error:
             self.absent.append(path)
             self.trouble(path, error)
-        return path in self.stats
+            return False
+        self.hits += 1
+        return True
 
 
 def unfit(mode: int) -> "str | None":
@@ -96,7 +99,7 @@ def expand(globs: "list[str]", allowance: Allowance) -> Finds:
     """Everything that absolute globs name; `**` means `*`, links to directories are not walked into."""
     finds = Finds()
     for glob in globs:
-        before, known_troubles = len(finds.stats), len(finds.unreadable)
+        before, known_troubles = finds.hits, len(finds.unreadable)
         try:
             path = enc(glob)
             if path in finds.stats:
@@ -107,7 +110,7 @@ def expand(globs: "list[str]", allowance: Allowance) -> Finds:
                 finds.lstat(path)
         except Refused as problem:
             finds.unreadable[glob] = str(problem)
-        if len(finds.stats) == before and len(finds.unreadable) == known_troubles:
+        if finds.hits == before and len(finds.unreadable) == known_troubles:
             finds.missing.append(glob)
     return finds
 

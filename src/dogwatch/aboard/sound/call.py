@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def errand(call: "dict[str, Any]") -> "dict[str, Any]":
     """The verdicts on paths or on what globs mean; or a closer look at the files of several jobs. With paths, `left`
-    are globs beside which nothing unfinished may have been left."""
+    are globs beside which nothing unfinished may have been left, each with the moment since when that counts."""
     budget = Budget(float(call["seconds"]), int(call["bytes"]))
     if "jobs" in call:
         return {"jobs": {ref: closer_look(spec, budget) for ref, spec in call["jobs"].items()}}
@@ -27,7 +27,7 @@ def errand(call: "dict[str, Any]") -> "dict[str, Any]":
     named = {row["file"] for row in rows}
     rows.extend(row for row in lacking_parts(paths) if row["file"] not in named)
     if call.get("left"):
-        rows.extend(left_behind(call["left"], set(paths), call.get("since")))
+        rows.extend(left_behind(call["left"], set(paths)))
     if call.get("globs"):
         rows.extend(check_globs(call["globs"], call.get("since"), budget))
     return {"files": rows[: MOST_FILES + 1000]}

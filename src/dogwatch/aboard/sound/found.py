@@ -49,7 +49,8 @@ def check_globs(globs: "list[str]", since: "float | None", budget: Budget) -> "I
             yield verdict(pattern, BROKEN, "matches no file")
     for row in lacking_parts(files):
         yield row
-    for row in left_behind(globs, seen, since):
+    for row in left_behind(dict.fromkeys(globs, since), seen):
+        seen.add(row["file"])
         yield row
 
 
@@ -72,9 +73,10 @@ def lacking_parts(paths: "list[str]") -> "Iterator[dict[str, Any]]":
                 yield row
 
 
-def left_behind(globs: "list[str]", seen: "set[str]", since: "float | None") -> "Iterator[dict[str, Any]]":
-    """Files under the name of an output with an ending that says: not finished."""
-    for pattern in globs:
+def left_behind(globs: "dict[str, float | None]", seen: "set[str]") -> "Iterator[dict[str, Any]]":
+    """Files under the name of an output with an ending that says: not finished; `beside` is the glob that means the
+    output, and its value the moment before which a file is somebody else's."""
+    for pattern, since in globs.items():
         folder, name = os.path.split(pattern)
         for directory in glob.glob(raw(folder))[:256]:
             for entry in scanned(directory, MOST_SEEN):
@@ -84,8 +86,7 @@ def left_behind(globs: "list[str]", seen: "set[str]", since: "float | None") -> 
                     continue
                 meant = fnmatch.fnmatchcase(text[: found.start()] or text, name) or fnmatch.fnmatchcase(text, name)
                 if meant and (since is None or changed(entry) >= since):
-                    seen.add(path)
-                    yield verdict(path, BROKEN, "was left behind unfinished, by its name")
+                    yield dict(verdict(path, BROKEN, "was left behind unfinished, by its name"), beside=pattern)
 
 
 def scanned(directory: bytes, most: int) -> "list[os.DirEntry[bytes]]":
