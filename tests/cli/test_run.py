@@ -166,3 +166,11 @@ def test_a_run_whose_records_are_gone_is_not_ended_and_not_forgotten(dogwatch, h
     assert [finding["rule"] for finding in job["findings"]] == ["cannot_see"]
     (home / "elsewhere").rename(run)
     wait_until(lambda: dogwatch("patrol").returncode == 0 and not jobs(dogwatch)["hidden"]["findings"])
+
+
+def test_a_description_with_an_escape_code_is_refused_in_one_plain_sentence(dogwatch) -> None:
+    """It names the character and starts nothing."""
+    refused = dogwatch("run", "--detach", "--description", "a\x1b[31mb", "--", "true")
+    assert refused.returncode == 2
+    assert refused.stderr.startswith("dogwatch: the description 'ab' has an escape code (U+001B) at position 2;")
+    assert jobs(dogwatch) == {}

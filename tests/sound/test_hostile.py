@@ -135,6 +135,21 @@ def dogwatch(*words: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+def test_what_to_do_is_said_below_what_is_not_sound(tmp_path):
+    """One line of advice under each, and none under what is sound; scripts read it nowhere but in the text."""
+    (tmp_path / "fine.jsonl").write_text("{}\n")
+    (tmp_path / "cut.jsonl").write_text('{}\n{"a"')
+    (tmp_path / "links").mkdir()
+    (tmp_path / "links" / "loose.json").symlink_to("gone.json")
+    told = dogwatch(*(str(tmp_path / name) for name in ("fine.jsonl", "cut.jsonl", "gone", "links"))).stdout
+    lines = told.splitlines()
+    assert [line.startswith(" ") for line in lines] == [False, False, True, False, True, False, True], told
+    assert lines[0].endswith("(jsonl, 3 B, 1 record)")
+    assert "make it again from the last checkpoint" in lines[2]
+    assert "correct the path" in lines[4]
+    assert "the link outlived" in lines[6]
+
+
 def test_the_exit_code_says_it(tmp_path):
     """0 sound, 1 not sound, 3 cannot be judged; the worst of several, and what is not there is not sound."""
     (tmp_path / "fine.json").write_text("{}")

@@ -70,6 +70,7 @@ def _show(row: dict[str, Any], args: Namespace) -> None:
     if args.json:
         emit(row)
         return
+    from dogwatch.desk.check import remedy
     from dogwatch.text import plain
 
     about = ", ".join(_about(row))
@@ -77,6 +78,8 @@ def _show(row: dict[str, Any], args: Namespace) -> None:
     print(
         f"{row['verdict']:<11} {plain(row['file'], 300)}{f'  ({about})' if about else ''}{plain(why, 300)}", flush=True
     )
+    if advice := remedy(row):
+        print(f"{'':<11} {advice}", flush=True)
 
 
 def _about(row: dict[str, Any]) -> list[str]:
@@ -84,4 +87,6 @@ def _about(row: dict[str, Any]) -> list[str]:
 
     said = [row["format"]] if row["format"] else []
     said += [size(row["size"])] if row["size"] is not None else []
-    return said + ([f"{row['records']:,} records"] if row["records"] is not None else [])
+    return said + (
+        [f"{row['records']:,} record{'' if row['records'] == 1 else 's'}"] if row["records"] is not None else []
+    )

@@ -108,7 +108,7 @@ def _register(
         source="process",
         id=job_id,
         name=name,
-        description=named(description, "the description") if description else "",
+        description=named(description, "description") if description else "",
         submitted=submitted,
         registered=clock.now(),
         track=track,
