@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dogwatch.logs.stamps import span, stamps
+from dogwatch.logs import scan
+from dogwatch.logs.stamps import CLOCKED, dated, span, stamps
 
 NOON = 1767355445.0  # 2026-01-02 12:04:05 UTC
 SAME_DAY_OF_LEAP = 1704197045.0  # 2024-01-02 12:04:05 UTC
@@ -110,3 +111,23 @@ def test_a_hostile_line_cannot_hang_it(part: str) -> None:
     line = part * (1_000_000 // len(part))
     for _ in range(100):
         stamps(line)
+
+
+CLOCKS = st.from_regex(
+    r"[IWT\[( |]{0,2}(Jan |2026[-/.])?\d{1,4}[-/. ]?\d{0,2}[T _:,-]{0,3}\d{1,2}:\d\d:\d\d[<,. \]|]?", fullmatch=True
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.one_of(st.text(max_size=20), CLOCKS, st.sampled_from(['"ts": 1767355445', "[1767355445]", "x"]))))
+def test_no_clock_is_missed_by_looking_for_one_first(parts: list[str]) -> None:
+    """The sign that is looked for before a line is read for its clock is in every line that has one."""
+    line = "".join(parts).replace("\n", " ")
+    text = f"above\n{line}\n".encode("utf-8", "replace")
+    if dated(line):
+        for fast in (False, True):
+            scan.prefer(fast)
+            try:
+                assert scan.first(CLOCKED, text, 0, len(text)) is not None
+            finally:
+                scan.prefer(None)

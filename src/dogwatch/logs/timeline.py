@@ -12,11 +12,12 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
+from dogwatch.logs import scan
 from dogwatch.logs.axis import choose
 from dogwatch.logs.ending import Counter
 from dogwatch.logs.interface import EPOCH
 from dogwatch.logs.reader import Reader, Reading
-from dogwatch.logs.stamps import dated, stamps
+from dogwatch.logs.stamps import CLOCKED, dated, stamps
 from dogwatch.logs.user import UserPatterns
 from dogwatch.model import Step
 
@@ -25,6 +26,7 @@ AGAIN = 0.1  # of what was done: a counter that falls below is another run's
 AHEAD = 4  # records among which a counter that fell back is overtaken again
 SMALLEST, LARGEST = 64, 1 << 20  # bytes of a piece
 PIECES = 256  # a piece is this part of what was read before it
+LONG, COARSE = 1 << 20, 64  # bytes from which on a piece is a larger part of what lies beyond them
 NEARBY = 4096  # bytes before a record in which a line may lend it the time
 LINES = 12  # of those, at most
 LENT = 16384  # bytes for which a lent time holds
@@ -60,7 +62,8 @@ class Timeline:
         """Take the next bytes of the log."""
         at = 0
         while at < len(chunk):
-            size = min(LARGEST, max(SMALLEST, self._read // PIECES))
+            beyond = max(0, self._read - LONG)
+            size = min(LARGEST, max(SMALLEST, (self._read - beyond) // PIECES + beyond // COARSE))
             self._take(chunk[at : at + size])
             at += size
             self._read += size
@@ -146,7 +149,7 @@ class Timeline:
 
     def _near(self, at: int, before: bytes) -> Mapping[str, float]:
         """The clock of the nearest line before a record that has one, or of one that was read a little earlier."""
-        end = len(before)
+        end = len(before) if scan.first(CLOCKED, before, 0, len(before)) is not None else 0
         for _ in range(LINES):
             if end <= 0:
                 break
