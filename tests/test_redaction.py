@@ -55,3 +55,28 @@ def test_redacting_twice_is_redacting_once(text):
     """It ends on any text, and what it made needs no second pass."""
     once = redacted(text)
     assert redacted(once) == once
+
+
+@pytest.mark.parametrize("before", ["", " ", "(", "x", "_", "9", "/", "é"])
+@pytest.mark.parametrize(
+    "key",
+    [
+        "hf_" + "a1" * 8,
+        "api_org_" + "a1" * 8,
+        "sk-" + "a1" * 8,
+        "ghs_" + "a1" * 8,
+        "github_pat_" + "a1" * 8,
+        "glpat-" + "a1" * 8,
+        "ASIA" + "A1" * 8,
+        "xoxp-" + "a1" * 8,
+        "AIza" + "a1" * 16,
+        "nvapi-" + "a1" * 12,
+        "wandb_v1_" + "a1" * 12,
+        "r8_" + "a1" * 12,
+        "eyJ" + "a1" * 6 + ".a1b2c3.d4e5f6",
+    ],
+)
+def test_a_key_is_known_where_a_word_begins(before: str, key: str) -> None:
+    """A key's shape counts at the start of a word, whatever stands before it; within a word it is chance."""
+    within = before in ("x", "_", "9")
+    assert (key in redacted(f"found {before}{key} here")) is within
