@@ -50,3 +50,12 @@ def test_a_file_left_by_one_job_is_not_held_against_another_of_the_same_director
     assert "a.jsonl.tmp" in dogwatch("wait", "a", "--timeout", "30").stdout
     waited = dogwatch("wait", "b", "--timeout", "30")
     assert (waited.returncode, "NOT VERIFIED" in waited.stdout) == (0, False), waited.stdout
+
+
+def test_a_job_that_crashed_while_it_saved_is_told_from_where_to_resume(dogwatch, tmp_path) -> None:
+    """Its newest checkpoint is cut; the one before it is whole, and is named with its iteration."""
+    script = "mkdir step_10 step_20; echo {} > step_10/a.json; sleep 0.1; echo { > step_20/a.json; exit 3"
+    assert ended(dogwatch, tmp_path, script, "--checkpoint", "step_*").returncode == 1
+    shown = dogwatch("status", "job").stdout
+    assert "the newest sound one is step_10" in shown
+    assert "resume from  step_10 (iteration 10), sound" in shown

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -109,6 +110,20 @@ def test_a_newest_checkpoint_that_cannot_be_read_is_not(reach: Fickle, tmp_path:
     assert ended(reach, one) == {}
     (tmp_path / "m.safetensors").write_bytes(b"\x40" + bytes(7) + b'{"a":')
     assert ended(reach, one)["checkpoint"].startswith("failed: the newest checkpoint m.safetensors is not sound")
+
+
+def test_of_a_newest_checkpoint_that_is_broken_the_newest_sound_one_is_named(reach: Fickle, tmp_path: Path) -> None:
+    """It is what the job can be resumed from, and no older one is read."""
+    for number, text in enumerate(("{", "{}", "{}", "{")):
+        folder = tmp_path / f"checkpoint-{number}"
+        folder.mkdir()
+        (folder / "state.json").write_text(text)
+        os.utime(folder, (1000 + number, 1000 + number))
+    memory = Memory()
+    found = ended(reach, job(tmp_path, checkpoints=["checkpoint-*"]), memory=memory)["checkpoint"]
+    assert found.startswith("failed: the newest checkpoint checkpoint-3 is not sound (state.json ")
+    assert found.endswith("; the newest sound one is checkpoint-2")
+    assert [os.path.basename(path) for path in memory.facts["sound"]["checkpoints"]] == ["checkpoint-3", "checkpoint-2"]
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dogwatch.aboard import errand
+from dogwatch.engine import proving
 from dogwatch.engine.folders import directories
 from dogwatch.engine.look import Glance, disk_paths
 from dogwatch.engine.memory import Memory
@@ -154,6 +155,8 @@ def take_in(
         made.take_look(seen.files[ref], memory.age, watched, seen.look.at)
     if ref in seen.closer:
         take_closer(made, seen.closer[ref], memory.age)
+    if proved := (seen.learnt.get(ref) or {}).get(proving.FACT):
+        take_closer(made, {"checkpoints": proved.get("checkpoints")}, memory.age)
     if new_attempt:
         made.end_attempt(step)
     elif not running:

@@ -19,7 +19,7 @@ FACT = "sound"
 SECONDS = 4.0  # of reading, for all jobs that ended together
 GRACE = 3.0  # for the way there and back
 BYTES = 2 << 30
-MOST_JOBS, MOST_FILES, MOST_NAMED = 16, 256, 5
+MOST_JOBS, MOST_FILES, MOST_CHECKPOINTS, MOST_NAMED = 16, 256, 3, 5
 
 
 def wanted(jobs: Sequence[Job], known: Mapping[str, Known], memories: Mapping[str, Memory]) -> list[Job]:
@@ -37,20 +37,21 @@ def first(
     nothing = {ref: {FACT: _told([], [])} for ref in paths if ref not in asked}
     if not asked:
         return nothing
-    every = list(dict.fromkeys(path for named in asked.values() for group in named.values() for path in group))
+    every = list(dict.fromkeys(path for named in asked.values() for path in named["outputs"]))
+    saved = [named["checkpoints"] for named in asked.values() if named["checkpoints"]]
     left = {glob: job.registered for job in jobs if job.ref in asked for glob in job.expect.outputs}
-    call = {"paths": every, "left": left, "seconds": SECONDS, "bytes": BYTES}
+    call = {"paths": every, "left": left, "checkpoints": saved, "seconds": SECONDS, "bytes": BYTES}
     request = {"errands": {"sound": {"program": errand("sound"), "call": call}}}
     answer = reach.ask(request, max(SECONDS + GRACE, min(deadline, SECONDS + 4 * GRACE)))
     section = {} if isinstance(answer, Dark) else answer.body.get("errands") or {}
     if "sound" not in section:
         return nothing
-    rows = section["sound"]["files"]
+    rows, judged = section["sound"]["files"], section["sound"].get("checkpoints") or {}
     found = {}
     for job in (job for job in jobs if job.ref in asked):
-        outputs, checkpoint = asked[job.ref]["outputs"], asked[job.ref]["checkpoint"]
         unfinished = {row["file"]: row for row in rows if row.get("beside") in job.expect.outputs}
-        found[job.ref] = {FACT: _told([*_of(rows, outputs), *unfinished.values()], _of(rows, checkpoint))}
+        outputs = [*_of(rows, asked[job.ref]["outputs"]), *unfinished.values()]
+        found[job.ref] = {FACT: _told(outputs, [judged[p] for p in asked[job.ref]["checkpoints"] if p in judged])}
     return nothing | found
 
 
@@ -59,9 +60,10 @@ def _has_ended(known: Known | None) -> bool:
 
 
 def _paths(listed: Mapping[str, Any]) -> dict[str, list[str]]:
-    """All outputs, as far as that is bounded, and the newest checkpoint."""
+    """All outputs, as far as that is bounded, and the checkpoints from which it could be resumed, the newest first."""
     outputs = [row["path"] for row in listed.get("outputs", ())][-MOST_FILES:]
-    return {"outputs": outputs, "checkpoint": [row["path"] for row in listed.get("checkpoints", ())][-1:]}
+    saved = [row["path"] for row in listed.get("checkpoints", ())][-MOST_CHECKPOINTS:]
+    return {"outputs": outputs, "checkpoints": saved[::-1]}
 
 
 def _of(rows: Sequence[Mapping[str, Any]], paths: Sequence[str]) -> list[Mapping[str, Any]]:
@@ -76,8 +78,10 @@ def _of(rows: Sequence[Mapping[str, Any]], paths: Sequence[str]) -> list[Mapping
     ]
 
 
-def _told(outputs: Sequence[Mapping[str, Any]], checkpoint: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    return {"outputs": _counted(outputs), "checkpoint": _counted(checkpoint)}
+def _told(outputs: Sequence[Mapping[str, Any]], checkpoints: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Of the checkpoints the newest is counted; `checkpoints` has the verdict on each that was judged."""
+    kept = {row["file"]: {key: row[key] for key in ("verdict", "why", "iteration", "latest")} for row in checkpoints}
+    return {"outputs": _counted(outputs), "checkpoint": _counted(checkpoints[:1]), "checkpoints": kept}
 
 
 def _counted(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

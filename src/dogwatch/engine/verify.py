@@ -10,6 +10,7 @@ from typing import Any
 from dogwatch.engine.memory import Memory
 from dogwatch.engine.proving import FACT
 from dogwatch.model import Job, Known, Progress, Sighting
+from dogwatch.results.sound import SOUND
 from dogwatch.rules.interface import Check, Verified
 
 ENOUGH = 0.99
@@ -145,9 +146,14 @@ def _checkpoints(memory: Memory, listed: Mapping[str, Any] | None, sound: Mappin
         newest = os.path.basename(max(memory.checkpoints, key=lambda path: memory.checkpoints[path]).rstrip("/"))
         told = sound["checkpoint"]
         if told["not_sound"]:
-            path, why = told["broken"][0]
-            yield Check("checkpoint", FAILED, f"the newest checkpoint {newest} is not sound ({path} {why})")
+            why = f"the newest checkpoint {newest} is not sound ({told['broken'][0][1]})"
+            yield Check("checkpoint", FAILED, f"{why}; {_earlier(sound.get('checkpoints') or {})}")
         elif told["sound"]:
             yield Check("checkpoint", PASSED, f"the newest checkpoint {newest} is sound")
         else:
             yield Check("checkpoint", PASSED, f"the newest checkpoint {newest} is there, of no format to judge by")
+
+
+def _earlier(judged: Mapping[str, Mapping[str, Any]]) -> str:
+    whole = next((path for path, row in judged.items() if row["verdict"] == SOUND), None)
+    return "no sound one is known" if whole is None else f"the newest sound one is {os.path.basename(whole)}"

@@ -89,7 +89,9 @@ def _checkpoints(job: Document, now: float) -> list[tuple[str, str]]:
     if not found:
         return []
     newest = f", newest {phrases.base({'path': found['newest']})}" if found.get("newest") else ""
-    return [("checkpoints", phrases.checkpoints(found, now, ended=True) + newest)]
+    resume = phrases.resume(found, now)
+    lines = [("checkpoints", phrases.checkpoints(found, now, ended=True) + newest)]
+    return lines + ([("resume from", resume)] if resume and job.get("outcome") != "succeeded" else [])
 
 
 def _incidents(job: Document, now: float) -> list[tuple[str, str]]:

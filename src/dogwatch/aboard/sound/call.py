@@ -11,12 +11,14 @@ from dogwatch.aboard.sound.tree import MOST_FILES, check_file, check_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Any
 
 
 def errand(call: "dict[str, Any]") -> "dict[str, Any]":
     """The verdicts on paths or on what globs mean; or a closer look at the files of several jobs. With paths, `left`
-    are globs beside which nothing unfinished may have been left, each with the moment since when that counts."""
+    are globs beside which nothing unfinished may have been left, each with the moment since when that counts;
+    `checkpoints` are lists, the newest first, of which each is judged down to the first sound one."""
     budget = Budget(float(call["seconds"]), int(call["bytes"]))
     if "jobs" in call:
         return {"jobs": {ref: closer_look(spec, budget) for ref, spec in call["jobs"].items()}}
@@ -30,7 +32,22 @@ def errand(call: "dict[str, Any]") -> "dict[str, Any]":
         rows.extend(left_behind(call["left"], set(paths)))
     if call.get("globs"):
         rows.extend(check_globs(call["globs"], call.get("since"), budget))
-    return {"files": rows[: MOST_FILES + 1000]}
+    answer: "dict[str, Any]" = {"files": rows[: MOST_FILES + 1000]}
+    if call.get("checkpoints"):
+        answer["checkpoints"] = dict(down_to_sound(call["checkpoints"], budget))
+    return answer
+
+
+def down_to_sound(groups: "list[list[str]]", budget: Budget) -> "Iterator[tuple[str, dict[str, Any]]]":
+    """The verdicts on the newest of each group, and on earlier ones as long as none is sound and there is time."""
+    for group in groups:
+        for place, path in enumerate(group):
+            if place and not budget.left():
+                break
+            row = check_checkpoint(path, budget)
+            yield path, row
+            if row["verdict"] != BROKEN:
+                break
 
 
 def closer_look(spec: "dict[str, Any]", budget: Budget) -> "dict[str, Any]":
