@@ -17,7 +17,6 @@ EPILOG = """\
 dogwatch why REF                          a job that Dogwatch watches
 dogwatch why --log train.err train.out    log files, with whatever else you know of the ending"""
 
-WORTH_SAYING = 0.03  # an alternative less likely than that is in the JSON only
 _RETRY = {
     "never": "not worth it",
     "after_fix": "after it is mended; as it is, it would end the same way",
@@ -117,8 +116,7 @@ def block(found: dict[str, Any], many: bool = False) -> list[str]:
     lines += [f"  do: {advice}" for advice in found["advice"]]
     if found["cause"] != "unknown":
         lines.append(f"  again: {_RETRY[found['retry']]}")
-    others = [other for other in found["alternatives"] if other["confidence"] >= WORTH_SAYING]
-    lines += [f"  or {phrases.alternative(other)}" for other in others]
+    lines += [f"  or {other}" for other in phrases.alternatives(found)]
     return lines + (_changes(found["changed"]) if "changed" in found else [])
 
 

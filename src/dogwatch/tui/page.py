@@ -115,6 +115,9 @@ def _why(document: Document) -> Iterator[str]:
     advice = "".join(f"<li>{_safe(one)}</li>" for one in found.get("advice") or ())
     if advice:
         yield f"<ul>{advice}</ul>"
+    others = "".join(f"<li>{_safe(one)}</li>" for one in phrases.alternatives(found))
+    if others:
+        yield f"<p>or</p>\n<ul>{others}</ul>"
 
 
 def _plots(document: Document) -> Iterator[str]:

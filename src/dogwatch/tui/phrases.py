@@ -15,6 +15,7 @@ from dogwatch.tui.view import Document, View
 STALE_SECONDS = 180.0  # the slowest check interval is 60 s; three missed ones are no accident
 LOW_SHARE, LOW_BYTES = 0.10, 10e9
 AT_WORK = ("running", "sleeping", "uninterruptible")
+WORTH_SAYING = 0.03  # a cause less likely than that is in the JSON only
 _SIGNALS = {1: "SIGHUP", 2: "SIGINT", 3: "SIGQUIT", 4: "SIGILL", 6: "SIGABRT", 7: "SIGBUS", 8: "SIGFPE"}
 _SIGNALS |= {9: "SIGKILL", 10: "SIGUSR1", 11: "SIGSEGV", 12: "SIGUSR2", 13: "SIGPIPE", 15: "SIGTERM"}
 
@@ -365,6 +366,12 @@ def quote(shown: Document) -> str:
     if shown.get("line") is None:
         return text
     return f"{tidy(str(shown.get('file') or '').rpartition('/')[2], 80)}:{shown['line']}: {text}"
+
+
+def alternatives(found: Document) -> list[str]:
+    """What else it may have been, as far as that is worth saying."""
+    others = found.get("alternatives") or ()
+    return [alternative(other) for other in others if other["confidence"] >= WORTH_SAYING]
 
 
 def alternative(other: Document) -> str:

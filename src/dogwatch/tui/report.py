@@ -86,6 +86,8 @@ def _reason(report: Document) -> Iterator[tuple[str, str]]:
             yield "", phrases.quote(quote)
         for advice in (found.get("advice") or ())[:2]:
             yield "do", phrases.tidy(advice, 300)
+        for other in phrases.alternatives(found):
+            yield "or", phrases.tidy(other, 300)
 
 
 def _verified(report: Document) -> Iterator[tuple[str, str]]:
