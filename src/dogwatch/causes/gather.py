@@ -26,6 +26,7 @@ ABOVE = 512  # bytes of the line above that are read
 REACH = 2048  # characters of one line around a literal that are read
 STATE_VERSION = 1
 MOST_LINES = 300  # of one block that are read at either end of it, where there are very many
+ALIVE = 3  # lines of progress that show life
 BARE, LOGGED, QUIET = 0.85, 0.8, 0.5  # what an exception without frames, an error line and a warning are worth
 
 _QUIET = re.compile(
@@ -313,9 +314,9 @@ class _Block:
 
 
 def _lines_with(pattern: re2._Regexp, text: bytes, start: int, stop: int) -> int:
-    """How many lines of a stretch match, up to fifty."""
+    """How many lines of a stretch match, up to the most that anything is concluded from."""
     count = 0
-    while count < 50 and (found := pattern.search(text, start, stop)) is not None:
+    while count < ALIVE and (found := pattern.search(text, start, stop)) is not None:
         count += 1
         end = text.find(b"\n", found.end(), stop)
         end = stop if end < 0 else end
