@@ -629,3 +629,14 @@ def test_a_pattern_that_means_only_what_another_has_found_is_not_missing(here: H
     answer = here.ask({"files": {"job": {"outputs": globs}}}, 10)
     assert not isinstance(answer, Dark)
     assert answer.body["files"]["job"]["missing"] == [f"{tmp_path}/none*"]
+
+
+def test_of_a_file_too_large_to_read_whole_its_end_can_be_asked_for(here: Here, tmp_path: Path) -> None:
+    """Byte for byte, with the place where it begins; a smaller one comes whole, and unasked it is refused as before."""
+    large, small = tmp_path / "a.bin", tmp_path / "b.bin"
+    large.write_bytes(b"x" * 90 + bytes(range(200, 210)))
+    small.write_bytes(b"whole\n")
+    told = texts(here, globs=[f"{tmp_path}/*.bin"], max=50, tail=10)["files"]
+    assert (told[str(large)]["text"].encode("latin-1"), told[str(large)]["from"]) == (bytes(range(200, 210)), 90)
+    assert told[str(small)]["text"] == "whole\n"
+    assert texts(here, globs=[str(large)], max=50)["unreadable"] == {str(large): "is larger than 50 bytes"}

@@ -142,7 +142,7 @@ JSON = st.recursive(
         st.lists(inner, max_size=3)
         | st.dictionaries(
             st.sampled_from(
-                ["results", "groups", "tasks", "metrics", "scores", "value", "acc,none", "alias", "benchmark"]
+                ["results", "groups", "tasks", "metrics", "scores", "value", "acc,none", "alias", "eval", "benchmark"]
             ),
             inner,
             max_size=4,
@@ -156,7 +156,7 @@ JSON = st.recursive(
 def test_no_document_breaks_a_reader(value):
     """Whatever a job writes, the answer is scores or none."""
     text = json.dumps(value)
-    for path in ("/o/results_x.json", "/o/eval-x.json", "/o/results.yml"):
+    for path in ("/o/results_x.json", "/o/eval-x.json", "/o/results.yml", "/o/2031-x_task_id.json", "/o/x.eval"):
         for score in scores.read({path: {"text": text, "mtime": 1.0}}, None):
             assert isinstance(score["value"], float)
 

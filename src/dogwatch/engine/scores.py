@@ -20,7 +20,7 @@ def request(jobs: Sequence[Job]) -> dict[str, Any]:
     for job in jobs:
         found = scores.globs(_directories(job))
         if found:
-            asked[job.ref] = {"globs": found, "files": scores.MOST_FILES, "max": scores.LARGEST}
+            asked[job.ref] = {"globs": found, "files": scores.MOST_FILES, "max": scores.LARGEST, "tail": scores.TAIL}
     return {"texts": asked} if asked else {}
 
 

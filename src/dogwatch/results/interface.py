@@ -28,6 +28,16 @@ class Reader(Protocol):
         ...
 
 
+class BytesReader(Protocol):
+    """A kind of result file that is no text; of a large one it gets the end."""
+
+    globs: tuple[str, ...]
+
+    def read_bytes(self, raw: bytes) -> Sequence[Score] | None:
+        """As a reader of text does."""
+        ...
+
+
 def figure(value: Any) -> float | None:
     """A number that can be a score; results hold "N/A", true and NaN as well."""
     if isinstance(value, bool) or not isinstance(value, int | float):

@@ -7,18 +7,21 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dogwatch.results import lm_eval, nel
-from dogwatch.results.interface import Reader, Score
+from dogwatch.results import inspect_ai, lm_eval, nel
+from dogwatch.results.interface import BytesReader, Reader, Score
 from dogwatch.text import plain
 
-READERS: tuple[Reader, ...] = (lm_eval.reader, nel.reader, nel.bundle)
+READERS: tuple[Reader, ...] = (lm_eval.reader, nel.reader, nel.bundle, inspect_ai.reader)
+BYTES_READERS: tuple[BytesReader, ...] = (inspect_ai.archive,)
 MOST_FILES, LARGEST, MOST_SCORES = 16, 4 << 20, 64
+TAIL = 256 << 10  # of a file that is larger than that
 EARLY = 60.0  # a file server's clock need not be ours
 
 
 def globs(directories: Sequence[str]) -> list[str]:
     """Where result files of a job lie that writes into these directories."""
-    return [os.path.join(_literal(folder), glob) for folder in directories for one in READERS for glob in one.globs]
+    names = [glob for one in READERS for glob in one.globs] + [glob for one in BYTES_READERS for glob in one.globs]
+    return [os.path.join(_literal(folder), name) for folder in directories for name in names]
 
 
 def read(files: Mapping[str, Mapping[str, Any]], since: float | None) -> list[dict[str, Any]]:
@@ -41,14 +44,15 @@ def words(score: Mapping[str, Any], label: str | None = None) -> str:
 
 
 def _scores(path: str, latin: str) -> Sequence[Score]:
-    text = latin.encode("latin-1", "replace").decode("utf-8", "replace")
-    name = os.path.basename(path)
-    for one in READERS:
-        if any(fnmatch.fnmatch(name, os.path.basename(glob)) for glob in one.globs):
-            found = one.read(text)
-            if found is not None:
-                return found
-    return ()
+    raw, name = latin.encode("latin-1", "replace"), os.path.basename(path)
+    text = raw.decode("utf-8", "replace")
+    mine = [one.read(text) for one in READERS if _is_named(name, one.globs)]
+    mine += [one.read_bytes(raw) for one in BYTES_READERS if _is_named(name, one.globs)]
+    return next((found for found in mine if found is not None), ())
+
+
+def _is_named(name: str, globs: Sequence[str]) -> bool:
+    return any(fnmatch.fnmatch(name, os.path.basename(glob)) for glob in globs)
 
 
 def _document(score: Score) -> dict[str, Any]:

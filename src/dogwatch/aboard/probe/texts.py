@@ -13,10 +13,12 @@ if TYPE_CHECKING:
 
 def read_texts(spec: "dict[str, Any]", allowance: Allowance) -> "dict[str, Any]":
     """The files that `known` names by path (each with an offset to go on from, or null) and those that `globs` match;
-    one without an offset by its last `lines` lines, or whole when no number of lines is given."""
+    one without an offset by its last `lines` lines, or whole when no number of lines is given; one that is too large
+    for that by its last `tail` bytes."""
     most = number(spec.get("max", MAX), "max", 1, 8 << 20)
     cap = number(spec.get("files", 64), "files", 1, 4096)
     lines = None if spec.get("lines") is None else number(spec["lines"], "lines", 0, 1 << 31)
+    tail = number(spec.get("tail", 0), "tail", 0, 8 << 20)
     known = {
         enc(path): None if at is None else number(at, "offset", 0, 1 << 62)
         for path, at in mapping(spec.get("known"), "known").items()
@@ -29,7 +31,7 @@ def read_texts(spec: "dict[str, Any]", allowance: Allowance) -> "dict[str, Any]"
     for path in sorted(newest(finds.stats, cap)):
         try:
             regular(finds.stats[path])
-            files[dec(path)] = read_text(path, known.get(path), lines, most, allowance)
+            files[dec(path)] = read_text(path, known.get(path), lines, most, allowance, tail)
         except OSError as error:
             finds.trouble(path, error)
         except Refused as problem:
@@ -39,7 +41,7 @@ def read_texts(spec: "dict[str, Any]", allowance: Allowance) -> "dict[str, Any]"
 
 
 def read_text(
-    path: bytes, offset: "int | None", lines: "int | None", most: int, allowance: Allowance
+    path: bytes, offset: "int | None", lines: "int | None", most: int, allowance: Allowance, tail: int = 0
 ) -> "dict[str, Any]":
     """One file; a file that is shorter than the offset was begun anew and is read from its start."""
     at = offset or 0
@@ -53,7 +55,9 @@ def read_text(
         elif offset is None and lines is not None:
             at = max(0, row.st_size - most)
         elif offset is None and row.st_size > most:
-            raise Refused("is larger than %d bytes" % most)
+            if not tail:
+                raise Refused("is larger than %d bytes" % most)
+            at = row.st_size - min(tail, most)
         text = os.pread(fd, min(most, row.st_size - at), at)
     finally:
         os.close(fd)
