@@ -384,8 +384,10 @@ def test_a_disk_is_measured_where_the_path_would_be(here: Here, tmp_path: Path) 
     path = str(tmp_path / "not" / "yet")
     row = ask(here, {"disks": [path]})["disks"]["disks"][path]
     real = os.statvfs(tmp_path)
-    assert row["total"] == real.f_blocks * real.f_frsize
-    assert row["inodes"] == real.f_files
+    assert row["total"] == pytest.approx((real.f_blocks - real.f_bfree + real.f_bavail) * real.f_frsize, rel=0.01)
+    shown = subprocess.run(["df", "-P", tmp_path], capture_output=True, text=True, check=True).stdout.split()
+    assert 100 * (1 - row["free"] / row["total"]) == pytest.approx(int(shown[-2].rstrip("%")), abs=2)
+    assert row["inodes"] == pytest.approx(real.f_files - real.f_ffree + real.f_favail, rel=0.01)
     assert row["mount"] == str(tmp_path.stat().st_dev)
     assert 0 < row["free"] <= row["total"]
 

@@ -29,7 +29,7 @@ def test_a_place_that_is_ready_passes(preflight: Preflight, tmp_path: Path) -> N
     assert told.document["verdict"] == "warn"
     assert told.document["host"] == "here"
     assert told.of("output directory") == ("pass", f"{out} is not there and can be made")
-    assert told.of("inputs")[1].endswith("4 files, 0.0 MB, all readable, 4 sound")
+    assert told.of("inputs")[1].endswith(" bytes, all readable, 4 sound")
     assert told.of("split") == ("pass", f"4 files of {data}/shard-*.jsonl for 2 workers: 2 each")
     assert told.of("logging") == ("pass", "unbuffered: python -u")
     assert told.verdict("disk") in ("pass", "warn", "fail")  # of this machine's own disk

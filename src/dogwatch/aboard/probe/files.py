@@ -73,7 +73,8 @@ def weigh(top: bytes, allowance: Allowance) -> "list[float]":
 
 
 def look_at_disk(spec: "Any", _: Allowance) -> "dict[str, Any]":
-    """Room for us, in bytes and inodes, where the path is or would be."""
+    """Room for us, in bytes and inodes, where the path is or would be. As in `df`, what is kept for root is nobody's
+    room: the whole is what is used and what we may use."""
     try:
         path = enc(spec)
     except Refused as problem:
@@ -88,12 +89,12 @@ def look_at_disk(spec: "Any", _: Allowance) -> "dict[str, Any]":
             path = os.path.dirname(path.rstrip(b"/")) or b"/"
     block = row.f_frsize
     answer: "dict[str, Any]" = {
-        "total": row.f_blocks * block,
+        "total": (row.f_blocks - row.f_bfree + row.f_bavail) * block,
         "free": row.f_bavail * block,
         "mount": str(device),
         "writable": os.access(path, os.W_OK),
     }
-    return dict(answer, inodes=row.f_files, inodes_free=row.f_favail)
+    return dict(answer, inodes=row.f_files - row.f_ffree + row.f_favail, inodes_free=row.f_favail)
 
 
 def read_gpu_metrics(spec: "Any", _: Allowance) -> "dict[str, Any] | None":

@@ -110,7 +110,7 @@ def _input(pattern: str, found: Mapping[str, Any]) -> Line:
         return Line(WARN, "inputs", f"{path} is {kind}, and what comes out of it cannot be checked", "see its writer")
     if not found["files"]:
         return Line(FAIL, "inputs", f"no file is there for {pattern}", "correct the path, or fetch the files first")
-    text = f"{pattern}: {count(found['files'], 'file')}, {found['bytes'] / 1e6:,.1f} MB, all readable"
+    text = f"{pattern}: {count(found['files'], 'file')}, {_size(found['bytes'])}, all readable"
     text += f", {found['sound']} sound" if found["sound"] else ""
     text += f", {found['unclear']} of a format that cannot be judged or not read to the end" if found["unclear"] else ""
     if found["many"]:
@@ -204,3 +204,7 @@ def _slurm_signal(plan: Plan, directives: Mapping[str, str]) -> Iterator[Line]:
             yield Line(WARN, "slurm signal", text, f"#SBATCH --signal=B:{name}@120")
         else:
             yield Line(PASS, "slurm signal", f"--signal={asked}")
+
+
+def _size(amount: int) -> str:
+    return f"{amount / 1e6:,.1f} MB" if amount >= 100_000 else f"{amount:,} bytes"
