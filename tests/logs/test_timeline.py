@@ -70,6 +70,15 @@ def test_a_run_that_began_again_starts_its_series_anew() -> None:
     assert [done for _, done, _ in found] == [0, 1, 2, 3, 4]
 
 
+def test_a_run_that_began_again_late_in_a_long_log_has_points_enough_for_an_estimate() -> None:
+    """An estimate is made of the last run alone, which may be a small part of the file."""
+    first = [f"{dated(n)} step {n}/50000 {'x' * 200}\n" for n in range(24_000)]
+    again = [f"{dated(90_000 + n)} step {n}/50000 {'x' * 200}\n" for n in range(700)]
+    found = timeline(["".join(first + again).encode()])
+    assert found[-1][1] == 699
+    assert len(found) >= 6
+
+
 def test_ranks_that_are_a_little_apart_are_one_series() -> None:
     """Two ranks write the same counter into one file, one always a step behind."""
     log = "".join(f"{dated(60 * n)} step {n - n % 2}/200 {'x' * 200}\n" if n % 3 else "" for n in range(100))

@@ -11,7 +11,7 @@ from dogwatch.errors import CouldNotLook
 from dogwatch.logs.charset import as_utf8
 from dogwatch.text import plain
 
-PIECE = 1 << 20
+PIECE = 262144
 STDIN = "-"
 _KINDS = (
     (stat.S_ISDIR, "is a directory; name the log files in it"),

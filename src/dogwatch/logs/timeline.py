@@ -26,7 +26,6 @@ AGAIN = 0.1  # of what was done: a counter that falls below is another run's
 AHEAD = 4  # records among which a counter that fell back is overtaken again
 SMALLEST, LARGEST = 64, 1 << 20  # bytes of a piece
 PIECES = 256  # a piece is this part of what was read before it
-LONG, COARSE = 1 << 20, 64  # bytes from which on a piece is a larger part of what lies beyond them
 NEARBY = 4096  # bytes before a record in which a line may lend it the time
 LINES = 12  # of those, at most
 LENT = 16384  # bytes for which a lent time holds
@@ -62,8 +61,7 @@ class Timeline:
         """Take the next bytes of the log."""
         at = 0
         while at < len(chunk):
-            beyond = max(0, self._read - LONG)
-            size = min(LARGEST, max(SMALLEST, (self._read - beyond) // PIECES + beyond // COARSE))
+            size = min(LARGEST, max(SMALLEST, self._read // PIECES))
             self._take(chunk[at : at + size])
             at += size
             self._read += size
