@@ -1,7 +1,8 @@
 """Plain counters that people print themselves: `Epoch 3/10`, `step 300 of 1000`, `iter 250: loss 0.3`.
 
-One row per word. Patterns run on the lower-cased line and start with a literal, which `re` finds at the
-speed of `find`. A number without a total counts only in a line that looks like a record.
+One row per word, and one more for a word with a total, which other lines of it may leave out. Patterns run on the
+lower-cased line and start with a literal, which `re` finds at the speed of `find`. A number without a total counts
+only in a line that looks like a record.
 """
 
 from __future__ import annotations
@@ -42,7 +43,10 @@ _PAREN = re.compile(r"\((\d{1,9})[ ]?/[ ]?(\d{1,9})\)", re.ASCII)
 _PAREN_END = re.compile(rb"/[ ]?\d{1,9}\)")
 _BUILDS = ("nvcc", "c++", "g++", "hipcc", "clang", "building", "linking", "compiling", "/bin/", "install", "recompil")
 _LOADS = ("loading", "download", "shards", "compil", "install")
-_ENDS_EPOCH = ("complete", "finish", "done", "took", "elapsed", "time", "loss", "acc")
+_ENDS_EPOCH = (
+    *("complete", "finish", "done", "took", "elapsed", "time", "loss", "acc"),
+    *("dice", "iou", "auc", "f1", "score", "psnr", "bleu", "reward", "mean", "avg"),
+)
 _NOT_UNITS = frozenset({"in", "at", "with", "and", "loss", "eta", "elapsed", "took", "rate", "done", "train", "val"})
 _NOT_NOW = frozenset(
     {
@@ -234,9 +238,19 @@ def _epoch(line: str) -> list[Mark]:
                 break
         else:
             return _epoch_part(low)
+    return [_of_epochs(low, done, total, end)]
+
+
+def _epoch_of(line: str) -> list[Mark]:
+    """The same with a total alone, which a shorter line behind it (`Epoch 3 accuracy: 0.8`) leaves out."""
+    low = line.lower()
+    pair = _pair(_EPOCH_PAIR, low)
+    return [_of_epochs(low, number(pair[1]), number(pair[2]), pair.end())] if pair else []
+
+
+def _of_epochs(low: str, done: float, total: float | None, end: int) -> Step:
     rest = low[end : end + 200]
-    rank = EPOCH_DONE if any(word in rest for word in _ENDS_EPOCH) else EPOCH
-    return [Step(done, total, "epochs", None, rank)]
+    return Step(done, total, "epochs", None, EPOCH_DONE if any(word in rest for word in _ENDS_EPOCH) else EPOCH)
 
 
 def _epoch_part(low: str) -> list[Mark]:
@@ -307,7 +321,9 @@ rows = (
     _row("completed", "completed", "", ""),
     _row("progress", "progress", "", ""),
     _row("step", "step", "s?(?:_num|_idx)?", "steps", bare="(?:_num|_idx)?"),
+    _row("step of", "step", "s?(?:_num|_idx)?", "steps"),
     _row("iteration", "iter", "(?:ation)?s?", "iterations", bare="(?:ation)?"),
+    _row("iteration of", "iter", "(?:ation)?s?", "iterations"),
     _row("update", "update", "s?", "updates"),
     _row("episode", "episode", "s?", "episodes", bare=""),
     _row("round", "round", "s?", "rounds"),
@@ -318,6 +334,7 @@ rows = (
     _row("task", "task", "s?", "tasks", INNER),
     _row("question", "question", "s?", "questions", INNER),
     Format("epoch", (b"epoch",), _epoch, hint=_EPOCH_HINT, family="plain"),
+    Format("epoch of", (b"epoch",), _epoch_of, hint=_EPOCH_PAIR.hint, family="plain"),
     Format("epoch zero", (b"epoch",), _epoch_zero, hint=_ZERO_HINT),
     Format("bracket", (b"]",), partial(_bracket, _BRACKET), hint=_BRACKET_END, begins=True, family="plain"),
     Format("parenthesis", (b")",), partial(_bracket, _PAREN), hint=_PAREN_END, begins=True, family="plain"),

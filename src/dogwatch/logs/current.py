@@ -74,7 +74,8 @@ def _best(slots: Sequence[Slot], known: Known) -> Slot | None:
     epochs = of[EPOCH] + of[EPOCH_DONE]
     stated = [slot for slot in work if slot.step.total and slot.step.total == known.totals.get("steps")]
     beside = epochs + of[PART]
-    run = _run(of[RUN] + stated, [slot for slot in work if slot not in stated], beside, known)
+    runs = [slot for slot in of[RUN] if slot.step.total != 1 or not work]  # "Episode 1/1" is no measure of its inside
+    run = _run(runs + stated, [slot for slot in work if slot not in stated], beside, known)
     epoch = _epoch(epochs, work, begun, known)
     if run and epoch and not run.step.total:
         run = _multiplied(run, epoch, work)
@@ -143,7 +144,8 @@ def _run(runs: Sequence[Slot], work: Sequence[Slot], epochs: Sequence[Slot], kno
     others = [slot for slot in runs if slot.step.unit not in STEPS]
     found: list[Slot] = []
     if steps:
-        best = _with_total(max(steps, key=_heaviest), NOTHING, steps)
+        best = max(steps, key=_heaviest)
+        best = _with_total(best, NOTHING, [slot for slot in steps if best.at - slot.at <= STALE])
         if not best.step.total:
             bar = _agreeing(best, [slot for slot in work if all(slot.at != epoch.at for epoch in epochs)])
             if bar and bar.at >= best.at:

@@ -34,6 +34,7 @@ NAMES = (
     ("n_epochs", (b"n_epochs",), r"n_(epochs?)"),
     ("end_epoch", (b"end_epoch",), r"end_(epochs?)"),
     ("epochs", (b"epochs",), r"(epochs)"),
+    ("for_iters", (b"for iters ",), r"for (iters)"),
     ("config", (b"config param steps",), r"config param (steps)"),
 )
 _N = r"(\d{1,3}(?:,\d{3}){1,4}|\d{1,15})"
