@@ -49,7 +49,7 @@ _NOT_OURS = re.compile(rb"exception ignored in|exception in thread|during handli
 _LISTED = re.compile(rb"call stack:|stack \(most recent call last\)|thread 0x")  # frames of a program that goes on
 _HARMLESS = re.compile(rb"--- logging error ---")
 _NOT_YET = re.compile(
-    rb"(?<![a-z])(?:not|never|before|until|when|once|after|if|epoch|step|will|to be|each|every|should)(?![a-z])"
+    rb"(?<![a-z_])(?:not|never|before|until|when|once|after|if|epoch|step|will|to be|each|every|should)(?![a-z_])"
 )
 
 
@@ -260,9 +260,10 @@ def _says(low: bytes, row: Row, start: int, here: int) -> bool:
     found = row.pattern.search(line)
     if not found:
         return False
-    return row.sign in (FAILED, COMPLAINT, NAMED) or not _NOT_YET.search(
-        line, max(0, found.start() - 40), found.end() + 24
-    )
+    if row.sign in (FAILED, COMPLAINT, NAMED):
+        return True
+    doubt = _NOT_YET.search(line, max(0, found.start() - 40), found.end() + 24)
+    return doubt is None or doubt[0] in row.needle
 
 
 def _under_way(counter: Counter) -> bool:

@@ -148,6 +148,7 @@ ROWS = (
     _row(FINISHED, "ret_code", r"^\+? ?ret_?code=0$"),
     _row(FINISHED, "ending timing run", r"ending timing run at "),
     _row(FINISHED, "#> joined", r"^#> joined"),
+    _row(FINISHED, "loss for final step", r"\bloss for final step: "),
     # The same in other languages
     *(
         _row(FINISHED, word)
@@ -192,6 +193,8 @@ ROWS = (
         "saved to ",
         r"\bsaved to:? [^\s'\"]{0,200}\.(?:jsonl?|csv|xlsx|txt|npy|npz|parquet|png|pdf|html|md)\b",
     ),
+    _row(CLOSING, "bestiteration = ", r"^bestiteration = \d"),
+    _row(CLOSING, "shrink model to first", r"^shrink model to first \d"),
     _row(CLOSING, "trainer to stop", r"signaling trainer to stop"),
     _row(CLOSING, "find logs at", r"wandb: find logs at|wandb: .{0,40}synced \d"),
     _row(CLOSING, "view run", r"wandb: .{0,20}view run .{0,200} at:"),
