@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -54,8 +55,12 @@ def test_a_file_left_by_one_job_is_not_held_against_another_of_the_same_director
 
 def test_a_job_that_crashed_while_it_saved_is_told_from_where_to_resume(dogwatch, tmp_path) -> None:
     """Its newest checkpoint is cut; the one before it is whole, and is named with its iteration."""
-    script = "mkdir step_10 step_20; echo {} > step_10/a.json; sleep 0.1; echo { > step_20/a.json; exit 3"
+    script = "mkdir step_10 step_20; echo {} > step_10/a.json; sleep 2; echo { > step_20/a.json; exit 3"
     assert ended(dogwatch, tmp_path, script, "--checkpoint", "step_*").returncode == 1
     shown = dogwatch("status", "job").stdout
     assert "the newest sound one is step_10" in shown
     assert "resume from  step_10 (iteration 10), sound" in shown
+    saved = json.loads(dogwatch("status", "job", "--json").stdout)["jobs"][0]["checkpoints"]
+    assert (saved["newest_verdict"], saved["sound_iteration"]) == ("not sound", 10)
+    assert saved["interval_seconds"] is not None
+    assert saved["next_at"] is None, "a job that has ended saves no more"

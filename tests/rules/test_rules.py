@@ -142,6 +142,13 @@ def test_a_disk_is_low_below_a_tenth_or_ten_gigabytes_or_a_tenth_of_its_inodes(d
     assert levels(found) == ([] if level is None else [level])
 
 
+def test_little_room_is_told_in_megabytes() -> None:
+    """Nobody is told that 0.0 GB are free while there is room left."""
+    small = Disk("/scratch", 37 * 10**6, 10**9, 900, 1000)
+    found = list(disk_low.judge(replace(RUNNING, disks={"1": small}), 0.0))
+    assert [finding.text for finding in found if "37 MB (4 %) free" in finding.text]
+
+
 def test_a_dark_place_is_one_finding_however_many_jobs_live_there() -> None:
     """And one late answer is none."""
     assert list(place_dark.judge_place(PlaceCase("here", 1, 5.0, "no answer", 40), 0.0)) == []

@@ -57,6 +57,9 @@ def test_an_unknown_outcome_is_never_dressed_up():
     told = summary(sample.ended(outcome="unknown", exit_code=None, proof=[]), NOW)
     assert told[0].endswith("ended, outcome unknown after 2h 33m")
     assert told[1] == "  proof        none"
+    crew = [{**worker, "doing": "gone", "outcome": "unknown"} for worker in sample.workers(2)]
+    told = summary(sample.ended(outcome="unknown", exit_code=None, proof=[], workers=crew), NOW)
+    assert "  workers      2 of 2 ended nobody knows how" in told
 
 
 def test_a_job_of_which_little_is_known_still_gets_a_summary():

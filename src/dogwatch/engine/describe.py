@@ -12,7 +12,7 @@ from dogwatch.engine.holdings import checkpoints_document, disks_document, outpu
 from dogwatch.engine.memory import Memory
 from dogwatch.engine.spent import document as spent_document
 from dogwatch.engine.standing import verdict_document
-from dogwatch.engine.verify import Final
+from dogwatch.engine.verify import NOT_ENDED, Final
 from dogwatch.model import Eta, Progress, Verdict, Worker
 from dogwatch.rules.interface import Disk
 
@@ -62,7 +62,7 @@ def detail_document(
         "workers": workers,
         "outputs": outputs_document(memory),
         "outputs_missing": memory.produced.missing,
-        "checkpoints": checkpoints_document(memory, at, skew),
+        "checkpoints": checkpoints_document(memory, at, skew, ended=final is not NOT_ENDED),
         "disks": disks_document(disks, gone_in or {}),
         "gpus": memory.gpus.get("seen") or [],
         "launch": launching.document(memory),

@@ -41,8 +41,9 @@ def outputs_document(memory: Memory) -> list[dict[str, Any]]:
     return found
 
 
-def checkpoints_document(memory: Memory, at: float, skew: float = 0.0) -> dict[str, Any] | None:
-    """`skew` is what our clock is ahead of the place's, whose times the checkpoints bear."""
+def checkpoints_document(memory: Memory, at: float, skew: float = 0.0, *, ended: bool = False) -> dict[str, Any] | None:
+    """`skew` is what our clock is ahead of the place's, whose times the checkpoints bear. Of a job that has ended no
+    next one is expected."""
     made = memory.produced
     if not memory.checkpoints:
         return None
@@ -56,7 +57,7 @@ def checkpoints_document(memory: Memory, at: float, skew: float = 0.0) -> dict[s
         "newest": newest,
         "newest_at": stamp(times[-1]),
         "interval_seconds": interval,
-        "next_at": None if interval is None else stamp(times[-1] + interval),
+        "next_at": None if interval is None or ended else stamp(times[-1] + interval),
         "newest_iteration": made.iteration(newest),
         "newest_verdict": judged.get("verdict"),
         "newest_why": judged.get("why") or None,

@@ -28,7 +28,7 @@ def low(disk: Disk) -> Iterator[tuple[str, Level, str]]:
     report 0) is not out of them, and a limit of 0 is none."""
     where = f"on the disk of {disk.path}"
     if _bytes_low(disk.free, disk.total):
-        yield "", _level(disk.free, disk.total), f"{_gigabytes(disk.free, disk.total)} free {where}"
+        yield "", _level(disk.free, disk.total), f"{_room(disk.free, disk.total)} free {where}"
     if disk.inodes_free < LEAST_SHARE * disk.inodes:
         text = f"{disk.inodes_free:,} of {disk.inodes:,} inodes free {where}"
         yield "inodes", _level(disk.inodes_free, disk.inodes), text
@@ -36,7 +36,7 @@ def low(disk: Disk) -> Iterator[tuple[str, Level, str]]:
     if quota is None:
         return
     if _bytes_low(quota.free, quota.limit):
-        text = f"{_gigabytes(quota.free, quota.limit)} left of the {quota.who}'s quota {where}"
+        text = f"{_room(quota.free, quota.limit)} left of the {quota.who}'s quota {where}"
         yield "quota", _level(quota.free, quota.limit), text
     if quota.files_free < LEAST_SHARE * quota.files:
         text = f"{quota.files_free:,} of {quota.files:,} files left of the {quota.who}'s quota {where}"
@@ -54,5 +54,6 @@ def _level(left: int, whole: int) -> Level:
     return Level.CRITICAL if left < NO_ROOM * whole else Level.WARNING
 
 
-def _gigabytes(free: int, whole: int) -> str:
-    return f"{free / 1e9:.1f} GB ({100 * free / whole:.0f} %)"
+def _room(free: int, whole: int) -> str:
+    amount = f"{free / 1e9:.1f} GB" if free >= 10**9 else f"{free / 1e6:.0f} MB"
+    return f"{amount} ({100 * free / whole:.0f} %)"

@@ -116,7 +116,9 @@ def _workers(job: Document) -> list[tuple[str, str]]:
         return []
     if not bad:
         return [("workers", f"all {len(workers)} succeeded" if len(workers) > 1 else "1 succeeded")]
-    lines = [("workers", f"{len(bad)} of {len(workers)} did not succeed")]
+    unknown = all(worker.get("outcome") in (None, "unknown") for worker in bad)
+    what = "ended nobody knows how" if unknown else "did not succeed"
+    lines = [("workers", f"{len(bad)} of {len(workers)} {what}")]
     lines += [(f"  {worker.get('index')}", _ending(worker)) for worker in bad[:_MOST_WORKERS]]
     if len(bad) > _MOST_WORKERS:
         lines.append(("", f"and {len(bad) - _MOST_WORKERS} more"))
