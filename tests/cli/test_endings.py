@@ -24,6 +24,7 @@ def ended(dogwatch, where: Path, script: str, *flags: str):
         ("printf '{\"i\": ' >> out.jsonl", "out.jsonl ends in the middle of its last line (line 3)"),
         ("> out-2.jsonl", "out-2.jsonl)"),
         ("rm out.jsonl", "no output file matches "),
+        ("mv out.jsonl out.jsonl.tmp", "out*.jsonl; out.jsonl.tmp was left behind unfinished"),
         ("printf x > old.tmp", ""),
     ],
 )

@@ -33,13 +33,14 @@ def first(
 ) -> dict[str, dict[str, Any]]:
     """What was found of each job, by ref, in one question for all of them; a job that got no answer is not in it."""
     paths = {job.ref: _paths(files[job.ref]) for job in jobs if job.ref in files}
-    asked = {ref: named for ref, named in paths.items() if any(named.values())}
+    globs = {job.ref: job.expect.outputs for job in jobs}
+    asked = {ref: named for ref, named in paths.items() if any(named.values()) or globs[ref]}
     nothing = {ref: {FACT: _told([], [])} for ref in paths if ref not in asked}
     if not asked:
         return nothing
     every = list(dict.fromkeys(path for named in asked.values() for path in named["outputs"]))
     saved = [named["checkpoints"] for named in asked.values() if named["checkpoints"]]
-    left = {glob: job.registered for job in jobs if job.ref in asked for glob in job.expect.outputs}
+    left = {glob: job.submitted or job.registered for job in jobs if job.ref in asked for glob in job.expect.outputs}
     call = {"paths": every, "left": left, "checkpoints": saved, "seconds": SECONDS, "bytes": BYTES}
     request = {"errands": {"sound": {"program": errand("sound"), "call": call}}}
     answer = reach.ask(request, max(SECONDS + GRACE, min(deadline, SECONDS + 4 * GRACE)))

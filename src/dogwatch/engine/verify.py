@@ -94,7 +94,10 @@ def _outputs(
     empty = sorted(path for path, size in sizes.items() if size == 0)
     lacking = [glob for glob in listed.get("missing", ()) if glob in job.expect.outputs]
     if not sizes:
-        yield Check("outputs", FAILED, f"no output file matches {_named(job.expect.outputs)}")
+        left = [
+            f"; {os.path.basename(path)} {why}" for path, why in (sound or {"outputs": {}})["outputs"].get("broken", ())
+        ]
+        yield Check("outputs", FAILED, f"no output file matches {_named(job.expect.outputs)}{''.join(left[:1])}")
         return
     if empty:
         yield Check("outputs", FAILED, f"{len(empty)} of {len(sizes)} output files are empty ({empty[0]})")
