@@ -13,6 +13,12 @@ TRACEBACK = (
     '  File "/srv/train.py", line 71, in main\n'
     "    loss.backward()\n"
 )
+CAUGHT = (
+    "Traceback (most recent call last):\n"
+    '  File "/srv/shards.py", line 30, in __getitem__\n'
+    "    return self.load(index)\n"
+)
+TIME_LIMIT = "slurmstepd: error: *** JOB 61 ON gpu3 CANCELLED AT 2026-02-01T04:00:11 DUE TO TIME LIMIT ***\n"
 REQUEST = (
     "Traceback (most recent call last):\n"
     '  File "/opt/env/uvicorn/protocols/http/h11_impl.py", line 403, in run_asgi\n'
@@ -35,6 +41,21 @@ def test_an_uncaught_exception_at_the_end_is_the_cause():
     assert [(q.file, q.line, q.text) for q in found.evidence] == [("rank0.log", 1206, "KeyError: 'labels'")]
 
 
+def test_a_broken_board_explains_an_error_that_cuda_does_not_know():
+    """Whatever the day of the week that the kernel's line begins with."""
+    xid = "[Wed Feb  4 09:12:11 2026] NVRM: Xid (PCI:0000:1a:00): 79, pid=31, GPU has fallen off the bus.\n"
+    found = why(STEPS + xid + TRACEBACK + "RuntimeError: CUDA error: unknown error\n")
+    assert (found.cause, found.evidence[0].line) == ("gpu_hardware", 1201)
+
+
+def test_of_a_chain_of_one_cause_the_plainest_word_is_quoted():
+    """A full disk is quoted where it is named, not where the writer stumbled over it."""
+    link = "\nDuring handling of the above exception, another exception occurred:\n\n"
+    last = "RuntimeError: [enforce fail at inline_container.cc:664] . unexpected pos 320 vs 256\n"
+    found = why(TRACEBACK + "OSError: [Errno 28] No space left on device\n" + link + TRACEBACK + last)
+    assert (found.cause, found.evidence[0].line) == ("disk_full", 6)
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -44,6 +65,10 @@ def test_an_uncaught_exception_at_the_end_is_the_cause():
         STEPS + "Exception in thread Thread-4:\n" + TRACEBACK + "OSError: x\n" + STEPS[:300],
         "train.py: error: unrecognized arguments: --foo\n" + "loading\n" * 40,
         STEPS + "[WARNING] Traceback (most recent call last):\n  File x\nValueError: bad\n" + STEPS[:300],
+        STEPS + CAUGHT + "EOFError: the archive ended early\n" + STEPS[:500],
+        STEPS + TIME_LIMIT + "Restored all states\n" + STEPS[:500] + "`Trainer.fit` stopped: `max_epochs=9` reached.\n",
+        STEPS + "prediction: Traceback (most recent call last): ... ValueError: no\n",
+        "said 3: Traceback (most recent call last): ... ValueError: no\n" + STEPS,
         "config: oom=0 timeout=1800 CUDA=12.4\n" + STEPS,
         "val/TypeErrorRate: 0.25\neval_Error: 0.1\n" + STEPS,
         "CUDA available: True\nWARNING: destroy_process_group() was not called before program exit\n",
@@ -71,6 +96,10 @@ def test_an_uncaught_exception_at_the_end_is_the_cause():
         "a thread's",
         "a script that went on",
         "warned of",
+        "caught, within the program",
+        "time limit, then resumed",
+        "predicted",
+        "said",
         "settings",
         "metric names",
         "warning",

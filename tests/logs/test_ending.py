@@ -47,6 +47,7 @@ def at(log: str, word: str, done: float, total: float | None, rank: int = RUN, *
     "last",
     [
         "Training completed in 3 h",
+        "Training completed after 100 iterations at 2026-02-04 10:01:12. Total running time: 1hr 40min",
         "training finished",
         "Fine-tuning done.",
         "Finished training",

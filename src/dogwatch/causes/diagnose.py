@@ -168,7 +168,7 @@ def _better(hit: Hit, told: Sequence[Hit]) -> Hit:
         if any(one.cause in _SCHEDULER for one in told):
             return _ending(told)
         return next((one for one in told if one.cause == "stalled"), hit)
-    if hit.cause in _OF_BOARDS:
+    if hit.cause in _OF_BOARDS or (hit.cause == "code_error" and "CUDA error" in hit.text):
         return next((one for one in told if one.cause == "gpu_hardware" and not one.quiet), hit)
     return hit
 
@@ -225,7 +225,9 @@ def unchained(hits: Iterable[Hit]) -> list[Hit]:
         elif hit.raised and chain:
             best = max(chain, key=lambda one: one.weight)
             vague = not hit.cause or hit.role is not Role.ROOT or hit.weight < VAGUE
-            out.append(best if vague and best.cause and best.weight >= max(hit.weight, VAGUE) else hit)
+            more = vague and best.cause and best.weight >= max(hit.weight, VAGUE)
+            plainer = best.cause == hit.cause and best.weight > hit.weight
+            out.append(best if more or plainer else hit)
             chain = []
         else:
             out.append(hit)

@@ -31,13 +31,13 @@ BARE, LOGGED, QUIET = 0.85, 0.8, 0.5  # what an exception without frames, an err
 
 _QUIET = re.compile(
     r"(?<!NCCL )\b(?:INFO|DEBUG|WARNING|WARN|UserWarning|FutureWarning|RuntimeWarning|DeprecationWarning)\b"
-    r"|^\[W|\bwarnings\.warn"
+    r"|^\[W[\d ]|\bwarnings\.warn"
 )
 _LOUD = re.compile(r"\b(?:ERROR|CRITICAL|FATAL|Error|error)\b\s{0,2}[\]:|-]|^\[E |^E\d{4} ")
 # Words before which another's text is given again: a model's, a tool's, a user's.
 _RETOLD = re.compile(
-    r"\b(?:observation|response|completion|answer|prompt|content|assistant|verdict|generated text|model output"
-    r"|tool output|question|instruction|hypothesis|transcript)['\"]?\s{0,3}[:=]",
+    r"\b(?:observation|response|prediction|completion|answer|prompt|content|assistant|verdict|generated text"
+    r"|model output|tool output|question|instruction|hypothesis|transcript)['\"]?\s{0,3}[:=]",
     re.IGNORECASE,
 )
 _LINKS = ("during handling of the above exception", "the above exception was the direct cause")
@@ -69,7 +69,7 @@ _PROGRESS = _linear(
 _DONE_SIGN = (
     rb"(?:training|run|evaluation|finetuning|fine-tuning|inference|experiment) (?:is |has |was )?"
     rb"(?:complete|finish|done|successful|ended)|completed successfully|finished successfully|run_stop"
-    rb"|ending timing run|finished (?:training|run)|all done"
+    rb"|ending timing run|finished (?:training|run)|all done|trainer\.fit` stopped: `max_\w{1,12}=\S{1,20} reached"
 )
 _CLOSED_SIGN = rb"\bjob (?:is |has |was )?(?:complete|finish|done|ended)|finished server process"
 _LIFE = ((b"", _PROGRESS), *((sign, _linear(sign.decode())) for sign in (_DONE_SIGN, _CLOSED_SIGN)))
@@ -256,7 +256,7 @@ class _Block:
             if not self._last and self._end - start < HELD:
                 return False
             past = stop
-            if self._last and not found:
+            if self._last and not found and not any(map(str.isalnum, line.partition(HEAD)[2])):
                 self._note(start, self._end, line, CUT_OFF, CUT_OFF.weight)
         at = start
         for raised in found:

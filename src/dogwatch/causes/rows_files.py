@@ -17,6 +17,19 @@ rows = (
         ),
         (
             Sign("inconsistent tensor size", weight=0.94, raised=True),
+            # TensorFlow says what is wrong some lines under the exception that it raises.
+            Sign(
+                "incompatible shapes: [|size-incompatible: in[0]|labels must be broadcastable|input to reshape is a",
+                r"^\s{0,8}(?:\(\d\) )?(?:invalid_?argument: {1,2})?(?:incompatible shapes: \[[\d,]{0,80}\] vs\. \["
+                r"|matrix size-incompatible: in\[0\]|logits and labels must be broadcastable"
+                r"|input to reshape is a tensor with \d)",
+                0.92,
+            ),
+            Sign(
+                "cannot batch tensors with different shapes",
+                r"^\s{0,8}(?:\(\d\) )?(?:invalid_?argument: {1,2})?cannot batch tensors with different shapes",
+                0.92,
+            ),
             Sign("the number of sizes provided", weight=0.9, raised=True),
             Sign("need to be at least 1d", weight=0.86, raised=True),
             Sign("number of dimensions in the tensor input does not match", weight=0.94, raised=True),
@@ -96,6 +109,9 @@ rows = (
             Sign("axes don't match array", weight=0.94, raised=True),
         ),
         examples=(
+            "Incompatible shapes: [24] vs. [24,31]",
+            "  (1) INVALID_ARGUMENT:  Cannot batch tensors with different shapes in component 0. First element had "
+            "shape [40,50,3] and element 1 had shape [36,34,3].",
             "RuntimeError: mat1 and mat2 shapes cannot be multiplied (32x512 and 768x256)",
             "RuntimeError: The size of tensor a (77) must match the size of tensor b (64) at non-singleton dimension 1",
             "RuntimeError: shape '[8, 12, 64]' is invalid for input of size 4096",
@@ -335,6 +351,7 @@ rows = (
                 r"^(?:\S{1,160}: ){1,3}.{0,200}permission denied\s{0,4}$|permission denied \(publickey",
                 0.85,
             ),
+            Sign("execve()", r"error: execve\(\): .{1,200}: permission denied", 0.95, fatal=True),
             Sign("[errno 13]", weight=0.94, raised=True),
             Sign("read-only file system", weight=0.92),
             Sign("operation not permitted", weight=0.85, raised=True),
@@ -348,6 +365,7 @@ rows = (
         examples=(
             "PermissionError: [Errno 13] Permission denied: '/shared/cache/tokens.lock'",
             "bash: ./launch.sh: Permission denied",
+            "slurmstepd: error: execve(): /proj/run_all.sh: Permission denied",
             "OSError: [Errno 30] Read-only file system: '/opt/models/out'",
             "botocore.exceptions.ClientError: An error occurred (AccessDenied) when calling the PutObject "
             "operation: Access Denied",

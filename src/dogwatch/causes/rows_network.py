@@ -84,7 +84,19 @@ rows = (
             Sign("unhandled cuda error", r"nccl.{0,160}unhandled cuda error", 0.84, fatal=True),
             Sign("unhandled system error", weight=0.93, role=Role.ROOT),
             Sign("duplicate gpu detected", weight=0.95, role=Role.ROOT),
-            Sign("got completion", r"net/ib ?: got completion .{0,80}with error", 0.92, role=Role.ROOT),
+            Sign(
+                "nccl error in: ",
+                r"nccl error in: .{1,200}, invalid (?:usage|argument)",
+                0.93,
+                raised=True,
+                role=Role.ROOT,
+            ),
+            Sign(
+                "got completion",
+                r"net/ib ?: got completion .{0,120}with (?:error|status=) ?[1-9]",
+                0.92,
+                role=Role.ROOT,
+            ),
             Sign(
                 "catastrophic",
                 r"net/ib ?: .{0,80}catastrophic error|got async event : local catastrophic",
@@ -108,6 +120,10 @@ rows = (
             "ncclSystemError: System call (e.g. socket, malloc) or external library call failed or device error.",
             "ncclInvalidUsage: This usually reflects invalid usage of NCCL library.",
             "Duplicate GPU detected : rank 1 and rank 0 both on CUDA device 1a000",
+            "torch.distributed.DistBackendError: NCCL error in: ../c10d/NCCLUtils.hpp:317, invalid usage (run with "
+            "NCCL_DEBUG=WARN for details), NCCL version 2.20.5",
+            "c4:71:90 [2] transport/net_ib.cc:1290 NCCL WARN NET/IB : Got completion from peer 10.8.0.4<51877> with "
+            "status=12 opcode=129 len=0 vendor err 129",
         ),
         counterexamples=(
             "NCCL_ASYNC_ERROR_HANDLING is deprecated; use TORCH_NCCL_ASYNC_ERROR_HANDLING instead",
@@ -382,11 +398,14 @@ rows = (
             Sign("errno: 98", weight=0.96),
             Sign("port", r"\bport \d{1,5} is (?:already )?(?:in use|occupied|taken)\b", 0.85, raised=True),
             Sign("server socket has failed to listen", weight=0.95),
+            Sign("port", r"\bport .{1,20}, but another process is (?:utili[sz]ing|using) it", 0.96, raised=True),
         ),
         examples=(
             "RuntimeError: The server socket has failed to listen on any local network address. port: 29500, "
             "useIpv6: false, code: -98, name: EADDRINUSE, message: address already in use",
             "OSError: [Errno 98] Address already in use",
+            "ConnectionError: Tried to launch distributed communication on port `29411`, but another process is "
+            "utilizing it. Please specify a different port",
             "[Errno 98] error while attempting to bind on address ('0.0.0.0', 8000): address already in use",
         ),
         counterexamples=("serving on port 8000",),

@@ -67,6 +67,8 @@ rows = (
         ("start it again from the newest checkpoint; submit with --requeue so that this happens by itself",),
         (
             Sign("due to preemption", weight=0.98, fatal=True),
+            # Of a preemption with requeue, and of an administrator's `scontrol requeue`.
+            Sign("due to job requeue", weight=0.75, fatal=True),
             Sign(
                 "preempt",
                 r"(?:job|instance|vm|node|task|worker)\b.{0,40}\b(?:was|has been|is being|got) preempted\b(?!/)",
@@ -80,6 +82,7 @@ rows = (
         ),
         examples=(
             "slurmstepd: error: *** JOB 5151 ON gpu12 CANCELLED AT 2026-01-09T04:11:00 DUE TO PREEMPTION ***",
+            "slurmstepd: error: *** JOB 5152 ON gpu13 CANCELLED AT 2026-01-09T05:20:41 DUE TO JOB REQUEUE ***",
             "The instance was preempted by the provider; shutting down",
             "Preempted by pod team-b/large-7 on node gpu-2",
             "metadata says instance/preempted: TRUE, 30 s are left",
@@ -310,7 +313,7 @@ rows = (
             Sign("application launch failed", weight=0.93, fatal=True),
             Sign(
                 "execve()",
-                r"error: execve\(\): .{1,200}: (?:no such file|permission denied|exec format)",
+                r"error: execve\(\): .{1,200}: (?:no such file|exec format)",
                 0.95,
                 fatal=True,
             ),

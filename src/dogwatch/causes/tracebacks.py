@@ -48,6 +48,8 @@ _OF_REQUESTS = ("in run_asgi", "starlette/middleware/errors.py", "in wsgi_app", 
 _SERVING = re.compile(r"\[serving_\w{1,40}\.py:\d{1,6}\]")
 _LOGGER = re.compile(r"\b(?:ERROR|CRITICAL|WARNING|WARN|INFO)\b")
 _SOFT = re.compile(r"\b(?:INFO|DEBUG|WARNING|WARN)\b")
+# Where a program, a process or an actor begins: an exception that went past its outermost frame nobody caught.
+_OUTERMOST = re.compile(r", in (?:<module>|_run_module_as_main|_bootstrap)$|/ray/|/hydra/")
 _FRAME = (
     " ",
     "\t",
@@ -74,7 +76,8 @@ _FRAME = (
 class Raised:
     """The exception line of a traceback: where it lies, and what it says without its prefix.
 
-    `aside`: a thread or a destructor printed it, so that the program may well have gone on; `logged`: a logger did."""
+    `aside`: a thread or a destructor printed it, so that the program may well have gone on; `logged`: a logger did,
+    or whoever caught it: its outermost frame is one within the program."""
 
     start: int
     stop: int
@@ -143,6 +146,7 @@ class _Reading:
             or _SERVING.search(head) is not None
         )
         self._logged = _LOGGER.search(before[:300]) is not None
+        self._whole = self._prefix is not None or "executing job" in before  # what launchers print nobody caught
         self._odd = 0
         self._frames = self._code = False
         self._typed = self._filed = False  # frames of code that came as text, and of code in files
@@ -178,6 +182,7 @@ class _Reading:
                 return start - 1
             self._frames, self._code = True, line.startswith('File "')
             if line.lstrip().startswith('File "'):
+                self._logged |= not (self._filed or self._typed or self._whole or _OUTERMOST.search(line))
                 self._typed |= 'File "<' in line
                 self._filed |= 'File "<' not in line
                 self._aside |= any(frame in line for frame in _OF_REQUESTS)

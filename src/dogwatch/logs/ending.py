@@ -49,8 +49,9 @@ _NOT_OURS = re.compile(rb"exception ignored in|exception in thread|during handli
 _LISTED = re.compile(rb"call stack:|stack \(most recent call last\)|thread 0x")  # frames of a program that goes on
 _HARMLESS = re.compile(rb"--- logging error ---")
 _NOT_YET = re.compile(
-    rb"(?<![a-z_])(?:not|never|before|until|when|once|after|if|epoch|step|will|to be|each|every|should)(?![a-z_])"
+    rb"(?<![a-z_])(?:not|never|before|until|when|once|if|epoch|step|will|to be|each|every|should)(?![a-z_])"
 )
+_AFTERWARDS = re.compile(rb"(?<![a-z_])after(?![a-z_])")  # means it of what follows the word alone
 
 
 class Counter(NamedTuple):
@@ -262,7 +263,10 @@ def _says(low: bytes, row: Row, start: int, here: int) -> bool:
         return False
     if row.sign in (FAILED, COMPLAINT, NAMED):
         return True
-    doubt = _NOT_YET.search(line, max(0, found.start() - 40), found.end() + 24)
+    near = max(0, found.start() - 40)
+    if _AFTERWARDS.search(line, near, found.start()):
+        return False
+    doubt = _NOT_YET.search(line, near, found.end() + 24)
     return doubt is None or doubt[0] in row.needle
 
 
