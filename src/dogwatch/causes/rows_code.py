@@ -16,6 +16,7 @@ rows = (
             "against the installed torch",
         ),
         (
+            Sign("may indicate binary incompatibility", weight=0.92, raised=True),
             Sign("modulenotfounderror", weight=0.96, raised=True),
             Sign("error while finding module", r"error while finding module specification for", 0.96, fatal=True),
             Sign("no module named", r"(?:^|: |\()no module named ['\w]", 0.93, raised=True),
@@ -41,6 +42,7 @@ rows = (
             Sign("failed to import", r"failed to import \S{1,120} because of the following error", 0.7, raised=True),
         ),
         examples=(
+            "ValueError: numpy.dtype size changed, may indicate binary incompatibility. Expected 88 from C header",
             "ModuleNotFoundError: No module named 'flash_attn'",
             "/opt/env/bin/python: Error while finding module specification for 'acme.train' "
             "(ModuleNotFoundError: No module named 'acme')",
@@ -121,8 +123,9 @@ rows = (
                 r"(?:evenly )?divisible",
                 0.85,
                 raised=True,
-                unless=r"\btensors?\b|dimension",
+                unless=r"\btensors?\b(?!.(?:model.)?parallel)|dimension",
             ),
+            Sign("does not recognize this architecture", weight=0.88, raised=True),
             Sign("train_batch_size is not equal", weight=0.95, raised=True),
             Sign("existing deepspeed config", weight=0.92, raised=True),
             Sign("config values that mismatch", weight=0.94, raised=True),
@@ -193,6 +196,9 @@ rows = (
             "omegaconf.errors.ConfigAttributeError: Key 'batch_sise' is not in struct",
             "pydantic_core._pydantic_core.ValidationError: 2 validation errors for TrainConfig",
             "yaml.scanner.ScannerError: while scanning for the next token",
+            "ValueError: Total number of attention heads (20) must be divisible by tensor parallel size (16).",
+            "ValueError: The checkpoint you are trying to load has model type `mix9` but Transformers does not "
+            "recognize this architecture.",
             "AssertionError: Check batch related parameters. train_batch_size is not equal to "
             "micro_batch_per_gpu * gradient_acc_step * world_size 32 != 4 * 1 * 4",
             "ValueError: Some specified arguments are not used by the HfArgumentParser: ['--max_stepz', '100']",

@@ -19,6 +19,7 @@ rows = (
             "reserved but unallocated",
         ),
         (
+            Sign("enough gpu ram to fit", weight=0.88, raised=True),
             Sign("out of memory", r"check failed: .{0,40}cudasuccess.{0,40}out of memory", 0.95, fatal=True),
             Sign(
                 "resource_exhausted",
@@ -62,6 +63,8 @@ rows = (
             ),
         ),
         examples=(
+            "ValueError: Some modules are dispatched on the CPU. Make sure you have enough GPU RAM to fit the "
+            "quantized model.",
             "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 3.12 GiB. GPU 2 has a total "
             "capacity of 79.11 GiB of which 1.02 GiB is free.",
             "RuntimeError: CUDA out of memory. Tried to allocate 44.00 MiB (GPU 0; 7.79 GiB total capacity; "

@@ -16,6 +16,7 @@ rows = (
             "save a checkpoint on a signal before the end (Slurm: --signal=B:USR1@300)",
         ),
         (
+            Sign("wallclock time", r"exceeded (?:hard|soft) wallclock time", 0.93, fatal=True),
             Sign("due to time limit", weight=0.98, fatal=True),
             Sign("job killed: walltime", r"job killed: walltime \S{1,20} exceeded limit", 0.97, fatal=True),
             Sign("term_runlimit", weight=0.97, fatal=True),
@@ -49,6 +50,7 @@ rows = (
             ),
         ),
         examples=(
+            "job 6617.1 exceeded hard wallclock time - initiate terminate method",
             "slurmstepd: error: *** JOB 5150 ON gpu12 CANCELLED AT 2026-01-09T04:11:00 DUE TO TIME LIMIT ***",
             "slurmstepd: error: *** STEP 5150.0 ON gpu12 CANCELLED AT 2026-01-09T04:11:00 DUE TO TIME LIMIT ***",
             "=>> PBS: job killed: walltime 86431 exceeded limit 86400",
@@ -97,6 +99,7 @@ rows = (
         Retry.AS_IS,
         ("ask who cancelled it before starting it again (sacct -j JOB -o State shows 'CANCELLED by UID')",),
         (
+            Sign("job was aborted", r"^009 \([\d.]{5,40}\) .{1,40} job was aborted", 0.85, fatal=True),
             Sign("cancelled at", r"\*\*\* JOB" + _AT, 0.96, fatal=True),
             # Slurm cancels the step of a task that failed, too.
             Sign("cancelled at", r"\*\*\* STEP" + _AT, 0.9, fatal=True, role=Role.CASCADE),
@@ -119,6 +122,7 @@ rows = (
             ),
         ),
         examples=(
+            "009 (713.000.000) 2026-02-04 12:12:01 Job was aborted.",
             "slurmstepd: error: *** JOB 5152 ON gpu12 CANCELLED AT 2026-01-09T04:11:00 ***",
             "  8%|▊         | 4/50 [21:40<4:11:00, 327.1s/it]slurmstepd: error: *** JOB 5152 ON gpu12 "
             "CANCELLED AT 2026-01-09T04:11:00 ***",
