@@ -94,7 +94,15 @@ rows = (
     Format("keras", (b"=] - ", b">] - ", b".] - ", b"-] - "), partial(_keras, KERAS), family="keras", weight=TRAINER),
     Format("keras3", (_LINE * 4,), partial(_keras, KERAS3), family="keras", weight=TRAINER),
     Format("rich", (_LINE * 4,), _rich, family="rich", weight=BAR),
-    Format("alive", (b"%] in ",), partial(_plain, ALIVE, ALIVE_PACE, "items"), family="alive", weight=BAR),
+    Format(
+        "alive",
+        (b"%] in ",),
+        partial(_plain, ALIVE, ALIVE_PACE, "items"),
+        hint=re.compile(rb"\d%\] in "),
+        begins=True,
+        family="alive",
+        weight=BAR,
+    ),
     Format("mmcv", (b" task/s",), partial(_plain, MMCV, None, "tasks"), family="mmengine", weight=TRAINER),
     Format("progressbar", (b"% (",), partial(_plain, WIDGETS, None, "items"), family="progressbar", weight=BAR),
 )

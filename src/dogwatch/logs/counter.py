@@ -303,7 +303,8 @@ def _rate(low: str, unit: str) -> float | None:
 def _row(kind: str, word: str, ending: str, unit: str, rank: int = RUN, bare: str | None = None) -> Format:
     """A row whose label is its needle plus an ending; `bare` is the ending that needs no total."""
     label = _label(word, ending, unit, rank, bare)
-    return Format(kind, (word.encode(),), partial(_count, label), hint=label.hint, family="plain")
+    read = partial(_count, label)
+    return Format(kind, (word.encode(),), read, hint=label.hint, family="plain", begins=rank == INNER)
 
 
 def _bytes(pattern: re.Pattern[str]) -> re.Pattern[bytes]:
@@ -326,6 +327,8 @@ rows = (
     _row("iteration of", "iter", "(?:ation)?s?", "iterations"),
     _row("update", "update", "s?", "updates"),
     _row("episode", "episode", "s?", "episodes", bare=""),
+    _row("timestep", "timestep", "s?", "timesteps", bare=""),
+    _row("generation", "generation", "s?", "generations"),
     _row("round", "round", "s?", "rounds"),
     _row("batch", "batch", "(?:es)?", "batches", INNER, bare=""),
     _row("sample", "sample", "s?", "samples", INNER),

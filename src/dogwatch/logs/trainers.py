@@ -192,6 +192,7 @@ TRAINERS = (
         metrics=False,
         phase="running",
     ),
+    Row("optuna", ("finished with value: ",), rf"trial (?P<run>{_N}) finished with value: ", unit="trials"),
     Row(
         "chinese",
         ("轮",),
