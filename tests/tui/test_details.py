@@ -56,3 +56,10 @@ def test_no_text_of_a_job_reaches_the_page_as_it_is() -> None:
     """Names and reasons come from files that anybody may have written."""
     for line in details(sample.hostile().jobs[0], [], NOW):
         assert line.isprintable(), ascii(line)
+
+
+def test_a_checkpoint_is_not_overdue_because_nobody_has_looked() -> None:
+    """Silence of ours says nothing of the job: what counts is when it was last seen."""
+    late = {**SAVED, "newest_at": stamp(NOW - 4000), "next_at": stamp(NOW - 3400), "interval_seconds": 600}
+    assert "overdue" not in lines(checkpoints=late, proved_at=stamp(NOW - 3500))["checkpoints"]
+    assert lines(checkpoints=late, proved_at=stamp(NOW - 400))["checkpoints"].endswith("next overdue by 50m")

@@ -41,7 +41,7 @@ def _standing(job: Document, now: float) -> list[str]:
     if len(files) > _MOST_FILES:
         rows.append(("outputs", phrases.output_total(files)))
     if job.get("checkpoints"):
-        rows.append(("checkpoints", phrases.checkpoints(job["checkpoints"], now)))
+        rows.append(("checkpoints", phrases.checkpoints(job["checkpoints"], now, proved_at=job.get("proved_at"))))
         rows.append(("resume from", phrases.resume(job["checkpoints"], now)))
     rows += [("outputs", f"nothing matches {phrases.tidy(glob)} yet") for glob in job.get("outputs_missing") or ()]
     rows += [("disk", phrases.disk(disk)) for disk in job.get("disks") or ()]

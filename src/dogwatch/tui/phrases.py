@@ -187,8 +187,9 @@ def base(file: Document) -> str:
     return tidy(str(file.get("path") or "?").rstrip("/").rsplit("/", 1)[-1], 80)
 
 
-def checkpoints(found: Document, now: float, ended: bool = False) -> str:
-    """How many checkpoints there are, when the last was saved and when the next is expected."""
+def checkpoints(found: Document, now: float, ended: bool = False, proved_at: str | None = None) -> str:
+    """How many checkpoints there are, when the last was saved and when the next is expected; one is overdue by what
+    was last seen at `proved_at`, and not because nobody has looked since."""
     text = f"{words.count(found.get('count') or 0)}"
     if not found.get("newest_at"):
         return text if found.get("count") else "none yet"
@@ -201,8 +202,9 @@ def checkpoints(found: Document, now: float, ended: bool = False) -> str:
     if due is None or ended:
         return text
     slack = (found.get("interval_seconds") or 0) / 2  # intervals vary; half a one late is news
-    if due + slack < now:
-        return f"{text}, next overdue by {words.roughly(now - due)}"
+    looked = words.moment(proved_at) or now
+    if due + slack < looked:
+        return f"{text}, next overdue by {words.roughly(looked - due)}"
     return f"{text}, next about {words.clock(due, now)}"
 
 

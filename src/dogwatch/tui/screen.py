@@ -243,7 +243,7 @@ def _facts(job: Document, frame: Frame, pen: Pen, most: int) -> list[Part]:
         line = pen.line(phrases.output_total(job["outputs"]))
         parts.append(Part("Outputs", "Outputs", [line]))
     if job.get("checkpoints"):
-        text = phrases.checkpoints(job["checkpoints"], frame.now, phrases.is_ended(job))
+        text = phrases.checkpoints(job["checkpoints"], frame.now, phrases.is_ended(job), job.get("proved_at"))
         late = "overdue" in text
         parts.append(Part("Checkpoints", "Saved", [pen.line(text, "yellow" if late else "")], late))
     disks = sorted(job.get("disks") or (), key=lambda disk: not phrases.is_low(disk))
