@@ -23,9 +23,8 @@ USER = pwd.getpwuid(os.geteuid()).pw_name
 def make_key(path: Path) -> None:
     for old in (path, path.with_name(path.name + ".pub")):
         old.unlink(missing_ok=True)
-    subprocess.run(
-        ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "test", "-f", path], check=True, capture_output=True
-    )
+    argv = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "test", "-f", str(path)]
+    subprocess.run(argv, check=True, capture_output=True, stdin=subprocess.DEVNULL, timeout=60)
 
 
 def free_port() -> int:
