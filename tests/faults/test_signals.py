@@ -101,6 +101,26 @@ def has_open(pid: int, name: str) -> bool:
     return any(os.path.basename(os.readlink(link)) == name for link in links)
 
 
+DROPPED = """
+import signal, sys, time, weakref
+from dogwatch.cli import main
+class Lock: pass
+def verb(argv):
+    lock = Lock()
+    gone = weakref.ref(lock, lambda _: signal.raise_signal(signal.SIGINT))
+    del lock
+    time.sleep(60)
+main._dispatch = verb
+sys.exit(main.main([]))
+"""
+
+
+def test_an_interrupt_that_python_drops_counts_all_the_same() -> None:
+    """Ctrl-C in the moment in which an import lets go of a lock raises where nobody can hear it."""
+    done = subprocess.run([sys.executable, "-c", DROPPED], capture_output=True, text=True, timeout=30)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGHUP, 0), (signal.SIGINT, 130)])
 def test_a_daemon_that_is_told_to_stop_stops_in_order(
     dogwatch, spawn, home: Path, tmp_path: Path, number: signal.Signals, code: int

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import _thread
 import errno
 import os
 import sys
+import time
 
 from dogwatch import __version__
 from dogwatch.cli.out import say
@@ -55,10 +57,27 @@ exit codes: 0 fine, 1 a watched job ended badly, 2 usage or configuration, 3 cou
 every verb has --json and --help; state is kept in $DOGWATCH_HOME (default ~/.local/state/dogwatch)"""
 
 
+def _interrupt_again(ignored: sys.UnraisableHookArgs) -> None:
+    """A Ctrl-C that hit a moment in which Python drops exceptions, as in the weak references of an import, is meant
+    all the same."""
+    if not issubclass(ignored.exc_type, KeyboardInterrupt):
+        sys.__unraisablehook__(ignored)
+        return
+
+    import signal
+
+    def soon(thread: int) -> None:
+        time.sleep(0.05)
+        signal.pthread_kill(thread, signal.SIGINT)
+
+    _thread.start_new_thread(soon, (_thread.get_ident(),))
+
+
 def main(words: Sequence[str] | None = None) -> int:
     """Run one verb; never a traceback for what a person can mend."""
     argv = list(sys.argv[1:] if words is None else words)
     _open_streams()
+    hook, sys.unraisablehook = sys.unraisablehook, _interrupt_again
     try:
         return _dispatch(argv)
     except DogwatchError as error:
@@ -76,6 +95,8 @@ def main(words: Sequence[str] | None = None) -> int:
         _let_go_of_stdout()
         say(f"{error.filename or 'the output'} could not be written: {error.strerror}")
         return COULD_NOT_LOOK
+    finally:
+        sys.unraisablehook = hook
 
 
 def _open_streams() -> None:
