@@ -29,6 +29,7 @@ from dogwatch.store.home import prepare
 from tests.lab.ground import why_not
 from tests.lab.lab import Lab
 from tests.lab.lease import SESSION, only_one
+from tests.support import Ahead
 
 JOBS, UNKNOWN, PAIRS = 1_000, 20, 11
 HOSTS, DELAY = 50, 10.0
@@ -207,18 +208,6 @@ class Replay:
         return json.dumps(whole)
 
 
-class Ahead(Clock):
-    """A clock that can be put forward, so that every tick comes a minute after the last."""
-
-    ahead = 0.0
-
-    def now(self) -> float:
-        return super().now() + self.ahead
-
-    def mono(self) -> float:
-        return super().mono() + self.ahead
-
-
 def _own_cpu(lab: Lab) -> list[Figure]:
     clock = Ahead()
     body, lines, log = _captured(lab, clock)
@@ -231,7 +220,7 @@ def _own_cpu(lab: Lab) -> list[Figure]:
         post = Post(_place(lab, "lab"), replay, assemble.Sources(), clock)
         watch = Watch(store, (post,), clock, who="bench")
         for _ in range(RUNS + 3):
-            clock.ahead += MINUTE
+            clock.by += MINUTE
             replay.spent, began = 0.0, time.process_time()
             watch.look_once()
             spent.append(time.process_time() - began - replay.spent)

@@ -1,10 +1,12 @@
-"""What several tests share: waiting for something to become true instead of sleeping."""
+"""What several tests share: waiting for something to become true instead of sleeping, and a clock to put forward."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
 from typing import TypeVar
+
+from dogwatch.clock import Clock
 
 T = TypeVar("T")
 
@@ -19,3 +21,15 @@ def wait_until(predicate: Callable[[], T], timeout: float = 20.0, pause: float =
         if time.monotonic() > limit:
             raise AssertionError(f"still {answer!r} after {timeout} s")
         time.sleep(pause)
+
+
+class Ahead(Clock):
+    """The real clock, put forward by hand."""
+
+    by = 0.0
+
+    def now(self) -> float:
+        return super().now() + self.by
+
+    def mono(self) -> float:
+        return super().mono() + self.by

@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dogwatch.errors import UsageError
-from dogwatch.text import named, plain, without_escapes
+from dogwatch.text import lasting, named, plain, without_escapes
 
 BAD_CATEGORIES = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 
@@ -116,3 +116,12 @@ def test_the_gate_is_light() -> None:
     )
     done = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, env={"PYTHONPATH": "src"})
     assert done.stdout.strip() == "[]", done.stderr
+
+
+@pytest.mark.parametrize(
+    ("seconds", "told"),
+    [(0.2, "1 s"), (89, "89 s"), (90, "2 min"), (5399, "90 min"), (5400, "1.5 h"), (90_000, "25.0 h")],
+)
+def test_a_length_of_time_is_told_in_one_unit(seconds: float, told: str) -> None:
+    """Seconds while they matter, then minutes, then hours."""
+    assert lasting(seconds) == told

@@ -65,6 +65,13 @@ def named(text: str, what: str) -> str:
     return given
 
 
+def lasting(seconds: float) -> str:
+    """A length of time in a sentence, in one unit: 45 s, 12 min, 2.5 h."""
+    if seconds < 90:
+        return f"{max(1, round(seconds))} s"
+    return f"{seconds / 3600:.1f} h" if seconds >= 5400 else f"{round(seconds / 60)} min"
+
+
 def without_escapes(text: str) -> str:
     """`text` with terminal escape sequences taken out and everything else left as it is."""
     if "\x1b" not in text:

@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 
 from dogwatch import assemble
-from dogwatch.clock import Clock
 from dogwatch.desk import tell
 from dogwatch.engine.closer import Closer, made_by, take_in
 from dogwatch.engine.judge import Identity, identity
@@ -36,24 +35,12 @@ from dogwatch.store import jobs
 from dogwatch.store.database import Store, open_store
 from tests.aboard.test_quota import LIBRARY
 from tests.sound.samples import MAKERS
-from tests.support import wait_until
+from tests.support import Ahead, wait_until
 
 TORCH, TENSORS, PARQUET = (MAKERS[name][0]() for name in ("model.pt", "model.safetensors", "rows.parquet"))
 
 
 JOB = Job("here/process:x", "here", "process", "x", "x")
-
-
-class Ahead(Clock):
-    """The real clock, moved forward by hand."""
-
-    by = 0.0
-
-    def now(self) -> float:
-        return super().now() + self.by
-
-    def mono(self) -> float:
-        return super().mono() + self.by
 
 
 class Stage:

@@ -19,19 +19,7 @@ from dogwatch.model import Expectation
 from dogwatch.store import jobs
 from dogwatch.store.database import Store, open_store
 from tests.gpus.rig import GB, H100, WORK, Rig, computing, work_environment
-from tests.support import wait_until
-
-
-class Ahead(Clock):
-    """The real clock, moved forward by hand."""
-
-    by = 0.0
-
-    def now(self) -> float:
-        return super().now() + self.by
-
-    def mono(self) -> float:
-        return super().mono() + self.by
+from tests.support import Ahead, wait_until
 
 
 class Shift:

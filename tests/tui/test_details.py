@@ -63,3 +63,9 @@ def test_a_checkpoint_is_not_overdue_because_nobody_has_looked() -> None:
     late = {**SAVED, "newest_at": stamp(NOW - 4000), "next_at": stamp(NOW - 3400), "interval_seconds": 600}
     assert "overdue" not in lines(checkpoints=late, proved_at=stamp(NOW - 3500))["checkpoints"]
     assert lines(checkpoints=late, proved_at=stamp(NOW - 400))["checkpoints"].endswith("next overdue by 50m")
+
+
+def test_what_is_due_this_moment_is_not_due_before_it() -> None:
+    """The promised moment passed half a second ago: the time left is none, and never negative."""
+    late = {**sample.job(4)["eta"], "at": stamp(sample.NOW - 0.5), "low_at": stamp(sample.NOW - 1)}
+    assert phrases.eta(sample.job(4, eta=late), sample.NOW).startswith("done in 0s (")

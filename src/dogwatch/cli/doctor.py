@@ -10,7 +10,7 @@ from dogwatch.errors import COULD_NOT_LOOK, FINE
 
 if TYPE_CHECKING:
     from dogwatch.clock import Clock
-    from dogwatch.desk.doctor import Check
+    from dogwatch.desk.checklist import Line
 
 HELP = "check the store, the watcher and the places, and say what to do about what is wrong"
 
@@ -51,12 +51,12 @@ def run(args: Namespace) -> int:
     return COULD_NOT_LOOK if any(check.verdict == "bad" for check in checks) else FINE
 
 
-def _sent(clock: Clock) -> list[Check]:
+def _sent(clock: Clock) -> list[Line]:
     from dogwatch import assemble
-    from dogwatch.desk.doctor import Check
+    from dogwatch.desk.checklist import Line
 
     with assemble.store() as store:
         found = assemble.send_test(store, clock)
     if not found:
-        return [Check("bad", "alerts", "there is no channel to send on", "`dogwatch alerts add` makes one")]
-    return [Check("ok" if one["ok"] else "bad", f"channel {one['channel']}", one["detail"]) for one in found]
+        return [Line("bad", "alerts", "there is no channel to send on", "`dogwatch alerts add` makes one")]
+    return [Line("ok" if one["ok"] else "bad", f"channel {one['channel']}", one["detail"]) for one in found]

@@ -8,6 +8,7 @@ from statistics import median
 
 from dogwatch.model import Finding, Level, Running
 from dogwatch.rules.interface import Case
+from dogwatch.text import lasting
 
 name = "checkpoint_overdue"
 states, needs = (Running,), "checkpoints"
@@ -27,9 +28,5 @@ def judge(case: Case, now: float) -> Iterator[Finding]:
     usual, longest = median(waves), max(waves)
     late = now - max(case.checkpoints)
     if late > max(PATIENCE * usual, longest * 1.5) + MARGIN:
-        text = f"no checkpoint for {_spell(late)}; they came about every {_spell(usual)}"
+        text = f"no checkpoint for {lasting(late)}; they came about every {lasting(usual)}"
         yield Finding(case.job.ref, name, Level.WARNING, text)
-
-
-def _spell(seconds: float) -> str:
-    return f"{seconds / 3600:.1f} h" if seconds >= 5400 else f"{max(1, round(seconds / 60))} min"

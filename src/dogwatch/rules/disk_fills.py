@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from dogwatch.model import Finding, Level, Running
 from dogwatch.rules.interface import Case
+from dogwatch.text import lasting
 
 name = "disk_fills"
 states, needs = (Running,), "gone_in"
@@ -21,11 +22,7 @@ def judge(case: Case, now: float) -> Iterator[Finding]:
     to_go = case.eta.remaining if case.eta is not None else AHEAD
     for (mount, what), seconds in case.gone_in.items():
         if seconds < SURE * to_go:
-            before = f", about {_spell(to_go - seconds)} before the job is done" if case.eta is not None else ""
+            before = f", about {lasting(to_go - seconds)} before the job is done" if case.eta is not None else ""
             path = case.disks[mount].path if mount in case.disks else mount
-            text = f"the disk of {path} will have no {WORDS.get(what, what)} left in about {_spell(seconds)}{before}"
+            text = f"the disk of {path} will have no {WORDS.get(what, what)} left in about {lasting(seconds)}{before}"
             yield Finding(case.job.ref, name, Level.WARNING, text, f"{mount} {what}")
-
-
-def _spell(seconds: float) -> str:
-    return f"{seconds / 3600:.1f} h" if seconds >= 5400 else f"{max(1, round(seconds / 60))} min"

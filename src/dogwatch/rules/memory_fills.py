@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from dogwatch.model import Finding, Level, Running
 from dogwatch.rules.interface import Case, Held
+from dogwatch.text import lasting
 
 name = "memory_fills"
 states, needs = (Running,), "held"
@@ -26,8 +27,8 @@ def judge(case: Case, now: float) -> Iterator[Finding]:
         return
     to_go = case.eta.remaining if case.eta is not None else AHEAD
     if held.full_in is not None and held.full_in < SURE * to_go:
-        ends = f"about {_spell(to_go - held.full_in)} before the job is done" if case.eta else "at the pace of now"
-        text = f"{_of(held)} ({_sizes(held)}) will be full in about {_spell(held.full_in)}, {ends}: {REMEDY}"
+        ends = f"about {lasting(to_go - held.full_in)} before the job is done" if case.eta else "at the pace of now"
+        text = f"{_of(held)} ({_sizes(held)}) will be full in about {lasting(held.full_in)}, {ends}: {REMEDY}"
         yield Finding(case.job.ref, name, Level.WARNING, text, "ahead")
 
 
@@ -37,7 +38,3 @@ def _of(held: Held) -> str:
 
 def _sizes(held: Held) -> str:
     return f"{held.used / 1e9:.1f} of {held.limit / 1e9:.1f} GB"
-
-
-def _spell(seconds: float) -> str:
-    return f"{seconds / 3600:.1f} h" if seconds >= 5400 else f"{max(1, round(seconds / 60))} min"

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from dogwatch.model import Finding, Level, Running, Standing
 from dogwatch.rules.interface import Case
+from dogwatch.text import lasting
 
 name = "outputs_still"
 states, needs = (Running,), "made"
@@ -21,11 +22,5 @@ def judge(case: Case, now: float) -> Iterator[Finding]:
         return  # nothing else moves either, and that has been said
     if case.progress is not None and (case.progress.fraction or 0.0) >= DONE:
         return
-    text = f"outputs have not grown for {_spell(made.still)}; they used to about every {_spell(made.usual)}"
+    text = f"outputs have not grown for {lasting(made.still)}; they used to about every {lasting(made.usual)}"
     yield Finding(case.job.ref, name, Level.WARNING, f"{text}. See whether the disk is full and what its log says")
-
-
-def _spell(seconds: float) -> str:
-    if seconds < 90:
-        return f"{max(1, round(seconds))} s"
-    return f"{seconds / 3600:.1f} h" if seconds >= 5400 else f"{round(seconds / 60)} min"

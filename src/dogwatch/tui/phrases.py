@@ -128,7 +128,7 @@ def eta(job: Document, now: float, full: bool = True) -> str:
     if due < now - 1:
         return f"overdue by {words.roughly(now - due)}, was expected at {words.clock(due, now)}"
     low, high = (_left(estimate, end, now) for end in ("low", "high"))
-    text = f"done in {words.roughly(due - now)}"
+    text = f"done in {words.roughly(max(0.0, due - now))}"
     if low is not None and high is not None:
         text += f" ({words.between(low, high)})"
     text += f", about {words.clock(due, now)}"

@@ -11,8 +11,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dogwatch.aboard import errand
+from dogwatch.desk.checklist import Line
 from dogwatch.desk.preflight import gpus, patterns, places, program
-from dogwatch.desk.preflight.line import FAIL, PASS, WARN, Facts, Line
+from dogwatch.desk.preflight.facts import FAIL, PASS, WARN, Facts
 from dogwatch.desk.preflight.plan import Plan
 from dogwatch.errors import COULD_NOT_LOOK, ENDED_BADLY, FINE
 from dogwatch.model import Dark

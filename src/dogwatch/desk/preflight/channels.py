@@ -11,7 +11,8 @@ from urllib.parse import urlsplit
 
 from dogwatch import secret
 from dogwatch.channels.timed import connect, deadline, secure_context
-from dogwatch.desk.preflight.line import FAIL, PASS, WARN, Line
+from dogwatch.desk.checklist import Line
+from dogwatch.desk.preflight.facts import FAIL, PASS, WARN
 from dogwatch.settings import Smtp
 from dogwatch.text import plain
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from dogwatch.desk.preflight.line import FAIL, PASS, WARN, Facts, Line, count, several
+from dogwatch.desk.checklist import Line
+from dogwatch.desk.preflight.facts import FAIL, PASS, WARN, Facts, count, several
 from dogwatch.desk.preflight.plan import Plan
 from dogwatch.text import plain
 

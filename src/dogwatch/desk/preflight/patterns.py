@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from dogwatch.desk.preflight.line import PASS, WARN, Facts, Line, count
+from dogwatch.desk.checklist import Line
+from dogwatch.desk.preflight.facts import PASS, WARN, Facts, count
 from dogwatch.desk.preflight.plan import Plan
 from dogwatch.logs.user import compile_patterns
 from dogwatch.text import plain

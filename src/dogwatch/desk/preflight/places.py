@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from dogwatch.desk.preflight.line import FAIL, PASS, WARN, Facts, Line, count, several
+from dogwatch.desk.checklist import Line
+from dogwatch.desk.preflight.facts import FAIL, PASS, WARN, Facts, count, several
 from dogwatch.desk.preflight.plan import Plan
 from dogwatch.text import plain
 

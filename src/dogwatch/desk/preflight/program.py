@@ -6,7 +6,8 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from dogwatch.desk.preflight.line import FAIL, PASS, WARN, Facts, Line, several
+from dogwatch.desk.checklist import Line
+from dogwatch.desk.preflight.facts import FAIL, PASS, WARN, Facts, several
 from dogwatch.desk.preflight.plan import NEVER, Plan
 
 

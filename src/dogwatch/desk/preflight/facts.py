@@ -1,25 +1,12 @@
-"""Line: one item of the checklist, judged."""
+"""Facts: what the place said, and the few words that every line of the checklist uses."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 PASS, WARN, FAIL = "pass", "warn", "fail"
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """Pass, warn or fail; a line that does not pass says what to do."""
-
-    verdict: str
-    what: str
-    text: str
-    remedy: str = ""
-
-    def document(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)

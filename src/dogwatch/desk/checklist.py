@@ -1,0 +1,19 @@
+"""Checklist: what doctor says of us and preflight of a place, a line each."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One thing that was looked at: its verdict is the list's own word, and one that is not good says what to do."""
+
+    verdict: str
+    what: str
+    text: str
+    remedy: str = ""
+
+    def document(self) -> dict[str, Any]:
+        return asdict(self)
