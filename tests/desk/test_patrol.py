@@ -12,7 +12,7 @@ from dogwatch.desk import patrol
 from dogwatch.model import Ended, Job, Known, Outcome, Proof, Running, State, Waiting
 from dogwatch.store import tick
 from dogwatch.store.database import Store, open_store
-from dogwatch.store.register import register
+from dogwatch.store.register import forget, register
 
 NOW = 1_794_780_000.0
 DIAGNOSIS = {
@@ -197,3 +197,27 @@ def test_the_scores_of_real_jobs_are_read_from_their_outputs_when_they_end(dogwa
     assert done.stdout.startswith("e: 2 of 2 completed (GSM8K 67.1 %, MMLU-Pro 42.3 %)\n"), done
     (job,) = json.loads(dogwatch("status", "e/MMLU-Pro/0", "--json").stdout)["jobs"]
     assert job["scores"] == [{"task": "mmlu_pro", "metric": "acc", "value": 0.423, "stderr": None}]
+
+
+def test_a_job_that_was_forgotten_is_no_news(store):
+    """Whoever forgets a job hears no more of it: no change, no bad ending, no place in a count."""
+    add(store, "run/a", "run/b", "run/c")
+    for name in ("run/a", "run/b", "run/c"):
+        move(store, name, "running", Ended(Outcome.FAILED, 1, None, NOW))
+    forget(store, "here/process:run/b", NOW, 1.0)
+    report = patrol.report(store, [])
+    assert {change["name"] for change in report.changes} == {"run/a", "run/c"}
+    assert [group.total for group in report.groups] == [2]
+    for name in ("run/a", "run/c"):
+        forget(store, f"here/process:{name}", NOW, 1.0)
+    report = patrol.report(store, [])
+    assert (report.changes, report.lines(), report.bad_ending) == ([], [], False)
+
+
+def test_a_job_that_is_watched_again_is_news_again(store):
+    """Taking a forgotten job back makes it an ordinary one."""
+    add(store, "again")
+    forget(store, "here/process:again", NOW, 1.0)
+    add(store, "again")
+    move(store, "again", "", Running(NOW))
+    assert any("again" in line for line in patrol.report(store, []).lines())

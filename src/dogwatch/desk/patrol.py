@@ -94,13 +94,15 @@ def cursor_of(reader: str | None) -> str:
 
 
 def report(store: Store, looked: list[str], cursor: str = CURSOR) -> Report:
-    """Everything of note after the event that this reader was last told, and the places that do not answer. A reader
-    who was never told anything begins where the person stands."""
+    """Everything of note after the event that this reader was last told, and the places that do not answer; nothing of
+    jobs that were forgotten since. A reader who was never told anything begins where the person stands."""
     since = cursors.read(store, cursor) or cursors.read(store, CURSOR)
     found = events.read(store, since=since)
     news = [event for event in found if event["kind"] in NEWS]
     refs = dict.fromkeys(event["ref"] for event in news if event["ref"] is not None)
-    spoken_of = {job["ref"]: job for job in jobs.documents(store, refs=refs)}
+    left_out = jobs.forgotten(store, refs)
+    news = [event for event in news if event["ref"] not in left_out]
+    spoken_of = {job["ref"]: job for job in jobs.documents(store, refs=[ref for ref in refs if ref not in left_out])}
     changes = [_change(event, spoken_of.get(event["ref"])) for event in news]
     active = [job for job in jobs.brief(store) if job["state"] != "ended"]
     used = {job["place"] for job in active}

@@ -73,6 +73,12 @@ def documents(store: Store, *, everything: bool = False, refs: Iterable[str] | N
     return [document(row, open_now.get(row["ref"], ())) for row in rows]
 
 
+def forgotten(store: Store, refs: Iterable[str]) -> set[str]:
+    """Which of these refs belong to jobs that somebody stopped watching for good."""
+    with store.reading() as db:
+        return {ref for ref in refs if (row := row_of(db, ref)) is not None and row["forgotten"] is not None}
+
+
 def resolve(store: Store, words: str | Sequence[str]) -> list[str]:
     """The refs that some words mean, newest active first: an exact ref, a unique beginning of one, an id,
     a name, a unique beginning of one, else every job that contains all the words. Empty when none does."""
