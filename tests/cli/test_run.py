@@ -174,3 +174,33 @@ def test_a_description_with_an_escape_code_is_refused_in_one_plain_sentence(dogw
     assert refused.returncode == 2
     assert refused.stderr.startswith("dogwatch: the description 'ab' has an escape code (U+001B) at position 2;")
     assert jobs(dogwatch) == {}
+
+
+def test_the_directory_of_an_output_may_still_be_made_by_the_job(dogwatch, tmp_path) -> None:
+    """Jobs make their output directories themselves: one that is not there yet is said, waited for and found."""
+    script = "mkdir -p new/deep && printf '{}' > new/deep/a.json && mkdir saved && printf '{}' > saved/step_1.json"
+    flags = ["--cwd", str(tmp_path), "--output", "new/deep/*.json", "--checkpoint", "saved/*"]
+    started = dogwatch("run", "--detach", "--name", "maker", *flags, "--", "sh", "-c", script)
+    assert started.returncode == 0
+    assert f"--output: {tmp_path}/new/deep is not there yet" in started.stderr
+    assert dogwatch("wait", "maker", "--timeout", "30").returncode == 0
+    job = json.loads(dogwatch("status", "maker", "--json").stdout)["jobs"][0]
+    assert [os.path.basename(one["path"]) for one in job["outputs"]] == ["a.json"]
+    assert (job["outcome"], job["checkpoints"]["count"]) == ("succeeded", 1)
+
+
+def test_an_output_directory_that_never_came_is_no_success(dogwatch, tmp_path) -> None:
+    """Waiting for a directory is not taking its absence for an answer."""
+    flags = ["--cwd", str(tmp_path), "--output", "never/*.json"]
+    dogwatch("run", "--detach", "--name", "idle", *flags, "--", "true")
+    waited = dogwatch("wait", "idle", "--timeout", "30")
+    assert waited.returncode == 1
+    assert "never/*.json" in waited.stdout
+
+
+def test_an_output_below_a_file_is_refused(dogwatch, tmp_path) -> None:
+    """No job can make a directory in a file."""
+    (tmp_path / "file").write_text("x")
+    refused = dogwatch("run", "--detach", "--output", f"{tmp_path}/file/deep/*", "--", "true")
+    assert refused.returncode == 2
+    assert "file is not a directory" in refused.stderr

@@ -72,8 +72,8 @@ def _processes(args: Namespace) -> list[str]:
     expect = Expectation(
         workers=positive(args.workers, "--workers"),
         logs=globs(args.log, "--log"),
-        outputs=globs(args.output, "--output"),
-        checkpoints=globs(args.checkpoint, "--checkpoint"),
+        outputs=globs(args.output, "--output", later=True),
+        checkpoints=globs(args.checkpoint, "--checkpoint", later=True),
         total_items=positive(args.total_items, "--total-items"),
         stall_timeout=seconds(args.stall_timeout, "--stall-timeout"),
         min_growth=growth(args.min_growth, "--min-growth"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
+from dogwatch.cli.out import say
 from dogwatch.errors import UsageError
 from dogwatch.text import plain
 
@@ -30,26 +31,33 @@ def growth(text: str | None, flag: str) -> float | None:
     return None if text is None else config.growth(text, flag)
 
 
-def globs(patterns: Sequence[str], flag: str, start: str = "") -> tuple[str, ...]:
+def globs(patterns: Sequence[str], flag: str, start: str = "", *, later: bool = False) -> tuple[str, ...]:
     """File patterns, absolute, from `start` on as the job itself would name them; the directory above the first
-    wildcard must be there."""
-    return tuple(_absolute(pattern, flag, start) for pattern in patterns)
+    wildcard must be there, unless the job may make it `later`."""
+    return tuple(_absolute(pattern, flag, start, later) for pattern in patterns)
 
 
-def _absolute(pattern: str, flag: str, start: str) -> str:
+def _absolute(pattern: str, flag: str, start: str, later: bool) -> str:
     if not pattern or "\0" in pattern:
         raise UsageError(f"{flag} needs a file name or pattern, not {pattern!r}")
     path = os.path.abspath(os.path.join(start, os.path.expanduser(pattern)))
-    directory(os.path.dirname(path), flag) if not any(mark in os.path.dirname(path) for mark in "*?[") else None
+    if not any(mark in os.path.dirname(path) for mark in "*?["):
+        directory(os.path.dirname(path), flag, later=later)
     return path
 
 
-def directory(path: str, flag: str) -> str:
-    """A directory that exists, absolute."""
+def directory(path: str, flag: str, *, later: bool = False) -> str:
+    """A directory, absolute, that exists, or that may come into being `later`: then a slip of the pen shows in what
+    is said of it."""
     whole = os.path.abspath(os.path.expanduser(path))
-    if not os.path.isdir(whole):
-        what = "is not a directory" if os.path.exists(whole) else "does not exist"
-        raise UsageError(f"{flag}: {whole} {what}; create it or correct the flag")
+    there = whole
+    while later and not os.path.lexists(there):
+        there = os.path.dirname(there)
+    if not os.path.isdir(there):
+        what = "is not a directory" if os.path.exists(there) else "does not exist"
+        raise UsageError(f"{flag}: {there} {what}; create it or correct the flag")
+    if there != whole:
+        say(f"{flag}: {plain(whole, 200)} is not there yet; it will be looked for")
     return whole
 
 

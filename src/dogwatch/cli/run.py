@@ -52,8 +52,8 @@ def run(args: Namespace) -> int:
     workers = positive(args.workers, "--workers") or 1
     expect = Expectation(
         workers=workers,
-        outputs=globs(args.output, "--output", args.cwd or ""),
-        checkpoints=globs(args.checkpoint, "--checkpoint", args.cwd or ""),
+        outputs=globs(args.output, "--output", args.cwd or "", later=True),
+        checkpoints=globs(args.checkpoint, "--checkpoint", args.cwd or "", later=True),
         total_items=positive(args.total_items, "--total-items"),
         stall_timeout=seconds(args.stall_timeout, "--stall-timeout"),
         min_growth=growth(args.min_growth, "--min-growth"),
