@@ -204,3 +204,15 @@ def test_an_output_below_a_file_is_refused(dogwatch, tmp_path) -> None:
     refused = dogwatch("run", "--detach", "--output", f"{tmp_path}/file/deep/*", "--", "true")
     assert refused.returncode == 2
     assert "file is not a directory" in refused.stderr
+
+
+def test_a_success_that_stopped_far_before_its_total_is_told_as_one_with_a_doubt(dogwatch) -> None:
+    """Exit code 0 at 60 of 1,000 steps is what the exit code says, and a warning; early stopping is none."""
+    count = "for i in $(seq 5 5 60); do echo step $i/1000 loss 0.5; done"
+    for name, script in (("short", count), ("meant", f"{count}; echo 'Early stopping: no improvement'")):
+        dogwatch("run", "--detach", "--name", name, "--", "sh", "-c", script)
+        waited = dogwatch("wait", name, "--timeout", "30")
+        assert waited.returncode == 0
+        assert ("BUT it ended as a success at 60 of 1,000 steps" in waited.stdout) is (name == "short")
+    found = {name: [one["rule"] for one in job["findings"]] for name, job in jobs(dogwatch).items()}
+    assert found == {"short": ["contradiction"], "meant": []}

@@ -14,9 +14,23 @@ from dogwatch.engine import proving
 from dogwatch.engine.memory import Memory
 from dogwatch.engine.post import Post
 from dogwatch.engine.reading import News, read_files
-from dogwatch.engine.verify import MOST_TRIES, checks, held, verdict
+from dogwatch.engine.verify import MOST_TRIES, checks, held, short_of, verdict
 from dogwatch.engine.watch import Watch
-from dogwatch.model import Dark, Ended, Expectation, Job, Known, Outcome, Place, Progress, Sighting
+from dogwatch.logs.interface import INNER, PERCENT
+from dogwatch.model import (
+    Dark,
+    Ended,
+    Expectation,
+    Finished,
+    Job,
+    Known,
+    Outcome,
+    Place,
+    Point,
+    Progress,
+    Sighting,
+    Step,
+)
 from dogwatch.reach.here import Here
 from dogwatch.reach.interface import Answer
 from dogwatch.sources.process import source
@@ -213,3 +227,57 @@ def test_files_that_do_not_answer_are_asked_for_again_while_the_watching_goes_on
         assert [proof["by"] for proof in last["proof"]] == ["keeper", "outputs and counters"]
         wait_until(lambda: (watch.step(), jobs.documents(store))[1] == [])
         watch.close()
+
+
+def stopped(*steps: float, total: float = 1000.0, silent: float = 0.0, rank: int = INNER, **more: Any) -> str:
+    """What speaks against the success of a job that counted these steps, ten seconds apart, and then ended."""
+    memory = Memory(points=[Point(10.0 * at, done) for at, done in enumerate(steps)], **more)
+    memory.steps = {"log": Step(steps[-1], total, "steps", None, rank)}
+    memory.hush_of("progress").seconds = silent
+    pace = steps[-1] / (10.0 * len(steps))
+    progress = Progress(steps[-1], total, "steps", pace, pace, 0.0)
+    return short_of(Job("r", "here", "process", "r", "r"), memory, progress, None, OVER)
+
+
+def test_a_success_far_before_its_own_total_is_doubted_in_words():
+    """Nobody said how many there are, but the log did, and it says nothing of an end."""
+    assert stopped(20, 40, 60).startswith("it ended as a success at 60 of 1,000 steps")
+
+
+@pytest.mark.parametrize(
+    ("why", "said"),
+    [
+        ("all is done", stopped(500, 1000)),
+        ("its next report would have been the last", stopped(250, 500, 750)),
+        ("two of three epochs, then the third was not announced", stopped(1, 2, total=3.0)),
+        ("what lacks is little", stopped(*range(1, 961))),
+        ("it was joined late and its strides are not known", stopped(600)),
+        ("it went on for as long as the rest would have taken", stopped(20, 40, 60, silent=400.0)),
+        ("its log speaks of early stopping", stopped(20, 40, 60, may_stop=True)),
+        ("a percentage of nobody knows what", stopped(2, 4, 6, total=100.0, rank=PERCENT)),
+    ],
+)
+def test_a_success_that_may_well_be_one_is_not_doubted(why, said):
+    """Reports come in strides, early stopping is meant, and a bar of something else is not the run."""
+    assert said == "", why
+
+
+def test_only_a_silent_success_of_unknown_size_is_doubted():
+    """A log that says it is done, a total that somebody gave and a failure each have an answer of their own."""
+    memory = Memory(points=[Point(0.0, 20.0), Point(9.0, 60.0)], steps={"log": Step(60, 1000, "steps", None, INNER)})
+    progress, one = Progress(60, 1000, "steps", None, None, 0.0), Job("r", "here", "process", "r", "r")
+    sized = Job("r", "here", "process", "r", "r", expect=Expectation(total_items=1000))
+    failed = Known(Ended(Outcome.FAILED, 1, None, 1.0), 1.0)
+    assert short_of(one, memory, progress, None, OVER)
+    assert not short_of(one, memory, progress, Finished("training finished"), OVER)
+    assert not short_of(sized, memory, progress, None, OVER)
+    assert not short_of(one, memory, progress, None, failed)
+    assert not short_of(one, memory, None, None, OVER)
+    assert not short_of(one, memory, Progress(60, None, "steps", None, None, 0.0), None, OVER)
+
+
+def test_another_attempt_begins_without_the_doubts_of_the_last():
+    """What spoke against one ending says nothing about the next."""
+    memory = Memory(facts={"contradiction": "x", "nodes": 2}, may_stop=True)
+    memory.begin(1.0)
+    assert (memory.facts, memory.may_stop) == ({"nodes": 2}, False)

@@ -94,4 +94,5 @@ def _tell(jobs: list[dict[str, Any]], now: float) -> None:
     for job in jobs:
         lacking = job.get("verified") or {"ok": True}
         told = "" if lacking["ok"] else f", NOT VERIFIED: {plain(lacking['text'], 300)}"
-        print(f"{plain(job['ref'], 80)}  {state(job, now)}{told}")
+        against = [plain(one["text"], 300) for one in job["findings"] if one["rule"] == "contradiction"]
+        print(f"{plain(job['ref'], 80)}  {state(job, now)}{told}{''.join(f'; BUT {text}' for text in against)}")

@@ -73,6 +73,7 @@ class Memory:
     ram: dict[str, Any] = field(default_factory=dict)
     losses: dict[str, list[list[float | None]]] = field(default_factory=dict)
     launch: dict[str, Any] | None = None
+    may_stop: bool = False  # its logs speak of early stopping: it may end before its total
     tries: int = 0  # looks after the end in which a check got no answer
 
     def hush_of(self, what: str) -> Hush:
@@ -93,7 +94,9 @@ class Memory:
         self.moved_at, self.verdict, self.worker_points, self.gpus = at, None, {}, {}
         self.ram, self.losses = {}, {}
         self.launch, self.verified_launch = None, False
-        self.facts, self.tries = {key: value for key, value in self.facts.items() if key != "sound"}, 0
+        of_the_end = ("sound", "contradiction")
+        self.facts = {key: value for key, value in self.facts.items() if key not in of_the_end}
+        self.tries, self.may_stop = 0, False
 
     def to_json(self) -> dict[str, Any]:
         """As plain JSON values, sharing what it can: it is written out before it changes again."""

@@ -20,6 +20,8 @@ from dogwatch.model import Finished, Job, Step, Trouble
 MOST_LOGS = 256
 MOST_OUTPUTS = 512
 MOST_CHECKPOINTS = 512
+# As people, Keras, Lightning and boosted trees write it, whatever the case of its first letter.
+EARLY_STOP = (b"arly stop", b"arly-stop", b"arly_stop", b"arlyStop", b"arlystop", b"ARLY STOP", b"ARLY_STOP")
 
 
 @dataclass(slots=True)
@@ -121,6 +123,7 @@ def _read_log(memory: Memory, readers: Readers, path: str, log: str, found: Mapp
     _take(reader.feed(tail), log, news)
     readers.hearing.hear(log, text, found["from"], bool(found.get("skipped")), memory)
     news.log_grew |= bool(text)
+    memory.may_stop = memory.may_stop or any(words in part for part in (opening, text) for words in EARLY_STOP)
     _note_gap(path, found, path in memory.logs, news)
     if log in news.steps and not memory.logs and not memory.points:
         news.told[log], news.written[log] = timeline([opening, b"\n", tail], readers.patterns), found["mtime"]

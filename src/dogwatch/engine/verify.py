@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any
 
 from dogwatch.engine.memory import Memory
 from dogwatch.engine.proving import FACT
-from dogwatch.model import Job, Known, Progress, Sighting
+from dogwatch.logs.interface import INNER
+from dogwatch.model import Ended, Finished, Job, Known, Outcome, Progress, Sighting
 from dogwatch.results.sound import SOUND
 from dogwatch.rules.interface import Check, Verified
 
@@ -17,6 +19,9 @@ ENOUGH = 0.99
 # Looks after which a check that got no answer is given up; dark ones do not count.
 MOST_TRIES = 5
 MOST_NAMED = 3
+# A run that nobody said the size of: how much of its own total may lack, how many of its longest strides from report
+# to report, and what part of the time that the rest would have taken it may have gone on without counting.
+SHORT, STRIDES, GOES_ON = 0.05, 3.0, 0.5
 PASSED, FAILED, UNKNOWN, PENDING = "passed", "failed", "unknown", "pending"
 
 
@@ -81,6 +86,28 @@ def held(after: Known, memory: Memory, found: Sequence[Check], sighting: Sightin
         memory.tries = 0
         return replace(after, settled=sighting is None or sighting.settled)
     return after
+
+
+def short_of(job: Job, memory: Memory, progress: Progress | None, claim: Finished | None, after: Known) -> str:
+    """What speaks against a success: the counter in its log stopped far before its own total, and then so did the job,
+    without a word. Nothing where the log says that it is done, or speaks of early stopping, or where somebody said how
+    many items there are: that is checked by itself."""
+    state = after.state
+    if not isinstance(state, Ended) or state.outcome is not Outcome.SUCCEEDED or job.expect.total_items:
+        return ""
+    if progress is None or not progress.total or claim is not None or memory.may_stop or not memory.points:
+        return ""
+    if max((step.rank for step in memory.steps.values()), default=0) < INNER:
+        return ""
+    done = [0.0, *(point.done for point in memory.points)]
+    stride = max(later - earlier for earlier, later in pairwise(done))
+    left = progress.total - progress.step
+    if left <= max(SHORT * progress.total, STRIDES * stride):
+        return ""
+    if (progress.rate_average or 0.0) * memory.hush_of("progress").seconds >= GOES_ON * left:
+        return ""
+    counted = f"{progress.step:,.0f} of {progress.total:,.0f} {progress.unit}"
+    return f"it ended as a success at {counted}, and its log does not say why it stopped there"
 
 
 def _outputs(

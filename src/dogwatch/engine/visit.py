@@ -23,7 +23,7 @@ from dogwatch.engine.spent import Sample, add_up, measured, sampled
 from dogwatch.engine.standing import judged, still_working, take_usage
 from dogwatch.engine.steady import is_steady
 from dogwatch.engine.tempo import behind, due, keep_worker_point, lasts, slow_since
-from dogwatch.engine.verify import NOT_ENDED, final
+from dogwatch.engine.verify import NOT_ENDED, final, short_of
 from dogwatch.estimate.series import combine, rates
 from dogwatch.estimate.trend import EVERY
 from dogwatch.model import (
@@ -188,10 +188,17 @@ class Visit:
             listed = self.glance.files.get(ref)
             self.final = final(self.job, self.memory, self.progress, listed, self.after, self.sighting)
             self.after = self.final.known
+            self._doubt()
             self.diagnosis = self.one.readers.hearing.diagnosis(self.after, self.disks, self.one.gpus)
             self._add_proofs()
         if launching.is_open(self.memory):
             self.launched = self._launching()
+
+    def _doubt(self) -> None:
+        """What its own counter says against its success, unless the place has said something already."""
+        against = short_of(self.job, self.memory, self.progress, self.news.finished, self.after)
+        if against:
+            self.facts = self.memory.facts = {"contradiction": against, **self.memory.facts}
 
     def _launching(self) -> list[Event]:
         """What this look shows of the beginning of the attempt."""
