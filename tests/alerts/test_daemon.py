@@ -55,6 +55,19 @@ def test_a_receiver_that_is_down_gets_it_when_it_is_back(dogwatch, spawn, hook):
     assert len({(got.key, got.body) for got in hook.got}) == 1
 
 
+def test_the_list_of_jobs_says_when_alerts_do_not_arrive(dogwatch, spawn, hook):
+    """One line on stderr as long as the newest message is not taken, and none before and after."""
+    banner = "alerts do not arrive (webhook)"
+    assert banner not in dogwatch("ls").stderr
+    hook.always = answer(404, b"no such hook")
+    spawn("daemon")
+    fail(dogwatch, "unheard")
+    wait_until(lambda: banner in dogwatch("ls").stderr, timeout=WAIT)
+    hook.always = answer(200, b"")
+    assert dogwatch("alerts", "retry").returncode == 0
+    wait_until(lambda: banner not in dogwatch("ls").stderr, timeout=WAIT)
+
+
 def test_what_is_refused_for_good_is_parked_and_said_elsewhere(dogwatch, spawn, hook, tmp_path):
     """One broken channel holds back no other, and another try can be asked for."""
     alerts(dogwatch, "add", "file", str(tmp_path / "alerts.jsonl"), "--levels", "warning")

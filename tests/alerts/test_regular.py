@@ -20,7 +20,7 @@ from dogwatch.engine.watch import Watch
 from dogwatch.model import Dark, Job, Level, Place
 from dogwatch.reach.here import Here
 from dogwatch.reach.interface import Answer
-from dogwatch.store import alerts, register
+from dogwatch.store import reception, register
 from dogwatch.store.database import Store, open_store
 from tests.alerts.receiver import Receiver, answer
 from tests.alerts.stage import NOON, Stage
@@ -109,7 +109,7 @@ def test_the_heartbeat_stops_when_every_channel_has_failed_for_ten_minutes(
     beats = Heartbeat(lambda: switch.url, 0.0, told.append)
 
     def beat() -> int:
-        since = alerts.mute_since(store)
+        since = reception.mute_since(store)
         beats.useful(stage.clock.mono(), 0.0 if since is None else stage.clock.now() - since)
         beats.wait(20)
         return len(switch.got)

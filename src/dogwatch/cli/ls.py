@@ -30,7 +30,7 @@ def run(args: Namespace) -> int:
             out.emit(ask.listing(store, everything=args.all))
             return 0
         jobs = ask.brief(store, everything=args.all)
-        watched = ask.watched(store)
+        watched, unheard = ask.watched(store), ask.unheard(store)
     if jobs:
         now = Clock().now()
         for line in out.table([_HEAD, *(_row(job, now) for job in jobs)], out.width()):
@@ -39,6 +39,10 @@ def run(args: Namespace) -> int:
         out.say("nothing is being watched" if args.all else "nothing is being watched that has not ended (--all)")
     if not watched and any(job["state"] != "ended" for job in jobs):
         out.say("nobody is watching; `dogwatch daemon` does, `dogwatch patrol` looks once")
+    if unheard:
+        from dogwatch.text import plain
+
+        out.say(f"alerts do not arrive ({plain(', '.join(unheard), 120)}); `dogwatch alerts` says why")
     return 0
 
 

@@ -6,7 +6,7 @@ from dogwatch.clock import stamp
 from dogwatch.errors import NoSuchJob, UsageError
 from dogwatch.store import events as event_rows
 from dogwatch.store import jobs as job_rows
-from dogwatch.store import lease, places
+from dogwatch.store import lease, places, reception
 from dogwatch.store import watch as watchers
 
 TYPE_CHECKING = False
@@ -84,6 +84,11 @@ def events_of_kinds(store: Store, kinds: Sequence[str], ref: str | None = None) 
 def watched(store: Store) -> bool:
     """Whether somebody watches this store now, and nothing more of it."""
     return lease.held(store.home)
+
+
+def unheard(store: Store) -> list[str]:
+    """The channels on which alerts do not arrive: the newest message tried on each was not taken."""
+    return sorted(reception.refusing(store)[0])
 
 
 def watching(store: Store) -> Document:

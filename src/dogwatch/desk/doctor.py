@@ -18,7 +18,7 @@ from dogwatch.errors import StoreError, UsageError
 from dogwatch.model import Dark
 from dogwatch.reach.interface import Reach
 from dogwatch.reach.without_python import LIMITS, REMEDY
-from dogwatch.store import alerts, backup, events, jobs, notices, places, repair
+from dogwatch.store import alerts, backup, events, jobs, notices, places, reception, repair
 from dogwatch.store.database import Store, open_store
 from dogwatch.text import plain
 
@@ -165,7 +165,7 @@ def _alerts(store: Store, now: float) -> Iterator[Line]:
     used, (_, _, undelivered) = alerts.channels(store), alerts.pending(store)
     dead = [row for row in alerts.messages(store, alerts.DEAD) if row["channel"] in {one["name"] for one in used}]
     names = ", ".join(row["name"] for row in used)
-    mute = alerts.mute_since(store)
+    mute = reception.mute_since(store)
     if mute is not None:
         text = f"no channel took what was last sent ({names}), since {stamp(mute)}; the heartbeat stops for that"
         yield Line("bad", "alerts", text, "`dogwatch alerts` says why, `dogwatch alerts test` tries them")

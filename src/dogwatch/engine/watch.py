@@ -25,10 +25,10 @@ from dogwatch.model import Finding, Place
 from dogwatch.store import backup, places, reserve
 from dogwatch.store import tick as rows
 from dogwatch.store import watch as watchers
-from dogwatch.store.alerts import mute_since
 from dogwatch.store.bell import Bell
 from dogwatch.store.database import Store
 from dogwatch.store.places import known_places
+from dogwatch.store.reception import mute_since
 
 # A crowd of workers that end together ring the bell together: one look answers them all.
 BELL_PAUSE = 0.05

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dogwatch.errors import UsageError
-from dogwatch.store import cells
+from dogwatch.store import cells, reception
 from dogwatch.store.jobs import cells_of
 from dogwatch.store.tables import CHANNELS, JOBS, LETTERS, MESSAGES, NOTES, NOTICES, READINGS, SILENCES, add_up
 from dogwatch.store.tick import queue
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from dogwatch.store.database import Store
 
 WAITING, HELD, MUTED, GROUPED, DROPPED = "waiting", "held", "muted", "grouped", "dropped"
-OPEN, SENT, DEAD = "open", "sent", "dead"
+OPEN, SENT, DEAD = "open", reception.SENT, "dead"
 REMOVED = "the channel was removed"
 _PENDING = ("notes.open", "letters.open", "messages.open")
 _ABOUT = "SELECT {} FROM notices AS n JOIN notes AS o ON o.notice = n.id "
@@ -135,21 +135,6 @@ def names_at(store: Store, place: str) -> tuple[str, ...]:
     with store.reading() as db:
         rows = db.execute("SELECT name FROM jobs WHERE active = 1 AND place = ?", (cells.pack(place),)).fetchall()
     return tuple(cells.unpack(name) for (name,) in rows)
-
-
-def mute_since(store: Store) -> float | None:
-    """Since when every channel that was tried has failed: the oldest of their newest messages that nobody took. None
-    while one of them works, and while none was tried."""
-    since: list[float] = []
-    with store.reading() as db:
-        for row in _in_use(db):
-            sql = MESSAGES.select + "WHERE channel = ? AND tries > 0 ORDER BY key DESC LIMIT 1"
-            raw = db.execute(sql, (cells.pack(row["name"]),)).fetchone()
-            newest = None if raw is None else MESSAGES.unpack(raw)
-            if newest is not None and newest["state"] == SENT:
-                return None
-            since += [] if newest is None else [newest["created"]]
-    return min(since, default=None)
 
 
 def _about(row: Sequence[Any]) -> dict[str, Any]:
