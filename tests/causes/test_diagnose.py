@@ -187,6 +187,14 @@ def test_a_quota_hit_in_the_background_is_found_behind_later_steps():
     )
 
 
+def test_a_full_quota_that_was_only_warned_of_explains_ranks_that_waited():
+    """Whoever could not save went on and was missed half an hour later, perhaps by other files of the job."""
+    warned = "2026-03-16 09:30:00 WARNING could not write latest: [Errno 122] Disk quota exceeded: 'ck/latest'\n"
+    timeout = "[Rank 1] Watchdog caught collective operation timeout: WorkNCCL ran for 1800055 milliseconds\n"
+    assert why(STEPS + timeout, STEPS + warned + STEPS, exit_code=1).cause == "disk_quota"
+    assert why(STEPS + warned + STEPS, exit_code=0) is None
+
+
 def test_of_several_logs_the_first_root_in_time_speaks():
     """Whatever the order of the files, and although the later one is the louder."""
     first = "2026-03-01 10:00:00 saving\n" + TRACEBACK + "OSError: [Errno 28] No space left on device: 'a'\n"
@@ -243,6 +251,24 @@ def test_what_a_dying_program_flushes_is_not_life():
         ({"exit_code": 137, "oom_kills": 1}, "host_oom"),
         ({"signal": 2}, "interrupted"),
         ({"exit_code": 127}, "launch_failed"),
+        ({"state": "CANCELLED by 0"}, "cancelled"),
+        ({"state": "CANCELLED+"}, "cancelled"),
+        ({"state": "canceled"}, "cancelled"),
+        ({"state": "DEADLINE"}, "time_limit"),
+        ({"state": "BOOT_FAIL"}, "node_failure"),
+        ({"state": "REVOKED"}, "cancelled"),
+        ({"state": "SPECIAL_EXIT"}, "unknown"),
+        ({"state": "FAILED"}, "unknown"),
+        ({"state": "CA"}, "cancelled"),
+        ({"state": "TO"}, "time_limit"),
+        ({"state": "OOM"}, "host_oom"),
+        ({"state": "NF"}, "node_failure"),
+        ({"state": "PR"}, "preempted"),
+        ({"state": "TERM_RUNLIMIT"}, "time_limit"),
+        ({"state": "TERM_MEMLIMIT"}, "host_oom"),
+        ({"state": "KILLED"}, "killed"),
+        ({"signal": 24}, "time_limit"),
+        ({"signal": 10}, "unknown"),
         ({"reason": "DependencyNeverSatisfied"}, "dependency_failed"),
         ({"stalled": True}, "stalled"),
         ({"exit_code": 1}, "unknown"),
@@ -251,6 +277,35 @@ def test_what_a_dying_program_flushes_is_not_life():
 def test_what_is_known_without_a_log_is_evidence(known, cause):
     """The scheduler's word, exit code, signal and memory kills speak where the log is silent."""
     assert why(STEPS, **known).cause == cause
+
+
+@pytest.mark.parametrize("state", ["COMPLETED", "CD", "RUNNING", "R", "PENDING", "REQUEUED", "CG"])
+def test_a_word_of_success_or_of_life_is_no_cause(state):
+    """Nor is a word that Slurm shortens."""
+    assert why(STEPS, state=state) is None
+
+
+def test_whoever_cancelled_a_job_is_quoted():
+    """Slurm says who: nobody has to look it up."""
+    assert why(STEPS, state="CANCELLED by 1000").evidence[0].text == "the scheduler's word is CANCELLED by 1000"
+    assert why(STEPS, state="TO").evidence[0].text == "the scheduler's word is TIMEOUT"
+
+
+def test_a_line_that_only_says_cancelled_gives_way_to_the_word_that_says_why():
+    """Slurm cancels what is over its time or memory, and its line does not always add the reason."""
+    line = STEPS + "slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2026-01-01T00:00:00 ***\n"
+    assert why(line, state="TIMEOUT").cause == "time_limit"
+    assert why(line, state="OUT_OF_MEMORY").cause == "host_oom"
+    assert why(line, state="PREEMPTED").cause == "preempted"
+    assert why(line, state="FAILED").cause == "cancelled"
+
+
+def test_a_job_that_had_hung_before_it_was_cancelled_hung():
+    """A collective that waited half an hour was not interrupted by whoever cancelled the job after it."""
+    hung = "[Rank 1] Watchdog caught collective operation timeout: WorkNCCL ran for 1800055 milliseconds\n"
+    for state in ("CANCELLED by 1000", "TIMEOUT"):
+        assert why(STEPS + hung, state=state).cause == "nccl_timeout"
+    assert why(STEPS + hung, state="NODE_FAIL").cause == "node_failure"
 
 
 def test_the_three_ways_of_running_out_are_never_mixed_up():

@@ -56,6 +56,27 @@ def test_what_else_is_known_of_the_ending_counts(dogwatch, tmp_path: Path) -> No
         assert json.loads(dogwatch("why", "--json", "--log", quiet, *flags).stdout)["cause"] == cause
 
 
+def test_an_ending_alone_can_be_asked_about(dogwatch, tmp_path: Path) -> None:
+    """Nobody needs a log to ask what an exit code, a signal or a scheduler's word means."""
+    for flags, cause in (
+        (["--exit-code", "137"], "killed"),
+        (["--signal", "9"], "killed"),
+        (["--signal", "KILL"], "killed"),
+        (["--signal", "sigkill"], "killed"),
+        (["--state", "OUT_OF_MEMORY"], "host_oom"),
+        (["--state", "CANCELLED by 0"], "cancelled"),
+        (["--exit-code", "0"], None),
+    ):
+        done = dogwatch("why", "--json", *flags)
+        assert (done.returncode, json.loads(done.stdout)["cause"]) == (0, cause)
+    empty, noise = tmp_path / "empty.log", tmp_path / "noise.log"
+    empty.write_bytes(b"")
+    noise.write_bytes(bytes(range(256)) * 200)
+    for log in (empty, noise):
+        assert json.loads(dogwatch("why", "--json", "--log", log).stdout)["cause"] is None
+        assert json.loads(dogwatch("why", "--json", "--log", log, "--signal", "9").stdout)["cause"] == "killed"
+
+
 def test_only_the_part_of_a_shared_log_that_this_attempt_wrote_counts(dogwatch, log: Path) -> None:
     """An earlier attempt's error above the line that is given is nobody's cause now."""
     with log.open("a") as file:
@@ -71,6 +92,11 @@ def test_only_the_part_of_a_shared_log_that_this_attempt_wrote_counts(dogwatch, 
         (["job", "--log", "x"], 2),
         (["--log", "/nowhere/at/all.log"], 3),
         (["--log", "x", "--signal", "PURPLE"], 2),
+        (["--signal", "0"], 2),
+        (["--log", "/"], 3),
+        (["job", "--exit-code", "1"], 2),
+        (["--log", "x", "--stacks"], 2),
+        (["--log", "x", "--from-line", "0"], 2),
         (["no-such-job"], 4),
     ],
 )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from dogwatch.causes.confidence import VAGUE, confidence
-from dogwatch.causes.gather import Gather
+from dogwatch.causes.gather import QUIET, Gather
 from dogwatch.causes.interface import Alternative, Diagnosis, Evidence, Quote, Role
 from dogwatch.causes.likeliest import SHARES, likeliest
 from dogwatch.causes.notes import Gap, Hit, Notes
@@ -27,6 +27,8 @@ LAST_WORDS = 0.7
 USUAL, NEAR = 8, 30  # times the same exception, so few lines after the one before
 SCRIPT = 20  # lines after which a script has plainly gone on
 _SCHEDULER = frozenset(("time_limit", "preempted", "cancelled", "node_failure"))
+# What Slurm itself cancels a job for: its line then does not always say so.
+_CANCELS = frozenset(("time_limit", "host_oom"))
 _BETWEEN = frozenset(("nccl_timeout", "nccl_error", "rendezvous_failed"))
 # Words of an ending that an earlier root in the logs explains better.
 _GIVES_WAY = frozenset(("killed", "aborted", "interrupted", "stalled", "launch_failed", "container_failed"))
@@ -37,6 +39,7 @@ _OF_SHELLS = frozenset(("config_error", "launch_failed", "file_missing", "missin
 _OF_BOARDS = frozenset(("cuda_illegal_access", "cuda_unavailable", "cuda_device_assert", "nccl_error", "nccl_timeout"))
 # What a disk says of a limit that is not its own.
 _NARROWER = frozenset((("disk_full", "disk_quota"), ("disk_full", "inodes_full"), ("disk_quota", "inodes_full")))
+_OF_DISKS = frozenset(("disk_quota", "disk_full", "inodes_full"))
 # What can run out in one thread or rank while the others go on until they miss it.
 _LINGERS = frozenset(
     ("disk_quota", "disk_full", "inodes_full", "host_oom", "gpu_hardware", "shm_exhausted", "too_many_open_files")
@@ -211,8 +214,13 @@ def _behind(notes: Sequence[Notes], hits: Sequence[Hit]) -> Hit | None:
     """A resource that ran out before: what the ranks that only waited cannot know. None without such ranks."""
     if not any(hit.cause in ("nccl_timeout", "nccl_error") for hit in hits):
         return None
-    earlier = [hit for noted in notes for hit in noted.hits if hit.cause in _LINGERS and hit.weight >= SURE]
+    earlier = [hit for noted in notes for hit in noted.hits if hit.cause in _LINGERS and hit.weight >= _least(hit)]
     return earlier[-1] if earlier else None
+
+
+def _least(hit: Hit) -> float:
+    """How sure it must be: that a disk took no more is a fact, also where it was said as a warning."""
+    return SURE * QUIET if hit.quiet and hit.cause in _OF_DISKS else SURE
 
 
 def unchained(hits: Iterable[Hit]) -> list[Hit]:
@@ -247,6 +255,10 @@ def _outside(inside: Hit | None, said: Sequence[Word]) -> Word | None:
             continue
         if word.cause in ("preempted", "node_failure") and word.firm:
             return word
+        if inside.cause == "cancelled" and word.firm and word.cause in _CANCELS:
+            return word
+        if inside.cause == "nccl_timeout" and word.cause in ("cancelled", "time_limit"):
+            continue  # it had hung for minutes before that
         if inside.cause == "interrupted" and word.firm:
             return word
         if inside.role is not Role.ROOT and (word.firm or word.cause == "segfault"):

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from dogwatch.causes.interface import Evidence
 from dogwatch.causes.notes import Hit
-from dogwatch.causes.outside import Word
+from dogwatch.causes.outside import Word, signal_of, word_of
 
 MOST = 3
 SHARES = (0.4, 0.25, 0.15)
@@ -26,6 +26,10 @@ _BEHIND = (
     ("traceback (most recent call last)", ("code_error", "killed", "time_limit")),
 )
 _BY_ITS_CODE = ("code_error", "config_error", "file_missing")
+_BY_ITS_USE = ("config_error", "file_missing", "code_error")
+_BY_A_WARNING = ("time_limit", "preempted", "interrupted")  # what schedulers send SIGUSR1 and SIGUSR2 ahead of
+_WARNINGS = (10, 12)
+_ENDED_BY_ITSELF = ("FAILED", "SPECIAL_EXIT")  # Slurm has other words for a limit or a kill
 _WITHOUT_A_WORD = ("host_oom", "killed", "time_limit")
 
 
@@ -34,5 +38,14 @@ def likeliest(evidence: Evidence, said: Sequence[Word], hits: Sequence[Hit]) -> 
     names = [word.cause for word in said]
     texts = " ".join(hit.text.lower() for hit in hits)
     names += next((causes for words, causes in _BEHIND if words in texts), ())
-    names += _BY_ITS_CODE if evidence.exit_code and evidence.exit_code > 0 else _WITHOUT_A_WORD
+    names += _by_ending(evidence)
     return tuple(dict.fromkeys(names))[:MOST]
+
+
+def _by_ending(evidence: Evidence) -> tuple[str, ...]:
+    if signal_of(evidence) in _WARNINGS:
+        return _BY_A_WARNING
+    if evidence.exit_code == 2:  # what a program says of arguments that it does not take
+        return _BY_ITS_USE
+    by_itself = (evidence.exit_code or 0) > 0 or word_of(evidence.state) in _ENDED_BY_ITSELF
+    return _BY_ITS_CODE if by_itself else _WITHOUT_A_WORD

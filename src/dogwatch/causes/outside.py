@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dogwatch.causes.interface import Evidence
+from dogwatch.text import plain
 
 GOOD_STATES = frozenset(("COMPLETED", "SUCCEEDED", "SUCCESS", "FINISHED", "DONE"))
 _LIVE_STATES = frozenset(("RUNNING", "PENDING", "CONFIGURING", "COMPLETING", "SUSPENDED", "REQUEUED", "RESIZING"))
@@ -22,6 +23,33 @@ _STATES = {
     "BOOT_FAIL": ("node_failure", 0.93),
     "LAUNCH_FAILED": ("launch_failed", 0.93),
     "STALLED": ("stalled", 0.85),
+    "KILLED": ("killed", 0.7),
+    "DEADLINEEXCEEDED": ("time_limit", 0.93),
+    "TERM_RUNLIMIT": ("time_limit", 0.95),
+    "TERM_MEMLIMIT": ("host_oom", 0.95),
+    "TERM_OWNER": ("cancelled", 0.93),
+    "TERM_ADMIN": ("cancelled", 0.93),
+    "TERM_PREEMPT": ("preempted", 0.95),
+}
+# The same words as squeue shortens them, and as others spell them.
+_SHORT = {
+    "BF": "BOOT_FAIL",
+    "CA": "CANCELLED",
+    "CANCELED": "CANCELLED",
+    "CD": "COMPLETED",
+    "CG": "COMPLETING",
+    "DL": "DEADLINE",
+    "F": "FAILED",
+    "LF": "LAUNCH_FAILED",
+    "NF": "NODE_FAIL",
+    "OOM": "OUT_OF_MEMORY",
+    "PD": "PENDING",
+    "PR": "PREEMPTED",
+    "R": "RUNNING",
+    "RV": "REVOKED",
+    "S": "SUSPENDED",
+    "SE": "SPECIAL_EXIT",
+    "TO": "TIMEOUT",
 }
 _SIGNALS = {
     2: ("interrupted", 0.9),
@@ -33,6 +61,10 @@ _SIGNALS = {
     7: ("shm_exhausted", 0.7),
     8: ("aborted", 0.8),
     4: ("aborted", 0.8),
+    3: ("interrupted", 0.8),
+    5: ("aborted", 0.7),
+    31: ("aborted", 0.7),
+    24: ("time_limit", 0.7),
 }
 _CODES = {127: ("launch_failed", 0.8), 126: ("launch_failed", 0.6), 125: ("container_failed", 0.55)}
 _REASONS = {
@@ -63,7 +95,7 @@ def failed(evidence: Evidence) -> bool | None:
     """Whether it is known that the attempt failed; None when nobody outside the logs says."""
     if evidence.succeeded is not None:
         return not evidence.succeeded
-    state = _word_of(evidence.state)
+    state = word_of(evidence.state)
     if state in GOOD_STATES and not evidence.exit_code and not evidence.signal:
         return False
     if evidence.exit_code or evidence.signal or evidence.oom_kills or evidence.stalled:
@@ -78,10 +110,10 @@ def failed(evidence: Evidence) -> bool | None:
 def words(evidence: Evidence) -> list[Word]:
     """Every cause that the outside speaks for, the firmest first."""
     out: list[Word] = []
-    state = _word_of(evidence.state)
+    state = word_of(evidence.state)
     if state in _STATES:
         cause, weight = _STATES[state]
-        out.append(Word(cause, weight, f"the scheduler's word is {state}", firm=True))
+        out.append(Word(cause, weight, f"the scheduler's word is {_spelt(evidence.state)}", cause != "killed"))
     if evidence.reason.lower() in _REASONS:
         cause, weight = _REASONS[evidence.reason.lower()]
         out.append(Word(cause, weight, f"the scheduler's reason is {evidence.reason}", firm=True))
@@ -112,6 +144,13 @@ def signal_of(evidence: Evidence) -> int | None:
     return code - 128 if 128 < code <= 128 + 31 else None
 
 
-def _word_of(state: str) -> str:
-    """`CANCELLED by 1000` and `CANCELLED+` are CANCELLED."""
-    return state.strip().split(" ")[0].rstrip("+").upper()
+def word_of(state: str) -> str:
+    """`CANCELLED by 1000` and `CANCELLED+` are CANCELLED, and so is `CA`."""
+    word = state.strip().split(" ")[0].rstrip("+").upper()
+    return _SHORT.get(word, word)
+
+
+def _spelt(state: str) -> str:
+    """The word in full, and by whom it was cancelled, if it says so."""
+    by = state.strip().partition(" by ")[2]
+    return word_of(state) + (f" by {plain(by, 40)}" if by else "")

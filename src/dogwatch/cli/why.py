@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 HELP = "say why a job failed, with the lines that show it, or where a running one stands"
 EPILOG = """\
 dogwatch why REF                          a job that Dogwatch watches
-dogwatch why --log train.err train.out    log files, with whatever else you know of the ending"""
+dogwatch why --log train.err train.out    log files, with whatever else you know of the ending
+dogwatch why --exit-code 137              what an ending alone can tell"""
 
 _RETRY = {
     "never": "not worth it",
@@ -28,9 +29,9 @@ _RETRY = {
 def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("ref", nargs="?", metavar="REF", help="a ref, a name or a unique prefix")
     parser.add_argument("--log", nargs="+", metavar="FILE", help="diagnose these log files of one attempt instead")
-    parser.add_argument("--exit-code", type=int, metavar="N", help="with --log: the exit code it ended with")
-    parser.add_argument("--signal", metavar="S", help="with --log: the signal that ended it (9, KILL)")
-    parser.add_argument("--state", metavar="WORD", default="", help="with --log: the scheduler's word (TIMEOUT)")
+    parser.add_argument("--exit-code", type=int, metavar="N", help="the exit code it ended with")
+    parser.add_argument("--signal", metavar="S", help="the signal that ended it (9, KILL)")
+    parser.add_argument("--state", metavar="WORD", default="", help="the scheduler's word (TIMEOUT)")
     parser.add_argument(
         "--from-line", type=int, metavar="N", default=1, help="with --log: what is above line N is not of this attempt"
     )
@@ -41,11 +42,16 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
+    told = args.exit_code is not None or args.signal is not None or args.state
     if args.ref is not None and args.log:
         raise UsageError("name a job or --log files, not both")
-    if args.ref is None and not args.log:
-        raise UsageError("name a job, or log files with --log")
-    found = _of_logs(args) if args.log else _of_job(args)
+    if args.ref is not None and (told or args.from_line != 1):
+        raise UsageError("a job's ending is known: leave out --exit-code, --signal, --state and --from-line")
+    if args.ref is None and not args.log and not told:
+        raise UsageError("name a job, log files with --log, or how it ended (--exit-code, --signal, --state)")
+    if args.stacks and args.ref is None:
+        raise UsageError("--stacks asks the processes of a running job: name the job")
+    found = _of_job(args) if args.ref is not None else _of_logs(args)
     if args.json:
         emit(found)
         return 0
@@ -59,8 +65,8 @@ def _of_logs(args: Namespace) -> dict[str, Any]:
 
     if args.from_line < 1:
         raise UsageError(f"--from-line takes the number of a line, 1 or more, not {args.from_line}")
-    number = why.signal_of(args.signal) if args.signal else None
-    return why.of_logs(args.log, args.exit_code, number, args.state, args.from_line)
+    number = why.signal_of(args.signal) if args.signal is not None else None
+    return why.of_logs(args.log or (), args.exit_code, number, args.state, args.from_line)
 
 
 def _of_job(args: Namespace) -> dict[str, Any]:
