@@ -173,7 +173,7 @@ def test_the_words_import_the_standard_library_only(path):
 
 
 TRAVELS = sorted(ABOARD.rglob("[!_]*.py"))
-BETWEEN_PARTS = re.compile(r"dogwatch\.aboard\.(?:probe|sound|gpus|quota|preflight)\.\w+")
+BETWEEN_PARTS = re.compile(r"dogwatch\.aboard\.(?:probe|sound|gpus|quota|preflight|ram)\.\w+")
 
 
 @pytest.mark.parametrize("path", TRAVELS, ids=name)

@@ -94,7 +94,7 @@ def test_an_old_python_answers_as_ours_does(old: str, request_line: bytes) -> No
     assert [section for section in ("slurm", "scripts", "logs", "files", "disks") if not told[section]["ok"]] == []
 
 
-@pytest.mark.parametrize("name", ["sound", "quota"])
+@pytest.mark.parametrize("name", ["sound", "quota", "ram"])
 def test_an_old_python_runs_the_errands_as_ours_does(old: str, tmp_path: Path, name: str) -> None:
     """Verdicts, counts, guesses and quotas alike."""
     (tmp_path / "checkpoint-3").mkdir()
@@ -110,7 +110,11 @@ def test_an_old_python_runs_the_errands_as_ours_does(old: str, tmp_path: Path, n
     calls: dict[str, Any] = {
         "sound": {"jobs": {"job": job}, "seconds": 20.0, "bytes": 1 << 20},
         "quota": {"paths": [str(tmp_path)], "seconds": 5.0},
+        "ram": {"slurm": {"ids": ["14"], "groups": [str(tmp_path) + "/job_%s"]}, "seconds": 5.0},
     }
+    (tmp_path / "job_14").mkdir()
+    for leaf, text in (("current", "9"), ("max", "20"), ("stat", "anon 3\nactive_file 2\n")):
+        (tmp_path / "job_14" / f"memory.{leaf}").write_text(text)
     request = {
         "nonce": "a1",
         "deadline": 30.0,
@@ -118,8 +122,11 @@ def test_an_old_python_runs_the_errands_as_ours_does(old: str, tmp_path: Path, n
     }
     program = aboard.probe_once(json.dumps(request).encode("ascii"), 40.0)
     told, ours = ask(old, program), ask(sys.executable, program)
+    for one in (told, ours):
+        (one["errands"].get("it") or {}).pop("cpu", None)
     assert told["errands"].get("it") == ours["errands"].get("it"), told["errands"]
-    assert name == "quota" or told["errands"]["it"]["jobs"]["job"]["checkpoints"][saved]["iteration"] == 4
+    assert name != "ram" or told["errands"]["it"]["slurm"]["jobs"]["14"]["used"] == 7
+    assert name != "sound" or told["errands"]["it"]["jobs"]["job"]["checkpoints"][saved]["iteration"] == 4
 
 
 def test_an_old_python_serves_one_request_after_another(old: str, probe_file: str) -> None:

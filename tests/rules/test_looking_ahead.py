@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dogwatch.model import Ended, Eta, Job, Known, Outcome, Running
+from dogwatch.model import Ended, Eta, Job, Known, Level, Outcome, Running
 from dogwatch.rules import checkpoint_overdue, disk_fills, memory_fills
 from dogwatch.rules.interface import Case, Held
 
@@ -85,3 +85,14 @@ def test_memory_that_runs_out_is_told_with_its_moment_and_what_to_do(held, eta, 
     left = None if eta is None else Eta(eta, eta * 0.8, eta * 1.2, 0.9)
     found = [finding.text for finding in memory_fills.judge(case(eta=left, held=held), NOW)]
     assert found == [] if told is None else told in found[0] and found[0].endswith(memory_fills.REMEDY)
+
+
+def test_memory_that_slurm_counts_is_only_looked_ahead_of():
+    """What it adds up may count shared pages twice, so that it looks full is no news; with mapped files among it, a
+    rise is told as a hint."""
+    assert list(memory_fills.judge(case(held=Held(99e9, 100e9, counted=True)), NOW)) == []
+    (found,) = memory_fills.judge(case(held=Held(60e9, 100e9, 3600.0, counted=True)), NOW)
+    assert found.level is Level.WARNING
+    (found,) = memory_fills.judge(case(held=Held(60e9, 100e9, 3600.0, counted=True, rough=True)), NOW)
+    assert found.level is Level.INFO
+    assert "files that are mapped into memory" in found.text

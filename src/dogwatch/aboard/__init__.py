@@ -26,6 +26,7 @@ ERRANDS = {
     "quota": ("limits",),
     "gpus": ("figures", "nvml", "nvidia_smi", "amd", "owners", "kernel", "cards"),
     "stacks": ("look",),
+    "ram": ("trees", "steps", "weigh"),
     "preflight": ("apart", "program", "machine", "places", "slurm", "ask"),
 }
 # The errands whose parts another one takes along, before its own.

@@ -27,7 +27,7 @@ class Glance:
     answer, for the reason `why_late`, though the process table did, and `blind` the jobs that the place
     could not be asked about, each with the reason. `usage` is what the processes of silent jobs have used; `gpus` what
     the place said of its GPUs, when it was asked; `errands` what came back from those, `closer` what that told of
-    jobs."""
+    jobs; `weighed` what the place said of their memory, when it was asked."""
 
     look: Look
     logs: Mapping[str, list[Mapping[str, Any]]] = field(default_factory=dict)
@@ -43,6 +43,7 @@ class Glance:
     why_late: str = ""
     facts: Mapping[str, Any] = field(default_factory=dict)
     gpus: Mapping[str, Any] | None = None
+    weighed: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def skew(self) -> float:
@@ -90,7 +91,10 @@ def glance(
     if isinstance(answer, Dark):
         return Glance(answer)
     seen = replace(_read(answer, sources, by_kind, known, place), usage_asked=frozenset(silent or ()))
-    seen = replace(seen, gpus=_section(_section(answer.body, "aside"), "gpus")) if aside else seen
+    if aside:
+        beside = _section(answer.body, "aside")
+        seen = replace(seen, weighed=_section(beside, "ram"))
+        seen = replace(seen, gpus=_section(beside, "gpus")) if "gpus" in aside else seen
     for kind, group in by_kind.items():
         seen.learnt.update(sources[kind].also_read(answer.body, group, facts))
     return with_learnt(seen, scores.read(answer.body, unscored))

@@ -17,6 +17,7 @@ from dogwatch.engine.reading import Readers
 from dogwatch.engine.round import Round, dark_round, seen_round
 from dogwatch.engine.standing import asks_usage, is_silent, living_pids
 from dogwatch.engine.visit import Watched
+from dogwatch.engine.weighing import Weighing
 from dogwatch.logs.user import UserPatterns, compile_patterns
 from dogwatch.model import Change, Dark, Ended, Finding, Job, Known, Outcome, Place, follow
 from dogwatch.reach.excuse import LATE
@@ -70,6 +71,7 @@ class Post:
         self.turn = 0
         self._gpus = GpuTurns(far=place.kind != "here")
         self._closer = Closer(place.kind == "here")
+        self._weighing = Weighing(far=place.kind != "here")
 
     @property
     def jobs(self) -> Mapping[str, Watched]:
@@ -118,6 +120,8 @@ class Post:
         known = {ref: one.known for ref, one in self._jobs.items()}
         memories = {ref: one.memory for ref, one in self._jobs.items()}
         errands = self._closer.request(self._jobs, mono)
+        aside = self._gpus.ask(self._jobs.values(), mono, once=self.once) or {}
+        aside |= self._weighing.ask(self._jobs, mono, once=self.once)
         seen = glance(
             self.reach,
             self._sources,
@@ -131,9 +135,10 @@ class Post:
             most=self._most,
             silent=self._silent(mono),
             errands=errands,
-            aside=self._gpus.ask(self._jobs.values(), mono, once=self.once),
+            aside=aside,
         )
         seen = self._gpus.heard(self._closer.take(seen, errands), self._jobs.values(), mono)
+        seen = self._weighing.heard(seen, self._jobs, mono)
         self.turn += 1
         self._most = next_most(self._most, seen)
         after, changes = follow(known, seen.look)

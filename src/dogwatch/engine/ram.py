@@ -1,14 +1,19 @@
-"""Ram: what the processes of a job hold of the memory that they may use, remembered from look to look."""
+"""Ram: what the processes of a job hold of the memory that they may use, remembered from look to look; of a Slurm job,
+whose processes are out of sight, as it was weighed."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from dogwatch.engine.memory import Memory
+from dogwatch.engine.weighing import FACT
 from dogwatch.estimate import filling
 from dogwatch.model import Worker
 from dogwatch.rules.interface import Held
 
+WEIGHED_BY = 300.0  # seconds of watching after which a tree that nobody weighed is taken for its root
+STALE = 1800.0  # seconds after which what was weighed says nothing of now
 OWN_SHARE = 0.5  # of a rise of the whole machine's memory, that must be the job's for it to be told of
 
 
@@ -22,8 +27,46 @@ def held(memory: Memory, workers: Sequence[Worker], mono: float) -> Held | None:
     if memory.ram.get("limit") != limit or memory.ram.get("machine") != machine:
         memory.ram = {"limit": limit, "machine": machine, "samples": []}
     samples = memory.ram["samples"]
-    if filling.sample(samples, mono, used, sum(worker.memory_bytes or 0 for worker in workers)):
+    own = sum(worker.memory_bytes or 0 for worker in workers)
+    if _is_whole(memory, workers) and filling.sample(samples, mono, used, own):
         seconds = filling.full_in(samples, limit)
         others = machine and seconds is not None and filling.own_share(samples) < OWN_SHARE
         memory.ram["full_in"] = None if others else seconds
     return Held(used, limit, memory.ram.get("full_in"), machine)
+
+
+def _is_whole(memory: Memory, workers: Sequence[Worker]) -> bool:
+    """Whether the sizes are of whole trees: a series that begins with the roots alone would rise when the rest came."""
+    return (
+        not any(worker.children for worker in workers)
+        or "trees" in (memory.facts.get(FACT) or {})
+        or memory.age > WEIGHED_BY
+    )
+
+
+def weighed(memory: Memory, told: Mapping[str, Any] | None, mono: float) -> Held | None:
+    """The same of a Slurm job: what was `told` of it in this look, if anything, or lately."""
+    if told is not None and "by" in told:
+        _take(memory, told, mono)
+    ram = memory.ram
+    if ram.get("used") is None or not 0 <= mono - ram["weighed"] < STALE:
+        return None
+    return Held(ram["used"], ram["limit"], ram["full_in"], counted=ram["by"] != "cgroup", rough=ram["rough"])
+
+
+def _take(memory: Memory, told: Mapping[str, Any], mono: float) -> None:
+    """One more sample. On several nodes each has its share of the limit, and the fullest is known by the most that
+    one task ever held."""
+    ram, counted = memory.ram, told["by"] != "cgroup"
+    nodes = told.get("nodes") or ram.get("nodes") or 1
+    limit = told.get("limit") or (told["given"] // nodes if told.get("given") else ram.get("limit"))
+    if limit != ram.get("limit") or told["by"] != ram.get("by"):
+        memory.ram = ram = {"limit": limit, "nodes": nodes, "by": told["by"], "samples": []}
+    used = told["used"] / nodes if counted else told["used"]
+    ram.update(weighed=mono, used=used, rough=not told["anonymous"], full_in=ram.get("full_in"))
+    if not limit or used > limit:
+        # More than it may have is not held: nothing limits it, or what processes share is counted for each.
+        ram.update(used=None, full_in=None, samples=[])
+        return
+    if filling.sample(ram["samples"], mono, max(used, told["top"]) if counted and nodes > 1 else used, used):
+        ram["full_in"] = filling.full_in(ram["samples"], limit)

@@ -15,7 +15,7 @@ from dogwatch.engine.look import Glance, with_logs
 from dogwatch.engine.losses import watch_loss
 from dogwatch.engine.memory import Memory
 from dogwatch.engine.outlook import outlook, recall, remember
-from dogwatch.engine.ram import held
+from dogwatch.engine.ram import held, weighed
 from dogwatch.engine.reading import News, Readers, is_quiet, pass_time, read_files, read_logs, worker_of
 from dogwatch.engine.room import Rooms, gone_in
 from dogwatch.engine.said import begins, change_event, checkpoint_event, is_new_attempt
@@ -24,6 +24,7 @@ from dogwatch.engine.standing import judged, still_working, take_usage
 from dogwatch.engine.steady import is_steady
 from dogwatch.engine.tempo import behind, due, keep_worker_point, lasts, slow_since
 from dogwatch.engine.verify import NOT_ENDED, final, short_of
+from dogwatch.engine.weighing import FACT, with_trees
 from dogwatch.estimate.series import combine, rates
 from dogwatch.estimate.trend import EVERY
 from dogwatch.model import (
@@ -45,7 +46,7 @@ from dogwatch.model import (
     Verdict,
     Worker,
 )
-from dogwatch.rules.interface import Case, Disk
+from dogwatch.rules.interface import Case, Disk, Held
 from dogwatch.store.tick import Event, JobUpdate, Proved
 
 _NO_NEWS = News()
@@ -131,7 +132,7 @@ class Visit:
         self.worker_counts: dict[str, Step] = {}
         self.facts = self._facts()
         self.job = with_logs(self.job, self.memory)
-        self.workers = sighting.workers if sighting is not None else ()
+        self.workers = with_trees(sighting.workers, self.memory, mono) if sighting is not None else ()
         state = after.state
         first = state.since if isinstance(state, Running) and not self.workers else one.started
         self.started = min((w.started for w in self.workers if w.started is not None), default=first)
@@ -324,10 +325,17 @@ class Visit:
             gpus=self.one.gpus,
             gpu_past=self.one.gpu_past,
             made=made_by(memory, self.progress, self.after.state) if memory.produced.told else None,
-            held=held(memory, self.workers, self.mono) if self.workers else None,
+            held=self._held(),
             loss=self.one.loss,
             launch=memory.launch,
         )
+
+    def _held(self) -> Held | None:
+        """Its memory: by its processes, or as it was weighed where those are out of sight."""
+        if self.workers:
+            return held(self.memory, self.workers, self.mono)
+        told = self.glance.learnt.get(self.job.ref, {}).get(FACT)
+        return weighed(self.memory, told, self.mono) if told or "by" in self.memory.ram else None
 
     def _gone_in(self) -> Mapping[tuple[str, str], float]:
         """When the room will be gone; a trend is as good as its newest sample, and those are few."""

@@ -36,12 +36,15 @@ class Disk:
 @dataclass(frozen=True, slots=True)
 class Held:
     """Memory in use where a job lives, and the seconds until it is full where it rises steadily; `machine` when
-    nothing but the size of the machine limits it."""
+    nothing but the size of the machine limits it. `counted` when Slurm added up the sizes of processes, per node; then
+    `rough` when files that they have mapped are among them."""
 
     used: float
     limit: float
     full_in: float | None = None
     machine: bool = False
+    counted: bool = False
+    rough: bool = False
 
 
 @dataclass(frozen=True, slots=True)

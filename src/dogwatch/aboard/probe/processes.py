@@ -28,6 +28,7 @@ KIDS_AGE = 3.0
 FACTS_AGE = 60.0
 YOUNG = 5.0
 KEPT_FDS = 256
+FILE_PAGES = rb"^(?:total_)?(inactive_file|active_file) (\d+)"
 KERNEL_LOG_CAP = 2 << 20
 OOM_LINE = re.compile(r"^oom-kill:.*,pid=(\d+),uid=\d+$|^(?:[\w ]+: )?Killed process (\d+) \(")
 
@@ -256,8 +257,8 @@ def oom_kills(counter: str) -> "int | None":
 
 
 def memory_held(counter: str, mount: str) -> "dict[str, Any]":
-    """What is used of the tightest memory limit above a cgroup, without what the kernel would give back at once;
-    of the whole machine where none is set."""
+    """What is used of the tightest memory limit above a cgroup, without the files that the kernel keeps there and
+    gives back; of the whole machine where none is set."""
     folder, leaf = os.path.split(counter)
     old = leaf == "memory.oom_control"
     names = ("memory.limit_in_bytes", "memory.usage_in_bytes") if old else ("memory.max", "memory.current")
@@ -268,9 +269,9 @@ def memory_held(counter: str, mount: str) -> "dict[str, Any]":
             try:
                 limit = int(slurp(folder + "/" + names[0]) or total)
                 if limit < best["limit"]:
-                    # The last such line counts those of the groups below, too.
-                    cache = re.findall(rb"^(?:total_)?inactive_file (\d+)", slurp(folder + "/memory.stat", 16384), re.M)
-                    used = int(slurp(folder + "/" + names[1])) - int((cache or [0])[-1])
+                    # Of a name that comes twice the last counts the groups below, too.
+                    files = re.findall(FILE_PAGES, slurp(folder + "/memory.stat", 16384), re.M)
+                    used = int(slurp(folder + "/" + names[1])) - sum(map(int, dict(files).values()))
                     best = {"used": used, "limit": limit}
             except (OSError, ValueError):  # the root has no limit, and "max" is none
                 pass

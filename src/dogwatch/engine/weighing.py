@@ -1,0 +1,149 @@
+"""Weighing: now and then a place is asked what jobs hold of the memory: trees of processes there, and Slurm jobs by
+whoever counts their memory. It rides with a look as an aside, so that nothing waits for it for long."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from dogwatch.aboard import errand
+from dogwatch.engine.look import Glance, with_learnt
+from dogwatch.engine.memory import Memory
+from dogwatch.engine.standing import living_pids
+from dogwatch.model import Running, Worker
+
+if TYPE_CHECKING:
+    from dogwatch.engine.visit import Watched
+
+ASIDE, FACT = "ram", "ram"
+# Every so many seconds here and elsewhere; sites ask for patience between two questions to their controller.
+HERE, FAR = 60.0, 180.0
+LONGEST = 3600.0
+SHARE = 0.002  # of a core that it may cost in the long run
+HERE_WAIT, HERE_SECONDS, FAR_SECONDS = 1, 4.0, 8.0
+MOST_JOBS = 32  # of Slurm in one question: each is one to the controller and one to each of its nodes
+MOST_PIDS = 1024
+STALE = 900.0  # seconds after which what was weighed says nothing of now
+
+
+class Weighing:
+    """When one place is asked, and about which jobs: those first that were asked longest ago, and those seldom that
+    nobody answers for."""
+
+    def __init__(self, far: bool) -> None:
+        self._far, self._every = far, FAR if far else HERE
+        self._due = float("-inf")
+        self._after: dict[str, float] = {}
+        self._pause: dict[str, float] = {}
+        self._asked: dict[str, str] = {}
+        self._request: dict[str, Any] = {}
+        self._pending = False
+        self._failures = 0
+        self._about: Mapping[str, str] | None = None
+
+    def ask(self, jobs: Mapping[str, Watched], mono: float, *, once: bool) -> dict[str, Any]:
+        """The aside to send with this look, if it is time for one."""
+        if self._pending:  # what is under way is only waited for
+            return self._request
+        if mono < self._due:
+            return {}
+        self._due = mono + self._every
+        call: dict[str, Any] = {"seconds": FAR_SECONDS if self._far else HERE_SECONDS}
+        running = [one for one in jobs.values() if isinstance(one.known.state, Running)]
+        if pids := [pid for one in running for pid in tree_roots(one.workers)][:MOST_PIDS]:
+            call["pids"] = pids
+        chosen = sorted(self._slurm(running, mono), key=lambda one: self._after.get(one.job.ref, 0.0))[:MOST_JOBS]
+        if chosen:
+            new = [one.job.id for one in chosen if not one.memory.ram.get("limit")]
+            call["slurm"] = {"ids": [one.job.id for one in chosen], "new": new, "about": self._about is None}
+        if len(call) == 1:
+            return {}
+        self._asked = {one.job.ref: one.job.id for one in chosen}
+        lives = int(call["seconds"]) + 4
+        wait = lives if self._far or once else HERE_WAIT
+        self._request = {ASIDE: {"program": errand("ram"), "call": call, "seconds": lives, "wait": wait}}
+        return self._request
+
+    def _slurm(self, running: Sequence[Watched], mono: float) -> Iterator[Watched]:
+        """The Slurm jobs of one piece that it is time to ask about; one that was weighed by another watcher rests."""
+        for one in running:
+            if one.job.source != "slurm" or one.memory.facts.get("tasks"):
+                continue
+            weighed = mono - one.memory.ram.get("weighed", float("-inf"))
+            if self._after.get(one.job.ref, float("-inf")) <= mono and not 0 <= weighed < 0.9 * self._every:
+                yield one
+
+    def heard(self, seen: Glance, jobs: Mapping[str, Watched], mono: float) -> Glance:
+        """The same glance with what was weighed as facts of the jobs."""
+        row = seen.weighed
+        self._pending = bool(row.get("pending"))
+        if not row or self._pending:
+            return seen
+        if row.get("why"):
+            self._failures += 1
+            self._due = mono + min(LONGEST, self._every * 2.0 ** min(self._failures, 6))
+            return seen
+        self._failures = 0
+        self._due = mono + max(self._every, float(row.get("cpu") or 0.0) / SHARE)
+        told = row.get("slurm") or {}
+        self._about = told.get("about") or self._about
+        learnt = {**self._of_slurm(told.get("jobs") or {}, mono), **_of_trees(row.get("trees"), jobs, mono)}
+        facts = _counted(seen.facts, told.get("counts") or {})
+        return with_learnt(replace(seen, facts=facts), {ref: {FACT: found} for ref, found in learnt.items()})
+
+    def _of_slurm(self, rows: Mapping[str, Any], mono: float) -> dict[str, dict[str, Any]]:
+        found = {}
+        for ref, native in self._asked.items():
+            answered = native in rows
+            pause = self._every if answered else min(LONGEST, 2 * self._pause.get(ref, self._every))
+            self._pause[ref], self._after[ref] = pause, mono + 0.9 * pause
+            if answered:
+                found[ref] = {**rows[native], "weighed": mono, "anonymous": self._anonymous(rows[native]["by"])}
+        return found
+
+    def _anonymous(self, by: str) -> bool:
+        """Whether files that are mapped into memory, and can be given back, are left out of the count."""
+        about = self._about or {}
+        kind, options = about.get("JobAcctGatherType", ""), about.get("JobAcctGatherParams", "")
+        return by == "cgroup" or kind.endswith("/cgroup") or "noshare" in options.lower()
+
+
+def _of_trees(told: Mapping[str, Any] | None, jobs: Mapping[str, Watched], mono: float) -> dict[str, dict[str, Any]]:
+    """What each job's trees hold, by the pid of each root."""
+    sizes: Mapping[str, int] = (told or {}).get("bytes") or {}
+    found = {}
+    for ref, one in jobs.items() if sizes else ():
+        own = {str(pid): sizes[str(pid)] for pid in tree_roots(one.workers) if str(pid) in sizes}
+        if own:
+            found[ref] = {"trees": own, "weighed": mono}
+    return found
+
+
+def _counted(facts: Mapping[str, Any], counts: Mapping[str, int]) -> Mapping[str, Any]:
+    """The questions that were put to Slurm for this, beside the others."""
+    if not counts or not facts:
+        return facts
+    asked = dict(facts.get("asked") or {})
+    return {**facts, "asked": asked | {name: asked.get(name, 0) + count for name, count in counts.items()}}
+
+
+def tree_roots(workers: Sequence[Worker]) -> list[int]:
+    """The pids of workers that have children, or may have; one without is known by its own size."""
+    parents = [worker for worker in workers if worker.children != 0]
+    return list(living_pids(parents))
+
+
+def with_trees(workers: tuple[Worker, ...], memory: Memory, mono: float) -> tuple[Worker, ...]:
+    """The workers, each with the memory of all that descend from it, where that was weighed lately."""
+    told = memory.facts.get(FACT) or {}
+    trees = told.get("trees")
+    if not trees or not 0 <= mono - told["weighed"] < STALE:
+        return workers
+    return tuple(_with_tree(worker, trees.get(str(worker.pid))) for worker in workers)
+
+
+def _with_tree(worker: Worker, held: int | None) -> Worker:
+    if held is None or worker.memory_bytes is None:
+        return worker
+    return replace(worker, memory_bytes=max(held, worker.memory_bytes))

@@ -1,0 +1,132 @@
+"""Weighing jobs: trees of real processes, cgroups as the kernel lays them out, Slurm's tools as they print."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dogwatch.aboard import errand
+from dogwatch.aboard.ram import steps, trees
+from dogwatch.model import Dark
+from dogwatch.reach.here import Here
+
+MB = 1 << 20
+PARENT = """
+import os, sys, time
+shared = bytearray(os.urandom(1 << 20)) * 64
+for index in range(4):
+    if os.fork() == 0:
+        own = bytearray(os.urandom(1 << 20)) * 16
+        os.write(1, b"x")
+        time.sleep(120)
+time.sleep(120)
+"""
+SSTAT = """\
+14.extern|1700K|cpu=00:00:00,energy=0,fs/disk=6976,mem=1700K,pages=0,vmem=2920K
+14.batch|11164K|cpu=00:00:00,energy=0,fs/disk=30864,mem=11164K,pages=0,vmem=219644K
+14.0|6.50G|cpu=02:00:00,energy=0,fs/disk=44680,mem=12.00G,pages=3,vmem=75396K
+15.extern||energy=0
+15.batch|2G|cpu=00:00:00,mem=1.50G,vmem=1G
+77.batch|2G|cpu=00:00:00,mem=1.50G,vmem=1G
+"""
+
+
+def test_pages_that_a_tree_shares_count_once(tmp_path: Path) -> None:
+    """A data loader that forks after loading has its pages in every worker, and holds them once."""
+    child = subprocess.Popen([sys.executable, "-c", PARENT], stdout=subprocess.PIPE, start_new_session=True)
+    try:
+        assert child.stdout is not None
+        assert len(child.stdout.read(4)) == 4
+        reach = Here()
+        asked = {"program": errand("ram"), "call": {"pids": [child.pid], "seconds": 10.0}, "seconds": 20, "wait": 20}
+        answer = reach.ask({"aside": {"ram": asked}}, 30.0)
+        reach.close()
+        assert not isinstance(answer, Dark)
+        told = answer.body["aside"]["ram"]["trees"]
+        assert (told["processes"], told["rough"]) == (5, 0)
+        assert 128 * MB < told["bytes"][str(child.pid)] < 200 * MB
+        rough = trees.weigh_trees([child.pid], 0.0)  # without time for it, by resident sizes
+        assert rough["rough"] == 5
+        assert told["bytes"][str(child.pid)] < rough["bytes"][str(child.pid)]
+    finally:
+        os.killpg(child.pid, signal.SIGKILL)
+        child.communicate()
+
+
+def test_one_that_was_left_by_its_parent_belongs_to_the_session(tmp_path: Path) -> None:
+    """A worker whose parent has gone is still the job's, as long as the job leads the session."""
+    rows = {10: (1, 10, 5), 11: (10, 10, 5), 12: (1, 10, 5), 13: (1, 13, 5), 14: (11, 14, 5)}
+    assert {pid: trees.root_of(pid, {10}, rows) for pid in rows} == {10: 10, 11: 10, 12: 10, 13: None, 14: 10}
+
+
+def tools(path: Path, **scripts: str) -> None:
+    for name, text in scripts.items():
+        (path / name).write_text(f"#!/bin/sh\n{text}")
+        (path / name).chmod(0o755)
+
+
+def weigh(monkeypatch: pytest.MonkeyPatch, path: Path, spec: dict[str, Any], seconds: float = 20.0) -> dict[str, Any]:
+    monkeypatch.setenv("PATH", f"{path}:{os.environ['PATH']}")
+    return steps.weigh_jobs({"groups": [f"{path}/slurm*/uid_*/job_%s"], **spec}, time.monotonic() + seconds)
+
+
+def test_what_slurm_counts_is_added_up_over_the_steps(tmp_path: Path, monkeypatch) -> None:
+    """What a job holds now, the most that one task ever had, and what it was given; of jobs that were asked about."""
+    squeue = "printf '14|2|cpu=64,mem=32G,node=2,billing=64|\\n15|1||\\nnoise\\n'"
+    config = "echo 'JobAcctGatherType       = jobacct_gather/cgroup'; echo 'JobAcctGatherParams = (null)'"
+    tools(tmp_path, sstat=f"cat <<'X'\n{SSTAT}X\n", squeue=squeue, scontrol=config)
+    told = weigh(monkeypatch, tmp_path, {"ids": ["14", "15", "16", "x; rm"], "new": ["14", "15"], "about": True})
+    assert told["jobs"].keys() == {"14", "15"}
+    assert told["jobs"]["14"] == {
+        "used": 12 * 1024**3 + (1700 + 11164) * 1024,
+        "top": int(6.5 * 1024**3),
+        "by": "sstat",
+        "nodes": 2,
+        "given": 32 * 1024**3,
+    }
+    assert told["jobs"]["15"]["given"] is None
+    assert told["about"]["JobAcctGatherType"] == "jobacct_gather/cgroup"
+    assert told["counts"] == {"sstat": 1, "squeue": 1, "scontrol": 1}
+
+
+def test_a_job_of_this_machine_is_weighed_by_its_cgroup_and_no_tool_is_run(tmp_path: Path, monkeypatch) -> None:
+    """Of both kinds; pages of files are what the kernel gives back first."""
+    old, new = tmp_path / "slurm_n1" / "uid_7" / "job_14", tmp_path / "slurm_n1" / "uid_7" / "job_15"
+    for folder, names in ((old, ("usage_in_bytes", "limit_in_bytes")), (new, ("current", "max"))):
+        folder.mkdir(parents=True)
+        (folder / f"memory.{names[0]}").write_text("900\n")
+        (folder / f"memory.{names[1]}").write_text("2000\n")
+    (old / "memory.stat").write_text("inactive_file 1\nactive_file 2\ntotal_inactive_file 100\ntotal_active_file 50\n")
+    (new / "memory.stat").write_text("anon 5\ninactive_file 200\nactive_file 300\n")
+    tools(tmp_path, sstat="exit 9", squeue="exit 9")
+    told = weigh(monkeypatch, tmp_path, {"ids": ["14", "15"], "new": ["14", "15"]})
+    assert told["jobs"] == {
+        "14": {"used": 750, "by": "cgroup", "limit": 2000},
+        "15": {"used": 400, "by": "cgroup", "limit": 2000},
+    }
+    assert told["counts"] == {}
+
+
+@pytest.mark.parametrize("script", ["exit 1", "sleep 60", "head -c 100000 /dev/urandom", "echo '14.0|9G'"])
+def test_a_tool_that_fails_hangs_or_raves_tells_nothing(tmp_path: Path, monkeypatch, script: str) -> None:
+    """In its time, and without an error."""
+    tools(tmp_path, sstat=script, squeue=script, scontrol=script)
+    told = weigh(monkeypatch, tmp_path, {"ids": ["14"], "new": ["14"], "about": True}, seconds=1.0)
+    assert told["jobs"] == {}
+
+
+@given(st.text(max_size=40))
+def test_no_text_is_an_error_as_a_size(text: str) -> None:
+    """A size is a whole number of bytes, or nothing is known."""
+    found = steps.octets(text)
+    assert found is None or found >= 0
+    assert all(isinstance(value, str) for value in steps.tres(text).values())

@@ -1,0 +1,139 @@
+"""When a place is asked what jobs hold, and what is made of the answer."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from dogwatch.engine.look import Glance
+from dogwatch.engine.memory import Memory
+from dogwatch.engine.ram import held, weighed
+from dogwatch.engine.reading import Readers
+from dogwatch.engine.visit import Watched
+from dogwatch.engine.weighing import FAR, MOST_JOBS, Weighing, with_trees
+from dogwatch.model import Job, Known, Running, Seen, Waiting, Worker
+
+GB = 10**9
+SEEN = Glance(Seen("far", 0.0, 0.1, frozenset()), facts={"host": "login", "asked": {"squeue": 1}})
+CGROUP = {"JobAcctGatherType": "jobacct_gather/cgroup"}
+
+
+def slurm(number: int, state: Any = None) -> Watched:
+    job = Job(f"far/slurm:{number}", "far", "slurm", str(number), f"j{number}")
+    return Watched(job, Known(state=state or Running(0.0)), Memory(), Readers(None))
+
+
+def answer(rows: dict[str, Any], about: Any = None, **more: Any) -> Glance:
+    return replace(SEEN, weighed={"slurm": {"jobs": rows, "about": about, "counts": {"sstat": 1}}, **more})
+
+
+def test_running_jobs_of_one_piece_are_asked_about_now_and_then():
+    """In one question, a bounded number at a time and each in its turn; what waits or has tasks is not asked about."""
+    jobs = {one.job.ref: one for one in map(slurm, range(1, 41))}
+    jobs["far/slurm:90"] = slurm(90, Waiting(""))
+    jobs["far/slurm:91"] = slurm(91)
+    jobs["far/slurm:91"].memory.facts["tasks"] = {"rows": []}
+    turns = Weighing(far=True)
+    first = turns.ask(jobs, 0.0, once=False)["ram"]["call"]["slurm"]
+    assert len(first["ids"]) == len(first["new"]) == MOST_JOBS
+    assert first["about"]
+    turns.heard(answer({one: {"used": 1, "top": 1, "by": "sstat", "nodes": 1} for one in first["ids"]}), jobs, 0.0)
+    assert turns.ask(jobs, FAR - 1, once=False) == {}
+    second = turns.ask(jobs, FAR, once=False)["ram"]["call"]["slurm"]["ids"]
+    assert {str(number) for number in range(1, 41)} <= {*first["ids"], *second}
+    assert not {"90", "91"} & {*first["ids"], *second}
+
+
+def test_a_job_that_nobody_answers_for_is_asked_about_less_and_less():
+    """Slurm tells what a job holds only to its owner."""
+    jobs = {"far/slurm:7": slurm(7)}
+    turns = Weighing(far=True)
+    asked = []
+    for look in range(80):
+        mono = 60.0 * look
+        if turns.ask(jobs, mono, once=False):
+            asked.append(mono)
+            turns.heard(answer({}), jobs, mono)
+    assert 3 <= len(asked) <= 6
+
+
+def test_a_place_that_fails_rests_and_questions_are_counted():
+    """An errand that was late is not sent at every turn; what was put to Slurm is told with the rest."""
+    jobs = {"far/slurm:7": slurm(7)}
+    turns = Weighing(far=True)
+    assert turns.ask(jobs, 0.0, once=False)
+    turns.heard(replace(SEEN, weighed={"why": "no answer in 12 s"}), jobs, 0.0)
+    assert turns.ask(jobs, 1.5 * FAR, once=False) == {}
+    assert turns.ask(jobs, 2 * FAR, once=False)
+    told = turns.heard(answer({"7": {"used": 5, "top": 5, "by": "sstat", "nodes": 1}}, CGROUP), jobs, 2 * FAR)
+    assert told.facts["asked"] == {"squeue": 1, "sstat": 1}
+    assert told.learnt["far/slurm:7"]["ram"]["anonymous"]
+
+
+def test_what_is_under_way_is_waited_for_and_not_sent_again():
+    """Here a slow answer is taken by a later look."""
+    one = slurm(7)
+    jobs = {one.job.ref: one}
+    turns = Weighing(far=False)
+    sent = turns.ask(jobs, 0.0, once=False)
+    turns.heard(replace(SEEN, weighed={"pending": True}), jobs, 0.0)
+    assert turns.ask(jobs, 1.0, once=False) is sent
+    turns.heard(answer({"7": {"used": 5, "by": "cgroup", "limit": 9}}), jobs, 1.0)
+    assert turns.ask(jobs, 2.0, once=False) == {}
+
+
+def leak(memory: Memory, by: str = "sstat", looks: int = 24, **more: Any):
+    found = None
+    for look in range(looks):
+        used = (10 + look) * GB
+        told = {"used": used, "top": used, "by": by, "anonymous": True, "given": 64 * GB, "nodes": 1, **more}
+        found = weighed(memory, told, 180.0 * look)
+        if look == 11:
+            memory.ram = Memory.from_json(memory.to_json()).ram
+    return found
+
+
+def test_a_leak_of_a_slurm_job_is_seen_over_looks():
+    """It stands between two weighings, over a restart, and for no longer than it means anything."""
+    memory = Memory()
+    found = leak(memory)
+    assert found is not None
+    assert found.full_in is not None
+    assert 4000 < found.full_in < 8000
+    assert found.counted
+    assert weighed(memory, None, 180.0 * 24) == found
+    assert weighed(memory, None, 180.0 * 24 + 3600) is None
+
+
+def test_more_than_a_job_may_have_is_not_held():
+    """Then nothing limits it, or pages that its processes share are counted for each: no forecast."""
+    assert leak(Memory(), given=8 * GB) is None
+
+
+def test_on_several_nodes_the_fullest_is_watched():
+    """One rank that leaks fills its own node, however little the others hold."""
+    memory, found = Memory(), None
+    for look in range(24):
+        top = (10 + look) * GB
+        told = {"used": top + 30 * GB, "top": top, "by": "sstat", "anonymous": True, "given": 160 * GB, "nodes": 4}
+        found = weighed(memory, told, 180.0 * look)
+    assert found is not None
+    assert found.limit == 40 * GB
+    assert found.full_in is not None
+    assert found.full_in < 2400
+
+
+def test_a_worker_weighs_what_its_tree_weighs():
+    """For as long as that was weighed lately; and a series begins with the tree, not with its root."""
+    worker = Worker(
+        0, "running", 7, memory_bytes=GB, children=4, memory_used=30 * GB, memory_limit=64 * GB, memory_shared=True
+    )
+    memory = Memory()
+    assert held(memory, [worker], 0.0) is not None
+    assert memory.ram["samples"] == []
+    memory.facts["ram"] = {"trees": {"7": 9 * GB}, "weighed": 100.0}
+    (heavy,) = with_trees((worker,), memory, 160.0)
+    assert heavy.memory_bytes == 9 * GB
+    held(memory, [heavy], 160.0)
+    assert memory.ram["samples"] == [[160.0, 30 * GB, 9 * GB]]
+    assert with_trees((worker,), memory, 5000.0) == (worker,)
