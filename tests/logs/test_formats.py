@@ -23,6 +23,7 @@ from dogwatch.logs.interface import (
     Format,
 )
 from dogwatch.logs.reader import LINE_LIMIT, Reader
+from dogwatch.logs.sight import Sight
 from dogwatch.model import Finished, Mark, Metric, Phase, Resumed, Step, Total
 from tests.logs.shapes import SHAPES
 
@@ -392,5 +393,5 @@ def test_no_format_is_passed_over_by_the_shape_of_a_piece(line: str) -> None:
     """What is known of a shape without its numbers names every format whose literal is in the line."""
     for text in (line, line.replace("3", "7"), f"{line}\n{line}"):
         low = text.lower().encode()
-        found = plan().present(text.encode(), 0, len(text.encode()))
+        found = plan().present(Sight(text.encode()), 0, len(text.encode()))
         assert {n for n, fmt in enumerate(shipped()) if any(needle in low for needle in fmt.needles)} <= set(found)

@@ -13,6 +13,7 @@ from dogwatch.logs import scan
 from dogwatch.logs.formats import plan, shipped
 from dogwatch.logs.meaning import Meaning
 from dogwatch.logs.piece import read_piece
+from dogwatch.logs.sight import Sight
 from dogwatch.logs.tqdm import others, sift
 from tests.logs.shapes import SHAPES
 
@@ -57,7 +58,7 @@ def heard(pieces: list[bytes], window: int) -> dict[str, object]:
     """All that is known after some pieces, read in windows of this size at first."""
     meaning, offset = Meaning(), 0
     for text in pieces:
-        read_piece(plan(), text, offset, meaning, window)
+        read_piece(plan(), Sight(text), offset, meaning, window)
         offset += len(text)
         meaning.bound()
     state = meaning.state()
@@ -97,7 +98,7 @@ def sifted(fmt, bar: bytes) -> list[tuple[str, int]]:
 def test_no_format_is_missed_in_a_long_text(lines):
     """A format whose literal is anywhere in a text is named, and so is the literal."""
     text = b"".join(line + b"\n" for line in lines) + b"." * 3000
-    found, low = plan().present(text, 0, len(text)), text.lower()
+    found, low = plan().present(Sight(text), 0, len(text)), text.lower()
     for number, fmt in enumerate(shipped()):
         assert set(found.get(number, ())) >= {needle for needle in fmt.needles if needle in low}
 

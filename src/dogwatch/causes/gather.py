@@ -7,16 +7,18 @@ by newlines alone; what a carriage return wrote over is a line of its own for re
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Mapping
 from typing import Any
 
 import re2
 
-from dogwatch.causes.lines import decoded, segment
+from dogwatch.causes.lines import decoded, newlines, segment
 from dogwatch.causes.notes import MOST_TEXT, Gap, Hit, Notes
 from dogwatch.causes.table import CUT_OFF, FALLBACK, Match, classify, stems
 from dogwatch.causes.tracebacks import HEAD, Raised, bare, body_of, escaped, framed, read_traceback
 from dogwatch.logs import scan
+from dogwatch.logs.sight import Seen, Sight, Table, seen
 from dogwatch.logs.stamps import dated
 
 BLOCK = 1 << 20  # bytes looked through at once
@@ -59,7 +61,7 @@ _LITERALS = (
     *(name + end for name in ("error", "exception") for end in (":", "(", "\n", "\r\n")),
 )
 _GATES = _linear("|".join(map(re.escape, _LITERALS)))
-_TABLE = scan.Table({0: [literal.encode() for literal in _LITERALS]})
+_TABLE = Table({0: [literal.encode() for literal in _LITERALS]}, every=True)
 _PROGRESS = _linear(
     r"(?m)\d ?(?:it/s|s/it)|\d%\||^\s{0,12}\[?\d{1,9}/\d{1,9}\]?[\s:]"
     r"|(?:loss|step|steps|epoch|iter|iteration|global_step|batch)['\"]?\s{0,3}[:=\[(/| ]\s{0,3}[\[(]?\d"
@@ -97,28 +99,30 @@ class Gather:
     def feed(self, piece: bytes) -> None:
         view = memoryview(piece)
         scan.expect(len(piece))
+        known = seen(piece)
         for start in range(0, len(piece), BLOCK):
-            text = b"".join((self._held, view[start : start + BLOCK]))
-            self._held = text[self._take(text, last=False) :]
+            text, held = b"".join((self._held, view[start : start + BLOCK])), len(self._held)
+            places = _Places(text, held, known, start)
+            self._held = text[self._take(text, False, places) :]
 
     def notes(self) -> Notes:
         """All that is known, with what is still held back read as if the log ended here."""
         other = Gather(self._line)
         other._above = self._above
         other._notes = self._notes.copy()
-        other._take(self._held, last=True)
+        other._take(self._held, True, _Places(self._held))
         return other._notes
 
-    def _take(self, text: bytes, last: bool) -> int:
+    def _take(self, text: bytes, last: bool, places: _Places) -> int:
         """Read the whole lines of a block; returns where the part begins that must wait for more."""
         end = len(text) if last else _settled(text)
         if not end:
             return 0
-        block = _Block(self._notes, text, end, self._line, self._above, last)
+        block = _Block(self._notes, text, end, self._line, self._above, last, places)
         stop = block.read()
         self._above = block.above(stop)
         if self._line is not None:
-            self._line += text.count(b"\n", 0, stop) if block.lines is None else block.lines
+            self._line += newlines(text, 0, stop) if block.lines is None else block.lines
         return stop
 
     def state(self) -> dict[str, Any]:
@@ -144,16 +148,35 @@ def _settled(text: bytes) -> int:
     return end if end or len(text) < HELD else len(text) - BEHIND
 
 
+class _Places:
+    """Where literals stand in a block: what was held back, and then a piece from this place on."""
+
+    def __init__(self, text: bytes, held: int = 0, known: Seen | None = None, start: int = 0) -> None:
+        self._text, self._held, self._known, self._start = text, held, known, start
+
+    def behind(self, end: int) -> list[int] | None:
+        """The places just behind them, up to the end of the block; None where nobody can tell quickly."""
+        seam = end if self._known is None else min(end, self._held + _TABLE.longest)
+        first = Sight(self._text).behind(0, seam)
+        if self._known is None or seam == end:
+            return first
+        moved = self._held - self._start
+        rest = self._known.behind(seam - moved, end - moved)
+        return None if first is None or rest is None else first + [place + moved for place in rest]
+
+
 class _Block:
     """One block of whole lines being read."""
 
-    def __init__(self, notes: Notes, text: bytes, end: int, line: int | None, above: str, last: bool) -> None:
+    def __init__(
+        self, notes: Notes, text: bytes, end: int, line: int | None, above: str, last: bool, places: _Places
+    ) -> None:
         self._notes, self._first_above = notes, above
         self._text, self._end, self._last = text, end, last
         self._line, self._counted = line, 0
         self._at = 0  # everything before this has been accounted for
         self._hot = 0  # where in its line the literal stands that led to it
-        self._ends = _TABLE.ends(text, 0, end)
+        self._ends = places.behind(end)
         self.lines: int | None = None  # of the block, once they are counted
 
     def read(self) -> int:
@@ -182,10 +205,10 @@ class _Block:
     def _gate(self, place: int) -> re2._Match | None:
         """The first literal from this place on."""
         if self._ends is not None:
-            behind = self._ends.after(place)
-            if behind is None:
+            at = bisect_right(self._ends, place)
+            if at == len(self._ends):
                 return None
-            place = max(place, behind - _TABLE.longest)
+            place = max(place, self._ends[at] - _TABLE.longest)
         return _GATES.search(self._text, place, self._end)
 
     def _until(self, stop: int) -> int:
@@ -279,8 +302,8 @@ class _Block:
         if self._line is None:
             return None
         if at < self._counted:
-            return self._line - self._text.count(b"\n", at, self._counted)
-        self._line += self._text.count(b"\n", self._counted, at)
+            return self._line - newlines(self._text, at, self._counted)
+        self._line += newlines(self._text, self._counted, at)
         self._counted = at
         return self._line
 
@@ -307,7 +330,7 @@ class _Block:
             )
             for sign, pattern in _LIFE
         ]
-        return Gap(self._text.count(b"\n", start, stop), stop - start, *counts)
+        return Gap(newlines(self._text, start, stop), stop - start, *counts)
 
     def _may_hold(self, sign: bytes, start: int, stop: int) -> bool:
         return not sign or scan.first(sign, self._text, start, stop) is not None

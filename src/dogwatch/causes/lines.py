@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+SMALL, DENSE = 4096, 256  # bytes that are counted one by one, and newlines among them that are many
+
 # Two passes of bounded patterns: a log may be made of nothing but the beginnings of escape sequences.
 _CODES = re.compile(rb"\x1b\[[0-?]{0,32}[ -/]{0,4}[@-~]|\x1b\][^\x07\x1b\n]{0,80}(?:\x07|\x1b\\)|\x1b[@-Z\\^_]")
 
@@ -28,3 +30,12 @@ def segment(text: bytes, at: int, end: int, reach: int) -> tuple[int, int]:
     start = max(text.rfind(b"\n", floor, at), text.rfind(b"\r", floor, at)) + 1 or floor
     stops = [stop for stop in (text.find(b"\n", at, roof), text.find(b"\r", at, roof)) if stop >= 0]
     return start, min(stops, default=roof)
+
+
+def newlines(text: bytes, start: int, stop: int) -> int:
+    """How many lines end between two places. Python's own count looks at every byte; taking them out does not, and is
+    much faster where they are not dense."""
+    if stop - start <= SMALL or text.count(b"\n", start, start + SMALL) > DENSE:
+        return text.count(b"\n", start, stop)
+    part = text[start:stop]
+    return len(part) - len(part.replace(b"\n", b""))

@@ -13,7 +13,7 @@ from dogwatch.logs.piece import Plan
 
 NOT_FORMATS = frozenset(
     {
-        *("interface", "formats", "reader", "piece", "scan", "meaning", "current", "user"),
+        *("interface", "formats", "reader", "piece", "scan", "sight", "meaning", "current", "user"),
         *("stamps", "axis", "timeline", "ending", "ending_words", "charset"),
     }
 )

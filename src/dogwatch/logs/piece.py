@@ -15,6 +15,7 @@ from typing import Protocol
 
 from dogwatch.logs import scan
 from dogwatch.logs.interface import Format
+from dogwatch.logs.sight import Sight, Table
 from dogwatch.model import Mark, Step
 
 FIRST, LARGEST, GROWTH = 1 << 13, 1 << 18, 4  # bytes of a window
@@ -44,17 +45,17 @@ class Plan:
         self.formats = tuple(formats)
         self.signs = tuple(map(_sign, formats))
         self._vague = {n: fmt.needles for n, fmt in enumerate(formats) if min(map(len, fmt.needles)) < VAGUE}
-        self._literals = scan.Table({n: fmt.needles for n, fmt in enumerate(formats) if n not in self._vague})
+        self._literals = Table({n: fmt.needles for n, fmt in enumerate(formats) if n not in self._vague})
         self._shapes: dict[bytes, dict[int, Needles]] = {}
         stems = [stem(fmt.needles) for fmt in formats]
         self._stems = tuple(enumerate(stems))
         self._numbers = bytes(char for char in b"0123456789." if all(char not in literal for literal in stems))
 
-    def present(self, text: bytes, start: int, end: int) -> dict[int, Needles]:
+    def present(self, sight: Sight, start: int, end: int) -> dict[int, Needles]:
         """The formats that may speak between two places, by number, each with those of its needles that are there."""
         if end - start <= LONGEST_SHAPE:
-            return self._by_shape(text[start:end].lower())
-        return dict(sorted({**self._literals.present(text, start, end), **self._vague}.items()))
+            return self._by_shape(sight.text[start:end].lower())
+        return dict(sorted({**self._literals.present(sight, start, end), **self._vague}.items()))
 
     def _by_shape(self, low: bytes) -> dict[int, Needles]:
         """Most small pieces are the last one with other numbers: what was found in their shape, the distinct lines
@@ -86,9 +87,9 @@ def _sign(fmt: Format) -> bytes:
     return b"|".join(map(re.escape, fmt.needles))
 
 
-def read_piece(plan: Plan, text: bytes, offset: int, notes: Notes, first: int = FIRST) -> None:
+def read_piece(plan: Plan, sight: Sight, offset: int, notes: Notes, first: int = FIRST) -> None:
     """Tell `notes` the newest word of every format in some whole lines, of which the first stands at `offset`."""
-    piece = _Piece(plan, text, offset, notes, first)
+    piece, text = _Piece(plan, sight, offset, notes, first), sight.text
     end, size = len(text), first
     if end > first:
         scan.expect(end)
@@ -159,14 +160,15 @@ def _lines_with(text: bytes, pattern: bytes) -> Iterator[tuple[int, bytes]]:
 class _Piece:
     """A piece of log being read, window by window."""
 
-    def __init__(self, plan: Plan, text: bytes, offset: int, notes: Notes, least: int) -> None:
-        self._plan, self._text, self._offset, self._notes, self.least = plan, text, offset, notes, least
+    def __init__(self, plan: Plan, sight: Sight, offset: int, notes: Notes, least: int) -> None:
+        self._plan, self._sight, self._offset, self._notes, self.least = plan, sight, offset, notes, least
+        self._text = sight.text
         self._spoken: set[int] = set()
         self._sifted: dict[int, _Sifted] = {}
         self._decoded: dict[int, str] = {}
 
     def read(self, window: _Window) -> None:
-        for number, needles in self._plan.present(window.text, window.start, window.end).items():
+        for number, needles in self._plan.present(self._sight, window.start, window.end).items():
             fmt = self._plan.formats[number]
             if fmt.sift is not None:
                 if window.holds(self._plan.signs[number]):

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from dogwatch.logs.formats import plan
 from dogwatch.logs.meaning import Meaning, Reading
 from dogwatch.logs.piece import read_piece
+from dogwatch.logs.sight import Sight, hand_on
 from dogwatch.model import Trouble
 from dogwatch.text import without_escapes
 
@@ -43,11 +44,16 @@ class Reader:
 
     def feed(self, chunk: bytes) -> Reading:
         """Take the next bytes of the log; a last line without its end waits for the next piece."""
-        text = _clean(self._whole(_lines(chunk)))
+        held = len(self._partial)
+        whole = self._whole(_lines(chunk))
+        text = _clean(whole)
         troubles: list[Trouble] = []
         if text:
             text = text if self._patterns is None else _valid(text)
-            read_piece(plan(), text, self._offset, self.meaning)
+            sight = Sight(text)
+            read_piece(plan(), sight, self._offset, self.meaning)
+            if text is whole and held + len(chunk) == len(text) + len(self._partial):
+                hand_on(sight, held, chunk)  # it is the same text, but for its line ends
             if self._patterns is not None:
                 for name, at, mark in self._patterns.newest(text):
                     self.meaning.note(f"owner {name}", "", self._offset + at, self._offset + at, [mark])

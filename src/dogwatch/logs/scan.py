@@ -8,8 +8,7 @@ loaded when much text has come.
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable
 from functools import cache, lru_cache
 from importlib import import_module
 from threading import Lock
@@ -17,7 +16,6 @@ from typing import Any
 
 MUCH = 16 << 20  # bytes after which the fast engine has paid for being loaded
 MOST_PATTERNS = 256  # kept compiled
-MOST_PLACES = 1024  # that are told one by one
 _REPEAT = re.compile(rb"(?<!\\)\{(\d+),\d*\}\??")
 _LOOKS = (b"(?=", b"(?!", b"(?<=", b"(?<!")
 _lock = Lock()  # a database of Hyperscan has room for one scan at a time
@@ -46,7 +44,8 @@ def prefer(fast: bool | None) -> None:
     _preferred = fast
 
 
-def _fast() -> bool:
+def fast() -> bool:
+    """Whether the fast engine is used now."""
     wanted = _seen >= MUCH if _preferred is None else _preferred
     return wanted and hyperscan() is not None
 
@@ -87,8 +86,8 @@ def without_looks(pattern: bytes) -> bytes:
 def places(pattern: bytes, text: bytes, start: int, end: int) -> list[int]:
     """Where the matches of a (loose) pattern between two places end, in order."""
     ends: list[int] = []
-    if _fast():
-        _scan(_database((pattern,), False, False), text, start, end, lambda _, a, b, *more: ends.append(start + b))
+    if fast():
+        through(_database(pattern, False), text, start, end, lambda _, a, b, *more: ends.append(start + b))
         return ends
     search = _linear(pattern).search
     while start < end and (hit := search(text, start, end)) is not None:
@@ -99,90 +98,46 @@ def places(pattern: bytes, text: bytes, start: int, end: int) -> list[int]:
 
 def first(pattern: bytes, text: bytes, start: int, end: int) -> int | None:
     """Where the first match of a (loose) pattern between two places ends."""
-    if not _fast():
+    if not fast():
         hit = _linear(pattern).search(text, start, end)
         return None if hit is None else hit.end()
     ends: list[int] = []
-    _scan(_database((pattern,), False, True), text, start, end, lambda _, a, b, *more: ends.append(start + b))
+    through(_database(pattern, True), text, start, end, lambda _, a, b, *more: ends.append(start + b))
     return ends[0] if ends else None
 
 
-class Table:
-    """Rows of literals (lower case), all of which are looked for in one pass."""
-
-    def __init__(self, rows: Mapping[int, Iterable[bytes]]) -> None:
-        of: dict[bytes, list[int]] = {}
-        for number, literals in rows.items():
-            for literal in literals:
-                of.setdefault(literal, []).append(number)
-        self._literals, self._of = tuple(of), list(of.values())
-        self._set: Any = None
-        self.longest = max(map(len, self._literals), default=0)
-
-    def present(self, text: bytes, start: int, end: int) -> dict[int, tuple[bytes, ...]]:
-        """The rows of which something is between two places, by number, each with what of it is there."""
-        hits: list[int]
-        if _fast():
-            hits = []
-            database = _database(self._literals, True, True)
-            _scan(database, text, start, end, lambda number, *_: hits.append(number))
-        else:
-            if self._set is None:
-                self._set = _linear_set(map(re.escape, self._literals))
-            hits = self._set.Match(memoryview(text)[start:end]) or []
-        there: dict[int, tuple[bytes, ...]] = {}
-        for hit in sorted(hits):
-            for number in self._of[hit]:
-                there[number] = (*there.get(number, ()), self._literals[hit])
-        return there
-
-    def ends(self, text: bytes, start: int, end: int) -> Ends | None:
-        """Where they stand; None where they are very many, and without the fast engine, which alone can tell so in
-        one pass."""
-        if not _fast():
-            return None
-        ends: list[int] = []
-
-        def tell(number: int, begin: int, behind: int, *more: object) -> bool:
-            ends.append(start + behind)
-            return len(ends) > MOST_PLACES
-
-        try:
-            _scan(_database(self._literals, True, False), text, start, end, tell)
-        except hyperscan().ScanTerminated:
-            return None
-        return Ends(ends)
-
-
-class Ends:
-    """The places just behind what was found, in order."""
-
-    def __init__(self, ends: list[int]) -> None:
-        self._ends = ends
-
-    def after(self, place: int) -> int | None:
-        """The first of them behind this place."""
-        at = bisect_left(self._ends, place + 1)
-        return self._ends[at] if at < len(self._ends) else None
-
-
-def _scan(database: Any, text: bytes, start: int, end: int, tell: Any) -> None:
+def through(database: Any, text: bytes, start: int, end: int, tell: Callable[..., bool | None]) -> bool:
+    """Tell of what is found between two places: (number, 0, where it ends after `start`, …). False when `tell` had
+    enough of it."""
     with _lock:
-        database.scan(memoryview(text)[start:end], match_event_handler=tell)
+        try:
+            database.scan(memoryview(text)[start:end], match_event_handler=tell)
+        except hyperscan().ScanTerminated:
+            return False
+    return True
+
+
+@lru_cache(4)
+def literal_database(once: tuple[bytes, ...], every: tuple[bytes, ...]) -> Any:
+    """What Hyperscan looks for literals with, numbered in this order; of the first ones it tells only that they are
+    there."""
+    engine = hyperscan()
+    flags = [engine.HS_FLAG_CASELESS | engine.HS_FLAG_SINGLEMATCH] * len(once) + [engine.HS_FLAG_CASELESS] * len(every)
+    return _compiled((*once, *every), flags, literal=True)
 
 
 @lru_cache(MOST_PATTERNS)
-def _database(expressions: tuple[bytes, ...], literal: bool, once: bool) -> Any:
-    """What Hyperscan looks for these with; `once`: it tells of each of them only that it is there."""
+def _database(pattern: bytes, once: bool) -> Any:
+    engine = hyperscan()
+    return _compiled((pattern,), [engine.HS_FLAG_CASELESS | (engine.HS_FLAG_SINGLEMATCH if once else 0)], literal=False)
+
+
+def _compiled(expressions: tuple[bytes, ...], flags: list[int], literal: bool) -> Any:
     engine = hyperscan()
     database = engine.Database(mode=engine.HS_MODE_BLOCK)
-    flags = engine.HS_FLAG_CASELESS | (engine.HS_FLAG_SINGLEMATCH if once else 0)
+    count = len(expressions)
     database.compile(
-        expressions=list(expressions),
-        ids=list(range(len(expressions))),
-        elements=len(expressions),
-        flags=flags,
-        literal=literal,
+        expressions=list(expressions), ids=list(range(count)), elements=count, flags=flags, literal=literal
     )
     return database
 
@@ -194,12 +149,13 @@ def _linear(pattern: bytes) -> Any:
     return re2.compile(pattern, _options())
 
 
-def _linear_set(patterns: Iterable[bytes]) -> Any:
+def literals(some: Iterable[bytes]) -> Any:
+    """What RE2 tells with which of these are in a text."""
     import re2
 
     made = re2.Set.SearchSet(_options())
-    for pattern in patterns:
-        made.Add(pattern)
+    for literal in some:
+        made.Add(re.escape(literal))
     made.Compile()
     return made
 

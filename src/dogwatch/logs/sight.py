@@ -1,0 +1,156 @@
+"""What of all that anybody looks for is in a text: one pass for everybody who asks.
+
+Every table of literals joins one database of the fast engine. Whoever looks at a stretch of a text first pays for
+the pass, and what was seen there is handed on to the next. Without the fast engine each table looks for itself.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from dogwatch.logs import scan
+
+MOST_PLACES = 1024  # of a stretch that are told one by one
+LEAST = 1 << 16  # bytes of a piece that is worth keeping
+
+
+class Table:
+    """Rows of literals (lower case). With `every`, each place of theirs matters; otherwise only what is there."""
+
+    def __init__(self, rows: Mapping[int, Iterable[bytes]], every: bool = False) -> None:
+        of: dict[bytes, list[int]] = {}
+        for number, literals in rows.items():
+            for literal in literals:
+                of.setdefault(literal, []).append(number)
+        self.literals, self._of, self.every = tuple(of), list(of.values()), every
+        self.longest = max(map(len, self.literals), default=0)
+        self._set: Any = None
+        _tables.append(self)
+
+    def present(self, sight: Sight, start: int, end: int) -> dict[int, tuple[bytes, ...]]:
+        """The rows of which something is between two places, by number, each with what of it is there."""
+        if scan.fast():
+            there = sight.stretch(start, end).there
+            hits = [hit for hit, literal in enumerate(self.literals) if literal in there] if there else []
+        else:
+            if self._set is None:
+                self._set = scan.literals(self.literals)
+            hits = sorted(self._set.Match(memoryview(sight.text)[start:end]) or ())
+        rows: dict[int, tuple[bytes, ...]] = {}
+        for hit in hits:
+            for number in self._of[hit]:
+                rows[number] = (*rows.get(number, ()), self.literals[hit])
+        return rows
+
+
+_tables: list[Table] = []
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """What is between two places of a text (or begins a little before): the literals that are there, and the places
+    just behind those of which every one matters; None where they are very many."""
+
+    start: int
+    end: int
+    there: frozenset[bytes]
+    behind: list[int] | None
+
+
+class Sight:
+    """A text that is looked at, stretch by stretch."""
+
+    def __init__(self, text: bytes) -> None:
+        self.text = text
+        self._seen: dict[tuple[int, int, int], Stretch] = {}
+
+    def stretch(self, start: int, end: int) -> Stretch:
+        asked = (start, end, len(_tables))
+        if asked not in self._seen:
+            self._seen[asked] = _look(self.text, start, end)
+        return self._seen[asked]
+
+    def behind(self, start: int, end: int) -> list[int] | None:
+        """The places behind what matters everywhere, after `start` and up to `end`, in order; None where they are
+        very many, and without the fast engine, which alone can tell so in one pass."""
+        if not scan.fast():
+            return None
+        parts: list[Stretch] = []
+        at = start
+        for seen in sorted(self._seen.values(), key=lambda each: (each.start, -each.end)):
+            if at < seen.end and seen.start < end:
+                parts += [self.stretch(at, seen.start), seen] if at < seen.start else [seen]
+                at = seen.end
+        if at < end:
+            parts.append(self.stretch(at, end))
+        ends: list[int] = []
+        for part in parts:
+            if part.behind is None:
+                return None
+            ends += part.behind[bisect_right(part.behind, max(start, ends[-1] if ends else 0)) :]
+        return ends[: bisect_right(ends, end)]
+
+
+class Seen:
+    """What was seen of a piece of bytes while it was read as the text that begins so many bytes before it. Only its
+    line ends may be others there, and its last line may be missing."""
+
+    def __init__(self, piece: bytes, sight: Sight, before: int) -> None:
+        self.piece, self._sight, self._before = piece, sight, before
+
+    def behind(self, start: int, end: int) -> list[int] | None:
+        """As of a sight, between two places of the piece."""
+        read = min(end, len(self._sight.text) - self._before)
+        ends = self._sight.behind(start + self._before, read + self._before) if start < read else []
+        rest = Sight(self.piece).behind(max(start, read), end) if read < end else []
+        if ends is None or rest is None:
+            return None
+        return [place - self._before for place in ends] + rest
+
+
+_last: Seen | None = None
+
+
+def hand_on(sight: Sight, before: int, piece: bytes) -> None:
+    """Keep what was seen of a long piece for the one who reads it next."""
+    global _last
+    _last = Seen(piece, sight, before) if len(piece) >= LEAST else None
+
+
+def seen(piece: bytes) -> Seen:
+    """What was seen of a piece, if that was handed on; it is handed on once."""
+    global _last
+    found, _last = _last, None
+    return found if found is not None and found.piece is piece else Seen(piece, Sight(piece), 0)
+
+
+def _look(text: bytes, start: int, end: int) -> Stretch:
+    """One pass over a stretch, and over as much before it as a literal can begin in."""
+    once, every, longest = _joint(len(_tables))
+    begin = max(0, start - longest)
+    there: set[bytes] = set()
+    behind: list[int] = []
+
+    def tell(number: int, at: int, ended: int, *more: object) -> bool:
+        if number < len(once):
+            there.add(once[number])
+        elif begin + ended > start:
+            behind.append(begin + ended)
+        return len(behind) > MOST_PLACES
+
+    whole = scan.through(scan.literal_database(once, every), text, begin, end, tell)
+    if not whole and once:
+        scan.through(scan.literal_database(once, ()), text, begin, end, tell)
+    return Stretch(start, end, frozenset(there), behind if whole else None)
+
+
+@lru_cache(1)
+def _joint(tables: int) -> tuple[tuple[bytes, ...], tuple[bytes, ...], int]:
+    """The literals of all tables, each once: those that are there or not, and those of which every place matters."""
+    once = dict.fromkeys(literal for table in _tables if not table.every for literal in table.literals)
+    every = dict.fromkeys(literal for table in _tables if table.every for literal in table.literals)
+    return tuple(once), tuple(every), max((table.longest for table in _tables), default=0)
