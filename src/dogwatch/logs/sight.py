@@ -138,7 +138,7 @@ def _look(text: bytes, start: int, end: int) -> Stretch:
     def tell(number: int, at: int, ended: int, *more: object) -> bool:
         if number < len(once):
             there.add(once[number])
-        elif begin + ended > start:
+        elif begin + ended > max(start, behind[-1] if behind else 0):  # several may end at one place
             behind.append(begin + ended)
         return len(behind) > MOST_PLACES
 
