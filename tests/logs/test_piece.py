@@ -85,7 +85,7 @@ def test_a_bar_of_another_counter_is_never_passed_over(bars, other):
     names = {name for bar in bars for name, _ in sifted(formats["tqdm"], bar)}
     line = other.lower() + b"\n"
     if {name for name, _ in sifted(formats["tqdm"], other)} - names:
-        assert any(scan.places(pattern, line, 0, len(line)) for pattern in others(names))
+        assert any(scan.places(group, line, 0, len(line)) for group in others(names))
 
 
 def sifted(fmt, bar: bytes) -> list[tuple[str, int]]:
@@ -121,10 +121,10 @@ def test_a_pattern_for_both_engines_does_not_look_around(pattern, looser):
 
 def test_every_pattern_means_something_to_both_engines():
     """What formats are looked for by compiles; a pattern that did not would be noticed only in a long log."""
-    for sign in (*plan().signs, *others(["20/5", "20/5.2k"])):
+    for signs in (*((sign,) for sign in plan().signs), *others(["20/5", "20/5.2k"])):
         for fast in (False, scan.hyperscan() is not None):
             scan.prefer(fast)
-            assert scan.places(sign, b"nothing\n", 0, 8) == []
+            assert scan.places(signs, b"nothing\n", 0, 8) == []
     scan.prefer(None)
 
 

@@ -42,12 +42,14 @@ class LogFormat(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Crowd:
-    """How to pass over most records of a format whose every other line is one: `others` gives patterns, one of which
-    ends within every record of a counter that is not among those heard; `one` a pattern that ends within every record
-    of this counter. They look at bytes without case, and do not look around."""
+    """How to pass over most records of a format whose every other line is one: `others` gives patterns (in groups that
+    are looked for together), one of which ends within every record of a counter that is not among those heard; `one` a
+    pattern that ends within every record of this counter. They look at bytes without case, and do not look around.
+    `names` are the counters on one line in lower case."""
 
-    others: Callable[[Collection[str]], tuple[bytes, ...]]
+    others: Callable[[Collection[str]], tuple[tuple[bytes, ...], ...]]
     one: Callable[[str], bytes]
+    names: Callable[[bytes], Collection[str]]
 
 
 @dataclass(frozen=True, slots=True)

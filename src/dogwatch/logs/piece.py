@@ -8,13 +8,12 @@ lines of a log are read in its last kilobytes only. What is heard does not depen
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate, chain, islice
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Protocol
 
 from dogwatch.logs import scan
-from dogwatch.logs.interface import Format
+from dogwatch.logs.interface import Crowd, Format
 from dogwatch.logs.sight import Sight, Table
 from dogwatch.model import Mark, Step
 
@@ -23,7 +22,6 @@ TRIES = 2  # lines read for their needle alone before a format's hint is asked
 VAGUE = 3  # bytes of a literal below which it is in every other line anyway
 LONGEST_SHAPE, MOST_SHAPES = 2048, 256
 MOST_HEARD = 24  # counters that are told from others while looking; of more, every record is read
-AT_ONCE = 64  # records of a crowd that are read before it is asked again which others to read
 
 Needles = tuple[bytes, ...]
 
@@ -121,7 +119,7 @@ class _Window:
         """Where the lines begin that the format may be able to read, the newest first."""
         if self.is_last:
             return self._by_needle(fmt, needles)
-        return _line_starts(self.text, scan.places(sign, self.text, self.start, self.end))
+        return _line_starts(self.text, scan.places((sign,), self.text, self.start, self.end))
 
     def _by_needle(self, fmt: Format, needles: Needles) -> Iterator[int]:
         low, tries = self.low, 0
@@ -241,21 +239,20 @@ class _Sifted:
         text, end = window.text, window.end
         while end > window.start:
             start = max(window.start, text.rfind(b"\n", 0, max(0, end - self._reach)) + 1)
-            patterns = self._fmt.crowd.others(self._told)
-            places = sorted(chain.from_iterable(scan.places(pattern, text, start, end) for pattern in patterns))
-            new = self._listen(text, _line_starts(text, places))
+            groups = self._fmt.crowd.others(self._told)
+            places = sorted(chain.from_iterable(scan.places(group, text, start, end) for group in groups))
+            new = self._listen(text, _line_starts(text, places), self._fmt.crowd)
             end = start if new is None else new
             self._reach = self._reach * GROWTH if new is None else self._piece.least
 
-    def _listen(self, text: bytes, starts: Iterator[int]) -> int | None:
+    def _listen(self, text: bytes, starts: Iterator[int], crowd: Crowd) -> int | None:
         """Read these lines, the newest first, until a counter is heard that is new. Returns where that was."""
-        known, some = len(self._told), AT_ONCE
-        while lines := list(islice(starts, some))[::-1]:
-            for counter, places in self._records_of(text, lines).items():
-                self._take(counter, places)
+        known = len(self._told)
+        for start in starts:
+            for counter in crowd.names(text[start : text.find(b"\n", start) + 1].lower()):
+                self._take(counter, (start,))
             if len(self._told) > known:
-                return lines[0]
-            some *= GROWTH
+                return start
         return None
 
     def tell(self, text: bytes, offset: int, notes: Notes) -> None:
@@ -272,13 +269,6 @@ class _Sifted:
             if counter in self._records(line):
                 return start
         return self._told[counter][0]
-
-    def _records_of(self, text: bytes, starts: Sequence[int]) -> Mapping[str, list[int]]:
-        """The counters on these lines, each with where its lines begin."""
-        lines = [text[start : text.find(b"\n", start) + 1].lower() for start in starts]
-        ends = [0, *accumulate(map(len, lines))]
-        records = self._records(b"".join(lines))
-        return {name: [starts[bisect_right(ends, at) - 1] for at in places] for name, places in records.items()}
 
     def _records(self, low: bytes) -> dict[str, list[int]]:
         records: dict[str, list[int]] = {}

@@ -83,17 +83,18 @@ def without_looks(pattern: bytes) -> bytes:
     return bytes(out)
 
 
-def places(pattern: bytes, text: bytes, start: int, end: int) -> list[int]:
-    """Where the matches of a (loose) pattern between two places end, in order."""
+def places(patterns: tuple[bytes, ...], text: bytes, start: int, end: int) -> list[int]:
+    """Where the matches of some (loose) patterns between two places end, in order."""
     ends: list[int] = []
     if fast():
-        through(_database(pattern, False), text, start, end, lambda _, a, b, *more: ends.append(start + b))
+        through(_database(patterns, False), text, start, end, lambda _, a, b, *more: ends.append(start + b))
         return ends
-    search = _linear(pattern).search
-    while start < end and (hit := search(text, start, end)) is not None:
-        start = max(hit.end(), start + 1)
-        ends.append(hit.end())
-    return ends
+    for pattern in patterns:
+        search, at = _linear(pattern).search, start
+        while at < end and (hit := search(text, at, end)) is not None:
+            at = max(hit.end(), at + 1)
+            ends.append(hit.end())
+    return sorted(ends) if len(patterns) > 1 else ends
 
 
 def first(pattern: bytes, text: bytes, start: int, end: int) -> int | None:
@@ -102,7 +103,7 @@ def first(pattern: bytes, text: bytes, start: int, end: int) -> int | None:
         hit = _linear(pattern).search(text, start, end)
         return None if hit is None else hit.end()
     ends: list[int] = []
-    through(_database(pattern, True), text, start, end, lambda _, a, b, *more: ends.append(start + b))
+    through(_database((pattern,), True), text, start, end, lambda _, a, b, *more: ends.append(start + b))
     return ends[0] if ends else None
 
 
@@ -127,9 +128,10 @@ def literal_database(once: tuple[bytes, ...], every: tuple[bytes, ...]) -> Any:
 
 
 @lru_cache(MOST_PATTERNS)
-def _database(pattern: bytes, once: bool) -> Any:
+def _database(patterns: tuple[bytes, ...], once: bool) -> Any:
     engine = hyperscan()
-    return _compiled((pattern,), [engine.HS_FLAG_CASELESS | (engine.HS_FLAG_SINGLEMATCH if once else 0)], literal=False)
+    flags = engine.HS_FLAG_CASELESS | (engine.HS_FLAG_SINGLEMATCH if once else 0)
+    return _compiled(patterns, [flags] * len(patterns), literal=False)
 
 
 def _compiled(expressions: tuple[bytes, ...], flags: list[int], literal: bool) -> Any:

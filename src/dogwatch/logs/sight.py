@@ -27,6 +27,7 @@ class Table:
             for literal in literals:
                 of.setdefault(literal, []).append(number)
         self.literals, self._of, self.every = tuple(of), list(of.values()), every
+        self._numbers = {literal: number for number, literal in enumerate(of)}
         self.longest = max(map(len, self.literals), default=0)
         self._set: Any = None
         _tables.append(self)
@@ -35,7 +36,7 @@ class Table:
         """The rows of which something is between two places, by number, each with what of it is there."""
         if scan.fast():
             there = sight.stretch(start, end).there
-            hits = [hit for hit, literal in enumerate(self.literals) if literal in there] if there else []
+            hits = sorted(self._numbers[literal] for literal in there if literal in self._numbers)
         else:
             if self._set is None:
                 self._set = scan.literals(self.literals)

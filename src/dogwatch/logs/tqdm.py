@@ -115,12 +115,22 @@ def sift(start: re.Pattern[bytes], low: bytes) -> Iterator[tuple[str, int]]:
             yield BEGUN + name, at
 
 
-def others(heard: Collection[str]) -> tuple[bytes, ...]:
+def names(start: re.Pattern[bytes], line: bytes) -> Collection[str]:
+    """The counters of one line."""
+    bar = start.search(line)
+    if bar is None:
+        return ()
+    if bar[1] == b"0" or line.find(b"%|", bar.end()) >= 0:
+        return [name for name, _ in sift(start, line)]
+    return (_name(_label(line[max(0, bar.start() - _REACH) : bar.start()]), bar[2]),)
+
+
+def others(heard: Collection[str]) -> tuple[tuple[bytes, ...], ...]:
     """Bars of another counter have another total than the work's bars that were heard, or a word before them that
     makes them another kind of bar; and there are the places where a counter began, if they were not heard."""
     totals = [total.encode() for rank, _, total in (name.partition("/") for name in heard) if rank == str(INNER)]
     begun = all(name.startswith(BEGUN) or BEGUN + name in heard for name in heard)
-    return (_with_another_total(tuple(totals)), *(_OTHER_KINDS if begun else (*_OTHER_KINDS, _BEGUN)))
+    return ((_with_another_total(tuple(totals)),), _OTHER_KINDS, *(() if begun else ((_BEGUN,),)))
 
 
 @lru_cache(256)
@@ -130,8 +140,8 @@ def _with_another_total(totals: tuple[bytes, ...]) -> bytes:
 
 def one(counter: str) -> bytes:
     """Every bar of the counter has its total."""
-    count = b"0" if counter.startswith(BEGUN) else rb"[\d.]+[kmgtp]?"
-    return rb"\|[ \t]*" + count + b"/" + re.escape(counter.rpartition("/")[2].encode()) + rb"[^\d.kmgtp]"
+    total = b"/" + re.escape(counter.rpartition("/")[2].encode())
+    return rb"\|[ \t]*0" + total if counter.startswith(BEGUN) else total
 
 
 def _unlike(totals: Collection[bytes]) -> bytes:
@@ -249,7 +259,7 @@ rows = (
         partial(read_bar, _BAR),
         hint=_BAR_START,
         sift=partial(sift, _BAR_START),
-        crowd=Crowd(others, one),
+        crowd=Crowd(others, one, partial(names, _BAR_START)),
         family="tqdm",
         weight=BAR,
     ),
