@@ -236,6 +236,10 @@ def test_a_traceback_without_its_first_line_is_one() -> None:
     headless = CRASH.partition("\n")[2]
     log = f"{WORK}{headless}" + "step 30/100\n" * 300
     assert ends(log, at(log, "step 30", 30, 100)) == "failed"
+    for before in ("0: ", "[rank1]:", "2025-03-04T05:06:07.123Z ", "train-1  | "):
+        every = "".join(f"{before}{line}\n" for line in log.splitlines())
+        assert ends(every, at(every, "step 30", 30, 100)) == "failed"
+    assert ends("x" * 500 + headless) in ("failed", "unknown")
 
 
 def test_an_exceptions_name_alone_at_the_end_is_a_failure() -> None:

@@ -182,9 +182,12 @@ class Ending:
         return self._follow(at, low, low.find(b"\n", here) + 1, _Open(LINES, theirs, prefix, quiet))
 
     def _headless(self, at: int, low: bytes, start: int, here: int, above: bytes) -> int:
-        if _LISTED.search(above) or not _OUTERMOST.search(low, start, here + len(_FRAME)):
-            return here + len(_FRAME)
-        return self._follow(at, low, start, _Open(LINES, True, b""))
+        past = here + len(_FRAME)
+        found = _OUTERMOST.search(low, start, past)
+        if _LISTED.search(above) or not found:
+            return past
+        prefix = low[start : found.start()].removesuffix(b"  ")  # the frame is indented
+        return max(past, self._follow(at, low, start, _Open(LINES, True, prefix if len(prefix) <= MARGIN else b"")))
 
     def _follow(self, at: int, low: bytes, start: int, traceback: _Open) -> int:
         """Walk down a traceback to the line that names the exception; its first frame says whose it is. Returns
