@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from dogwatch.logs import scan
 from dogwatch.logs.formats import plan, shipped
+from dogwatch.logs.interface import INNER
 from dogwatch.logs.meaning import Meaning
 from dogwatch.logs.piece import read_piece
 from dogwatch.logs.sight import Sight
@@ -133,3 +134,55 @@ def test_the_bars_of_a_crowd_are_told_apart():
     start = re.compile(rb"%\|[^|\n]{0,9}\|[ \t]{0,3}([\d.]{1,15})/([\d.]{1,15})")
     text = b"".join(b"%s 9%%|## | 0/5 [\n" % label.lower().encode() for label in LABELS)
     assert {name for name, _ in sift(start, text)} >= {"20/5", "0/5", "31/5", "-10/5", "40/5", "begun 20/5"}
+
+
+INSIDE = [
+    b"120/500 [====>.....] - ETA: 3s - loss: 0.3",
+    "120/500 ━━━━━━━━━━━━━━━━━━━━ 3s 25ms/step - loss: 0.3".encode(),
+    "Indexing ━━━━━━━━━━━━━━━╺━━━━━━━━━━ 742/1000 0:00:31".encode(),
+    b"[>>>>>>>          ] 412/980, 3.4 task/s, elapsed: 121s, ETA:   167s",
+    b" 45% (450 of 1000) |########          | Elapsed Time: 0:00:12 ETA:   0:00:15",
+    b"on 312: |####  | 312/1320 [24%] in 31s (~1:40, 10.1/s)",
+    b"[300/1000] frame written",
+    b"frame.png (300/1000)",
+    b"File 3/10",
+    b"2024-03-04 05:06:07,890 - mmdet - INFO - Epoch [2][50/900]  lr: 0.02, time: 0.31, data_time: 0.01, loss: 0.9",
+]
+# Each holds what betrays one of the formats above, and says nothing.
+DECOYS = [
+    b"[=] - ",
+    "━━━━━━━━".encode(),
+    b"900 task/s",
+    b"3% (some)",
+    b"[9%] in a moment",
+    b"[900/2] linking",
+    b"[2/9] /usr/bin/nvcc -c kernel.cu",
+    b"the half (9/2)",
+    b"File 9/3",
+    b"data_time: 0.1",
+]
+
+
+def began(pieces: list[bytes]) -> dict[tuple[str, str], int]:
+    """Where the first record of each counter stood that may be a bar of the work."""
+    meaning, offset = Meaning(), 0
+    for text in pieces:
+        read_piece(plan(), Sight(text), offset, meaning)
+        offset += len(text)
+    inside = ["s", INNER]
+    records = meaning.state()["records"]
+    return {
+        (kind, counter): first
+        for kind, counter, _, first, marks in records
+        if any([mark[0], mark[5]] == inside and mark[2] for mark in marks)
+    }
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.lists(st.sampled_from([*INSIDE, *DECOYS]), min_size=1, max_size=4), max_size=5))
+@example([[line] for line in (*DECOYS, *INSIDE, *INSIDE)])
+@example([[*INSIDE, *INSIDE]])
+def test_where_a_counter_began_does_not_depend_on_the_pieces(lines):
+    """Line by line or all at once: a bar began at its first line that can be read, not at one that only looks so."""
+    pieces = [b"".join(line + b"\n" for line in some) for some in lines]
+    assert began(pieces) == began([b"".join(pieces)])

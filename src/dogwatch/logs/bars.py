@@ -1,8 +1,9 @@
-"""Progress bars other than tqdm's, as they look in a file: Rich, alive, Keras, mmcv, progressbar2."""
+"""Progress bars other than tqdm's, as they look in a file: Rich, alive, Keras, mmcv, progressbar2, joblib."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import partial
 
 from dogwatch.logs.interface import ASIDE, BAR, EPOCH, INNER, NEVER, TRAINER, Format, number, pace, pairs
@@ -26,6 +27,8 @@ RICH = re.compile(rf"(?<![━╸╺╴─])[━╸╺╴─]{{4,400}}\s{{1,4}}(?
 ALIVE = re.compile(rf"\|[^|\n]{{0,200}}\| [^|\n]{{0,12}}?({_N})/({_N}) \[\d{{1,3}}%\] in ", re.ASCII)
 ALIVE_PACE = re.compile(rf"\(~?({_F})/s", re.ASCII)
 MMCV = re.compile(rf"\[[> ]{{2,200}}\]\s{{1,2}}({_N})/({_N}), ({_F}) task/s", re.ASCII)
+FASTPROGRESS = re.compile(rf"\|[█-]{{1,200}}\| {_F}% \[({_N})/({_N}) [\d:]{{4,12}}<[\d:]{{4,12}}", re.ASCII)
+JOBLIB = re.compile(rf"\]: Done\s{{1,4}}({_N}) (?:out of\s{{1,4}}({_N})|tasks)\s{{1,8}}\| elapsed", re.ASCII)
 WIDGETS = re.compile(rf"\d{{1,3}}% \(({_N}) of ({_N})\)", re.ASCII)
 
 
@@ -78,31 +81,41 @@ def _rich(line: str) -> list[Mark]:
 def _plain(pattern: re.Pattern[str], speed: re.Pattern[str] | None, unit: str, line: str) -> list[Mark]:
     """Bars that say done and total in their own words."""
     found = pattern.search(line)
-    if not found or float(found[1]) > float(found[2]):
+    total = float(found[2] or 0) if found else 0.0
+    if not found or (found[2] and float(found[1]) > total):
         return []
     label = line[max(0, found.start() - 120) : found.start()].lower()
     rank, phase = _rank(label)
     fast = speed.search(line, found.end()) if speed else None
     rate = float(fast[1]) if fast else float(found[3]) if pattern is MMCV else None
-    step = Step(float(found[1]), float(found[2]) or None, unit, rate, rank)
+    step = Step(float(found[1]), total or None, unit, rate, rank)
     return [step, *(_beside(label) if rank == INNER else []), *([Phase(phase)] if phase else [])]
 
 
 _LINE = "━".encode()
 
-rows = (
-    Format("keras", (b"=] - ", b">] - ", b".] - ", b"-] - "), partial(_keras, KERAS), family="keras", weight=TRAINER),
-    Format("keras3", (_LINE * 4,), partial(_keras, KERAS3), family="keras", weight=TRAINER),
-    Format("rich", (_LINE * 4,), _rich, family="rich", weight=BAR),
-    Format(
-        "alive",
-        (b"%] in ",),
-        partial(_plain, ALIVE, ALIVE_PACE, "items"),
-        hint=re.compile(rb"\d%\] in "),
+
+def _row(kind: str, needles: tuple[bytes, ...], read: Callable[[str], list[Mark]], hint: bytes = b"") -> Format:
+    family, weight = _FAMILIES.get(kind, (kind, BAR))
+    return Format(
+        kind,
+        needles,
+        read,
+        hint=re.compile(hint) if hint else None,
         begins=True,
-        family="alive",
-        weight=BAR,
-    ),
-    Format("mmcv", (b" task/s",), partial(_plain, MMCV, None, "tasks"), family="mmengine", weight=TRAINER),
-    Format("progressbar", (b"% (",), partial(_plain, WIDGETS, None, "items"), family="progressbar", weight=BAR),
+        family=family,
+        weight=weight,
+    )
+
+
+_FAMILIES = {"keras3": ("keras", TRAINER), "keras": ("keras", TRAINER), "mmcv": ("mmengine", TRAINER)}
+rows = (
+    _row("keras", (b"=] - ", b">] - ", b".] - ", b"-] - "), partial(_keras, KERAS)),
+    _row("keras3", (_LINE * 4,), partial(_keras, KERAS3)),
+    _row("rich", (_LINE * 4,), _rich),
+    _row("alive", (b"%] in ",), partial(_plain, ALIVE, ALIVE_PACE, "items"), rb"\d%\] in "),
+    _row("mmcv", (b" task/s",), partial(_plain, MMCV, None, "tasks")),
+    _row("progressbar", (b"% (",), partial(_plain, WIDGETS, None, "items")),
+    _row("fastprogress", (b"% [",), partial(_plain, FASTPROGRESS, None, "batches")),
+    _row("joblib", (b"]: done ",), partial(_plain, JOBLIB, None, "tasks")),
 )

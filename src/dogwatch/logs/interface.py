@@ -59,10 +59,10 @@ class Format:
 
     The newest line that `read` understands speaks for the format; with `seeks_step`, the newest that has
     a Step. `hint` matches (in lower-cased bytes, the line's end included) within every line that can be read;
-    it spares reading line after line that only holds a needle. With `begins` it matters where the hint first
-    matched. A format whose lines hold several counters gives `sift`: the (counter, place) of every record, so
-    that the newest line of each counter is read; `crowd` is for those that have very many. `family` is what the
-    log's format is called where this one speaks, the heaviest `weight` first.
+    it spares reading line after line that only holds a needle. With `begins` it matters where the first line
+    stands that can be read. A format whose lines hold several counters gives `sift`: the (counter, place) of every
+    record, so that the newest line of each counter is read; `crowd` is for those that have very many. `family` is
+    what the log's format is called where this one speaks, the heaviest `weight` first.
     """
 
     kind: str

@@ -171,7 +171,9 @@ class _Piece:
             if fmt.sift is not None:
                 if window.holds(self._plan.signs[number]):
                     self._sifted.setdefault(number, _Sifted(fmt, self)).read(window)
-            elif number not in self._spoken and self._newest(fmt, window.lines(fmt, needles, self._plan.signs[number])):
+            elif number not in self._spoken and self._newest(
+                number, window.lines(fmt, needles, self._plan.signs[number])
+            ):
                 self._spoken.add(number)
         self._decoded.clear()
 
@@ -187,8 +189,9 @@ class _Piece:
             self._decoded[start] = line
         return line
 
-    def _newest(self, fmt: Format, starts: Iterable[int]) -> bool:
+    def _newest(self, number: int, starts: Iterable[int]) -> bool:
         """Read lines until one of them speaks for the format."""
+        fmt = self._plan.formats[number]
         for start in starts:
             marks = fmt.read(self.line(start))
             if not marks:
@@ -198,15 +201,15 @@ class _Piece:
                 self._notes.note_metrics(at, marks)
                 continue
             begins = fmt.begins and not self._notes.knows(fmt.kind, "")
-            self._notes.note(fmt.kind, "", at, self._offset + self._first(fmt) if begins else at, marks)
+            self._notes.note(fmt.kind, "", at, self._offset + self._first(number) if begins else at, marks)
             return True
         return False
 
-    def _first(self, fmt: Format) -> int:
-        """Where the first line of the piece begins in which the format's hint matches."""
-        assert fmt.hint is not None
-        for start, line in _lines_with(self._text, scan.loose(fmt.hint.pattern)):
-            if fmt.hint.search(line):
+    def _first(self, number: int) -> int:
+        """Where the first line of the piece begins that the format can read."""
+        fmt = self._plan.formats[number]
+        for start, _ in _lines_with(self._text, self._plan.signs[number]):
+            if fmt.read(self._text[start : self._text.find(b"\n", start)].decode("utf-8", "replace")):
                 return start
         return 0
 

@@ -275,7 +275,13 @@ def _row(row: Row) -> Format:
     needles = tuple(needle.encode() for needle in row.needles)
     read = partial(_read, pattern, time, row)
     return Format(
-        row.kind, needles, read, hint=hint, family=row.kind.split()[0] if row.weight else "plain", weight=row.weight
+        row.kind,
+        needles,
+        read,
+        hint=hint,
+        begins="(?P<inners>" in row.pattern,
+        family=row.kind.split()[0] if row.weight else "plain",
+        weight=row.weight,
     )
 
 
