@@ -13,6 +13,7 @@ from dogwatch.model import Point
 
 WHOLE = (60.0, 1.0)  # clocks that show only whole minutes or seconds
 NEWEST, LEAST_TAILS, MOST_TAIL = 15, 3, 0.6
+AT_ONCE, BURSTS = 0.1, 0.12  # of the gap that takes the time: too quick to be one; of all: so many quick and long ones
 TICKS = 12  # of such a clock that a gap must last, or how long it was is mostly rounding
 
 
@@ -46,6 +47,7 @@ class Course:
     tick: float = 0.0
     tail: float = 0.0
     heard: float = 0.0
+    starts: tuple[Gap, ...] = ()  # those left out
 
 
 def course(points: Sequence[Point], now: float) -> Course | None:
@@ -59,13 +61,14 @@ def course(points: Sequence[Point], now: float) -> Course | None:
     newest = stretches[-1]
     tick = next((tick for tick in WHOLE if all(gap.ended % tick == 0 for gap in gaps)), 0.0)
     return Course(
-        tuple(_merged(gaps, TICKS * tick) if tick else gaps),
+        tuple(_merged(gaps, TICKS * tick) if tick else _at_once(gaps)),
         newest[-1].end,
         newest[-1].ended,
         newest[0].start,
         tick,
         _tail(moments),
         moments[-1].at,
+        tuple(stretch[0] for stretch in stretches) if started else (),
     )
 
 
@@ -112,6 +115,34 @@ def _moments(points: Sequence[Point], now: float) -> list[Point]:
             continue
         kept.append(point)
     return kept
+
+
+def _at_once(gaps: Sequence[Gap]) -> Sequence[Gap]:
+    """Counts that come in bursts were told in one go, or by several workers: they were reached in the gap before."""
+    usual = _where_time_goes(gaps)
+    quick = sum(gap.seconds < AT_ONCE * usual for gap in gaps)
+    long = sum(gap.seconds > usual / 2 for gap in gaps)
+    if quick < BURSTS * len(gaps) or long < BURSTS * len(gaps):
+        return gaps
+    out = [gaps[0]]
+    for gap in gaps[1:]:
+        last = out[-1]
+        if gap.seconds < AT_ONCE * usual and last.end == gap.start and last.ended == gap.began:
+            out[-1] = Gap(last.start, gap.end, last.began, gap.ended)
+        else:
+            out.append(gap)
+    return out
+
+
+def _where_time_goes(gaps: Sequence[Gap]) -> float:
+    """Seconds of the gap in the middle, by time."""
+    seconds = sorted(gap.seconds for gap in gaps)
+    left = math.fsum(seconds) / 2
+    for one in seconds:
+        left -= one
+        if left <= 0:
+            return one
+    return seconds[-1]
 
 
 def _merged(gaps: Sequence[Gap], least: float) -> list[Gap]:

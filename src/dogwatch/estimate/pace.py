@@ -10,18 +10,22 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from statistics import median
 from typing import NamedTuple
 
 BLOCKS = 36
 CHANGES = 2.0  # regimes that end within a whole run, before anything is known
 ODD = 0.05  # how often a block says nothing about its regime
-NOISE = 0.03  # of log paces within a regime, before anything is known; worth two blocks
+NOISE = 0.03  # of log paces within a regime, before anything is known, at least; worth two blocks
+SMOOTH = 0.954  # the middle distance of neighbours that differ by noise alone, by that noise
 ANYWHERE = 0.3  # how far log paces of two regimes usually are apart; much further is not unheard of
 NEGLIGIBLE = 1e-5
 SQRT_2PI = math.sqrt(2 * math.pi)
 DRIFT_BLOCKS = 12
 DRIFT_CAUTION = 4.0  # how many times better than standing still a drift must have been
 MOST_DRIFT = 0.5
+LASTS = 4.0  # blocks that a regime one block old may be expected to last; with age it grows by the square
 
 
 class Block(NamedTuple):
@@ -40,10 +44,11 @@ class Run(NamedTuple):
     size: float
     mean: float
     squares: float
+    noise: float
 
     @property
     def variance(self) -> float:
-        return (NOISE * NOISE + self.squares / 2) / (1 + self.blocks / 2)
+        return (self.noise * self.noise + self.squares / 2) / (1 + self.blocks / 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,13 +98,14 @@ def _blocks(steps: Sequence[float], seconds: Sequence[float]) -> list[Block]:
 def _regimes(logs: Sequence[float], sizes: Sequence[float], ends: float) -> tuple[list[Run], list[float]]:
     """Every beginning of the present regime with its weight (they sum to 1), and the level seen after each block.
     `ends` is how likely a regime ends with a block."""
-    runs = [Run(1.0, 0, 1.0, sizes[0], logs[0], 0.0)]
+    noise = max(NOISE, _roughness(logs))
+    runs = [Run(1.0, 0, 1.0, sizes[0], logs[0], 0.0, noise)]
     levels = [logs[0]]
     for i in range(1, len(logs)):
         value, size = logs[i], sizes[i]
         fresh = 1 / (math.pi * ANYWHERE * (1 + ((value - levels[-1]) / ANYWHERE) ** 2))
         grown = [_after(run, value, size, ODD * fresh) for run in runs]
-        grown.append(Run(ends / (1 - ends) * fresh, i, 1.0, size, value, 0.0))
+        grown.append(Run(ends / (1 - ends) * fresh, i, 1.0, size, value, 0.0, noise))
         total = sum([run.weight for run in grown])
         runs = [run for run in grown if run.weight > NEGLIGIBLE * total]
         total = sum([run.weight for run in runs])
@@ -108,9 +114,14 @@ def _regimes(logs: Sequence[float], sizes: Sequence[float], ends: float) -> tupl
     return runs, levels
 
 
+def _roughness(logs: Sequence[float]) -> float:
+    """The noise by how far one block is usually off the next: a change of regime hardly shows in it."""
+    return median(abs(b - a) for a, b in pairwise(logs)) / SMOOTH if len(logs) > 3 else 0.0
+
+
 def _after(run: Run, value: float, size: float, odd: float) -> Run:
     """The regime after one more block: its weight by how likely that block was, its mean by how far it belongs."""
-    weight, start, count, before, mean, squares = run
+    weight, start, count, before, mean, squares, noise = run
     freedom, off = 2 + count, value - mean
     variance = run.variance * (1 / size + 1 / before)
     likely = _peak(freedom) / math.sqrt(variance) * (1 + off * off / (freedom * variance)) ** (-(freedom + 1) / 2)
@@ -120,7 +131,7 @@ def _after(run: Run, value: float, size: float, odd: float) -> Run:
     size *= belongs
     after = before + size
     part = off * size / after
-    return Run(weight * whole, start, count + belongs, after, mean + part, squares + off * part * before)
+    return Run(weight * whole, start, count + belongs, after, mean + part, squares + off * part * before, noise)
 
 
 def _peak(freedom: float) -> float:
@@ -129,16 +140,27 @@ def _peak(freedom: float) -> float:
 
 
 def _mixed(runs: Sequence[Run], blocks: Sequence[Block], ahead: float) -> tuple[float, float, float]:
-    """(seconds per step, its logarithm's mean, the spread of that mean over `ahead` blocks)."""
+    """(seconds per step, its logarithm's mean, the spread of that mean over `ahead` blocks). After a regime is over,
+    what is to come is the average of all that was."""
     steps, seconds = [0.0], [0.0]
     for block in reversed(blocks):
         steps.append(steps[-1] + block.steps)
         seconds.append(seconds[-1] + block.seconds)
-    value = math.fsum(run.weight * seconds[len(blocks) - run.start] / steps[len(blocks) - run.start] for run in runs)
+    n, average = len(blocks), seconds[-1] / steps[-1]
+    value = 0.0
+    for run in runs:
+        stays = _stays(n - run.start, ahead) if run.start else 1.0
+        value += run.weight * (stays * seconds[n - run.start] / steps[n - run.start] + (1 - stays) * average)
     mean = math.fsum(run.weight * run.mean for run in runs)
     between = math.fsum(run.weight * (run.mean - mean) ** 2 for run in runs)
     within = math.fsum(run.weight * run.variance * (1 / run.size + 1 / max(ahead, 0.2)) for run in runs)
     return max(value, 1e-300), mean, math.sqrt(between + within)
+
+
+def _stays(age: float, ahead: float) -> float:
+    """The share of the way ahead over which a regime of this age should hold: what has just begun may soon be over."""
+    lasts = LASTS * age * age
+    return lasts / ahead * math.log1p(ahead / lasts) if ahead > 0 else 1.0
 
 
 def _drift(
