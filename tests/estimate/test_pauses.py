@@ -68,3 +68,41 @@ def test_with_few_gaps_nothing_is_called_a_pause():
     """Three epochs of which one took twice as long are no evidence."""
     pauses = found([Point(0, 0), Point(10, 1), Point(20, 2), Point(40, 3)])
     assert not any(pauses.beyond)
+
+
+def with_pauses(steps: int, at: dict[int, float]) -> list[Point]:
+    """A count a second, and so many seconds more before some."""
+    points, now = [Point(0.0, 0.0)], 0.0
+    for step in range(1, steps + 1):
+        now += 1.0 + at.get(step, 0.0)
+        points.append(Point(now, float(step)))
+    return points
+
+
+def test_a_cycle_that_has_ceased_is_over():
+    """Every three steps at first, and then no more for ten times as long: nothing of it is expected."""
+    pauses = found(with_pauses(100, {4: 9, 7: 9, 10: 9}))
+    assert not pauses.cycles
+    assert not pauses.chance
+
+
+def test_a_cycle_may_begin_late():
+    """Validation every 20 steps from the hundredth on: known after four."""
+    (cycle,) = found(with_pauses(175, {step: 9.0 for step in range(100, 176, 20)})).cycles
+    assert cycle.every == pytest.approx(20, abs=1)
+    assert cycle.seen == 4
+
+
+def test_pauses_that_began_late_come_as_often_as_since_then():
+    """Two in the last quarter of the way, none before: the way in which they came is not the whole."""
+    pauses = found(with_pauses(200, {160: 9.0, 187: 11.0}))
+    assert len(pauses.chance) == 2
+    assert pauses.way == pytest.approx(68, abs=2)
+    assert found(with_pauses(200, {70: 9.0, 187: 11.0})).way == pytest.approx(199, abs=2)
+
+
+def test_one_endless_pause_of_a_cycle_does_not_make_the_others_long():
+    """A night in the queue that fell on a validation is not how long validations last."""
+    lengths = {step: 20.0 for step in range(30, 300, 30)} | {150: 20_000.0}
+    (cycle,) = found(with_pauses(200, lengths)).cycles
+    assert cycle.seconds < 40

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 
 from dogwatch.estimate.course import Course, course
@@ -21,10 +21,11 @@ from dogwatch.model import Eta, Point
 CONFIDENCE = 0.9
 LESS_SURE = 0.75  # after a single gap: it held the start as well, or only a part of a step
 TOO_FAR = 1e9  # seconds; beyond thirty years nothing is an estimate
-ONCE = 0.9  # of the first chance pause: one is no rate
+ONCE, ALIKE = 0.9, 0.25  # of the first chance pause of a kind: one is no rate; and of the longest, those of its kind
 # Early in a run that has not paused yet, what it has not shown yet (a validation, a slower stretch) is as likely as not
-# to cost this share of it; the middle of the corpus's runs.
-UNSEEN, UNSEEN_UNTIL, UNSEEN_FULL = 0.04, 0.1, 0.03
+# to cost this much of it, as a logarithm, until so much is done; the middle of real runs.
+UNSEEN, UNSEEN_FULL, UNSEEN_UNTIL = 0.06, 0.12, 0.25
+FEW = 4  # gaps; of so few the middle one tells most, and the first one too: it may as well be the second that loads
 # Silence, not a count that is told to stand still, of so many times the longest gap and of such a share of the time so
 # far and to go is no pause any more: either nothing goes on, or nobody tells of it. A quarter more, and the second is
 # what is foretold, until it should have ended; the interval holds both.
@@ -105,12 +106,13 @@ def foretell(run: Course, total: float, now: float, earlier: Earlier | None = No
     seconds = [gap.seconds - beyond for gap, beyond in zip(run.gaps, pauses.beyond, strict=True)]
     steps = [gap.steps for gap in run.gaps]
     tempo = pace(steps, seconds, ahead)
+    if 1 < len(run.gaps) <= FEW:
+        tempo = replace(tempo, value=median(gap.seconds / gap.steps for gap in (*run.starts, *run.gaps)))
     share = min(1.0, max(0.0, (run.done - run.first) / (total - run.first)))
-    cost, doubt_of_pauses, due = _to_come(run, pauses, ahead / math.fsum(steps), total)
-    left = ahead * tempo.value + cost + run.tail
-    if not pauses.cycles and share < UNSEEN_UNTIL and len(run.gaps) > 2:
-        left *= 1 + UNSEEN * min(1.0, (UNSEEN_UNTIL - share) / (UNSEEN_UNTIL - UNSEEN_FULL))
-    doubt = _doubt(run, tempo, pauses, share, doubt_of_pauses / left if left > 0 else 0.0)
+    cost, doubt_of_pauses, due = _to_come(run, pauses, total)
+    unseen = _unseen(share) if not pauses.cycles and len(run.gaps) > 2 else 0.0
+    left = (ahead * tempo.value + cost + run.tail) * math.exp(unseen) + pauses.going
+    doubt = _doubt(run, tempo, pauses, share, unseen, doubt_of_pauses / left if left > 0 else 0.0)
     if earlier is not None:
         left, doubt = earlier.correct(run, total, left, doubt)
     base = left - pauses.going
@@ -120,6 +122,11 @@ def foretell(run: Course, total: float, now: float, earlier: Earlier | None = No
     return Outlook(left, min(silence, usual + due), doubt, untold, hole if untold > 0 else 0.0)
 
 
+def _unseen(share: float) -> float:
+    """What a run may still do that it has not shown, as a logarithm."""
+    return UNSEEN * min(1.0, max(0.0, (UNSEEN_UNTIL - share) / (UNSEEN_UNTIL - UNSEEN_FULL)))
+
+
 def _hole(run: Course, left: float, silence: float) -> float:
     """How far a silence is beyond what a pause can be: 0 for all of them, 1 for a quarter more than any."""
     whole = max(left, run.at - run.gaps[0].began)
@@ -127,10 +134,10 @@ def _hole(run: Course, left: float, silence: float) -> float:
     return min(1.0, max(0.0, (silence / most - 1) / HOLE_SURE)) if most > 0 else 0.0
 
 
-def _to_come(run: Course, pauses: Pauses, part: float, total: float) -> tuple[float, float, float]:
-    """(seconds of the pauses ahead, their spread, seconds of the one that is due now or going on)."""
+def _to_come(run: Course, pauses: Pauses, total: float) -> tuple[float, float, float]:
+    """(seconds of the pauses after this one, the spread of all, seconds of the one that is due now or going on)."""
     usual = median(gap.steps for gap in run.gaps[-15:])
-    cost, variance, due = pauses.going, (pauses.going / 2) ** 2, pauses.going
+    cost, variance, due = 0.0, (pauses.going / 2) ** 2, pauses.going
     for cycle in pauses.cycles:
         ahead = cycle.ahead(run.done, total)
         count = len(ahead)
@@ -139,12 +146,22 @@ def _to_come(run: Course, pauses: Pauses, part: float, total: float) -> tuple[fl
         if ahead and ahead[0] - cycle.wide / 2 <= run.done + 1.5 * usual:
             due = max(due, cycle.seconds)
     if pauses.chance:
-        times = len(pauses.chance)
-        cost += part * math.fsum(pauses.chance) * (times - ONCE) / times
+        part = (total - run.done) / pauses.way
+        cost += part * _again(pauses.chance)
         variance += part * (1 + part) * math.fsum(one * one for one in pauses.chance)
     return cost, math.sqrt(variance), due
 
 
-def _doubt(run: Course, tempo: Pace, pauses: Pauses, share: float, of_pauses: float) -> Doubt:
+def _again(chance: Sequence[float]) -> float:
+    """Seconds that chance pauses cost over as long a way again: kind by kind, one of each less."""
+    cost, rest = 0.0, sorted(chance, reverse=True)
+    while rest:
+        kind = [one for one in rest if one > ALIKE * rest[0]]
+        cost += math.fsum(kind) * (len(kind) - ONCE) / len(kind)
+        rest = rest[len(kind) :]
+    return cost
+
+
+def _doubt(run: Course, tempo: Pace, pauses: Pauses, share: float, unseen: float, of_pauses: float) -> Doubt:
     seen = max((cycle.seen for cycle in pauses.cycles), default=0)
-    return Doubt(share, len(run.gaps), seen, math.hypot(tempo.spread, of_pauses), tempo.missed)
+    return Doubt(share, len(run.gaps), seen, math.hypot(tempo.spread, of_pauses), tempo.missed, unseen)

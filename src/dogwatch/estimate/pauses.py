@@ -30,6 +30,9 @@ NEWEST = 6  # pauses whose mean length the next ones have
 EARLY = 8  # gaps; a single pause before that belongs to the start
 GOES_ON = 0.5  # a pause that nobody has seen end yet lasts half as long again
 OVERDUE = 1.3
+CEASED, BEGUN = 0.05, 0.15  # how unlikely it must be that chance pauses all lie in the first, or the last, part
+OUTLIER = 3.0  # times the middle length of a cycle's pauses; what was longer was something else as well
+LATE = 4  # pauses that make a cycle although it did not begin with the run
 
 
 class Pause(NamedTuple):
@@ -70,6 +73,7 @@ class Pauses:
     beyond: tuple[float, ...]
     cycles: tuple[Cycle, ...] = ()
     chance: tuple[float, ...] = ()
+    way: float = 0.0  # steps in which those came
     going: float = 0.0  # seconds that the pause of this moment will have lasted in all
 
 
@@ -77,19 +81,34 @@ def find(course: Course, silence: float) -> Pauses:
     """`silence` is how long the counter has not moved beyond its usual gap."""
     gaps = course.gaps
     if len(gaps) < LEAST_GAPS:
-        return Pauses((0.0,) * len(gaps))
+        return Pauses((0.0,) * len(gaps), way=math.fsum(gap.steps for gap in gaps))
     beyond, noise = _beyond(gaps, course.tick)
     pauses = [Pause(gap.start, gap.end, extra) for gap, extra in zip(gaps, beyond, strict=True) if extra]
     usual = median(gap.seconds for gap in gaps[-15:])
     going = silence if silence > max(FAR_NOISE * noise, usual, FAR_TICKS * course.tick) else 0.0
     cycles, free = _cycles(pauses, course)
+    free, way = _going_on(free, course)
     known = None
     if going:
         now = Pause(course.done, course.done + median(gap.steps for gap in gaps[-15:]), going)
         cycles, free, known = _joined(cycles, free, now, course)
         lasts = known.seconds if known is not None else 0.0
         going = max(lasts, going) if going < OVERDUE * lasts else going * (1 + GOES_ON)
-    return Pauses(tuple(beyond), tuple(cycles), tuple(pause.seconds for pause in free), going)
+    return Pauses(tuple(beyond), tuple(cycles), tuple(pause.seconds for pause in free), way, going)
+
+
+def _going_on(free: list[Pause], course: Course) -> tuple[list[Pause], float]:
+    """(the chance pauses that can be expected again, the steps in which they came): none, where so many would hardly
+    ever all lie so far back; only since they began, where they would hardly ever all lie so near."""
+    begin, way = course.gaps[0].start, math.fsum(gap.steps for gap in course.gaps)
+    if not free or any(b.start < a.end for a, b in pairwise(course.gaps)):  # it went back: where they lay means nothing
+        return free, way
+    if (max(0.0, free[-1].end - begin) / way) ** len(free) < CEASED:
+        return [], way
+    since = course.done - free[0].start
+    if len(free) > 1 and (since / way) ** len(free) < BEGUN:
+        way = min(way, since + (free[-1].start - free[0].start) / (len(free) - 1))
+    return free, way
 
 
 def _beyond(gaps: Sequence[Gap], tick: float) -> tuple[list[float], float]:
@@ -207,6 +226,7 @@ def _regular(pauses: Sequence[Pause], course: Course) -> tuple[Cycle, list[Pause
     if score <= 0:
         return None
     lasted = [pause.seconds for pause in members][-NEWEST:]
+    lasted = [min(one, OUTLIER * median(lasted)) for one in lasted]
     spread = pstdev(lasted) if len(lasted) > 2 else fmean(lasted) / 4
     newest = members[-1]
     return Cycle(every, newest.middle, fmean(lasted), spread, len(members), newest.end - newest.start), members
@@ -220,6 +240,9 @@ def _fit(every: float, pauses: Sequence[Pause], middles: Sequence[float], course
         return 0.0, []
     backwards = (newest.middle - i * every for i in range(1, int((newest.middle - begin) / every + 1e-9) + 1))
     foretold = [count for count in backwards if count > begin + slack]
+    since = [count for count in foretold if count > middles[0] - slack]
+    if len(since) + 1 >= LATE:
+        foretold = since
     members, hits = {len(pauses) - 1}, 1
     for count in foretold:
         reach = slack + 0.01 * (newest.middle - count)
@@ -227,7 +250,7 @@ def _fit(every: float, pauses: Sequence[Pause], middles: Sequence[float], course
         if near:
             hits += 1
             members.add(min(near, key=lambda i, at=count: abs(middles[i] - at)))  # type: ignore[misc]
-    due = newest.middle + every + slack < course.done
+    due = max(0, math.floor((course.done - slack - newest.middle) / every))
     chance = 1 - math.exp(-2 * slack * len(pauses) / max(course.done - begin, 1e-300))
     share = (hits / (len(foretold) + 1 + due) - chance) / max(1 - chance, 1e-9)
     if len(members) < 2 or share < REGULAR:

@@ -31,13 +31,15 @@ MOST = 3.0  # as a logarithm; beyond twenty times nothing is said better
 @dataclass(frozen=True, slots=True)
 class Doubt:
     """What is in doubt about an estimate: the share of the run that is done, how many gaps were measured, how often
-    a cycle of pauses was seen, the spread by the run's own past, and how far off its pace would have been."""
+    a cycle of pauses was seen, the spread by the run's own past, how far off its pace would have been, and what was
+    added, as a logarithm, for what the run has not shown yet."""
 
     share: float
     gaps: int
     cycle: int
     spread: float
     missed: float
+    unseen: float = 0.0
 
 
 def interval(remaining: float, doubt: Doubt) -> tuple[float, float]:
@@ -45,7 +47,7 @@ def interval(remaining: float, doubt: Doubt) -> tuple[float, float]:
     own = OWN * math.hypot(doubt.spread, MISSED * doubt.missed)
     own += FEW[doubt.gaps - 1] if 0 < doubt.gaps <= len(FEW) else 0.0
     sooner, later = (SOONER_IN_CYCLE, LATER_IN_CYCLE) if doubt.cycle > 1 else (SOONER, LATER)
-    low = remaining * math.exp(-min(MOST, own + _at(sooner, doubt.share)))
+    low = remaining * math.exp(-min(MOST, own + doubt.unseen + _at(sooner, doubt.share)))
     return low, remaining * math.exp(min(MOST, own + _at(later, doubt.share)))
 
 
