@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 import time
+import zlib
 from collections.abc import Callable
 from typing import TypeVar
 
+from dogwatch import aboard
 from dogwatch.clock import Clock
 
 T = TypeVar("T")
@@ -33,3 +36,8 @@ class Ahead(Clock):
 
     def mono(self) -> float:
         return super().mono() + self.by
+
+
+def with_the_probe(name: str) -> bytes:
+    """An errand as it finds itself where it is run: behind the text of the probe, whose names it may use."""
+    return aboard.probe_text() + zlib.decompress(base64.b64decode(aboard.errand(name)))

@@ -196,6 +196,15 @@ def test_the_probe_travels_as_one_text():
     assert sorted(aboard.PARTS) == parts
 
 
+def test_what_travels_means_what_the_source_says():
+    """Comments and the imports between parts stay behind, and nothing else."""
+    for part in aboard.PARTS:
+        body = tree(ABOARD / "probe" / f"{part}.py").body
+        kept = [node for node in body if not (isinstance(node, ast.ImportFrom) and "aboard" in (node.module or ""))]
+        travels = ast.parse(aboard._part("probe", part)).body
+        assert [ast.dump(node) for node in travels] == [ast.dump(node) for node in kept]
+
+
 def test_no_part_of_the_probe_needs_or_hides_another_that_comes_later():
     """Joined, the parts share one namespace: each name is defined once, before it is imported, and keeps its name."""
     defined: dict[str, str] = {}

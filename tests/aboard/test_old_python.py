@@ -77,7 +77,7 @@ def request_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> bytes:
         "disks": ["/proc"],
         "gpu_metrics": {"job": str(tmp_path / "gpu_metrics.csv")},
         "process": {"find": {"job": {"name": "no such process is here", "pids": []}}},
-        "aside": {"gpus": {"program": aboard.errand("gpus"), "call": {"seconds": 5.0}, "seconds": 20, "wait": 20}},
+        "errands": {"gpus": {"program": aboard.errand("gpus"), "call": {"seconds": 5.0}, "seconds": 20, "wait": 20}},
     }
     return json.dumps(request).encode("ascii")
 
@@ -89,7 +89,7 @@ def test_an_old_python_answers_as_ours_does(old: str, request_line: bytes) -> No
     assert told["python"].startswith("3.6.")
     assert "error" not in told
     assert lasting(told) == lasting(ours)
-    assert (told["aside"]["gpus"]["by"], told["aside"]["gpus"]["gpus"][0]["name"]) == ("rocm-smi", "é")
+    assert (told["errands"]["gpus"]["by"], told["errands"]["gpus"]["gpus"][0]["name"]) == ("rocm-smi", "é")
     assert told["slurm"]["queue"]["out"] == "7\x1fR\x1fé\n8\x1fCD\x1fx\n"
     assert [section for section in ("slurm", "scripts", "logs", "files", "disks") if not told[section]["ok"]] == []
 

@@ -48,10 +48,10 @@ def test_pages_that_a_tree_shares_count_once(tmp_path: Path) -> None:
         assert len(child.stdout.read(4)) == 4
         reach = Here()
         asked = {"program": errand("ram"), "call": {"pids": [child.pid], "seconds": 10.0}, "seconds": 20, "wait": 20}
-        answer = reach.ask({"aside": {"ram": asked}}, 30.0)
+        answer = reach.ask({"errands": {"ram": asked}}, 30.0)
         reach.close()
         assert not isinstance(answer, Dark)
-        told = answer.body["aside"]["ram"]["trees"]
+        told = answer.body["errands"]["ram"]["trees"]
         assert (told["processes"], told["rough"]) == (5, 0)
         assert 128 * MB < told["bytes"][str(child.pid)] < 200 * MB
         rough = trees.weigh_trees([child.pid], 0.0)  # without time for it, by resident sizes

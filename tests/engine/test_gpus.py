@@ -256,7 +256,7 @@ class Told:
 
     def ask(self, request: Mapping[str, Any], deadline: float = 10.0) -> Answer | Dark:
         self.asked += 1
-        return Answer("here", NOW, 0.1, {"aside": {"gpus": self.answer}})
+        return Answer("here", NOW, 0.1, {"errands": {"gpus": self.answer}})
 
     def close(self) -> None:
         pass

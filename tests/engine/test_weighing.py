@@ -24,7 +24,7 @@ def slurm(number: int, state: Any = None) -> Watched:
 
 
 def answer(rows: dict[str, Any], about: Any = None, **more: Any) -> Glance:
-    return replace(SEEN, weighed={"slurm": {"jobs": rows, "about": about, "counts": {"sstat": 1}}, **more})
+    return replace(SEEN, errands={"ram": {"slurm": {"jobs": rows, "about": about, "counts": {"sstat": 1}}, **more}})
 
 
 def test_running_jobs_of_one_piece_are_asked_about_now_and_then():
@@ -62,7 +62,7 @@ def test_a_place_that_fails_rests_and_questions_are_counted():
     jobs = {"far/slurm:7": slurm(7)}
     turns = Weighing(far=True)
     assert turns.ask(jobs, 0.0, once=False)
-    turns.heard(replace(SEEN, weighed={"why": "no answer in 12 s"}), jobs, 0.0)
+    turns.heard(replace(SEEN, errands={"ram": {"why": "no answer in 12 s"}}), jobs, 0.0)
     assert turns.ask(jobs, 1.5 * FAR, once=False) == {}
     assert turns.ask(jobs, 2 * FAR, once=False)
     told = turns.heard(answer({"7": {"used": 5, "top": 5, "by": "sstat", "nodes": 1}}, CGROUP), jobs, 2 * FAR)
@@ -76,7 +76,7 @@ def test_what_is_under_way_is_waited_for_and_not_sent_again():
     jobs = {one.job.ref: one}
     turns = Weighing(far=False)
     sent = turns.ask(jobs, 0.0, once=False)
-    turns.heard(replace(SEEN, weighed={"pending": True}), jobs, 0.0)
+    turns.heard(replace(SEEN, errands={"ram": {"pending": True}}), jobs, 0.0)
     assert turns.ask(jobs, 1.0, once=False) is sent
     turns.heard(answer({"7": {"used": 5, "by": "cgroup", "limit": 9}}), jobs, 1.0)
     assert turns.ask(jobs, 2.0, once=False) == {}

@@ -123,9 +123,9 @@ def build(directory: Path) -> dict[str, Path]:
 def look(here: Here, *, wait: int = 20, seconds: float = 3.0, **call: Any) -> dict[str, Any]:
     """What the errand says, asked as a look asks."""
     spec = {"program": errand("gpus"), "call": {"seconds": seconds, **call}, "seconds": 20, "wait": wait}
-    answer = here.ask({"aside": {"gpus": spec}}, 40.0)
+    answer = here.ask({"errands": {"gpus": spec}}, 40.0)
     assert isinstance(answer, Answer), answer
-    row: dict[str, Any] = answer.body["aside"]["gpus"]
+    row: dict[str, Any] = answer.body["errands"]["gpus"]
     return row
 
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from dogwatch.aboard import errand
 from dogwatch.reach.here import Here
 from tests.gpus.rig import GB, H100, look, work_environment
+from tests.support import with_the_probe
 
 SMI_ROW: dict[str, Any] = {
     "index": 0,
@@ -75,21 +75,20 @@ def test_an_old_python_reads_the_same(rig, here):
 def test_a_pid_from_outside_a_container_is_nobody_inside(rig, tmp_path):
     """The driver counts pids as the machine does. Inside, the same number is somebody else, unless it holds CUDA."""
     rig.library([H100], "process 0 1 4096 0 0")
-    held = work_environment(tmp_path)["CUDA"]
+    held, program = work_environment(tmp_path)["CUDA"], tmp_path / "errand.py"
+    program.write_bytes(with_the_probe("gpus"))
     inside = (
-        "import base64, json, mmap, os, sys, zlib\n"
+        "import json, mmap, os, sys\n"
         "file = open(sys.argv[2], 'rb')\n"
         "held = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) if sys.argv[3] == 'held' else None\n"
         "names = {'__name__': 'errand'}\n"
-        "exec(zlib.decompress(base64.b64decode(sys.argv[1])), names)\n"
+        "exec(open(sys.argv[1], 'rb').read(), names)\n"
         "print(os.getpid(), json.dumps(names['errand']({'seconds': 5.0})['gpus'][0]['processes']))"
     )
     seen = {}
     for how in ("held", "not"):
         words = ["unshare", "--pid", "--fork", "--mount-proc", sys.executable, "-IS", "-c", inside]
-        done = subprocess.run(
-            [*words, errand("gpus"), held, how], capture_output=True, text=True, timeout=60, check=True
-        )
+        done = subprocess.run([*words, str(program), held, how], capture_output=True, text=True, timeout=60, check=True)
         pid, _, told = done.stdout.partition(" ")
         assert pid == "1"
         seen[how] = [one["seen"] for one in json.loads(told)]

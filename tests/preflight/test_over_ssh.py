@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from dogwatch import aboard
 from tests.preflight.conftest import Preflight, program
 from tests.reach.sshd import Sshd, probes
-from tests.support import wait_until
+from tests.support import wait_until, with_the_probe
 
 
 @pytest.fixture
@@ -80,16 +79,18 @@ def test_the_errand_runs_on_an_old_python(tmp_path: Path) -> None:
         **{"logs": "*.log", "checkpoints": "*.json", "slurm": str(tmp_path / "none.sh")},
     }
     text = (
-        "import base64, json, sys, zlib\nnames = {'__name__': 'errand'}\n"
-        f"exec(zlib.decompress(base64.b64decode({aboard.errand('preflight')!r})), names)\n"
+        "import json, sys\nnames = {'__name__': 'errand'}\n"
+        f"exec({with_the_probe('preflight')!r}, names)\n"
         "print(json.dumps(names['errand'](json.loads(sys.stdin.read()))))\n"
     )
     import json
 
+    asker = tmp_path / "ask.py"
+    asker.write_text(text)
     told = []
     for python in (old, shutil.which("python3") or "python3"):
         done = subprocess.run(
-            [python, "-I", "-S", "-c", text],
+            [python, "-I", "-S", str(asker)],
             input=json.dumps(call),
             capture_output=True,
             text=True,

@@ -1,8 +1,8 @@
 """What travels: programs that run beside a job, on this machine or another.
 
 The keeper is one file, started by path as `python -I -S FILE`. The probe is a folder of parts that travels as one
-text: `probe_text()` joins them, and reach/ starts it. What is asked seldom is an errand, sent with its request; one
-that may hang or crash is run as an aside, in a child of its own. All are for Python >= 3.6 and the standard library;
+text: `probe_text()` joins them, and reach/ starts it. What is asked seldom is an errand, sent with its request and run
+by a child of the probe; it may use whatever the probe defines. All are for Python >= 3.6 and the standard library;
 nothing of ours imports them. `look.sh` asks Slurm where there is no Python.
 To add to the probe, write a part, name it in PARTS after those it imports from, and let `answer.py` call it; a name at
 the top of a part must be its own, because all parts share one text.
@@ -14,8 +14,8 @@ _HERE = os.path.dirname(os.path.abspath(__file__))
 
 KEEPER = os.path.join(_HERE, "keeper.py")
 PARTS = (
-    *("wire", "processes", "paths", "usage", "logs", "still", "texts", "files", "errands", "hand", "find"),
-    *("command", "slurm", "aside", "answer", "main"),
+    *("wire", "processes", "paths", "usage", "logs", "still", "texts", "files", "hand", "find"),
+    *("command", "slurm", "errands", "answer", "main"),
 )
 # Programs that ride with the one request that needs them; the last `errand(call)` in one is what is called.
 ERRANDS = {
@@ -88,6 +88,6 @@ def _part(folder: str, name: str) -> bytes:
         for line in lines:
             if inside or line.startswith(b"from dogwatch.aboard."):
                 inside = not line.startswith(b")") if inside else line.endswith(b"(\n")
-            else:
+            elif not line.lstrip().startswith(b"#"):  # what is said to readers of the source need not travel
                 kept.append(line)
     return b"".join(kept)

@@ -10,12 +10,11 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from dogwatch import __version__, settings
-from dogwatch.aboard import errand
 from dogwatch.clock import stamp
 from dogwatch.desk import ask
 from dogwatch.desk.checklist import Line
 from dogwatch.errors import StoreError, UsageError
-from dogwatch.model import Dark
+from dogwatch.reach import errands
 from dogwatch.reach.interface import Reach
 from dogwatch.reach.without_python import LIMITS, REMEDY
 from dogwatch.store import alerts, backup, events, jobs, notices, places, reception, repair
@@ -49,11 +48,9 @@ Examiner = Callable[[Store, float], Iterator[Line]]
 
 def gpus(reach: Reach) -> Line:
     """How the GPUs of this machine are read, by reading them."""
-    spec = {"program": errand("gpus"), "call": {"seconds": GPU_SECONDS}, "seconds": 4 * GPU_SECONDS}
-    answer = reach.ask({"aside": {"gpus": {**spec, "wait": 4 * GPU_SECONDS}}}, 5.0 * GPU_SECONDS)
-    if isinstance(answer, Dark):
-        return Line("warn", "GPUs", f"could not be asked for: {answer.why}")
-    found = (answer.body.get("aside") or {}).get("gpus") or {}
+    found, why = errands.send(reach, "gpus", {"seconds": GPU_SECONDS}, 5.0 * GPU_SECONDS)
+    if found is None:
+        return Line("warn", "GPUs", f"cannot be read: {plain(why, 300)}", "`nvidia-smi` may say more")
     failed = "; ".join([*(found.get("failed") or {}).values(), *filter(None, [found.get("why")])])
     if not found.get("gpus"):
         if failed:

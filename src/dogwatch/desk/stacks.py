@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dogwatch.aboard import errand
-from dogwatch.model import Dark
+from dogwatch.reach import errands
 from dogwatch.reach.interface import Reach
 from dogwatch.redaction import redacted
 from dogwatch.text import plain
@@ -55,13 +54,9 @@ def pids(job: Mapping[str, Any]) -> list[int]:
 def ask(reach: Reach, job: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The processes with what each is doing; one entry that says why where nothing could be learnt."""
     call = {"pids": pids(job), "seconds": SECONDS}
-    answer = reach.ask({"errands": {"stacks": {"program": errand("stacks"), "call": call}}}, 1.6 * SECONDS)
-    if isinstance(answer, Dark):
-        return [_nothing(answer.why)]
-    section = answer.body.get("errands") or {}
-    if "stacks" not in section:
-        return [_nothing(str(section.get("why", "no reason was given")))]
-    found = section["stacks"]
+    found, why = errands.send(reach, "stacks", call, 1.6 * SECONDS)
+    if found is None:
+        return [_nothing(why)]
     return [_document(process, found.get("ptrace")) for process in found["processes"]] or [_nothing("none is there")]
 
 

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from dogwatch.aboard import errand
 from dogwatch.engine import proving
 from dogwatch.engine.folders import directories
 from dogwatch.engine.look import Glance, disk_paths
@@ -15,6 +14,7 @@ from dogwatch.engine.memory import Memory
 from dogwatch.engine.produced import Produced
 from dogwatch.engine.standing import living_pids
 from dogwatch.model import Ended, Progress, Running, State
+from dogwatch.reach import errands
 from dogwatch.results.sound import BROKEN, SOUND
 from dogwatch.rules.interface import Made
 
@@ -55,13 +55,13 @@ class Closer:
             self._asked = mono if specs else mono - self._pause + AGAIN
             if specs:
                 call = {"jobs": specs, "seconds": self._seconds, "bytes": MOST_BYTES}
-                asked["closer"] = {"program": errand("sound"), "call": call}
+                asked["closer"] = errands.spec("sound", call)
         if mono >= self._quota_due:
             self._quota_due = mono + QUOTA_EVERY
             paths = sorted({path for one in jobs.values() for path in disk_paths(one.job)})[:MOST_PATHS]
             if paths:
                 call = {"paths": paths, "seconds": self._seconds}
-                asked["quota"] = {"program": errand("quota"), "call": call}
+                asked["quota"] = errands.spec("quota", call)
         return asked
 
     def _specs(self, jobs: Mapping[str, Watched]) -> dict[str, Any]:
@@ -82,14 +82,15 @@ class Closer:
 
     def take(self, seen: Glance, asked: Mapping[str, Any]) -> Glance:
         """The look with what the errands brought, and with the quotas that were last heard of."""
+        closer, quota = (errands.brought({"errands": seen.errands}, key)[0] for key in ("closer", "quota"))
         if "closer" in asked:
-            self._pause = self._every if "closer" in seen.errands else min(LONGEST, 2 * self._pause)
-        if "quota" in seen.errands:
-            self._quotas = dict(seen.errands["quota"].get("quotas") or {})
+            self._pause = self._every if closer is not None else min(LONGEST, 2 * self._pause)
+        if quota is not None:
+            self._quotas = dict(quota.get("quotas") or {})
         disks = seen.disks
         if self._quotas:
             disks = {path: {**row, "quota": self._quotas.get(path)} for path, row in disks.items()}
-        return replace(seen, closer=(seen.errands.get("closer") or {}).get("jobs") or {}, disks=disks)
+        return replace(seen, closer=(closer or {}).get("jobs") or {}, disks=disks)
 
 
 def file_spec(made: Produced) -> dict[str, Any]:

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from dogwatch.aboard import errand
 from dogwatch.clock import stamp
 from dogwatch.engine.memory import Memory
 from dogwatch.engine.standing import living_pids
 from dogwatch.estimate.gpu_course import advance
 from dogwatch.model import Gpu, GpuCourse, GpuPast, GpuProcess, Job, Running, Worker
+from dogwatch.reach import errands
 from dogwatch.reach.interface import Answer, Reach
 from dogwatch.text import plain
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from dogwatch.engine.look import Glance
     from dogwatch.engine.visit import Watched
 
-ASIDE = "gpus"
+ERRAND = "gpus"
 YOUNG, OFTEN, SELDOM, NEVER = 15.0, 30.0, 120.0, 1800.0
 YOUNG_AGE = 600.0
 FAR_LOOKS = 5
@@ -51,7 +51,7 @@ class GpuTurns:
         self.report: dict[str, Any] | None = None
 
     def ask(self, jobs: Iterable[Watched], mono: float, *, once: bool) -> dict[str, Any] | None:
-        """The aside to send with this look, if it is time for one; a look that is the only `once` waits for it."""
+        """The errand to send with this look, if it is time for one; a look that is the only `once` waits for it."""
         self._looks += 1
         if mono < self._due or (self._far and self._looks < FAR_LOOKS):
             return None
@@ -59,14 +59,14 @@ class GpuTurns:
         if not any(_wants(one, self._host) for one in jobs):
             self._due = mono + NOBODY
             return None
-        return self.aside(mono, once=once)
+        return self.errand(mono, once=once)
 
     @property
     def answers(self) -> bool:
         """Whether the last time that it was asked, it named some at once."""
         return bool(self.report and self.report["count"]) and not self._pending
 
-    def aside(self, mono: float, *, once: bool) -> dict[str, Any]:
+    def errand(self, mono: float, *, once: bool) -> dict[str, Any]:
         """The question itself. What was late once is not waited for again."""
         seconds = FAR_SECONDS if self._far else HERE_SECONDS
         since = NEVER if self._heard is None else max(60.0, 2 * (mono - self._heard))
@@ -74,7 +74,7 @@ class GpuTurns:
         call = {"seconds": seconds, "since": since, "skip": skip}
         lives = int(2 * seconds) + 4
         wait = lives if self._far or once else 0 if self._pending else HERE_WAIT
-        return {ASIDE: {"program": errand("gpus"), "call": call, "seconds": lives, "wait": wait}}
+        return {ERRAND: errands.spec("gpus", call, seconds=lives, wait=wait)}
 
     def heard(self, seen: Glance, jobs: Iterable[Watched], mono: float) -> Glance:
         """The same glance, with what the place said of its GPUs judged: `gpus` is None unless it named some, and its
@@ -165,12 +165,11 @@ def last_gpus(turns: GpuTurns, reach: Reach, seen: Glance, failed: Sequence[Watc
     late before is not asked, because nobody's end waits for it."""
     if seen.gpus is not None or not turns.answers or not any(one.gpus or one.memory.gpus.get("seen") for one in failed):
         return seen
-    aside = turns.aside(mono, once=False)
-    aside[ASIDE]["wait"] = LAST_WAIT
-    answer = reach.ask({"aside": aside}, 3.0 * LAST_WAIT)
-    section = answer.body.get("aside") if isinstance(answer, Answer) else None
-    row = section.get(ASIDE) if isinstance(section, dict) else None
-    return replace(seen, gpus=row) if isinstance(row, dict) and row.get("gpus") else seen
+    question = turns.errand(mono, once=False)
+    question[ERRAND]["wait"] = LAST_WAIT
+    answer = reach.ask({"errands": question}, 3.0 * LAST_WAIT)
+    row, _ = errands.brought(answer.body, ERRAND) if isinstance(answer, Answer) else (None, "")
+    return replace(seen, gpus=row) if row is not None and row.get("gpus") else seen
 
 
 def readings(jobs: Iterable[Watched]) -> dict[str, dict[str, Any]]:

@@ -27,7 +27,7 @@ class Glance:
     answer, for the reason `why_late`, though the process table did, and `blind` the jobs that the place
     could not be asked about, each with the reason. `usage` is what the processes of silent jobs have used; `gpus` what
     the place said of its GPUs, when it was asked; `errands` what came back from those, `closer` what that told of
-    jobs; `weighed` what the place said of their memory, when it was asked."""
+    jobs."""
 
     look: Look
     logs: Mapping[str, list[Mapping[str, Any]]] = field(default_factory=dict)
@@ -43,7 +43,6 @@ class Glance:
     why_late: str = ""
     facts: Mapping[str, Any] = field(default_factory=dict)
     gpus: Mapping[str, Any] | None = None
-    weighed: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def skew(self) -> float:
@@ -67,10 +66,9 @@ def glance(
     most: int = ANSWER_BYTES,
     silent: Mapping[str, Sequence[int]] | None = None,
     errands: Mapping[str, Any] | None = None,
-    aside: Mapping[str, Any] | None = None,
 ) -> Glance:
     """Ask `place` once for all of `jobs`, and for at most so many bytes of their files; of the `silent` ones also what
-    the processes with these pids use. `errands` ride with it, and an `aside` may bring `gpus`."""
+    the processes with these pids use. `errands` ride with it."""
     by_kind = {kind: [job for job in jobs if job.source == kind] for kind in dict.fromkeys(j.source for j in jobs)}
     asked = {sources[kind].section: sources[kind].ask(group, known, at) for kind, group in by_kind.items() if group}
     request: dict[str, Any] = dict(asked)
@@ -83,18 +81,12 @@ def glance(
         request["bytes"] = most
     if silent:
         request["usage"] = {ref: list(pids) for ref, pids in silent.items()}
-    if aside:
-        request["aside"] = aside
     if errands:
         request["errands"] = errands
     answer = reach.ask(request, deadline)
     if isinstance(answer, Dark):
         return Glance(answer)
     seen = replace(_read(answer, sources, by_kind, known, place), usage_asked=frozenset(silent or ()))
-    if aside:
-        beside = _section(answer.body, "aside")
-        seen = replace(seen, weighed=_section(beside, "ram"))
-        seen = replace(seen, gpus=_section(beside, "gpus")) if "gpus" in aside else seen
     for kind, group in by_kind.items():
         seen.learnt.update(sources[kind].also_read(answer.body, group, facts))
     return with_learnt(seen, scores.read(answer.body, unscored))
@@ -167,6 +159,7 @@ def _read(
         return Glance(Dark(place, answer.at, answer.duration, "; ".join(troubles)))
     look = Seen(place, answer.at, answer.duration, frozenset(asked), sightings)
     logs, files, disks = (_section(body, name) for name in ("logs", "files", "disks"))
+    told = rows(_section(body, "errands"))
     late = frozenset(ref for section in (logs, files) for ref in section.get("late", ()))
     return Glance(
         look,
@@ -175,7 +168,8 @@ def _read(
         disks=disks.get("disks", {}),
         blind=blind,
         usage=rows(_section(body, "usage")),
-        errands=rows(_section(body, "errands")),
+        errands=told,
+        gpus=told.get("gpus"),
         late=late,
         why_late=str(logs.get("why") or files.get("why") or ""),
         facts={**{key: body.get(key) for key in ("boot", "host", "python", "clock")}, **_asked(body)},

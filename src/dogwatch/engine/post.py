@@ -120,8 +120,8 @@ class Post:
         known = {ref: one.known for ref, one in self._jobs.items()}
         memories = {ref: one.memory for ref, one in self._jobs.items()}
         errands = self._closer.request(self._jobs, mono)
-        aside = self._gpus.ask(self._jobs.values(), mono, once=self.once) or {}
-        aside |= self._weighing.ask(self._jobs, mono, once=self.once)
+        beside = self._gpus.ask(self._jobs.values(), mono, once=self.once) or {}
+        beside |= self._weighing.ask(self._jobs, mono, once=self.once)
         seen = glance(
             self.reach,
             self._sources,
@@ -134,8 +134,7 @@ class Post:
             turn=self.turn,
             most=self._most,
             silent=self._silent(mono),
-            errands=errands,
-            aside=aside,
+            errands={**errands, **beside},
         )
         seen = self._gpus.heard(self._closer.take(seen, errands), self._jobs.values(), mono)
         seen = self._weighing.heard(seen, self._jobs, mono)

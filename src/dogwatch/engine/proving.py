@@ -10,9 +10,9 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dogwatch.aboard import errand
 from dogwatch.engine.memory import Memory
-from dogwatch.model import Dark, Ended, Job, Known
+from dogwatch.model import Ended, Job, Known
+from dogwatch.reach import errands
 from dogwatch.reach.interface import Reach
 
 FACT = "sound"
@@ -42,12 +42,10 @@ def first(
     saved = [named["checkpoints"] for named in asked.values() if named["checkpoints"]]
     left = {glob: job.submitted or job.registered for job in jobs if job.ref in asked for glob in job.expect.outputs}
     call = {"paths": every, "left": left, "checkpoints": saved, "seconds": SECONDS, "bytes": BYTES}
-    request = {"errands": {"sound": {"program": errand("sound"), "call": call}}}
-    answer = reach.ask(request, max(SECONDS + GRACE, min(deadline, SECONDS + 4 * GRACE)))
-    section = {} if isinstance(answer, Dark) else answer.body.get("errands") or {}
-    if "sound" not in section:
+    told, _ = errands.send(reach, "sound", call, max(SECONDS + GRACE, min(deadline, SECONDS + 4 * GRACE)))
+    if told is None:
         return nothing
-    rows, judged = section["sound"]["files"], section["sound"].get("checkpoints") or {}
+    rows, judged = told["files"], told.get("checkpoints") or {}
     found = {}
     for job in (job for job in jobs if job.ref in asked):
         unfinished = {row["file"]: row for row in rows if row.get("beside") in job.expect.outputs}

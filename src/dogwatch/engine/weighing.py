@@ -1,5 +1,5 @@
 """Weighing: now and then a place is asked what jobs hold of the memory: trees of processes there, and Slurm jobs by
-whoever counts their memory. It rides with a look as an aside, so that nothing waits for it for long."""
+whoever counts their memory. It runs beside a look, so that nothing waits for it for long."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from dogwatch.aboard import errand
 from dogwatch.engine.look import Glance, with_learnt
 from dogwatch.engine.memory import Memory
 from dogwatch.engine.standing import living_pids
 from dogwatch.model import Running, Worker
+from dogwatch.reach import errands
 
 if TYPE_CHECKING:
     from dogwatch.engine.visit import Watched
 
-ASIDE, FACT = "ram", "ram"
+ERRAND, FACT = "ram", "ram"
 # Every so many seconds here and elsewhere; sites ask for patience between two questions to their controller.
 HERE, FAR = 60.0, 180.0
 LONGEST = 3600.0
@@ -43,7 +43,7 @@ class Weighing:
         self._about: Mapping[str, str] | None = None
 
     def ask(self, jobs: Mapping[str, Watched], mono: float, *, once: bool) -> dict[str, Any]:
-        """The aside to send with this look, if it is time for one."""
+        """The errand to send with this look, if it is time for one."""
         if self._pending:  # what is under way is only waited for
             return self._request
         if mono < self._due:
@@ -62,7 +62,7 @@ class Weighing:
         self._asked = {one.job.ref: one.job.id for one in chosen}
         lives = int(call["seconds"]) + 4
         wait = lives if self._far or once else HERE_WAIT
-        self._request = {ASIDE: {"program": errand("ram"), "call": call, "seconds": lives, "wait": wait}}
+        self._request = {ERRAND: errands.spec("ram", call, seconds=lives, wait=wait)}
         return self._request
 
     def _slurm(self, running: Sequence[Watched], mono: float) -> Iterator[Watched]:
@@ -76,7 +76,7 @@ class Weighing:
 
     def heard(self, seen: Glance, jobs: Mapping[str, Watched], mono: float) -> Glance:
         """The same glance with what was weighed as facts of the jobs."""
-        row = seen.weighed
+        row: Mapping[str, Any] = seen.errands.get(ERRAND) or {}
         self._pending = bool(row.get("pending"))
         if not row or self._pending:
             return seen

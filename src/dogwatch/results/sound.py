@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dogwatch.aboard import errand
-from dogwatch.model import Dark
+from dogwatch.reach import errands
 from dogwatch.reach.interface import Reach
 
 SOUND, BROKEN, UNCLEAR = "sound", "not sound", "cannot tell"
@@ -58,14 +57,8 @@ def _ask(
 ) -> list[dict[str, Any]]:
     call = {**question, "seconds": seconds, "bytes": most}
     deadline = seconds + GRACE
-    answer = reach.ask({"errands": {"check": {"program": errand("sound"), "call": call}}}, deadline + 0.3 * deadline)
-    if isinstance(answer, Dark):
-        return [_unknown(what, answer.why)]
-    section = answer.body.get("errands") or {}
-    if "check" not in section:
-        return [_unknown(what, str(section.get("why", "no reason was given")))]
-    files: list[dict[str, Any]] = section["check"]["files"]
-    return files
+    found, why = errands.send(reach, "sound", call, deadline + 0.3 * deadline)
+    return [_unknown(what, why)] if found is None else list(found["files"])
 
 
 def _unknown(path: str, why: str) -> dict[str, Any]:

@@ -1,18 +1,17 @@
 """Xid: the driver's error numbers, which it writes to the kernel's log and tells nobody later. (NVML tells them as
 events to whoever waits for them while they happen, which a look does not.)"""
 
-import os
 import re
 import time
 
 from dogwatch.aboard.gpus.figures import run_tools, slot, tool
+from dogwatch.aboard.probe.processes import kernel_records
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
 XID = re.compile(r"NVRM: Xid \((?:PCI:)?([0-9a-fA-F:.]{5,20})\): ([0-9]{1,4})(?:, pid='?([0-9]{1,10}))?")
-KERNEL_CAP = 4 << 20
 MOST_XIDS = 64
 
 
@@ -27,32 +26,10 @@ def xid_of(line: str, age: float) -> "dict[str, Any] | None":
 def kernel_xids(path: str, now: float) -> "list[dict[str, Any]] | None":
     """Those that the kernel's own log still holds, with their age; None where we may not read it."""
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        found = [xid_of(line, now - at) for at, line in kernel_records(path)]
     except OSError:
         return None
-    found, seen = [], 0
-    try:
-        while seen < KERNEL_CAP:
-            try:
-                record = os.read(fd, 8192)
-            except BrokenPipeError:  # overwritten while we read: the next read goes on behind it
-                seen += 1024
-                continue
-            except OSError:
-                break
-            if not record:
-                break
-            seen += len(record)
-            head, _, text = record.decode("utf-8", "replace").partition(";")
-            marks = head.split(",")
-            if len(marks) < 3 or not marks[0].isdigit() or not marks[2].isdigit() or int(marks[0]) >= 8:
-                continue  # not written by the kernel itself
-            xid = xid_of(text.split("\n", 1)[0], now - int(marks[2]) / 1e6)
-            if xid:
-                found.append(xid)
-    finally:
-        os.close(fd)
-    return found[-MOST_XIDS:]
+    return [xid for xid in found if xid][-MOST_XIDS:]
 
 
 def journal_xids(since: float, seconds: float) -> "list[dict[str, Any]] | None":

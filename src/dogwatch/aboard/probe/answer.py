@@ -6,7 +6,7 @@ import re
 import sys
 import time
 
-from dogwatch.aboard.probe.aside import Asides
+from dogwatch.aboard.probe.errands import Errands
 from dogwatch.aboard.probe.find import process_section
 from dogwatch.aboard.probe.hand import Hand
 from dogwatch.aboard.probe.paths import BYTES_PER_REQUEST
@@ -18,13 +18,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-FILE_SECTIONS = ("logs", "texts", "files", "disks", "gpu_metrics", "errands", "usage")
+FILE_SECTIONS = ("logs", "texts", "files", "disks", "gpu_metrics", "usage")
 PLAIN = ("gpu_metrics", "usage")  # sections whose rows are not objects
 
 
 def file_units(request: "dict[str, Any]") -> "list[tuple[str, str, Any]]":
     units: "list[tuple[str, str, Any]]" = []
-    for name in ("logs", "texts", "files", "gpu_metrics", "errands", "usage"):
+    for name in ("logs", "texts", "files", "gpu_metrics", "usage"):
         for key, spec in mapping(request.get(name), name).items():
             if key in RESERVED:
                 raise Refused("%s: %r cannot be a key" % (name, key))
@@ -69,7 +69,7 @@ def scheduler_sections(request: "dict[str, Any]", until: float) -> "list[bytes]"
     if request.get("slurm") is None and request.get("scripts") is None:
         return []
     now = time.monotonic()
-    if any(request.get(name) for name in FILE_SECTIONS):
+    if any(request.get(name) for name in FILE_SECTIONS + ("errands",)):
         until -= min(10.0, 0.25 * max(0.0, until - now))
     spec, parts, answered = mapping(request.get("slurm"), "slurm"), [], True
     scheduler = Scheduler(texts(spec.get("path"), "slurm.path"))
@@ -89,7 +89,7 @@ def scheduler_sections(request: "dict[str, Any]", until: float) -> "list[bytes]"
     return parts
 
 
-def reply(line: bytes, eyes: Processes, hand: Hand, asides: Asides) -> bytes:
+def reply(line: bytes, eyes: Processes, hand: Hand, errands: Errands) -> bytes:
     """The answer to one request line, sentinel included; what is wrong with a request is said in it."""
     nonce = "-"
     began = time.monotonic()
@@ -105,8 +105,8 @@ def reply(line: bytes, eyes: Processes, hand: Hand, asides: Asides) -> bytes:
         top = {"nonce": nonce, "clock": {"wall": time.time(), "boottime": time.clock_gettime(BOOTTIME)}}
         top.update(boot=eyes.boot, host=os.uname().nodename, python=sys.version.split()[0])
         parts = [compact(top)[1:-1]]
-        aside = mapping(request.get("aside"), "aside")
-        refused = asides.start(aside)
+        wanted = mapping(request.get("errands"), "errands")
+        errands.start(wanted, until, beside=True)
         if request.get("process") is not None:
             try:
                 section = process_section(mapping(request["process"], "process"), eyes, hand, until)
@@ -115,7 +115,8 @@ def reply(line: bytes, eyes: Processes, hand: Hand, asides: Asides) -> bytes:
             parts.append(b'"process":' + compact(section))
         parts += scheduler_sections(request, until)
         parts += file_sections(request, hand, until)
-        parts += [b'"aside":' + asides.section(aside, refused, began, until)] if aside else []
+        errands.start(wanted, until, beside=False)
+        parts += [b'"errands":' + errands.section(wanted, began, until)] if wanted else []
         text = b"{" + b",".join(parts) + b"}"
     except WRONG_SHAPE as problem:
         text = compact({"nonce": nonce, "error": "%s: %.300s" % (type(problem).__name__, problem)})

@@ -6,7 +6,6 @@ import select
 import signal
 import time
 
-from dogwatch.aboard.probe.errands import run_errand
 from dogwatch.aboard.probe.files import UNITS
 from dogwatch.aboard.probe.paths import BYTES_PER_REQUEST, Allowance
 from dogwatch.aboard.probe.wire import WRONG_SHAPE, Refused, compact, write_all
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
     from typing import Any
 
 STUCK_MOST = 3
-HAND_UNITS = dict(UNITS, errands=run_errand)
 
 
 def read_exactly(fd: int, count: int) -> bytes:
@@ -29,20 +27,25 @@ def read_exactly(fd: int, count: int) -> bytes:
     return text
 
 
-def hand_life(inward: int, outward: int) -> None:
-    """The child: one frame of units in, one frame per unit out as each is done, until the pipe closes."""
-    nothing = os.open(os.devnull, os.O_RDWR)
+def keep_only(*kept: int) -> None:
+    """Close all other descriptors; the first three lead nowhere."""
+    nothing, low = os.open(os.devnull, os.O_RDWR), 3
     for fd in (0, 1, 2):
         os.dup2(nothing, fd)
-    low, high = sorted((inward, outward))
-    for first, end in ((3, low), (low + 1, high), (high + 1, 4096)):
-        os.closerange(first, end)
+    for fd in sorted(kept) + [4096]:
+        os.closerange(low, fd)
+        low = fd + 1
+
+
+def hand_life(inward: int, outward: int) -> None:
+    """The child: one frame of units in, one frame per unit out as each is done, until the pipe closes."""
+    keep_only(inward, outward)
     while True:
         order = json.loads(read_exactly(inward, int.from_bytes(read_exactly(inward, 4), "big")).decode("ascii"))
         allowance = Allowance(order["seconds"], order["bytes"])
         for at, kind, spec in order["units"]:
             try:
-                text = compact(HAND_UNITS[kind](spec, allowance))
+                text = compact(UNITS[kind](spec, allowance))
             except WRONG_SHAPE as problem:
                 text = b"!" + ("%s: %s" % (kind, problem)).encode("ascii", "backslashreplace")
             write_all(outward, len(text).to_bytes(4, "big") + at.to_bytes(4, "big") + text)
@@ -71,11 +74,10 @@ class Hand:
                 self._fork()
         except OSError as error:
             return {}, "no file reader could be started: %s" % error.strerror, {}
-        # What hung last time comes last, and errands before that; the rest take turns, so that a spent allowance
-        # starves nobody.
+        # What hung last time comes last; the rest take turns, so that a spent allowance starves nobody.
         self.turn += 1
         order = [(at + self.turn) % len(units) for at in range(len(units))]
-        order.sort(key=lambda at: (units[at][:2] in self.suspects, units[at][0] == "errands"))
+        order.sort(key=lambda at: units[at][:2] in self.suspects)
         listed = [[at, units[at][0], units[at][2]] for at in order]
         frame = compact({"seconds": until - began, "bytes": most, "units": listed})
         got: "dict[int, bytes]" = {}

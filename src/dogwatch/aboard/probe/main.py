@@ -4,8 +4,8 @@ import os
 import sys
 
 from dogwatch.aboard.probe.answer import reply
-from dogwatch.aboard.probe.aside import Asides
 from dogwatch.aboard.probe.command import own_group_only
+from dogwatch.aboard.probe.errands import Errands
 from dogwatch.aboard.probe.hand import Hand
 from dogwatch.aboard.probe.processes import Processes
 from dogwatch.aboard.probe.wire import write_all
@@ -41,16 +41,16 @@ def main(request: "bytes | None" = None, deadline: float = 0.0) -> int:
     as a process that came over a link that may be cut and must not stay behind."""
     if request is not None:
         own_group_only(deadline)
-    eyes, hand, asides = Processes(), Hand(), Asides()
+    eyes, hand, errands = Processes(), Hand(), Errands()
     try:
         for line in requests() if request is None else [request]:
-            write_all(1, reply(line, eyes, hand, asides))
+            write_all(1, reply(line, eyes, hand, errands))
             if "--serve" not in sys.argv[1:]:
                 break
     except (BrokenPipeError, KeyboardInterrupt):
         pass
     hand.drop()
-    asides.drop()
+    errands.drop()
     return 0
 
 

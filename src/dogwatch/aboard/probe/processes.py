@@ -8,6 +8,7 @@ from dogwatch.aboard.probe.wire import slurp
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Any
 
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -29,7 +30,7 @@ FACTS_AGE = 60.0
 YOUNG = 5.0
 KEPT_FDS = 256
 FILE_PAGES = rb"^(?:total_)?(inactive_file|active_file) (\d+)"
-KERNEL_LOG_CAP = 2 << 20
+KERNEL_LOG_CAP = 4 << 20
 OOM_LINE = re.compile(r"^oom-kill:.*,pid=(\d+),uid=\d+$|^(?:[\w ]+: )?Killed process (\d+) \(")
 
 
@@ -295,32 +296,37 @@ def memory_mounts() -> "tuple[tuple[str, str] | None, tuple[str, str] | None]":
     return old, new
 
 
-def kernel_deaths() -> "list[tuple[float, int, str]]":
-    """(seconds since boot, pid, line) of every kill for lack of memory that the kernel's own log still holds.
+def kernel_records(path: str) -> "Iterator[tuple[float, str]]":
+    """(seconds since boot, line) of each record in its log that the kernel itself wrote."""
+    fd, seen = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), 0
+    try:
+        while seen < KERNEL_LOG_CAP:
+            try:
+                record = os.read(fd, 8192)
+            except BrokenPipeError:  # overwritten while we read: the next read goes on behind it
+                seen += 1024
+                continue
+            except OSError:
+                break
+            seen += len(record) or KERNEL_LOG_CAP
+            head, _, text = record.decode("utf-8", "replace").partition(";")
+            marks = head.split(",")
+            if len(marks) > 2 and marks[0].isdigit() and marks[2].isdigit() and int(marks[0]) < 8:
+                yield int(marks[2]) / 1e6, text.split("\n", 1)[0]
+    finally:
+        os.close(fd)
 
-    Only where pids mean the same to the kernel as to us, and only records that the kernel itself wrote.
-    """
+
+def kernel_deaths() -> "list[tuple[float, int, str]]":
+    """(seconds since boot, pid, line) of every kill for lack of memory that the kernel's log still holds; none where
+    pids do not mean the same to the kernel as to us."""
     found: "list[tuple[float, int, str]]" = []
     try:
-        if os.readlink("/proc/self/ns/pid") != INIT_PID_NAMESPACE:
-            return found
-        fd = os.open("/dev/kmsg", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        if os.readlink("/proc/self/ns/pid") == INIT_PID_NAMESPACE:
+            for at, line in kernel_records("/dev/kmsg"):
+                match = OOM_LINE.search(line)
+                if match:
+                    found.append((at, int(match.group(1) or match.group(2)), line[:300]))
     except OSError:
-        return found
-    seen = 0
-    while seen < KERNEL_LOG_CAP:
-        try:
-            record = os.read(fd, 8192)
-        except BrokenPipeError:  # overwritten while we read: the next read goes on behind it
-            seen += 1024
-            continue
-        except OSError:
-            break
-        seen += len(record) or KERNEL_LOG_CAP
-        head, _, text = record.decode("utf-8", "replace").partition(";")
-        line = text.split("\n", 1)[0]
-        match, marks = OOM_LINE.search(line), head.split(",")
-        if match and int(marks[0]) < 8:
-            found.append((int(marks[2]) / 1e6, int(match.group(1) or match.group(2)), line[:300]))
-    os.close(fd)
+        pass
     return found

@@ -10,13 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dogwatch.aboard import errand
 from dogwatch.desk.checklist import Line
 from dogwatch.desk.preflight import gpus, patterns, places, program
 from dogwatch.desk.preflight.facts import FAIL, PASS, WARN, Facts
 from dogwatch.desk.preflight.plan import Plan
 from dogwatch.errors import COULD_NOT_LOOK, ENDED_BADLY, FINE
-from dogwatch.model import Dark
+from dogwatch.reach import errands
 from dogwatch.reach.interface import Reach
 
 GRACE = 5.0  # between what the questions may take and the moment we stop waiting for their answers
@@ -31,14 +30,10 @@ def examine(
 ) -> tuple[list[Line], str | None]:
     """The checklist, judged; or no line and why the place could not be asked. `environment` is what the job will
     inherit, where the place itself does not know."""
-    request = {"program": errand("preflight"), "call": plan.call(seconds, environment)}
-    answer = reach.ask({"errands": {"preflight": request}}, seconds + GRACE + ON_THE_WAY)
-    if isinstance(answer, Dark):
-        return [], answer.why
-    section = answer.body.get("errands") or {}
-    if "preflight" not in section:
-        return [], str(section.get("why") or "it has no python3 to ask with")
-    facts = Facts(section["preflight"])
+    found, why = errands.send(reach, "preflight", plan.call(seconds, environment), seconds + GRACE + ON_THE_WAY)
+    if found is None:
+        return [], why
+    facts = Facts(found)
     return [line for judge in JUDGES for line in judge(plan, facts)], None
 
 
