@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import signal
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
+
+from tests.support import wait_until
 
 STEPS = "".join(f"step {i}/900 | loss {3 - i / 400:.3f}\n" for i in range(40))
 TRACEBACK = 'Traceback (most recent call last):\n  File "/srv/train.py", line 9, in <module>\n    main()\n'
@@ -171,3 +177,35 @@ def test_what_changed_since_the_last_good_run_is_told(dogwatch) -> None:
     text = dogwatch("why", ref).stdout
     assert f"since {first} succeeded:" in text
     assert "torch version: 2.4.1 -> 2.5.0 (line 1)" in text
+
+
+MISBEHAVING = {
+    "zombie": ("k = os.fork() or os._exit(3); time.sleep(600)", "nobody took notice (zombie "),
+    "deadlock": ("l = threading.Lock(); l.acquire(); l.acquire()", "its processes sleep"),
+    "spin": ("exec('while True: pass')", "compute without a word"),
+    "stopped": ("os.kill(os.getpid(), 19); time.sleep(600)", "is stopped by a signal"),
+}
+
+
+def stands_at(dogwatch, name: str, branch: str) -> bool:
+    said = dogwatch("why", name).stdout
+    return branch in said and "\n  do: " in said
+
+
+def test_a_job_that_misbehaves_is_told_by_the_branch_where_it_stands(dogwatch, spawn) -> None:
+    """Real jobs, really stuck, each in its own way, under a real watcher; and what to do next is never left out."""
+    steps = "import os, threading, time\nfor i in range(30): print(f'step {i}/9000', flush=True); time.sleep(0.05)\n"
+    for name, (code, _) in MISBEHAVING.items():
+        argv = ["run", "--detach", "--name", name, "--stall-timeout", "5s", "--", sys.executable, "-c", steps + code]
+        assert dogwatch(*argv).returncode == 0
+    gone = "import os, sys, time\nif os.environ['DOGWATCH_WORKER'] == '1': sys.exit(5)\ntime.sleep(600)"
+    dogwatch("run", "--detach", "--name", "missing", "--workers", "2", "--", sys.executable, "-c", gone)
+    watching = spawn("daemon")
+    branches = {name: branch for name, (_, branch) in MISBEHAVING.items()} | {"missing": "worker 1: exit code 5"}
+    for name, branch in branches.items():
+        wait_until(partial(stands_at, dogwatch, name, branch), timeout=90)
+    watching.terminate()
+    for name in branches:
+        for worker in json.loads(dogwatch("status", name, "--json").stdout)["jobs"][0]["workers"]:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(worker["pid"], signal.SIGKILL)

@@ -19,6 +19,7 @@ import pytest
 
 from dogwatch.aboard import errand
 from dogwatch.desk import stacks, standing
+from dogwatch.model import Dark
 from dogwatch.reach.here import Here
 from tests.support import wait_until
 
@@ -181,3 +182,44 @@ def test_the_walk_names_the_frame_and_drops_the_advice_to_look_for_it() -> None:
 def test_only_a_job_that_does_not_move_is_looked_into(known: dict[str, Any], asks: bool) -> None:
     """A process is read into only for a reason."""
     assert stacks.wanted(job(7, **known)) is asks
+
+
+PARENT = """
+import os, time
+if os.fork() == 0:
+    os._exit(7)
+if os.fork() == 0:
+    time.sleep(600)
+print("up", flush=True)
+time.sleep(600)
+"""
+
+
+def test_all_that_a_worker_started_is_counted(here: Here, start: Any) -> None:
+    """Who of it has ended unnoticed and how, and who is stopped; nobody's stack is read for that."""
+    child = start("parent", PARENT)
+    wait_until(lambda: (stacks.look(here, job(child.pid), spy=False).family or {}).get("dead") == 1)
+    closer = stacks.look(here, job(child.pid), spy=False)
+    assert closer.processes is None
+    assert closer.family is not None
+    assert closer.family["processes"] == 2
+    (zombie,) = closer.family["zombies"]
+    assert (zombie["parent"], zombie["status"]) == (child.pid, 7 << 8)
+    assert closer.family["cpu_percent"] < 50
+    os.kill(child.pid, signal.SIGSTOP)
+    wait_until(lambda: (stacks.look(here, job(child.pid), spy=False).family or {})["stopped"] == [child.pid])
+
+
+def test_a_host_that_cannot_be_asked_leaves_the_walk_as_it_was() -> None:
+    """Whatever is known stands without a closer look."""
+    assert stacks.look(Nowhere(), job(7), spy=False) == stacks.Closer(None)
+
+
+class Nowhere:
+    """A place that does not answer."""
+
+    def ask(self, request: Any, deadline: float = 1.0) -> Dark:
+        return Dark("far", 0.0, 0.0, "no route to host")
+
+    def close(self) -> None:
+        pass

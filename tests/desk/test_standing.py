@@ -113,3 +113,54 @@ def test_memory_that_will_be_full_is_where_it_stands():
     found = {"rule": "memory_fills", "level": "warning", "text": "the memory will be full in about 2.0 h"}
     stands = document(job(findings=[found]))
     assert (stands["at"], stands["says"]) == ("is its memory rising?", found["text"])
+
+
+def test_the_remedy_of_a_finding_is_what_to_do():
+    """At the branch that it is about."""
+    nan = {"rule": "loss_bad", "level": "warning", "text": "loss is not a number since step 9: go back to a checkpoint"}
+    stands = document(job(findings=[nan]))
+    assert (stands["at"], stands["says"]) == ("is its loss sound?", "loss is not a number since step 9")
+    assert stands["do"] == ["go back to a checkpoint"]
+    low = {"rule": "disk_low", "level": "warning", "text": "6 MB (9 %) free on the disk of /data"}
+    stands = document(job(findings=[low]))
+    assert stands["at"] == "is there room to write?"
+    assert stands["do"][0] == "df -h /data; df -i /data"
+
+
+def family(**known) -> dict:
+    quiet = {"processes": 3, "zombies": [], "dead": 0, "stopped": [], "blocked": [], "cpu_percent": 0.5}
+    return {"family": {**quiet, **known}}
+
+
+def test_a_child_that_ended_unnoticed_is_where_a_hanging_job_stands():
+    """A job that moves may have such children; they are told in passing."""
+    dead = family(zombies=[{"pid": 9, "parent": 100, "status": 3 << 8}], dead=1)
+    stands = document(job(verdict=STALLED, **dead))
+    assert stands["at"] == "are all its processes there?"
+    assert "started by 100 ended with exit code 3 and nobody took notice (zombie 9)" in stands["says"]
+    assert document(job(**dead))["at"] == "anything else?"
+    killed = family(zombies=[{"pid": 9, "parent": 100, "status": 9}], dead=1)
+    assert "ended by signal 9" in document(job(verdict=STALLED, **killed))["says"]
+
+
+def test_what_all_its_processes_do_counts_more_than_its_workers():
+    """A launcher sleeps while what it started computes; a stopped child holds all."""
+    asleep = [worker(0, cpu=0.0), worker(1, cpu=0.0)]
+    assert (
+        "compute without a word (180 % of a core)"
+        in walk(job(verdict=STALLED, workers=asleep, **family(cpu_percent=180.0)))[-1].says
+    )
+    assert document(job(**family(stopped=[77])))["do"] == ["kill -CONT 77"]
+
+
+def test_why_a_worker_is_gone_is_said():
+    """As far as somebody recorded it."""
+    gone = {**worker(1, "gone"), "reason": "exit code 5"}
+    assert document(job(workers=[worker(0), gone]))["says"] == "1 of 2 workers are there; worker 1: exit code 5"
+
+
+def test_a_slow_job_without_gpus_waits_or_is_busy():
+    """By what its processes do."""
+    slow = {"progress": {"rate": 0.5, "rate_average": 2.0}}
+    assert "mostly wait for data" in document(job(**slow, **family()))["says"]
+    assert "busy on the CPU" in document(job(**slow, **family(cpu_percent=99.0)))["says"]

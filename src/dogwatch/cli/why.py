@@ -76,16 +76,17 @@ def _of_job(args: Namespace) -> dict[str, Any]:
 
     with assemble.store(readonly=True) as store:
         job = ask.documents(store, [ask.find(store, [args.ref])])[0]
-        hangs = stacks.wanted(job) or (args.stacks and job["state"] == "running" and bool(stacks.pids(job)))
+        lives = job["state"] == "running" and bool(stacks.pids(job))
         good = changed.last_good(store, job) if why.has_failed(job) else None
-        place = None if why.is_settled(job) and not hangs and good is None else ask.place(store, job["place"])
+        place = None if why.is_settled(job) and not lives and good is None else ask.place(store, job["place"])
     if place is None:
         return why.of_job(job)
     deadline = logs.HERE_DEADLINE if place.kind == "here" else logs.FAR_DEADLINE
     reach = assemble.reach(place, Clock())
     try:
-        if hangs:
-            return why.of_job(job, processes=stacks.ask(reach, job))
+        if lives:
+            closer = stacks.look(reach, job, spy=args.stacks or stacks.wanted(job))
+            return why.of_job(job, processes=closer.processes, family=closer.family)
         found = why.of_job(job, () if why.is_settled(job) else _tails(reach, job, deadline))
         if good is not None:
             found = {**found, "changed": changed.compare(job, good, changed.ask(reach, job, good, deadline))}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from dogwatch.reach import errands
@@ -12,6 +13,7 @@ from dogwatch.text import plain
 
 SECONDS = 12.0
 MOST_FRAMES = 12
+SLOWER = 0.5  # of its average speed
 _LIVING = ("running", "sleeping", "uninterruptible", "stopped")
 # What the kernel's name for a wait means, by a part of it.
 _WAITS = (
@@ -43,7 +45,15 @@ def wanted(job: Mapping[str, Any]) -> bool:
     """Whether a closer look at the processes of a job may tell why it does not move."""
     word = (job.get("verdict") or {}).get("word")
     quiet = any(finding["rule"] in ("stalled", "silent") for finding in job.get("findings") or ())
-    return job["state"] == "running" and bool(pids(job)) and (quiet or word in ("stalled", "silent but busy", "slow"))
+    stuck = quiet or word in ("stalled", "silent but busy", "slow") or is_slower(job)
+    return job["state"] == "running" and bool(pids(job)) and stuck
+
+
+def is_slower(job: Mapping[str, Any]) -> bool:
+    """Whether it counts much slower now than on average."""
+    progress: Mapping[str, Any] = job.get("progress") or {}
+    rate, average = progress.get("rate"), progress.get("rate_average")
+    return rate is not None and average is not None and bool(rate < SLOWER * average)
 
 
 def pids(job: Mapping[str, Any]) -> list[int]:
@@ -51,13 +61,28 @@ def pids(job: Mapping[str, Any]) -> list[int]:
     return [worker["pid"] for worker in workers if worker.get("pid") and worker["doing"] in _LIVING]
 
 
+@dataclass(frozen=True, slots=True)
+class Closer:
+    """A closer look at a job's processes: where they are (None when that was not asked), and what all that descend
+    from them do (None when nothing could be learnt)."""
+
+    processes: list[dict[str, Any]] | None
+    family: Mapping[str, Any] | None = None
+
+
 def ask(reach: Reach, job: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The processes with what each is doing; one entry that says why where nothing could be learnt."""
-    call = {"pids": pids(job), "seconds": SECONDS}
+    return look(reach, job).processes or []
+
+
+def look(reach: Reach, job: Mapping[str, Any], spy: bool = True) -> Closer:
+    """One question for both; without `spy` nobody's stack is read."""
+    call = {"pids": pids(job), "seconds": SECONDS, "spy": spy}
     found, why = errands.send(reach, "stacks", call, 1.6 * SECONDS)
     if found is None:
-        return [_nothing(why)]
-    return [_document(process, found.get("ptrace")) for process in found["processes"]] or [_nothing("none is there")]
+        return Closer([_nothing(why)] if spy else None)
+    told = [_document(process, found.get("ptrace")) for process in found["processes"]]
+    return Closer((told or [_nothing("none is there")]) if spy else None, found.get("family"))
 
 
 def says(process: Mapping[str, Any]) -> str:

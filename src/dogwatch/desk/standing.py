@@ -3,6 +3,7 @@ after the other, and stops at the first answer that explains why the job does no
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -12,8 +13,9 @@ from dogwatch.text import plain
 
 Document: TypeAlias = Mapping[str, Any]
 BUSY, ASLEEP = 30.0, 2.0  # per cent of one core
-SLOWER = 0.5  # of its average speed
 NEARLY_FULL = 0.05
+AGAIN = "ask again in a minute: what still stands at the same place hangs there"
+CLOCKS = "compare with nvidia-smi -q -d CLOCK,PERFORMANCE (heat, power) and with the other ranks"
 _KERNEL = "uninterruptible"
 _DEAD = ("gone", "zombie")
 
@@ -50,7 +52,7 @@ def document(job: Document, processes: Sequence[Document] | None = None) -> dict
         return stands
     asked += [{"asked": "where are its processes?", "says": stacks.says(process)} for process in processes]
     if any(process["frames"] for process in processes):
-        stands["do"] = [does for does in walked[-1].do if "py-spy dump" not in does]
+        stands["do"] = [does for does in walked[-1].do if "py-spy dump" not in does and "--stacks" not in does]
     elif any("not installed" in process["why"] for process in processes):
         stands["do"] = ["pip install py-spy there, and ask again", *walked[-1].do]
     return {**stands, "stacks": list(processes)}
@@ -73,23 +75,60 @@ def _is_complete(job: Document) -> Branch | None:
     workers: Sequence[Document] = job.get("workers") or ()
     if not workers:
         return None
+    asked = "are all its processes there?"
     alive = [worker for worker in workers if worker["doing"] not in _DEAD]
     want = (job.get("expect") or {}).get("workers") or len(workers)
     says = f"{len(alive)} of {want} workers are there"
     if len(alive) >= want:
-        return Branch("are all its processes there?", says)
+        return _has_dead_children(job, asked, says)
     lost = [worker for worker in workers if worker["doing"] in _DEAD]
+    ends = [f"worker {worker['index']}: {plain(worker['reason'], 100)}" for worker in lost if worker.get("reason")]
+    says = f"{says}; {', '.join(ends[:3])}" if ends else says
     does = [f"read its last lines: dogwatch logs {job['ref']} --worker {worker['index']}" for worker in lost[:2]]
     if any(worker["doing"] == "zombie" for worker in lost):
         does.append("a zombie has ended and waits for its parent to notice: the parent is what hangs")
-    return Branch("are all its processes there?", says, tuple(does), stop=True)
+    return Branch(asked, says, tuple(does), stop=True)
+
+
+def _has_dead_children(job: Document, asked: str, says: str) -> Branch:
+    """A process that a worker started and that has ended unnoticed; of a job that moves, that is told in passing."""
+    family: Document = job.get("family") or {}
+    living = family.get("processes") or 0
+    says += f", {living} processes in all" if living > len(job["workers"]) else ""
+    zombies: Sequence[Document] = family.get("zombies") or ()
+    if not zombies:
+        return Branch(asked, says)
+    first, count = zombies[0], family.get("dead") or len(zombies)
+    what = "a process" if count == 1 else f"{count} processes"
+    says += f"; {what} started by {first['parent']} ended{_ending(first['status'])} and nobody took notice"
+    says += f" (zombie {first['pid']})" if count == 1 else f" (zombies, the first {first['pid']})"
+    if not _hangs(job):
+        return Branch(asked, says)
+    does = (
+        f"process {first['parent']} may wait for one that is gone for ever: start the job again",
+        f"look for why that one ended: dogwatch logs {job['ref']}; dmesg -T | grep -i oom",
+    )
+    return Branch(asked, says, does, stop=True)
+
+
+def _ending(status: int | None) -> str:
+    """How a wait status reads."""
+    if status is None:
+        return ""
+    return f" by signal {status & 127}" if status & 127 else f" with exit code {status >> 8}"
+
+
+def _hangs(job: Document) -> bool:
+    word = (job.get("verdict") or {}).get("word")
+    return word in ("stalled", "silent but busy") or _finding(job, "stalled", "silent") is not None
 
 
 def _is_held(job: Document) -> Branch | None:
     workers: Sequence[Document] = job.get("workers") or ()
-    stopped = [worker for worker in workers if worker["doing"] == "stopped"]
+    family: Document = job.get("family") or {}
+    stopped = [worker["pid"] for worker in workers if worker["doing"] == "stopped"] or family.get("stopped") or []
     if stopped:
-        pid = stopped[0]["pid"]
+        pid = stopped[0]
         return Branch("is one held?", f"process {pid} is stopped by a signal", (f"kill -CONT {pid}",), stop=True)
     deep = [worker for worker in workers if worker["doing"] == _KERNEL]
     if deep and len(deep) == len([worker for worker in workers if worker["doing"] not in _DEAD]):
@@ -106,8 +145,8 @@ def _is_held(job: Document) -> Branch | None:
 def _does_it_move(job: Document) -> Branch | None:
     verdict: Document = job.get("verdict") or {}
     word = verdict.get("word")
-    silent = next((f for f in job.get("findings") or () if f["rule"] in ("stalled", "silent")), None)
-    if word not in ("stalled", "silent but busy") and silent is None:
+    silent = _finding(job, "stalled", "silent")
+    if not _hangs(job):
         return Branch("does it move?", str(verdict.get("why") or word)) if word else None
     says = plain(str(verdict.get("why") or (silent or {}).get("text") or word), 300)
     hang, does = _what_hangs(job)
@@ -117,21 +156,37 @@ def _does_it_move(job: Document) -> Branch | None:
 def _what_hangs(job: Document) -> tuple[str, tuple[str, ...]]:
     """What a job that does not move may wait for, by what its processes and GPUs do meanwhile."""
     workers = [worker for worker in job.get("workers") or () if worker["doing"] not in _DEAD]
-    cores = [worker["cpu_percent"] for worker in workers if worker.get("cpu_percent") is not None]
-    pid = workers[0]["pid"] if workers else "PID"
-    stacks = f"see where it is: py-spy dump --pid {pid}"
-    gpu = _gpu_percent(job)
+    cores, gpu = _cores(job), _gpu_percent(job)
+    spy = f"see where it is: py-spy dump --pid {workers[0]['pid'] if workers else 'PID'}"
+    ranks = ("compare with the rank whose log stopped first",) if len(workers) != 1 else ()
     if cores and max(cores) <= ASLEEP:
         waits = "its processes sleep: they wait for a lock, a file, the network or another rank"
-        return waits, (stacks, "compare with the rank whose log stopped first")
+        return waits, (spy, *ranks, AGAIN)
     if gpu is not None and gpu >= BUSY:
         return "its GPUs are busy: a long step, or ranks that spin in a collective for one that is not there", (
-            stacks,
+            spy,
             "compare the newest line of every rank's log",
         )
-    if cores and min(cores) >= BUSY:
-        return "its processes compute without a word: loading, compiling, or a loop", (stacks,)
-    return "what its processes do meanwhile is not known", (stacks,)
+    if cores:
+        busy = f"its processes compute without a word ({max(cores):.0f} % of a core)"
+        return f"{busy}: loading, compiling, or a loop", (spy, AGAIN)
+    return "what its processes do meanwhile is not known", (spy, *ranks)
+
+
+def _cores(job: Document) -> list[float]:
+    """How busy its processes are, in per cent of a core: all that it started together, where they were asked just
+    now; else each worker by itself."""
+    family: Document = job.get("family") or {}
+    if family.get("processes"):
+        return [float(family["cpu_percent"])]
+    workers = [worker for worker in job.get("workers") or () if worker["doing"] not in _DEAD]
+    return [worker["cpu_percent"] for worker in workers if worker.get("cpu_percent") is not None]
+
+
+def _blocked(job: Document) -> bool:
+    """Whether one of its processes waits in the kernel for a disk."""
+    blocked = (job.get("family") or {}).get("blocked")
+    return bool(blocked) or any(worker["doing"] == _KERNEL for worker in job.get("workers") or ())
 
 
 def _gpu_percent(job: Document) -> float | None:
@@ -147,36 +202,24 @@ def _gpu_percent(job: Document) -> float | None:
 
 
 def _is_it_slow(job: Document) -> Branch | None:
-    progress: Document = job.get("progress") or {}
+    asked, progress = "is it slower than it was?", job.get("progress") or {}
     rate, average = progress.get("rate"), progress.get("rate_average")
     slow = (job.get("verdict") or {}).get("word") == "slow"
-    if not slow and (rate is None or not average or rate >= SLOWER * average):
-        return None if rate is None else Branch("is it slower than it was?", "no")
-    says = str((job.get("verdict") or {}).get("why") or f"{rate:.3g} a second now, {average:.3g} on average")
-    gpu, cores = (
-        _gpu_percent(job),
-        [w["cpu_percent"] for w in job.get("workers") or () if w.get("cpu_percent") is not None],
-    )
-    if gpu is not None and gpu < BUSY and cores and max(cores) >= 90:
-        return Branch(
-            "is it slower than it was?",
-            f"{says}; the GPU waits for the CPU",
-            ("give the data loader more processes, or do less in it",),
-            True,
-        )
-    if gpu is not None and gpu < BUSY:
-        return Branch(
-            "is it slower than it was?",
-            f"{says}; the GPU waits for data or for other ranks",
-            ("look at the disk and the network that the data comes from",),
-            True,
-        )
-    return Branch(
-        "is it slower than it was?",
-        says,
-        ("compare with nvidia-smi -q -d CLOCK,PERFORMANCE (heat, power) and with the other ranks",),
-        True,
-    )
+    if not slow and not stacks.is_slower(job):
+        return None if rate is None else Branch(asked, "no")
+    figures = "" if rate is None or not average else f"{rate:.3g} a second now, {average:.3g} on average"
+    says = str((slow and job["verdict"].get("why")) or figures or "it is slow")
+    gpu, cores = _gpu_percent(job), _cores(job)
+    if gpu is not None and gpu >= BUSY:
+        return Branch(asked, says, (CLOCKS,), True)
+    if cores and max(cores) >= 90:
+        waits = "the GPU waits for the CPU" if gpu is not None else "its processes are busy on the CPU"
+        return Branch(asked, f"{says}; {waits}", ("give the data loader more processes, or do less in it",), True)
+    if gpu is not None or _blocked(job) or (cores and max(cores) <= 20):
+        who = "the GPU waits" if gpu is not None else "its processes mostly wait"
+        does = ("look at the disk and the network that the data comes from: iostat -x 5, nfsiostat 5",)
+        return Branch(asked, f"{says}; {who} for data or for other ranks", does, True)
+    return Branch(asked, says, (f"see what it does now: dogwatch why {job['ref']} --stacks", CLOCKS), True)
 
 
 def _are_gpus_used(job: Document) -> Branch | None:
@@ -187,8 +230,8 @@ def _are_gpus_used(job: Document) -> Branch | None:
     asked, says = "are its GPUs used?", f"{gpu:.0f} % of the time"
     if gpu >= BUSY:
         return Branch(asked, says)
-    cores = [w["cpu_percent"] for w in job.get("workers") or () if w.get("cpu_percent") is not None]
-    if any(worker["doing"] == _KERNEL for worker in job.get("workers") or ()):
+    cores = _cores(job)
+    if _blocked(job):
         return Branch(
             asked,
             f"{says}; a process waits in the kernel for a disk or a network disk",
@@ -205,41 +248,64 @@ def _are_gpus_used(job: Document) -> Branch | None:
 
 
 def _is_memory_rising(job: Document) -> Branch | None:
-    rising = next((f for f in job.get("findings") or () if f["rule"] in ("memory_fills", "gpu_memory")), None)
-    if rising is None:
-        return None
-    return Branch("is its memory rising?", plain(rising["text"], 300), (f"dogwatch status {job['ref']}",), stop=True)
+    found = _finding(job, "memory_fills", "gpu_memory")
+    return None if found is None else _told("is its memory rising?", found)
+
+
+def _is_loss_sound(job: Document) -> Branch | None:
+    found = _finding(job, "loss_bad")
+    return None if found is None else _told("is its loss sound?", found)
 
 
 def _do_outputs_grow(job: Document) -> Branch | None:
+    asked = "do its outputs grow?"
+    found = _finding(job, "outputs_still", "growth_low", "output_broken")
+    if found is not None:
+        return _told(asked, found)
     outputs: Sequence[Document] = job.get("outputs") or ()
     growing = [one for one in outputs if (one.get("growth_per_minute") or 0) > 0]
-    if not outputs:
-        return None
-    return Branch("do its outputs grow?", f"{len(growing)} of {len(outputs)} grew in the last minute")
+    return Branch(asked, f"{len(growing)} of {len(outputs)} grew in the last minute") if outputs else None
+
+
+def _are_checkpoints_made(job: Document) -> Branch | None:
+    found = _finding(job, "checkpoint_overdue", "checkpoint_broken", "no_progress")
+    return None if found is None else _told("are its checkpoints there?", found)
 
 
 def _is_there_room(job: Document) -> Branch | None:
+    asked = "is there room to write?"
     disks: Sequence[Document] = job.get("disks") or ()
     tight = [disk for disk in disks if disk["total"] and disk["free"] < NEARLY_FULL * disk["total"]]
     few = [disk for disk in disks if disk["inodes"] and disk["inodes_free"] < NEARLY_FULL * disk["inodes"]]
+    found = _finding(job, "disk_fills", "disk_low")
     if tight or few:
-        path = (tight or few)[0]["path"]
-        what = "bytes" if tight else "inodes"
-        return Branch(
-            "is there room to write?",
-            f"few {what} are left under {plain(path, 200)}",
-            (f"df -h {path}; df -i {path}",),
-            True,
-        )
-    return Branch("is there room to write?", "yes") if disks else None
+        path, what = (tight or few)[0]["path"], "bytes" if tight else "inodes"
+        return Branch(asked, f"few {what} are left under {plain(path, 200)}", _look_for_room(path), True)
+    if found is not None:
+        paths = [disk["path"] for disk in disks if disk["path"] in found["text"]]
+        return Branch(asked, plain(found["text"], 300), _look_for_room((paths or ["."])[0]), True)
+    return Branch(asked, "yes") if disks else None
+
+
+def _look_for_room(path: str) -> tuple[str, ...]:
+    where = shlex.quote(plain(path, 200))
+    return f"df -h {where}; df -i {where}", f"see what takes it: du -xh --max-depth 2 {where} | sort -h | tail"
 
 
 def _is_something_else_open(job: Document) -> Branch | None:
     found = [finding for finding in job.get("findings") or () if finding["level"] != "info"]
-    if not found:
-        return None
-    return Branch("is anything else open?", plain(found[0]["text"], 300), (f"dogwatch status {job['ref']}",), stop=True)
+    return _told("is anything else open?", found[0], f"dogwatch status {job['ref']}") if found else None
+
+
+def _finding(job: Document, *rules: str) -> Document | None:
+    return next((finding for finding in job.get("findings") or () if finding["rule"] in rules), None)
+
+
+def _told(asked: str, finding: Document, *does: str) -> Branch:
+    """A branch that ends at a finding. What a finding advises stands behind its colon."""
+    says, _, remedy = plain(finding["text"], 400).partition(": ")
+    advice = (remedy,) if remedy and not does else ()
+    return Branch(asked, says if advice else plain(finding["text"], 300), (*advice, *does), stop=True)
 
 
 _TREE: tuple[Callable[[Document], Branch | None], ...] = (
@@ -250,7 +316,9 @@ _TREE: tuple[Callable[[Document], Branch | None], ...] = (
     _is_it_slow,
     _are_gpus_used,
     _is_memory_rising,
+    _is_loss_sound,
     _do_outputs_grow,
+    _are_checkpoints_made,
     _is_there_room,
     _is_something_else_open,
 )

@@ -43,12 +43,15 @@ def is_settled(job: Mapping[str, Any]) -> bool:
 
 
 def of_job(
-    job: Mapping[str, Any], tails: Sequence[Tail] = (), processes: Sequence[Mapping[str, Any]] | None = None
+    job: Mapping[str, Any],
+    tails: Sequence[Tail] = (),
+    processes: Sequence[Mapping[str, Any]] | None = None,
+    family: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """The diagnosis of a job: what the watcher concluded at its end, or what the ends of its logs say; of one that has
     not ended, where it stands, and its processes if they were asked."""
     if job["state"] != "ended":
-        stands = standing.document(job, processes)
+        stands = standing.document(job if family is None else {**job, "family": family}, processes)
         return {**document(None), "title": f"it has not ended; {stands['says']}", "standing": stands}
     if job["outcome"] == "succeeded":
         return {**document(None), "title": "it succeeded"}

@@ -12,17 +12,57 @@ if TYPE_CHECKING:
 
 MOST = 4  # processes looked at
 MOST_FRAMES = 24
+MOST_NAMED = 4
+MEASURE = 0.5  # seconds over which processor time is measured
+TICKS = os.sysconf("SC_CLK_TCK")
 CAP = 4 << 20
 PLACES = ("/usr/local/bin", "/usr/bin", "/opt/conda/bin")
 
 
 def errand(call: "dict[str, Any]") -> "dict[str, Any]":
     """`pids` are a job's own processes: they and all that descend from them are its family, of which the busiest
-    Python programs are looked at, within `seconds`."""
-    until = time.monotonic() + float(call["seconds"])
+    Python programs are looked at, within `seconds`; with `spy` false, the family is only counted."""
+    began = time.monotonic()
+    until = began + float(call["seconds"])
     rows = table()
-    chosen = chosen_of(family(set(int(pid) for pid in call["pids"]), rows), rows)
-    return {"processes": [one_process(pid, rows[pid], until) for pid in chosen], "ptrace": ptrace_scope()}
+    members = family(set(int(pid) for pid in call["pids"]), rows)
+    chosen = chosen_of(members, rows) if call.get("spy", True) else []
+    found = [one_process(pid, rows[pid], until) for pid in chosen]
+    time.sleep(max(0.0, MEASURE - (time.monotonic() - began)))
+    counted = count(members, rows, table(), time.monotonic() - began)
+    return {"processes": found, "ptrace": ptrace_scope(), "family": counted}
+
+
+def count(
+    members: "list[int]",
+    before: "dict[int, tuple[str, int, int]]",
+    after: "dict[int, tuple[str, int, int]]",
+    seconds: float,
+) -> "dict[str, Any]":
+    """What a family does: who of it has ended and was not waited for, who is stopped or hangs in the kernel, and the
+    processor time of all, in per cent of one core."""
+    both = [pid for pid in members if pid in after]
+    spent = sum(max(0, after[pid][2] - before[pid][2]) for pid in both) / float(TICKS)
+    states = dict((pid, after[pid][0]) for pid in both)
+    dead = [pid for pid in both if states[pid] in "ZX" and after[pid][1] in states]
+    return {
+        "processes": sum(state not in "ZX" for state in states.values()),
+        "zombies": [{"pid": pid, "parent": after[pid][1], "status": ended_with(pid)} for pid in dead[:MOST_NAMED]],
+        "dead": len(dead),
+        "stopped": [pid for pid in both if states[pid] in "Tt"][:MOST_NAMED],
+        "blocked": [pid for pid in both if states[pid] == "D"][:MOST_NAMED],
+        "cpu_percent": round(100.0 * spent / max(seconds, 0.01), 1),
+    }
+
+
+def ended_with(pid: int) -> "int | None":
+    """The wait status of a zombie; the kernel shows 0 to strangers, which would read as success."""
+    try:
+        fields = head("/proc/%d/stat" % pid, 2048).rpartition(b")")[2].split()
+        own = os.geteuid() in (0, os.stat("/proc/%d" % pid).st_uid)
+    except OSError:
+        return None
+    return int(fields[49]) if own and len(fields) > 49 else None
 
 
 def table() -> "dict[int, tuple[str, int, int]]":
