@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dogwatch.logs import scan
 from dogwatch.logs.formats import plan, shipped
-from dogwatch.logs.interface import INNER
+from dogwatch.logs.interface import BEGUN, INNER
 from dogwatch.logs.meaning import Meaning
 from dogwatch.logs.piece import read_piece
 from dogwatch.logs.sight import Sight
@@ -87,6 +87,18 @@ def test_a_bar_of_another_counter_is_never_passed_over(bars, other):
     line = other.lower() + b"\n"
     if {name for name, _ in sifted(formats["tqdm"], other)} - names:
         assert any(scan.places(group, line, 0, len(line)) for group in others(names))
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(BARS, min_size=1, max_size=2).map(b" ".join), st.lists(BARS, min_size=1, max_size=2).map(b" ".join))
+def test_lines_that_are_passed_over_hold_what_was_heard(line, other):
+    """A line that is taken for one like another holds the same counters and no beginning."""
+    fmt = {fmt.kind: fmt for fmt in shipped()}["tqdm"]
+    assert fmt.crowd is not None
+    same = fmt.crowd.same(line + b"\n")
+    if same and re.fullmatch(same, other + b"\n"):
+        assert {name for name, _ in sifted(fmt, other)} == {name.removeprefix(BEGUN) for name, _ in sifted(fmt, line)}
+    assert set(fmt.crowd.names(other.lower() + b"\n")) == {name for name, _ in sifted(fmt, other)}
 
 
 def sifted(fmt, bar: bytes) -> list[tuple[str, int]]:

@@ -45,11 +45,13 @@ class Crowd:
     """How to pass over most records of a format whose every other line is one: `others` gives patterns (in groups that
     are looked for together), one of which ends within every record of a counter that is not among those heard; `one` a
     pattern that ends within every record of this counter. They look at bytes without case, and do not look around.
-    `names` are the counters on one line in lower case."""
+    `names` are the counters on one line in lower case; `same` is a pattern for whole lines (their ends included) that
+    hold the very counters which this one does, or nothing."""
 
     others: Callable[[Collection[str]], tuple[tuple[bytes, ...], ...]]
     one: Callable[[str], bytes]
     names: Callable[[bytes], Collection[str]]
+    same: Callable[[bytes], bytes]
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ lines of a log are read in its last kilobytes only. What is heard does not depen
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Protocol
 
@@ -21,6 +21,7 @@ FIRST, LARGEST, GROWTH = 1 << 13, 1 << 18, 4  # bytes of a window
 TRIES = 2  # lines read for their needle alone before a format's hint is asked
 VAGUE = 3  # bytes of a literal below which it is in every other line anyway
 LONGEST_SHAPE, MOST_SHAPES = 2048, 256
+MOST_SAME = 16  # kinds of lines that are known to hold nothing new
 MOST_HEARD = 24  # counters that are told from others while looking; of more, every record is read
 
 Needles = tuple[bytes, ...]
@@ -223,6 +224,9 @@ class _Sifted:
         self._first: dict[str, int] = {}
         self._narrowed = False
         self._reach = piece.least  # bytes to be looked through at once: few where new counters are heard
+        self._same: dict[bytes, None] = {}  # patterns for lines that hold nothing new
+        self._line: re.Pattern[bytes] | None = None  # such a line
+        self._run: re.Pattern[bytes] | None = None  # such lines, one after the other
 
     def read(self, window: _Window) -> None:
         """Take a window into account; newer ones were read before."""
@@ -244,19 +248,43 @@ class _Sifted:
             start = max(window.start, text.rfind(b"\n", 0, max(0, end - self._reach)) + 1)
             groups = self._fmt.crowd.others(self._told)
             places = sorted(chain.from_iterable(scan.places(group, text, start, end) for group in groups))
-            new = self._listen(text, _line_starts(text, places), self._fmt.crowd)
+            new = self._listen(text, self._strange(text, places), self._fmt.crowd)
             end = start if new is None else new
             self._reach = self._reach * GROWTH if new is None else self._piece.least
 
-    def _listen(self, text: bytes, starts: Iterator[int], crowd: Crowd) -> int | None:
+    def _strange(self, text: bytes, places: Sequence[int]) -> list[int]:
+        """Where the lines begin that these places are on, the last one first; without runs of lines that are known
+        to hold nothing new."""
+        starts, end = [], 0
+        for place in places:
+            if place > end:
+                start = text.rfind(b"\n", 0, place - 1) + 1
+                run = self._run.match(text, start) if self._run is not None else None
+                end = text.find(b"\n", place - 1) + 1 or len(text) if run is None else run.end()
+                if run is None:
+                    starts.append(start)
+        return starts[::-1]
+
+    def _listen(self, text: bytes, starts: Sequence[int], crowd: Crowd) -> int | None:
         """Read these lines, the newest first, until a counter is heard that is new. Returns where that was."""
         known = len(self._told)
         for start in starts:
-            for counter in crowd.names(text[start : text.find(b"\n", start) + 1].lower()):
+            if self._line is not None and self._line.match(text, start):
+                continue
+            line = text[start : text.find(b"\n", start) + 1]
+            for counter in crowd.names(line.lower()):
                 self._take(counter, (start,))
             if len(self._told) > known:
                 return start
+            self._learn(crowd.names(line.lower()), crowd.same(line))
         return None
+
+    def _learn(self, counters: Collection[str], same: bytes) -> None:
+        """Lines like this one need not be read, if all of its counters have been heard."""
+        if same and same not in self._same and len(self._same) < MOST_SAME and self._told.keys() >= set(counters):
+            self._same[same] = None
+            either = b"(?:" + b"|".join(self._same) + b")"
+            self._line, self._run = re.compile(either), re.compile(either + b"++")
 
     def tell(self, text: bytes, offset: int, notes: Notes) -> None:
         """Pass on what was heard."""

@@ -87,7 +87,13 @@ def places(patterns: tuple[bytes, ...], text: bytes, start: int, end: int) -> li
     """Where the matches of some (loose) patterns between two places end, in order."""
     ends: list[int] = []
     if fast():
-        through(_database(patterns, False), text, start, end, lambda _, a, b, *more: ends.append(start + b))
+        through(
+            _database(patterns, False),
+            text,
+            start,
+            end,
+            lambda number, at, behind, flags, more: ends.append(start + behind),
+        )
         return ends
     for pattern in patterns:
         search, at = _linear(pattern).search, start
@@ -103,7 +109,13 @@ def first(pattern: bytes, text: bytes, start: int, end: int) -> int | None:
         hit = _linear(pattern).search(text, start, end)
         return None if hit is None else hit.end()
     ends: list[int] = []
-    through(_database((pattern,), True), text, start, end, lambda _, a, b, *more: ends.append(start + b))
+    through(
+        _database((pattern,), True),
+        text,
+        start,
+        end,
+        lambda number, at, behind, flags, more: ends.append(start + behind),
+    )
     return ends[0] if ends else None
 
 

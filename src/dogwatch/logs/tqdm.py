@@ -125,6 +125,16 @@ def names(start: re.Pattern[bytes], line: bytes) -> Collection[str]:
     return (_name(_label(line[max(0, bar.start() - _REACH) : bar.start()]), bar[2]),)
 
 
+def same(start: re.Pattern[bytes], line: bytes) -> bytes:
+    """Other bars with the same text before them and the same total, alone on their lines and not just begun."""
+    bar = start.search(line.lower())
+    label = line[: bar.start()].rstrip(b" 0123456789.") if bar else b""
+    if bar is None or line.count(b"%") > 1 or len(label) > _REACH - 16:
+        return b""
+    before = re.escape(label) + rb"[ \d.]{0,9}%\|[^|%\n]{0,400}\|[ \t]{0,3}(?!0/)[\d.]{1,15}[kKmMgGtTpP]?/"
+    return before + re.escape(line[bar.start(2) : bar.end(2)]) + rb"(?![\d.kKmMgGtTpP])[^%\n]*\n"
+
+
 def others(heard: Collection[str]) -> tuple[tuple[bytes, ...], ...]:
     """Bars of another counter have another total than the work's bars that were heard, or a word before them that
     makes them another kind of bar; and there are the places where a counter began, if they were not heard."""
@@ -259,7 +269,7 @@ rows = (
         partial(read_bar, _BAR),
         hint=_BAR_START,
         sift=partial(sift, _BAR_START),
-        crowd=Crowd(others, one, partial(names, _BAR_START)),
+        crowd=Crowd(others, one, partial(names, _BAR_START), partial(same, _BAR_START)),
         family="tqdm",
         weight=BAR,
     ),
