@@ -38,7 +38,7 @@ rows = (
             Sign("no matching distribution found for", r"^error: no matching distribution found for", 0.86),
             Sign("cuda_home", r"cuda_home (?:environment variable is not set|does not exist)", 0.94, raised=True),
             Sign("versionconflict", weight=0.9, raised=True),
-            Sign("the following module(s) are unknown", weight=0.85),
+            Sign("the following module(s) are unknown", weight=0.7, role=Role.CASCADE),
             Sign("failed to import", r"failed to import \S{1,120} because of the following error", 0.7, raised=True),
         ),
         examples=(
@@ -170,6 +170,13 @@ rows = (
             ),
             Sign("please select one of", weight=0.9, raised=True),
             Sign(
+                "must provide|must specify|must supply|must set|must pass",
+                r"^(?:\w{1,40}error|exception): (?:you )?must (?:provide|specify|supply|set|pass) "
+                r"(?:a|an|the|either|one|at)\b",
+                0.85,
+                raised=True,
+            ),
+            Sign(
                 "you should|you must|you need to|you have to|has to be specified|must be specified",
                 r"valueerror: .{0,80}(?:you (?:should|must|need to|have to) (?:specify|set|provide|supply|pass)"
                 r"|(?:has to|must) be specified)",
@@ -196,6 +203,7 @@ rows = (
             "omegaconf.errors.ConfigAttributeError: Key 'batch_sise' is not in struct",
             "pydantic_core._pydantic_core.ValidationError: 2 validation errors for TrainConfig",
             "yaml.scanner.ScannerError: while scanning for the next token",
+            "ValueError: Must provide a search space file when tuning from outside.",
             "ValueError: Total number of attention heads (20) must be divisible by tensor parallel size (16).",
             "ValueError: The checkpoint you are trying to load has model type `mix9` but Transformers does not "
             "recognize this architecture.",

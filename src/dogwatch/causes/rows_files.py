@@ -36,6 +36,12 @@ rows = (
             Sign("sizes do not match", weight=0.92, raised=True),
             Sign("size mismatch", r"^(?:runtimeerror|valueerror): size mismatch", 0.9, raised=True),
             Sign("shapes cannot be multiplied", weight=0.97, raised=True),
+            Sign(
+                "must match mat2|must be a matrix",
+                r"mat\d (?:dim \d must match mat2|must be a matrix)",
+                0.92,
+                raised=True,
+            ),
             Sign("size mismatch", r"size mismatch(?:,| for| between|:)", 0.9, raised=True, unless=_STATE_DICT),
             Sign(
                 "must match the size",
@@ -110,6 +116,7 @@ rows = (
         ),
         examples=(
             "Incompatible shapes: [24] vs. [24,31]",
+            "RuntimeError: mat1 dim 1 must match mat2 dim 0",
             "  (1) INVALID_ARGUMENT:  Cannot batch tensors with different shapes in component 0. First element had "
             "shape [40,50,3] and element 1 had shape [36,34,3].",
             "RuntimeError: mat1 and mat2 shapes cannot be multiplied (32x512 and 768x256)",
@@ -307,6 +314,7 @@ rows = (
                 0.85,
                 raised=True,
             ),
+            Sign("checkpoint", r"\bno (?:valid )?checkpoints? (?:was |were )?found\b", 0.85, raised=True),
             Sign("does not appear to have a file named", weight=0.85, raised=True),
             Sign(
                 "unable to open file", r"unable to (?:synchronously )?open file \(unable to open file", 0.9, raised=True
@@ -327,6 +335,7 @@ rows = (
             "python: can't open file 'trian.py': [Errno 2] No such file or directory",
             "OSError: Error no file named pytorch_model.bin, model.safetensors found in directory ./out/checkpoint-40.",
             "AssertionError: dataset path ./data/coco does not exist",
+            "ValueError: No valid checkpoint found in output directory (runs/pretrain-7)",
             "botocore.errorfactory.NoSuchKey: An error occurred (NoSuchKey) when calling the GetObject operation: "
             "The specified key does not exist.",
         ),

@@ -159,6 +159,13 @@ rows = (
             Sign("libcuda.so", r"libcuda\.so\S{0,6}: cannot open shared object", 0.96, raised=True),
             Sign("gpu backend", r"no supported gpu backend found", 0.95, raised=True),
             Sign("but your machine only has", r"requested gpus?: .{0,60}but your machine only has", 0.95, raised=True),
+            Sign("you requested gpu", r"misconfigurationexception: you requested gpus?: ", 0.93, raised=True),
+            Sign(
+                "only ",
+                r"(?:require|request|need|want)\w{0,4} \d{1,4} (?:gpus?|devices?)\b.{0,60}\bonly \d{1,4} ",
+                0.86,
+                raised=True,
+            ),
             Sign("cuda setup failed despite", weight=0.9, raised=True),
             Sign(
                 "cuda|gpu",
@@ -182,6 +189,8 @@ rows = (
             "AssertionError: Torch not compiled with CUDA enabled",
             "RuntimeError: CUDA error: no kernel image is available for execution on the device",
             "RuntimeError: CUDA error: invalid device ordinal",
+            "lightning.fabric.utilities.exceptions.MisconfigurationException: You requested gpu: [0]",
+            "ValueError: requires 4 GPUs, but only 2 GPUs are visible",
             "RuntimeError: CUDA error: the provided PTX was compiled with an unsupported toolchain.",
             "RuntimeError: The NVIDIA driver on your system is too old (found version 11040).",
             "RuntimeError: Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is False.",
@@ -275,6 +284,7 @@ rows = (
         ),
         (
             Sign("exitcode", r"exitcode\s{0,8}:? -11\b", 0.88, fatal=True),
+            Sign("code = -11|code = 139", r"exits with return code = (?:-11|139)\b", 0.88, fatal=True, many=True),
             Sign(
                 "segmentation fault",
                 r"segmentation fault(?:\s{0,12}[(\[.:,;]|\s{0,12}$|\s{2,12}"
@@ -298,6 +308,7 @@ rows = (
             "Segmentation fault (core dumped)",
             "Fatal Python error: Segmentation fault",
             "worker-2 exited with code 139",
+            "[launch.py:434:sigkill_handler] ['python', '-u', 'tune.py'] exits with return code = -11",
             "  traceback : Signal 11 (SIGSEGV) received by PID 9001",
             "[n7:1234 :0:1234] Caught signal 11 (Segmentation fault: address not mapped to object at address (nil))",
             "srun: error: n7: task 3: Segmentation fault (core dumped)",
@@ -316,7 +327,12 @@ rows = (
         Retry.AFTER_FIX,
         ("read the line just above it: an abort is nearly always the end of an error that was said before",),
         (
-            Sign("exitcode", r"exitcode\s{0,8}:? -6\b", 0.75, fatal=True),
+            Sign("exitcode", r"exitcode\s{0,8}:? -6\b", 0.74, fatal=True),
+            Sign("code = -6|code = 134", r"exits with return code = (?:-6|134)\b", 0.74, fatal=True, many=True),
+            Sign(
+                "signal 6|signal: aborted", r"exited on signal 6\b|signal: aborted \(6\)", 0.74, fatal=True, many=True
+            ),
+            Sign("]aborted", r"\d%\|.{1,400}\]aborted(?: \(core dumped\))?\s{0,4}$", 0.85, fatal=True),
             Sign(
                 "code 134|code: 134|status 134|status: 134",
                 r"exit(?:ed)?(?: with)?(?: exit)? (?:code|status):? 134\b",
@@ -333,8 +349,8 @@ rows = (
                 fatal=True,
             ),
             Sign("fatal python error", r"fatal python error: (?!segmentation)\S", 0.9, fatal=True),
-            Sign("terminate called", r"terminate called (?:after throwing|without an active)", 0.8, fatal=True),
-            Sign("sigabrt", r"\bsigabrt\b", 0.78, fatal=True),
+            Sign("terminate called", r"terminate called (?:after throwing|without an active)", 0.74, fatal=True),
+            Sign("sigabrt", r"\bsigabrt\b", 0.74, fatal=True),
             Sign("double free or corruption", weight=0.92, fatal=True),
             Sign("free(): invalid", r"free\(\): invalid (?:pointer|size|next size)", 0.92, fatal=True),
             Sign(
@@ -366,6 +382,7 @@ rows = (
             "Aborted (core dumped)",
             "terminate called after throwing an instance of 'std::runtime_error'",
             "free(): invalid pointer",
+            "mpirun noticed that process rank 3 with PID 0 on node n7 exited on signal 6 (Aborted).",
             "./go.sh: line 3:  4411 Illegal instruction     (core dumped) python eval.py",
             "Fatal Python error: none_dealloc: deallocating None",
             "  traceback : Signal 6 (SIGABRT) received by PID 9001",

@@ -48,6 +48,8 @@ rows = (
             Sign("oom when allocating", r"oom when allocating tensor.{0,300}gpu", 0.96, unless=_CAUGHT),
             Sign("oom when allocating", r"oom when allocating tensor", 0.8, raised=True, unless=r"device:cpu"),
             Sign("_status_alloc_failed", r"cu(?:blas|dnn|sparse|solver|fft)_status_alloc_failed", 0.86, raised=True),
+            Sign("allocation failed", r"\bcuda\w{0,40}: (?:memory )?allocation failed", 0.88, raised=True),
+            Sign("bytes of device memory", r"error allocating \d{1,15} bytes of device memory", 0.9),
             Sign("no available memory for the cache blocks", weight=0.94),
             Sign("mem-fraction-static", r"not enough memory\b.{0,80}mem-fraction-static", 0.92, raised=True),
             Sign("bfc_arena", r"bfc_arena.{0,200}failed to allocate memory for requested buffer", 0.86, raised=True),
@@ -82,6 +84,8 @@ rows = (
             "RuntimeError: CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`",
             "cupy.cuda.memory.OutOfMemoryError: Out of memory allocating 2,147,483,648 bytes (allocated so "
             "far: 0 bytes).",
+            "RuntimeError: CudaArray_New: allocation failed.",
+            "Error allocating 81264640 bytes of device memory (out of memory). Driver report 20971520 bytes free",
         ),
         counterexamples=(
             "step 300 | loss 2.11 | oom=0 | mem 41.2GiB",
@@ -113,6 +117,14 @@ rows = (
                 0.96,
                 fatal=True,
             ),
+            Sign(
+                "memory quota|memory allocation|memory limit",
+                r"\bjob (?:has )?exceeded (?:its|the|your) memory (?:quota|allocation|limit)",
+                0.93,
+                fatal=True,
+            ),
+            Sign("memorypressure", r"node had condition: \[memorypressure\]", 0.93, fatal=True),
+            Sign("std::bad_alloc", r"terminate called .{1,40} instance of 'std::bad_alloc'", 0.9, fatal=True),
             Sign(
                 "exceeded memory|exceeded limit",
                 r"exceeded memory (?:limit|request)|job killed: (?:v?mem|pvmem) \S{1,40} exceeded limit",
@@ -156,6 +168,9 @@ rows = (
             "RuntimeError: [enforce fail at alloc_cpu.cpp:117] err == 0. DefaultCPUAllocator: can't allocate "
             "memory: you tried to allocate 68719476736 bytes. Error code 12 (Cannot allocate memory)",
             "ray.exceptions.OutOfMemoryError: Task was killed due to the node running low on memory.",
+            "ERROR:memwatch:This job has exceeded its memory quota and will be terminated",
+            "Evicted: Pod The node had condition: [MemoryPressure].",
+            "terminate called after throwing an instance of 'std::bad_alloc'",
             "MemoryError",
         ),
         counterexamples=(
@@ -203,6 +218,7 @@ rows = (
                 unless="dataloader worker",
             ),
             Sign("killed by signal: bus error", weight=0.96),
+            Sign("code = -7|exitcode", r"(?:return code =|exitcode\s{0,8}:?) -7\b", 0.72, fatal=True, many=True),
         ),
         examples=(
             "RuntimeError: DataLoader worker (pid 3312) is killed by signal: Bus error. It is possible that "
@@ -214,6 +230,8 @@ rows = (
             "gpu3:88:101 [1] include/shm.h:48 NCCL WARN Error while creating shared memory segment "
             "/dev/shm/nccl-8xQzLo (size 9637888)",
             "Bus error (core dumped)",
+            "[2025-07-20 15:45:13,982] [ERROR] [launch.py:321:sigkill_handler] ['python3', '-u', 'tune.py'] exits with "
+            "return code = -7",
         ),
         counterexamples=(
             "RuntimeError: unable to open shared memory object </torch_12_99> in read-write mode: Too many "
@@ -244,6 +262,7 @@ rows = (
             Sign("enospc", r"\benospc\b", 0.93),
             Sign("disk is full", r"(?:database or )?disk is full", 0.93),
             Sign("low on resource: ephemeral-storage", weight=0.93, fatal=True),
+            Sign("diskpressure", r"node had condition: \[diskpressure\]", 0.93, fatal=True),
             Sign("ephemeral", r"ephemeral (?:local )?storage usage exceeds", 0.9, fatal=True),
             Sign("not enough free disk space", weight=0.85, raised=True),
             Sign("not enough disk space", weight=0.9),
@@ -255,6 +274,7 @@ rows = (
             "tee: train.log: No space left on device",
             "sqlite3.OperationalError: database or disk is full",
             "The node was low on resource: ephemeral-storage. Threshold quantity: 4Gi, available: 1Gi.",
+            "Evicted: Pod The node had condition: [DiskPressure].",
             "RuntimeError: [enforce fail at inline_container.cc:603] . unexpected pos 2816 vs 2710",
             "safetensors_rust.SafetensorError: Error while serializing: IoError(Os { code: 28, kind: "
             'StorageFull, message: "No space left on device" })',

@@ -27,7 +27,7 @@ rows = (
             Sign("collective timeout", r"(?:due to a|received a .{0,40}) collective timeout", 0.9),
             Sign("monitoredbarrier", r"failed to pass monitoredbarrier|monitoredbarrier.{0,80}timed? ?out", 0.94),
             Sign("timed out waiting", r"timed out waiting \d{1,9}ms for (?:recv|send) operation", 0.93),
-            Sign("some nccl operations have failed or timed out", weight=0.8),
+            Sign("some nccl operations have failed or timed out", weight=0.7),
             Sign("nccl", r"nccl .{0,40}\btim(?:ed out|eout)\b|nccl communicator.{0,80}timed out", 0.8, raised=True),
             Sign("barrier timed out", weight=0.85, raised=True),
             Sign("rendezvous", r"(?:stuck|waiting) .{0,80}rendezvous.{0,120}(?:termination timeout|exceeded)", 0.75),
@@ -177,6 +177,7 @@ rows = (
                 0.88,
                 raised=True,
             ),
+            Sign("deadline_exceeded", r"xlaruntimeerror: deadline_exceeded: deadline exceeded", 0.86, raised=True),
             Sign("server socket cannot be initialized", weight=0.88, raised=True),
             Sign("connectfullmesh failed", weight=0.9, raised=True),
             Sign("could not find any running ray instance", weight=0.9, raised=True),
@@ -197,6 +198,7 @@ rows = (
             "torch.distributed.DistNetworkError: The client socket has timed out after 600000ms while trying "
             "to connect to (n01, 29500).",
             "torch.distributed.DistStoreError: Timed out after 901 seconds waiting for clients. 1/2 clients joined.",
+            "jaxlib._jax.XlaRuntimeError: DEADLINE_EXCEEDED: Deadline Exceeded",
             "RuntimeError: Timed out initializing process group in store based barrier on rank: 0, for key: "
             "store_based_barrier_key:1 (world_size=8, worker_count=7, timeout=0:30:00)",
         ),
@@ -272,6 +274,12 @@ rows = (
             Sign("api", r"api(?:connection|timeout)error\b", 0.88, raised=True),
             Sign("incompleteread|chunkedencodingerror", r"incompleteread\b|chunkedencodingerror", 0.88, raised=True),
             Sign("failed to connect to all addresses", weight=0.88, raised=True),
+            Sign(
+                "connection_failed|connection failed",
+                r"\bconnection[_ ]failed\b|_connection_failed\b",
+                0.78,
+                raised=True,
+            ),
             Sign("_inactiverpcerror", weight=0.85, raised=True),
             Sign("curl: (", r"^curl: \((?:5|6|7|28|35|52|56)\) ", 0.88),
             Sign(
@@ -299,6 +307,7 @@ rows = (
             "curl: (7) Failed to connect to data.example.org port 443 after 3 ms: Connection refused",
             "urllib.error.URLError: <urlopen error [Errno -3] Temporary failure in name resolution>",
             "wandb.errors.CommError: Run initialization has timed out after 90.0 sec.",
+            "RuntimeError: join() gave LEADER_CONNECTION_FAILED",
             "requests.exceptions.ReadTimeout: HTTPSConnectionPool(host='example.org', port=443): Read timed "
             "out. (read timeout=10)",
         ),

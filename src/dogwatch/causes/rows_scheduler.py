@@ -193,6 +193,22 @@ rows = (
             Sign("death signal", r"received (?:\d{1,2}|signals\.sig\w{1,6}) death signal", 0.88, fatal=True),
             Sign("got signal", r"signalexception: process \d{1,10} got signal: \d{1,2}", 0.9, fatal=True),
             Sign("srun: interrupt", weight=0.93),
+            Sign("exitcode", r"exitcode\s{0,8}:? -(?:15|2)\b", 0.7, fatal=True, role=Role.CASCADE, many=True),
+            Sign(
+                "code = -15|code = -2|code = 143|code = 130",
+                r"exits with return code = (?:-15|-2|143|130)\b",
+                0.7,
+                fatal=True,
+                role=Role.CASCADE,
+                many=True,
+            ),
+            Sign(
+                "interrupted by|user interrupted",
+                r"\b(?:training|evaluation|execution|run|process|program|job) (?:was |has been )?interrupted by "
+                r"(?:the )?user"
+                r"|\buser interrupted (?:the )?(?:training|execution|run)|^interrupted by (?:the )?user",
+                0.86,
+            ),
             Sign("hangup", r"^\s{0,4}hangup\s{0,4}$", 0.8, fatal=True),
             Sign(
                 "terminated", r"^\s{0,4}terminated\s{0,4}$|: line \d{1,6}:\s{1,8}\d{1,10} terminated\b", 0.7, fatal=True
@@ -202,6 +218,8 @@ rows = (
             "KeyboardInterrupt",
             "[rank3]: KeyboardInterrupt",
             "received SIGTERM: 15, exiting",
+            "  exitcode  : -15 (pid: 4410)",
+            "Training interrupted by user",
             "W0109 04:11:00.123000 881 torch/distributed/elastic/agent/server/api.py:704] Received "
             "Signals.SIGHUP death signal, shutting down workers",
             "torch.distributed.elastic.multiprocessing.api.SignalException: Process 881 got signal: 15",
@@ -221,6 +239,8 @@ rows = (
         ),
         (
             Sign("exitcode", r"exitcode\s{0,8}:? -9\b", 0.7, fatal=True),
+            Sign("code = -9|code = 137", r"exits with return code = (?:-9|137)\b", 0.72, fatal=True, many=True),
+            Sign("]killed", r"\d%\|.{1,400}\]killed\s{0,4}$", 0.85, fatal=True),
             Sign("brokenprocesspool", weight=0.62, raised=True),
             Sign(
                 "code 137|code: 137|status 137|status: 137",
@@ -242,6 +262,8 @@ rows = (
         examples=(
             "Killed",
             "trainer-1 exited with code 137",
+            "[launch.py:434:sigkill_handler] ['python', '-u', 'tune.py'] exits with return code = -9",
+            "epochs:  20%|██        | 3/15 [1:27:15<5:56:40, 1783.41s/it, loss=3.02]Killed",
             "/var/spool/slurmd/job71/slurm_script: line 14:  2211 Killed                  python train.py",
             "torch.multiprocessing.spawn.ProcessExitedException: process 1 terminated with signal SIGKILL",
         ),
@@ -290,6 +312,8 @@ rows = (
             Sign("manifest", r"manifest (?:for \S{1,200} )?(?:unknown|not found)", 0.9, fatal=True),
             Sign("could not open image", weight=0.93, fatal=True),
             Sign("failed to import docker image", weight=0.94, fatal=True),
+            Sign("retval = ", r"^abort\s{0,4}: retval = \d", 0.9, fatal=True),
+            Sign("failed to set securebits", weight=0.9, fatal=True),
         ),
         examples=(
             'FATAL:   "torchrun": executable file not found in $PATH',
@@ -297,6 +321,7 @@ rows = (
             "/scratch/images/train.sif: lstat: no such file or directory",
             'docker: Error response from daemon: could not select device driver "" with capabilities: [[gpu]].',
             "slurmstepd: error: pyxis: child 8812 failed with error code: 1",
+            "ABORT  : Retval = 255",
             "nvidia-container-cli: initialization error: nvml error: driver not loaded",
         ),
         counterexamples=(
@@ -326,6 +351,8 @@ rows = (
             Sign("task launch", r"task launch for \S{1,40} failed on node", 0.93, fatal=True),
             Sign("launch failed", r"srun: error: .{0,120}launch failed", 0.93, fatal=True),
             Sign("batch job submission failed", weight=0.95, fatal=True),
+            Sign("has been revoked", r"job allocation \d{1,12} has been revoked", 0.85, fatal=True),
+            Sign("prolog failure on node", weight=0.88, fatal=True),
             Sign(": fatal: ", r"^(?:sbatch|srun|salloc): fatal: \S", 0.92, fatal=True),
             Sign(
                 "unable to allocate resources",
@@ -358,6 +385,7 @@ rows = (
             "slurmstepd: error: execve(): trainer: No such file or directory",
             "/var/spool/slurmd/job72/slurm_script: line 9: torchrun: command not found",
             "/bin/sh: 4: deepspeed: not found",
+            "salloc: Prolog failure on node k3-6",
             "srun: error: Unable to create step for job 9912: Requested node configuration is not available",
             "sbatch: error: Batch job submission failed: Invalid account or account/partition combination specified",
             "bash: ./run.sh: /bin/bash^M: bad interpreter: No such file or directory",

@@ -45,7 +45,7 @@ _FRAME = b", in <module>\n"
 _OUTERMOST = re.compile(
     rb'file "(?!<string>)[^"\n]{1,400}", line \d{1,9}, in <module>|_run_module_as_main|:\d{1,9} in <module>'
 )
-_NOT_OURS = re.compile(rb"exception ignored in|exception in thread|during handling of|was the direct cause")
+_NOT_OURS = re.compile(rb"exception ignored in|exception in thread")
 _LISTED = re.compile(rb"call stack:|stack \(most recent call last\)|thread 0x")  # frames of a program that goes on
 _HARMLESS = re.compile(rb"--- logging error ---")
 _NOT_YET = re.compile(
