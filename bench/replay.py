@@ -76,8 +76,9 @@ class Stand:
 
     def _log(self, known: Mapping[str, Any]) -> dict[str, Any]:
         offset = known.get("offset", 0)
-        end = self._ends[bisect_right(self._times, self.now)]
-        found = {"dev": 1, "ino": 1, "head": 0, "headlen": 0, "size": end, "mtime": 0.0, "from": offset}
+        lines = bisect_right(self._times, self.now)
+        end, written = self._ends[lines], EPOCH + self._times[max(0, lines - 1)]
+        found = {"dev": 1, "ino": 1, "head": 0, "headlen": 0, "size": end, "mtime": written, "from": offset}
         return {"files": {LOG: {**found, "text": self._text[offset:end]}}}
 
     def _usage(self) -> dict[str, Any]:

@@ -63,6 +63,8 @@ class Memory:
     log_seen: bool = False
     held: bool = False  # somebody stopped its processes during this silence: the gap is theirs
     moved_at: float | None = None
+    unseen_hush: float = 0.0  # how long it had been silent already when it was last seen to have moved
+    written: list[float] = field(default_factory=list)  # the time of its log's newest write, and how far behind ours
     verdict: dict[str, Any] | None = None
     facts: dict[str, Any] = field(default_factory=dict)
     milestone: int = 0
@@ -92,6 +94,7 @@ class Memory:
             hush.seconds = 0.0
         self.phase, self.usage, self.unanswered, self.held = "starting", [], 0, False
         self.moved_at, self.verdict, self.worker_points, self.gpus = at, None, {}, {}
+        self.unseen_hush = 0.0
         self.ram, self.losses = {}, {}
         self.launch, self.verified_launch = None, False
         of_the_end = ("sound", "contradiction")

@@ -41,6 +41,7 @@ class News:
     gaps: list[dict[str, Any]] = field(default_factory=list)
     told: dict[str, list[Moment]] = field(default_factory=dict)
     written: dict[str, float] = field(default_factory=dict)
+    grew_at: float | None = None  # by the place's clock, the newest write to a log that grew
     broken: set[str] = field(default_factory=set)
 
     def ages(self, at: float) -> dict[str, float]:
@@ -123,6 +124,8 @@ def _read_log(memory: Memory, readers: Readers, path: str, log: str, found: Mapp
     _take(reader.feed(tail), log, news)
     readers.hearing.hear(log, text, found["from"], bool(found.get("skipped")), memory)
     news.log_grew |= bool(text)
+    if text:
+        news.grew_at = max(found["mtime"], news.grew_at if news.grew_at is not None else found["mtime"])
     memory.may_stop = memory.may_stop or any(words in part for part in (opening, text) for words in EARLY_STOP)
     _note_gap(path, found, path in memory.logs, news)
     if log in news.steps and not memory.logs and not memory.points:
@@ -204,9 +207,27 @@ def pass_time(memory: Memory, watched: float, news: News, job: Job, moved: bool,
     if signs:
         if learns:
             memory.gaps_of(memory.phase).note(memory.hush_of("signs").seconds, watched)
-        memory.moved_at, memory.usage, memory.unanswered, memory.held = at, [], 0, False
-    _pass(memory, "signs", True, signs, watched)
+        memory.unseen_hush = _before_look(memory, news, watched, at)
+        memory.moved_at, memory.usage, memory.unanswered, memory.held = at - memory.unseen_hush, [], 0, False
+        _pass(memory, "signs", True, True, watched)
+    else:
+        _pass(memory, "signs", True, False, watched + memory.unseen_hush)
+        memory.unseen_hush = 0.0
     _enter_phase(memory, news, moved)
+
+
+def _before_look(memory: Memory, news: News, watched: float, at: float) -> float:
+    """How long before this look its log was written last: never longer than we had not looked. Its times may be
+    another clock's, so the least that they were ever behind ours counts as no time at all; one that fits no more
+    (a clock was set, a file system caches or keeps no times) is learnt anew."""
+    if news.grew_at is None or news.output_grew or news.checkpoint_grew or not at:
+        return 0.0
+    behind = at - news.grew_at
+    last, lag = memory.written or (news.grew_at, behind)
+    if news.grew_at <= last or not lag <= behind <= lag + watched:
+        lag = behind
+    memory.written = [news.grew_at, lag]
+    return behind - lag
 
 
 def _enter_phase(memory: Memory, news: News, moved: bool) -> None:
