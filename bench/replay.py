@@ -15,7 +15,7 @@ from dogwatch.engine.look import glance
 from dogwatch.engine.memory import Memory
 from dogwatch.engine.reading import Readers
 from dogwatch.engine.round import seen_round
-from dogwatch.engine.standing import asks_usage, is_silent, living_pids
+from dogwatch.engine.standing import asks_usage, living_pids, patience_left
 from dogwatch.engine.visit import Watched
 from dogwatch.model import Dark, Expectation, Finding, Job, Known, Standing, follow
 from dogwatch.reach.interface import Answer
@@ -118,7 +118,7 @@ class Replay:
 
     def interval(self) -> float:
         remaining = self.one.eta.remaining if self.one.eta is not None else None
-        return pace.interval(self.one.memory.age, remaining, is_silent(self.one.memory))
+        return pace.interval(self.one.memory.age, remaining, patience_left(self.one.memory, self.one.verdict))
 
     def step(self) -> None:
         """Let one interval pass, and look."""

@@ -44,3 +44,12 @@ def test_a_dark_place_is_asked_ever_more_rarely_up_to_a_limit() -> None:
     assert max(waits) <= 1.2 * pace.LONGEST_BACKOFF
     assert min(waits[12:]) >= 0.8 * pace.LONGEST_BACKOFF
     assert min(pace.backoff(1, 60.0, rng) for _ in range(50)) >= 48
+
+
+def test_a_silent_job_is_looked_at_when_patience_with_it_ends() -> None:
+    """And every quarter of a minute before and after."""
+    assert pace.interval(86_400, None, patience_left=400.0) == pace.SILENT
+    assert pace.interval(86_400, None, patience_left=6.5) == 6.5
+    assert pace.interval(86_400, None, patience_left=0.01) == pace.SOONEST
+    assert pace.interval(86_400, None, patience_left=0.0) == pace.SILENT
+    assert pace.interval(30, None, patience_left=400.0) == 5

@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dogwatch.estimate.patience import (
+    EPOCH,
+    LEAST,
+    OF_SEEN,
+    OF_WHOLE,
     PAUSED,
     PAUSED_ONCE,
     PAUSED_THERE,
     PHASES,
     ROAD,
     STEADY,
+    SURPRISE,
     UNSEEN,
     USUAL,
     Gaps,
     has_paused,
     patience,
 )
-from dogwatch.estimate.places import Ground
+from dogwatch.estimate.places import Ground, Way
 
 GAP_LISTS = st.lists(st.floats(0.0, 5000.0), min_size=1, max_size=60)
+
+
+def at(ground: Ground, gone: float = 0.6, whole: float | None = None) -> Way:
+    return Way(ground, gone, whole)
 
 
 def seen(*silences: float, look: float = 10.0) -> Gaps:
@@ -30,14 +40,14 @@ def seen(*silences: float, look: float = 10.0) -> Gaps:
     return gaps
 
 
-@given(GAP_LISTS, st.floats(1.0, 1e5), st.sampled_from([STEADY, *PHASES]), st.booleans(), st.booleans())
+@given(GAP_LISTS, st.floats(1.0, 1e5), st.sampled_from([STEADY, *PHASES]), st.booleans())
 def test_the_limit_that_was_given_is_the_most_and_never_the_least(
-    silences: list[float], limit: float, phase: str, asleep: bool, busy: bool
+    silences: list[float], limit: float, phase: str, asleep: bool
 ) -> None:
     """Whatever was learnt."""
     gaps = {STEADY: seen(*silences)}
-    free = patience(gaps, phase, None, asleep=asleep, busy=busy)
-    assert patience(gaps, phase, limit, asleep=asleep, busy=busy) == min(limit, free)
+    free = patience(gaps, phase, None, asleep=asleep)
+    assert patience(gaps, phase, limit, asleep=asleep) == min(limit, free)
 
 
 @given(GAP_LISTS, st.sampled_from([STEADY, *PHASES]), st.booleans())
@@ -50,10 +60,10 @@ def test_a_gap_that_was_survived_is_never_a_stall_the_second_time(
 
 
 @given(GAP_LISTS, GAP_LISTS, st.sampled_from([STEADY, *PHASES]))
-def test_sleep_shortens_patience_and_work_lengthens_it(silences: list[float], others: list[float], phase: str) -> None:
+def test_sleep_never_lengthens_patience(silences: list[float], others: list[float], phase: str) -> None:
     """In every phase, known or not."""
     gaps = {STEADY: seen(*silences), "validating": seen(*others)}
-    assert patience(gaps, phase, asleep=True) <= patience(gaps, phase) <= patience(gaps, phase, busy=True)
+    assert patience(gaps, phase, asleep=True) <= patience(gaps, phase)
 
 
 def test_a_first_validation_thirty_five_times_as_long_as_any_gap_is_no_stall() -> None:
@@ -83,9 +93,9 @@ def test_gaps_that_come_by_turns_are_no_pauses() -> None:
 
 
 def test_what_may_still_come_for_the_first_time_grows_less_likely_with_the_hours() -> None:
-    """A day of even gaps buys a shorter patience than an hour of them."""
-    hour, day = seen(*[20.0] * 120), seen(*[20.0] * 2880)
-    assert patience({STEADY: day}, STEADY) < patience({STEADY: hour}, STEADY) == UNSEEN
+    """A day of even gaps buys a shorter patience than two hours of them."""
+    hours, day = seen(*[20.0] * 240), seen(*[20.0] * 2880)
+    assert patience({STEADY: day}, STEADY) < patience({STEADY: hours}, STEADY) == UNSEEN
 
 
 def test_a_phase_that_the_log_announces_has_a_patience_of_its_own() -> None:
@@ -95,40 +105,85 @@ def test_a_phase_that_the_log_announces_has_a_patience_of_its_own() -> None:
     assert patience(gaps, STEADY) == PAUSED
 
 
-def test_on_the_open_road_a_job_that_never_paused_is_allowed_minutes_and_not_the_first_validation() -> None:
-    """Which it is allowed at a place where one may begin, and wherever nobody knows how far it is."""
-    even = {STEADY: seen(*[20.0] * 90, look=10.0)}
-    assert patience(even, STEADY, on=Ground.OPEN) == ROAD
-    assert patience(even, STEADY, on=Ground.PLACE) == patience(even, STEADY, on=Ground.UNKNOWN) == UNSEEN
-    assert ROAD < patience(even, STEADY, on=Ground.LATE) < UNSEEN
+def test_on_the_open_road_the_second_half_of_a_job_that_never_paused_is_allowed_a_minute_and_a_half() -> None:
+    """And a validation at a place where one may begin, or wherever nobody knows how far it is."""
+    even = {STEADY: seen(*[20.0] * 160, look=10.0)}
+    place, late = patience(even, STEADY, on=at(Ground.PLACE)), patience(even, STEADY, on=at(Ground.LATE))
+    assert patience(even, STEADY, on=at(Ground.OPEN)) == ROAD
+    assert place == patience(even, STEADY) == UNSEEN
+    assert ROAD < late < UNSEEN
 
 
-@example([0.0], [0.0], STEADY, Ground.LATE)
-@given(GAP_LISTS, GAP_LISTS, st.sampled_from([STEADY, *PHASES]), st.sampled_from(Ground))
+def test_in_the_first_half_the_end_of_an_epoch_may_come_as_a_surprise() -> None:
+    """Where the total says nothing of epochs; a validation lasts up to a third of what came before it."""
+    even = {STEADY: seen(*[20.0] * 120, look=10.0)}
+    early = patience(even, STEADY, on=at(Ground.OPEN, gone=0.3))
+    assert early == pytest.approx(SURPRISE * even[STEADY].seconds)
+    assert patience(even, STEADY, on=at(Ground.OPEN, gone=EPOCH)) == ROAD
+
+
+def test_what_is_new_lasts_no_longer_than_a_share_of_the_whole() -> None:
+    """A job of an hour does not validate for forty minutes; one of a day may."""
+    even = {STEADY: seen(*[20.0] * 160, look=10.0)}
+    hour, day, minutes = (patience(even, STEADY, on=at(Ground.PLACE, whole=whole)) for whole in (3600, 86_400, 300))
+    assert hour == pytest.approx(OF_WHOLE * 3600)
+    assert day == UNSEEN
+    assert minutes == ROAD
+
+
+def test_what_is_new_lasts_no_longer_than_most_of_what_was_seen() -> None:
+    """Past the start, where a job compiles and loads for longer than it has ever run."""
+    start, later = {STEADY: seen(*[5.0] * 11)}, {STEADY: seen(*[10.0] * 100)}
+    assert patience(start, STEADY) == UNSEEN
+    assert patience(later, STEADY) == pytest.approx(OF_SEEN * later[STEADY].seconds)
+
+
+@example([0.0], [0.0], STEADY, Ground.LATE, 0.0, None)
+@given(
+    GAP_LISTS,
+    GAP_LISTS,
+    st.sampled_from([STEADY, *PHASES]),
+    st.sampled_from(Ground),
+    st.floats(0.0, 1.0),
+    st.none() | st.floats(1.0, 1e6),
+)
 def test_the_open_road_never_buys_patience(
-    silences: list[float], others: list[float], phase: str, elsewhere: Ground
+    silences: list[float], others: list[float], phase: str, elsewhere: Ground, gone: float, whole: float | None
 ) -> None:
     """Whatever was seen before; and what was survived stays survived."""
     gaps = {STEADY: seen(*silences), "checkpointing": seen(*others)}
-    assert USUAL * max(silences) <= patience(gaps, phase, on=Ground.OPEN) <= patience(gaps, phase, on=elsewhere)
+    road = patience(gaps, phase, on=Way(Ground.OPEN, gone, whole))
+    assert USUAL * max(silences) <= road <= patience(gaps, phase, on=Way(elsewhere, gone, whole))
 
 
 def test_a_job_that_was_seen_for_a_few_minutes_only_has_no_open_road() -> None:
     """Whatever its counter says."""
-    young = {STEADY: seen(*[5.0] * 30, look=5.0)}
-    assert patience(young, STEADY, on=Ground.OPEN) == UNSEEN
+    young = {STEADY: seen(*[5.0] * 25, look=5.0)}
+    assert patience(young, STEADY, on=at(Ground.OPEN)) == LEAST
+
+
+def test_the_pauses_of_a_job_that_has_become_slower_may_be_longer() -> None:
+    """Somebody else came to its machine: its steps show that before its next validation does."""
+    epoch = [20.0] * 40
+    even = seen(*[*epoch, 400.0] * 4, *epoch)
+    slower = seen(*[*epoch, 400.0] * 4, *epoch, *[60.0] * 4)
+    assert patience({STEADY: slower}, STEADY) > 2 * patience({STEADY: even}, STEADY)
+    once = seen(*[*epoch, 400.0] * 4, *epoch, 60.0, 20.0)
+    assert patience({STEADY: once}, STEADY) == patience({STEADY: even}, STEADY)
 
 
 def test_at_a_place_a_job_that_only_saved_so_far_may_begin_to_validate() -> None:
     """Fifteen short pauses say little about the first of another kind."""
     saving = {STEADY: seen(*([0.0] * 30 + [100.0]) * 15)}
-    assert patience(saving, STEADY, on=Ground.PLACE) == PAUSED_THERE > 765 > patience(saving, STEADY) == PAUSED
+    assert patience(saving, STEADY, on=at(Ground.PLACE)) == PAUSED_THERE > 765 > patience(saving, STEADY) == PAUSED
 
 
 def test_a_job_that_has_validated_is_allowed_little_more_than_that_anywhere() -> None:
     """Three pauses of minutes are no checkpoints; no other beginning is waited for."""
     validating = {STEADY: seen(*([0.0] * 60 + [170.0]) * 3)}
-    assert patience(validating, STEADY, on=Ground.PLACE) == patience(validating, STEADY, on=Ground.LATE) == PAUSED
+    assert (
+        patience(validating, STEADY, on=at(Ground.PLACE)) == patience(validating, STEADY, on=at(Ground.LATE)) == PAUSED
+    )
 
 
 def test_a_slow_start_is_no_pause() -> None:
@@ -137,7 +192,7 @@ def test_a_slow_start_is_no_pause() -> None:
     announced = {"starting": seen(0.0, 130.0), "compiling": seen(80.0), STEADY: seen(*[0.0] * 60)}
     assert not has_paused(slow)
     assert not has_paused(announced)
-    assert patience(slow, STEADY) == patience(announced, STEADY) == UNSEEN
+    assert patience(slow, STEADY) == patience(announced, STEADY) == LEAST > PAUSED
     assert has_paused({STEADY: seen(130.0, *[0.0] * 60, 140.0)})
 
 

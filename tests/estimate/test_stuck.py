@@ -71,12 +71,12 @@ def test_cpu_alone_does_not_excuse_a_job_whose_pauses_are_known() -> None:
     assert "spins" in found.why
 
 
-def test_cpu_buys_time_where_the_job_may_do_something_for_the_first_time() -> None:
-    """But not for ever."""
+def test_cpu_buys_no_time_where_the_job_may_do_something_for_the_first_time() -> None:
+    """The patience there is long enough for jobs whose processes nobody can see."""
     allowed = patience({}, STEADY)
-    young = replace(silent(allowed, usage=SPIN), gaps={})
-    assert word(young) is Standing.SILENT_BUT_BUSY
-    assert word(replace(young, silent=2 * allowed)) is Standing.STALLED
+    young = replace(silent(0.99 * allowed, usage=SPIN), gaps={})
+    assert word(young) is Standing.WORKING
+    assert word(replace(young, silent=allowed)) is Standing.STALLED
 
 
 def test_busy_gpus_weigh_as_little_as_busy_cores_unless_they_draw_their_usual_power() -> None:
@@ -134,15 +134,11 @@ def test_one_reading_is_not_enough_for_a_hung_collective() -> None:
     assert not waits(Gpu(percent=100.0, watts=300.0, usual_watts=1300.0, share=0.28))
 
 
-def test_idle_gpus_beside_a_cpu_that_spins_buy_no_patience() -> None:
-    """Nothing was seen to pause, so cores alone would have bought half as much again."""
-    young = Gaps()
-    for _ in range(60):
-        young.note(0.0, 10.0)
-    allowed = patience({STEADY: young}, STEADY)
-    alone = silent(1.2 * allowed, gaps={STEADY: young}, usage=SPIN)
-    assert word(alone) is Standing.SILENT_BUT_BUSY
-    assert word(replace(alone, gpu=Gpu(percent=0.0))) is Standing.STALLED
+def test_idle_gpus_beside_a_cpu_that_spins_are_told() -> None:
+    """A reader of the verdict knows where to look."""
+    found = verdict(silent(ALLOWED, usage=SPIN, gpu=Gpu(percent=0.0)), WORKING)
+    assert found.word is Standing.STALLED
+    assert "GPUs that do nothing" in found.why
 
 
 def test_a_gpu_at_work_is_not_asleep() -> None:

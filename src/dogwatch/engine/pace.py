@@ -7,17 +7,18 @@ import random
 from collections.abc import Iterable
 
 MINUTE, HOUR = 60.0, 3600.0
-SILENT = 15.0
+SILENT, SOONEST = 15.0, 2.0
 FIRST_BACKOFF, LONGEST_BACKOFF = 5.0, 600.0
 # Trying again soon does not open these doors, and login nodes ban those who hammer at them.
 LOCKED_OUT = frozenset({"auth", "host_key"})
 
 
-def interval(age: float, remaining: float | None, silent: bool = False) -> float:
+def interval(age: float, remaining: float | None, patience_left: float | None = None) -> float:
     """Seconds between looks at a job of this age (seconds): 5-10 while it is young or about to end,
-    10-30 within the hour, up to 60 beyond; and no longer than 15 when it may be stuck."""
-    if silent:
-        return min(SILENT, interval(age, remaining))
+    10-30 within the hour, up to 60 beyond; and when it may be stuck no longer than 15, or until patience ends."""
+    if patience_left is not None:
+        soon = min(SILENT, interval(age, remaining))
+        return min(soon, max(SOONEST, patience_left)) if patience_left > 0 else soon
     length = max(age, remaining or 0.0)
     if age < 2 * MINUTE or (remaining is not None and remaining < 2 * MINUTE):
         return 5.0

@@ -15,7 +15,7 @@ from dogwatch.engine.look import ANSWER_BYTES, Glance, first_of_logs, glance, re
 from dogwatch.engine.memory import Memory
 from dogwatch.engine.reading import Readers
 from dogwatch.engine.round import Round, dark_round, seen_round
-from dogwatch.engine.standing import asks_usage, is_silent, living_pids
+from dogwatch.engine.standing import asks_usage, living_pids, patience_left
 from dogwatch.engine.visit import Watched
 from dogwatch.engine.weighing import Weighing
 from dogwatch.logs.user import UserPatterns, compile_patterns
@@ -203,7 +203,8 @@ class Post:
         if self._every is not None:
             return max(self.place.floor, self._every)
         wanted = (
-            one.job.expect.check_interval or pace.interval(one.memory.age, one.remaining, is_silent(one.memory))
+            one.job.expect.check_interval
+            or pace.interval(one.memory.age, one.remaining, patience_left(one.memory, one.verdict))
             for one in self._jobs.values()
         )
         return pace.place_interval(self.place.floor, wanted)

@@ -9,7 +9,7 @@ from dogwatch.clock import stamp
 from dogwatch.engine.memory import Memory
 from dogwatch.engine.reading import News
 from dogwatch.estimate.patience import STEADY, has_paused
-from dogwatch.estimate.places import Ground, ground
+from dogwatch.estimate.places import LOST, Way, way
 from dogwatch.estimate.stuck import Evidence, Gpu, Usage, ask_after, verdict
 from dogwatch.model import Job, Progress, Standing, Verdict, Worker
 
@@ -19,6 +19,7 @@ MOST_SAMPLES = 24
 UNANSWERED = 3  # looks that asked in vain before the verdict does without
 LIVING = frozenset({"running", "sleeping", "uninterruptible", "stopped"})
 DONE = 0.999  # of the total: what comes now is a last evaluation, an export, an upload
+LASTS = frozenset({STEADY, "validating", "checkpointing"})  # what a job that is done may still be said to do
 
 
 def asks_usage(memory: Memory, mono: float) -> bool:
@@ -33,6 +34,15 @@ def is_silent(memory: Memory) -> bool:
     """Whether a running job has been silent for half of what it is allowed, so that it is worth a closer look."""
     hush = memory.hush.get("signs")
     return hush is not None and memory.verdict is not None and hush.seconds >= memory.ask_after
+
+
+def patience_left(memory: Memory, found: Verdict | None) -> float | None:
+    """Seconds until the patience with a silent job ends, 0 when it has; None for one that is not silent."""
+    if not is_silent(memory):
+        return None
+    if found is None or found.patience is None:
+        return 0.0
+    return max(0.0, found.patience - memory.hush_of("signs").seconds)
 
 
 def living_pids(workers: Sequence[Worker]) -> tuple[int, ...]:
@@ -85,7 +95,7 @@ def judged(
     silent = memory.hush_of("signs").seconds
     limit = job.expect.stall_timeout
     phase = memory.phase
-    if phase == STEADY and progress is not None and (progress.fraction or 0.0) >= DONE:
+    if phase in LASTS and progress is not None and (progress.fraction or 0.0) >= DONE:
         phase = "exporting"
     memory.ask_after = ask_after(memory.gaps, phase, limit)
     living = [worker for worker in workers if worker.doing in LIVING]
@@ -111,7 +121,7 @@ def judged(
             slow_since=slow[0] if slow is not None and phase == STEADY else None,
             slow_why=slow[1] if slow is not None else "",
             unseen=late or _unseen(memory, news, quiet),
-            on=_ground(memory, progress) if silent >= memory.ask_after else Ground.UNKNOWN,
+            on=_way(memory, progress) if silent >= memory.ask_after else LOST,
         ),
         before if before is not None else _remembered(memory),
     )
@@ -119,11 +129,11 @@ def judged(
     return found
 
 
-def _ground(memory: Memory, progress: Progress | None) -> Ground:
+def _way(memory: Memory, progress: Progress | None) -> Way:
     """Where on its way this job is by its one counter; the sum of several workers' tells no place."""
     if progress is None or len(memory.steps) != 1:
-        return Ground.UNKNOWN
-    return ground(memory.points, progress.total, progress.unit, paused=has_paused(memory.gaps))
+        return LOST
+    return way(memory.points, progress.total, progress.unit, paused=has_paused(memory.gaps))
 
 
 def still_working(memory: Memory, before: Verdict | None) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import Enum
 from itertools import pairwise
 
@@ -35,6 +36,30 @@ class Ground(Enum):
     PLACE = "place"  # something may begin here
     LATE = "late"  # only what did not begin where it usually does: a validation that starts after half of the run
     OPEN = "open"
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """Where a job is: on which ground, how much of the whole it was seen to do, and the seconds that the whole takes
+    at its pace so far, None where no total tells that."""
+
+    ground: Ground = Ground.UNKNOWN
+    gone: float = 0.0
+    whole: float | None = None
+
+
+LOST = Way()
+
+
+def way(points: Sequence[Point], total: float | None, unit: str, *, paused: bool = False) -> Way:
+    """Where on its way a job is by its counter."""
+    found = ground(points, total, unit, paused=paused)
+    if found is Ground.UNKNOWN or total is None:
+        return LOST
+    steps, seconds = points[-1].done - points[0].done, points[-1].at - points[0].at
+    if not (steps > 0 and seconds > 0):
+        return Way(found)
+    return Way(found, steps / total, seconds * (total / steps))
 
 
 def ground(points: Sequence[Point], total: float | None, unit: str, *, paused: bool = False) -> Ground:

@@ -8,15 +8,14 @@ What each witness is worth:
 - Bytes that the processes read and write, or GPU power near what this job usually draws: work that shows nowhere
   else. For as long as they last, the job is silent but busy. A trickle proves nothing: loggers and heartbeats write
   while the work hangs.
-- CPU time and GPU utilisation: little. A hung collective spins, with a full core for each process and every GPU at
-  100 %, for ever. They buy half as much patience again where the job may be doing something for the first time, none
-  where its pauses are known, and never more than the owner's limit.
+- CPU time and GPU utilisation: nothing. A hung collective spins, with a full core for each process and every GPU at
+  100 %, for ever; and a patience that is long enough for jobs whose processes nobody can see is long enough for these.
 - No CPU and no bytes at all, from processes that usually compute: strong, because a job that loads, compiles,
   validates or saves is not asleep. Then patience ends sooner. A launcher that always slept (its work is done on
   another machine) shows nothing by sleeping.
 - GPUs that are all fully busy and all far below the power that this job usually draws: a kernel that waits for
   another rank, which is what a hung collective looks like. One rank that validates while the others wait draws its
-  power. GPUs that are idle beside a CPU that spins buy no patience.
+  power.
 - Every process stopped by a signal: proof. It moves again when somebody continues it.
 """
 
@@ -27,7 +26,7 @@ from dataclasses import dataclass, field
 
 from dogwatch.clock import stamp
 from dogwatch.estimate.patience import Gaps, patience
-from dogwatch.estimate.places import Ground
+from dogwatch.estimate.places import LOST, Ground, Way
 from dogwatch.model import Standing, Verdict, Witness
 
 # Bytes a second: from here on it is work, and up to here it is nothing.
@@ -40,6 +39,7 @@ LONG_ENOUGH = 60.0  # seconds over which sleep must be seen, less where patience
 STOPPED = 60.0
 SERVING = "serving"
 COUNTER_PATIENCE, COUNTER_SAFETY = 1800.0, 3.0
+_FARTHEST = Way(Ground.OPEN, 1.0)  # from any place: there patience is shortest
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +89,12 @@ class Evidence:
     slow_why: str = ""
     unseen: str = ""
     says: Mapping[str, str] = field(default_factory=dict)
-    on: Ground = Ground.UNKNOWN
+    on: Way = LOST
 
 
-def allowed(e: Evidence, *, asleep: bool = False, busy: bool = False) -> float:
+def allowed(e: Evidence, *, asleep: bool = False) -> float:
     """Seconds of silence that are no news of this job now."""
-    return patience(e.gaps, e.phase, e.limit, asleep=asleep, busy=busy, on=e.on)
+    return patience(e.gaps, e.phase, e.limit, asleep=asleep, on=e.on)
 
 
 def verdict(evidence: Evidence, before: Verdict | None = None) -> Verdict:
@@ -151,11 +151,8 @@ def _silent(e: Evidence) -> tuple[Standing, float, str]:
         return Standing.STALLED, e.moved_at, f"{told}; {why}"
     if spins(e):
         idle = gpu.percent is not None and gpu.percent <= GPU_IDLE
-        if idle:
-            return Standing.STALLED, e.moved_at, f"{told}; its processes spin beside GPUs that do nothing"
-        if e.silent < allowed(e, busy=True):
-            return Standing.SILENT_BUT_BUSY, e.moved_at, f"{told}, but it uses the CPU or GPU"
-        return Standing.STALLED, e.moved_at, f"{told}; it spins, which a hung collective does too"
+        why = "its processes spin beside GPUs that do nothing" if idle else "it spins, which a hung collective does too"
+        return Standing.STALLED, e.moved_at, f"{told}; {why}"
     if asleep(e):
         return Standing.STALLED, e.moved_at, f"{told}, and its processes do nothing"
     return Standing.STALLED, e.moved_at, told
@@ -199,8 +196,8 @@ def asleep(e: Evidence) -> bool:
 
 
 def ask_after(gaps: Mapping[str, Gaps], phase: str, limit: float | None) -> float:
-    """The seconds of silence from which on it is worth asking what the processes use."""
-    return 0.5 * patience(gaps, phase, limit, asleep=True)
+    """The seconds of silence from which on it is worth asking what the processes use, and where on its way it is."""
+    return 0.5 * patience(gaps, phase, limit, asleep=True, on=_FARTHEST)
 
 
 def witnesses(e: Evidence) -> tuple[Witness, ...]:
