@@ -23,15 +23,18 @@ WORK = (
     "Healthy runs are replayed by their own clock through the real looks, reader, rules and verdict; every `stalled`"
     " is a false alarm. Then each hangs for ever from three moments of its time, drawn from its first, second and last"
     " third. The time to notice is from its last line to `stalled`, as a multiple of the longest gap of the healthy"
-    " run. What both would be with less patience, or more, is told beside it. A hang is"
-    " seen by the log alone (a node of a cluster), with processes asleep (a deadlock) or with processes that spin (a"
-    " hung collective). 60 generated runs, and the corpus where DOGWATCH_CORPUS or ../shared/corpus has one."
+    " run; also by how long that is, since no patience of a few seconds is sound. What both would be with less"
+    " patience, or more, is told beside it. A hang is seen by the log alone (a node of a cluster), with processes"
+    " asleep (a deadlock) or with processes that spin (a hung collective). 70 generated runs, and the corpus where"
+    " DOGWATCH_CORPUS or ../shared/corpus has one."
 )
 THIRDS = (0.1, 0.37, 0.64, 0.9)  # a hang comes at any moment; a fixed share of the run is where epochs end
 SCALES = (0.5, 0.6, 0.75, 0.9, 1.0, 1.25, 1.5, 2.0)
 KINDS = {"hidden": "by its log alone", "asleep": "processes asleep", "spinning": "processes spin"}
 LOOK = 60.0  # the longest interval between two looks at a job
-GENERATED = 60
+CLASSES = (0.0, 10.0, LOOK, 300.0, math.inf)  # seconds of the longest gap
+WITHIN = 2.0  # gaps
+GENERATED = 70
 LONGEST_BREAK = 6 * 3600.0  # in a log: a time that was read wrongly, or a night between two runs
 _TIME = re.compile(
     rb"(20\d\d)[-/](\d\d)[-/](\d\d)[ T](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,3}))?(?! [AP]M)|\"time_ms\": ?(\d{13})"
@@ -46,8 +49,11 @@ class Tally:
     alarmed: list[str] = field(default_factory=list)
     warned: list[str] = field(default_factory=list)
     nearest: list[float] = field(default_factory=list)
-    multiples: dict[str, list[float]] = field(default_factory=dict)
-    paused: dict[str, list[float]] = field(default_factory=dict)
+    noticed: dict[str, list[tuple[float, float]]] = field(default_factory=dict)  # (longest gap, multiple of it)
+
+    def multiples(self, kind: str, least: float = 0.0, most: float = math.inf) -> list[float]:
+        """Of the runs whose longest gap is so long."""
+        return [multiple for gap, multiple in self.noticed[kind] if least <= gap < most]
 
 
 def measure() -> list[Figure]:
@@ -70,10 +76,8 @@ def _tally(runs: Sequence[Run]) -> Tally:
                 tally.warned.append(run.name)
             tally.nearest.append(measured.nearest)
             for kind, seconds in measured.noticed.items():
-                multiples = [each / max(run.longest_gap, 1e-3) for each in seconds]
-                tally.multiples.setdefault(kind, []).extend(multiples)
-                if run.longest_gap >= LOOK:
-                    tally.paused.setdefault(kind, []).extend(multiples)
+                gap = run.longest_gap
+                tally.noticed.setdefault(kind, []).extend((gap, each / max(gap, 1e-3)) for each in seconds)
     return tally
 
 
@@ -86,9 +90,27 @@ def _trade(name: str, tally: Tally) -> None:
     """Print what more or less patience would do: a healthy run alarms at the scale that its longest silence took."""
     print(f"  {name}: with so many times the patience, healthy runs called stalled / gaps until a hang is noticed")
     print("  " + "".join(f"{scale:>15g}" for scale in SCALES))
-    middle = median(tally.multiples["hidden"])
+    middle = median(tally.multiples("hidden"))
     alarms = [sum(near >= scale for near in tally.nearest) / max(1, tally.runs) for scale in SCALES]
     print("  " + "".join(f"{part:>8.1%} / {scale * middle:4.2f}" for part, scale in zip(alarms, SCALES, strict=True)))
+
+
+def _classes(name: str, tally: Tally) -> None:
+    """Print how soon a hang is noticed in runs of each class, and how many are within the aim."""
+    print(f"  {name}: gaps until a hang is noticed, median / part within {WITHIN:g}, by the longest gap of the run")
+    for least, most in pairwise(CLASSES):
+        told = []
+        for kind, words in KINDS.items():
+            found = tally.multiples(kind, least, most)
+            if found:
+                told.append(f"{words} {median(found):7.2f} / {_within(found):4.0%}")
+        if told:
+            runs = len(tally.multiples("hidden", least, most)) // (len(THIRDS) - 1)
+            print(f"    {least:4.0f} s and more, {runs:3} runs: " + ", ".join(told))
+
+
+def _within(multiples: Sequence[float]) -> float:
+    return sum(multiple <= WITHIN for multiple in multiples) / len(multiples)
 
 
 def _figures(name: str, tally: Tally, limit: bool) -> list[Figure]:
@@ -96,18 +118,20 @@ def _figures(name: str, tally: Tally, limit: bool) -> list[Figure]:
     for run in tally.alarmed:
         print(f"  called stalled though healthy: {run}")
     _trade(name, tally)
+    _classes(name, tally)
     per_run = len(tally.alarmed) / max(1, tally.runs)
     figures = [
         Figure(f"{name}: healthy runs called stalled ({tally.runs} runs)", 100 * per_run, "%", 1.0),
         Figure(f"{name}: healthy runs called slow or silent", 100 * len(tally.warned) / max(1, tally.runs), "%"),
     ]
+    bar = WITHIN if limit else None
     for kind, told in KINDS.items():
-        bar = 2.0 if limit else None
-        figures.append(Figure(f"{name}: hang noticed, {told}", median(tally.multiples[kind]), "gaps", bar))
+        figures.append(Figure(f"{name}: hang noticed, {told}", median(tally.multiples(kind)), "gaps", bar))
     for kind, told in KINDS.items():
-        if kind in tally.paused:
+        paused = tally.multiples(kind, LOOK)
+        if paused:
             text = f"{name}: the same, gaps of {LOOK:.0f} s and more, {told}"
-            figures.append(Figure(text, median(tally.paused[kind]), "gaps", 2.0 if limit else None))
+            figures.append(Figure(text, median(paused), "gaps", bar))
     return figures
 
 
@@ -164,7 +188,7 @@ def _seconds(found: re.Match[bytes]) -> float:
 
 def generated() -> Iterator[Run]:
     """Runs in the shapes that jobs have: even, with validations, with saves, compiled first, flushed by the block."""
-    shapes = (_even, _validating, _saving, _compiled, _flushed, _jittery)
+    shapes = (_even, _validating, _saving, _compiled, _flushed, _jittery, _unrelated)
     for number in range(GENERATED):
         shape, dice = shapes[number % len(shapes)], random.Random(number)
         gaps = list(shape(dice))
@@ -213,3 +237,11 @@ def _flushed(dice: random.Random) -> Iterator[float]:
 def _jittery(dice: random.Random) -> Iterator[float]:
     usual = dice.uniform(20, 120)
     return (usual * dice.lognormvariate(0, 0.5) for _ in range(600))
+
+
+def _unrelated(dice: random.Random) -> Iterator[float]:
+    """Epochs with a validation each, of which the total says nothing: it ends somewhere within one."""
+    usual, each = math.exp(dice.uniform(math.log(2), math.log(50))), dice.randrange(60, 300)
+    pause = usual * each * dice.uniform(0.03, 0.25)
+    for step in range(1, int(each * dice.uniform(2.2, 14))):
+        yield usual * dice.uniform(0.92, 1.15) + (pause * dice.uniform(0.9, 1.25) if step % each == 0 else 0.0)
