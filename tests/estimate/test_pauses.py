@@ -106,3 +106,11 @@ def test_one_endless_pause_of_a_cycle_does_not_make_the_others_long():
     lengths = {step: 20.0 for step in range(30, 300, 30)} | {150: 20_000.0}
     (cycle,) = found(with_pauses(200, lengths)).cycles
     assert cycle.seconds < 40
+
+
+def test_a_hole_in_a_run_is_no_kind_of_pause():
+    """A laptop that was shut for a week: nothing of it is carried on, and the pace does not hold it."""
+    pauses = found(with_pauses(100, {50: 600_000.0}))
+    assert not pauses.cycles
+    assert not pauses.chance
+    assert max(pauses.beyond) > 599_000

@@ -32,6 +32,7 @@ GOES_ON = 0.5  # a pause that nobody has seen end yet lasts half as long again
 OVERDUE = 1.3
 CEASED, BEGUN = 0.05, 0.15  # how unlikely it must be that chance pauses all lie in the first, or the last, part
 OUTLIER = 3.0  # times the middle length of a cycle's pauses; what was longer was something else as well
+NIGHT = 3.0  # times all the rest of a run: a single pause so long is a hole in it, and no part of what it does
 LATE = 4  # pauses that make a cycle although it did not begin with the run
 
 
@@ -83,7 +84,12 @@ def find(course: Course, silence: float) -> Pauses:
     if len(gaps) < LEAST_GAPS:
         return Pauses((0.0,) * len(gaps), way=math.fsum(gap.steps for gap in gaps))
     beyond, noise = _beyond(gaps, course.tick)
-    pauses = [Pause(gap.start, gap.end, extra) for gap, extra in zip(gaps, beyond, strict=True) if extra]
+    whole = math.fsum(gap.seconds for gap in gaps)
+    pauses = [
+        Pause(gap.start, gap.end, extra)
+        for gap, extra in zip(gaps, beyond, strict=True)
+        if 0 < extra <= NIGHT * (whole - extra)
+    ]
     usual = median(gap.seconds for gap in gaps[-15:])
     going = silence if silence > max(FAR_NOISE * noise, usual, FAR_TICKS * course.tick) else 0.0
     cycles, free = _cycles(pauses, course)
