@@ -101,6 +101,27 @@ def test_columns_may_come_in_any_order_with_others(dogwatch) -> None:
     assert found["remaining"] == pytest.approx(510, rel=0.03)
 
 
+def test_the_same_series_in_other_clothes_has_the_same_answer(dogwatch, half) -> None:
+    """Windows line ends, a byte-order mark, spaces, quotes, another case, rows in no order, cells that hold nothing."""
+    path, now, _ = half
+    plain = path.read_text()
+    rows = plain.splitlines()
+    wanted = json.loads(dogwatch("eta", "--csv", path, "--now", now, "--json").stdout)
+    for text in (
+        plain.replace("\n", "\r\n"),
+        "\ufeff" + plain,
+        plain.replace(",", " ,  ").upper(),
+        "\n".join(",".join(f'"{cell}"' for cell in row.split(",")) for row in rows),
+        "\n".join([rows[0], *rows[:0:-1]]),
+        plain.replace("\n", "\n\n"),
+        plain + "nan,5,1000\n1700000001,NaN,1000\n",
+        "\n".join([*rows[:9], *(row.replace(",1000", ",") for row in rows[9:])]),
+    ):
+        done = dogwatch("eta", "--csv", "-", "--now", now, "--json", input=text)
+        assert done.returncode == 0, text[:80]
+        assert json.loads(done.stdout) == wanted, text[:80]
+
+
 def test_a_file_that_is_not_there_is_exit_3(dogwatch, tmp_path: Path) -> None:
     """Not a wrong request: it could not be looked at."""
     done = dogwatch("eta", "--csv", tmp_path / "nowhere.csv")

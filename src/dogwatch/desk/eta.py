@@ -6,6 +6,7 @@ import csv
 import math
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import Any, TextIO
 
 from dogwatch.desk.read import timeline
@@ -20,6 +21,7 @@ COLUMNS = ("unix_seconds", "step", "total")
 STDIN = "-"
 MOST_ROWS = 50_000  # kept; of longer series every second older row goes
 LONGEST_LINE = 4096
+NOTHING = frozenset({"", "nan", "none", "null", "na", "n/a", "-", "inf", "-inf", "+inf"})  # a cell without a number
 
 
 def eta(path: str, now: float | None) -> dict[str, float | None]:
@@ -65,7 +67,7 @@ def series(path: str) -> list[Row]:
     try:
         source = sys.stdin.fileno() if path == STDIN else path
         with open(source, encoding="utf-8-sig", errors="replace", newline="", closefd=path != STDIN) as file:
-            return _rows(file, name)
+            return _known_totals(_in_order(_rows(file, name)))
     except (OSError, ValueError) as error:
         raise CouldNotLook(f"{name} could not be read: {getattr(error, 'strerror', None) or error}") from None
 
@@ -73,7 +75,7 @@ def series(path: str) -> list[Row]:
 def _rows(file: TextIO, name: str) -> list[Row]:
     lines = csv.reader(_lines(file))
     try:
-        header = [cell.strip() for cell in next(lines, [])]
+        header = [cell.strip().lower() for cell in next(lines, [])]
         if not set(COLUMNS) <= set(header):
             raise UsageError(f"{name} must begin with the header row {','.join(COLUMNS)}{_instead(header)}")
         places = [header.index(column) for column in COLUMNS]
@@ -96,27 +98,45 @@ def _instead(header: Sequence[str]) -> str:
 
 
 def _read(lines: Iterable[list[str]], places: Sequence[int], name: str) -> Iterator[Row]:
-    """A last row that is still being written is left out; any other that is no numbers is refused."""
+    """A last row that is still being written is left out; any other that is no numbers is refused. A row without a
+    time or a step says nothing."""
     broken: str | None = None
     for number, cells in enumerate(lines, 2):
         if broken is not None:
             raise UsageError(broken)
-        if not any(cells):
-            continue
-        values = [_number(cells[place]) if place < len(cells) else None for place in places]
-        at, done, total = values
-        if at is None or done is None or (total is None and len(cells) > places[2] and cells[places[2]].strip()):
+        try:
+            at, done, total = (_number(cells[place]) if place < len(cells) else None for place in places)
+        except ValueError:
             broken = f"{name} row {number}: {plain(','.join(cells), 60)!r} is not {','.join(COLUMNS)} as numbers"
             continue
-        yield Row(at, done, total)
+        if at is not None and done is not None:
+            yield Row(at, done, total)
 
 
 def _number(cell: str) -> float | None:
-    try:
-        value = float(cell)
-    except ValueError:
-        return None
+    """None of a cell that holds nothing; ValueError of one that holds something else."""
+    word = cell.strip()
+    value = float(word) if word.lower() not in NOTHING else math.nan
     return value if math.isfinite(value) else None
+
+
+def _in_order(rows: list[Row]) -> list[Row]:
+    """By time, where that makes no counter of less sense; else the clock was set back, and they stay as they came."""
+    ordered = sorted(rows, key=lambda row: row.at)
+    return ordered if _times_back(ordered) <= _times_back(rows) else rows
+
+
+def _times_back(rows: Sequence[Row]) -> int:
+    return sum(b.done < a.done for a, b in pairwise(rows))
+
+
+def _known_totals(rows: list[Row]) -> list[Row]:
+    """A total that was told once holds until another one is."""
+    known: float | None = None
+    for i, row in enumerate(rows):
+        known = row.total if row.total is not None else known
+        rows[i] = row._replace(total=known)
+    return rows
 
 
 def _kept(rows: Iterable[Row]) -> list[Row]:
