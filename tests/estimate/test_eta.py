@@ -348,6 +348,13 @@ def test_a_slow_second_count_is_a_start_too():
     assert eta.remaining == pytest.approx(36 * 61, rel=0.07)
 
 
+def test_a_pause_among_few_counts_comes_again():
+    """The third of four counts holds a validation: it belongs to the pace, as nothing tells yet how often it comes."""
+    eta = estimate([Point(0, 0), Point(60, 1), Point(121, 2), Point(240, 3), Point(301, 4)], 40, 301)
+    assert eta is not None
+    assert eta.remaining == pytest.approx(36 * 80, rel=0.07)
+
+
 def test_what_was_added_for_the_unseen_is_in_the_interval():
     """A tenth of the way a steady run without a pause is told a little longer, as most are, and may end sooner."""
     eta, truth = asked(run(1000, 1.0, every=5), 0.1)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
-from dogwatch.estimate.course import Course, course
+from dogwatch.estimate.course import Course, Gap, course
 from dogwatch.estimate.earlier import Earlier
 from dogwatch.estimate.pace import Pace, pace
 from dogwatch.estimate.pauses import Pauses, find
@@ -25,7 +25,8 @@ ONCE, ALIKE = 0.9, 0.25  # of the first chance pause of a kind: one is no rate; 
 # Early in a run that has not paused yet, what it has not shown yet (a validation, a slower stretch) is as likely as not
 # to cost this much of it, as a logarithm, until so much is done; the middle of real runs.
 UNSEEN, UNSEEN_FULL, UNSEEN_UNTIL = 0.06, 0.12, 0.25
-FEW = 4  # gaps; of so few the middle one tells most, and the first one too: it may as well be the second that loads
+FEW = 5  # gaps, in which no pause can be told by itself
+STARTS, PAUSES = 1.1, 1.2  # times the pace of the others: the second gap also loads; a later one also holds a pause
 # Silence, not a count that is told to stand still, of so many times the longest gap and of such a share of the time so
 # far and to go is no pause any more: either nothing goes on, or nobody tells of it. A quarter more, and the second is
 # what is foretold, until it should have ended; the interval holds both.
@@ -107,7 +108,7 @@ def foretell(run: Course, total: float, now: float, earlier: Earlier | None = No
     steps = [gap.steps for gap in run.gaps]
     tempo = pace(steps, seconds, ahead)
     if 1 < len(run.gaps) <= FEW:
-        tempo = replace(tempo, value=median(gap.seconds / gap.steps for gap in (*run.starts, *run.gaps)))
+        tempo = replace(tempo, value=_of_few(run))
     share = min(1.0, max(0.0, (run.done - run.first) / (total - run.first)))
     cost, doubt_of_pauses, due = _to_come(run, pauses, total)
     unseen = _unseen(share) if not pauses.cycles and len(run.gaps) > 2 else 0.0
@@ -120,6 +121,21 @@ def foretell(run: Course, total: float, now: float, earlier: Earlier | None = No
     if hole >= 1 and untold <= 0:
         return None
     return Outlook(left, min(silence, usual + due), doubt, untold, hole if untold > 0 else 0.0)
+
+
+def _of_few(run: Course) -> float:
+    """Seconds per step by a few gaps: of all but the start, where one holds a pause, which will come again; else the
+    middle one of all, as what is odd among so few is a start, and it may be the second gap that loads."""
+    first, *later = run.gaps
+    paces = [gap.seconds / gap.steps for gap in run.gaps]
+    if paces[0] > STARTS * _average(later):
+        return _average(later)
+    middle = median([gap.seconds / gap.steps for gap in run.starts] + paces)
+    return _average((first, *later)) if max(paces[1:]) > PAUSES * middle else middle
+
+
+def _average(gaps: Sequence[Gap]) -> float:
+    return math.fsum(gap.seconds for gap in gaps) / math.fsum(gap.steps for gap in gaps)
 
 
 def _unseen(share: float) -> float:

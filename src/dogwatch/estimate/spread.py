@@ -14,7 +14,7 @@ from bisect import bisect_right
 from dataclasses import dataclass
 
 MISSED = 0.8  # of what its pace would have missed so far
-FEW = (0.5, 0.2, 0.12, 0.08, 0.05, 0.03)  # more, as a logarithm, with one, two … gaps measured
+FEW = (0.6, 0.1, 0.05, 0.05, 0.03, 0.03)  # more, as a logarithm, with one, two … gaps measured
 SHARES = (0.0, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.85, 1.0)  # of the run that is done
 OWN = (1.8, 1.8, 1.8, 1.8, 1.8, 1.7, 1.6, 1.45, 1.4)  # times the run's own spread
 # Beyond the run's own spread, as logarithms: how much sooner and later; a run whose pauses come in a cycle that was
