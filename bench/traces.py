@@ -20,6 +20,10 @@ KINDS = (
     "mixed",
     "resumed",
     "block-buffered",
+    "late validation",
+    "growing checkpoints",
+    "items of any length",
+    "told in bursts",
 )
 LONGEST_START = 30  # log intervals
 
@@ -40,6 +44,9 @@ class Plan:
     hiccups: float = 0.0
     crash: float = math.inf
     flush: int = 1
+    first: float = 0.0  # step from which it pauses
+    growth: float = 0.0  # of a pause, from the first step to the last
+    burst: int = 1  # counts that are told together, a moment apart
 
 
 def traces(each: int) -> list[list[Row]]:
@@ -54,6 +61,9 @@ def play(kind: str, seed: int) -> list[Row]:
     if plan.flush > 1:
         ends = [rows[min(len(rows) - 1, i // plan.flush * plan.flush + plan.flush - 1)].at for i in range(len(rows))]
         rows = [row._replace(at=at) for row, at in zip(rows, ends, strict=True)]
+    for i in range(0, len(rows) - plan.burst, plan.burst) if plan.burst > 1 else ():
+        last = rows[i + plan.burst].at
+        rows[i + 1 : i + plan.burst] = [row._replace(at=last - 0.01) for row in rows[i + 1 : i + plan.burst]]
     if rng.random() < 0.3:  # a clock of whole seconds
         rows = [row._replace(at=math.floor(row.at)) for row in rows]
     return rows
@@ -67,8 +77,16 @@ def _plan(kind: str, rng: Random) -> Plan:
         plan.steps, plan.every, plan.pace, plan.noise = rng.choice([8, 12, 20, 50]), 1, 900.0, rng.choice([0.01, 0.04])
     if kind not in ("long epochs", "restless", "hiccups"):
         plan.start = rng.random() * rng.choice([0, 0.5, 2, 10, LONGEST_START]) * plan.every * plan.pace
-    if kind in ("validation", "validation and checkpoints", "mixed", "resumed", "block-buffered"):
+    if kind in ("validation", "validation and checkpoints", "mixed", "resumed", "block-buffered", "late validation"):
         plan.pauses += (_pause(plan, rng, [4, 8, 12, 24, 50, 100], 0.5),)
+    if kind == "late validation":
+        plan.first = rng.uniform(0.1, 0.6) * plan.steps
+    if kind == "growing checkpoints":
+        plan.pauses, plan.growth = (_pause(plan, rng, [8, 15, 30], 0.1),), rng.uniform(0.5, 3)
+    if kind == "items of any length":
+        plan.noise = rng.choice([0.7, 1.2])
+    if kind == "told in bursts":
+        plan.burst = rng.choice([2, 3, 4])
     if kind in ("validation and checkpoints", "mixed"):
         plan.pauses += (_pause(plan, rng, [5, 10, 20, 40], 0.15),)
     if kind == "drift":
@@ -101,7 +119,8 @@ def _rows(plan: Plan, rng: Random) -> list[Row]:
         mood = plan.memory * mood + rng.gauss(0, plan.noise) * math.sqrt(1 - plan.memory**2)
         pace = plan.pace * (1 + plan.drift * step / plan.steps) * math.exp(mood if plan.memory else min(mood, 1.0))
         at += pace * (plan.change[1] if step > plan.change[0] * plan.steps else 1.0)
-        at += sum(seconds * rng.uniform(0.9, 1.1) for period, seconds in plan.pauses if step % period == 1 and step > 1)
+        due = [seconds for period, seconds in plan.pauses if step % period == 1 and step > max(1, plan.first)]
+        at += sum(seconds * rng.uniform(0.9, 1.1) for seconds in due) * (1 + plan.growth * step / plan.steps)
         at += rng.uniform(0.005, 0.04) * whole if rng.random() < plan.hiccups else 0.0
         if step % plan.every == 0 or step == plan.steps:
             rows.append(Row(at, float(step), float(plan.steps)))
