@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
 
-from dogwatch.cli.main import VERBS, overview
+import pytest
+
+from dogwatch.cli.main import VERBS, load, overview, parser_of
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
@@ -25,6 +28,21 @@ def test_every_command_in_the_readme_exists() -> None:
         assert verb in VERBS, verb
     for target in re.findall(r"`make ([a-z]+)", README):
         assert re.search(rf"^{target}:", makefile, re.M), target
+
+
+@pytest.mark.parametrize("page", ["README.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))])
+def test_every_command_in_a_block_of_a_page_is_one_that_can_be_typed(page: str) -> None:
+    """The verbs take the words that are shown; what stands for something of the reader's is any word."""
+    blocks = re.findall(r"^```(?:sh)?\n(.*?)^```", (ROOT / page).read_text(), re.S | re.M)
+    text = "\n".join(blocks).replace("\\\n", " ")
+    shown = [line for line in text.splitlines() if line.startswith("dogwatch ")]
+    for line in [part for line in shown for part in line.split("&&")]:
+        _, verb, *words = shlex.split(line, comments=True)
+        words = words[: words.index("--")] if "--" in words else words
+        try:
+            parser_of(verb, load(verb)).parse_args(words)
+        except SystemExit:
+            pytest.fail(f"{page}: {line}")
 
 
 def test_every_linked_file_is_there() -> None:
