@@ -83,7 +83,8 @@ def test_a_damaged_store_is_refused_by_the_faces_and_mended_by_the_daemon(
     (repaired,) = events(dogwatch, "store.repaired")
     assert repaired["level"] == "critical"
     assert repaired["seq"] > newest
-    assert list((home / "quarantine").iterdir())
+    (kept,) = (home / "quarantine").iterdir()
+    assert f"the damaged files are in {kept}" in said()
     assert "first" in jobs(dogwatch)
     (tmp_path / "first").touch()
     wait_until(lambda: jobs(dogwatch)["first"]["outcome"] == "succeeded")

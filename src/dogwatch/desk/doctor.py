@@ -6,7 +6,7 @@ import os
 import shutil
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from dogwatch import __version__, settings
@@ -41,9 +41,6 @@ def examine(home: str, now: float) -> list[Line]:
     except StoreError as error:
         checks.append(Line("bad", "store", str(error), "`dogwatch doctor --repair` restores what can be trusted"))
     return [*checks, _configuration()]
-
-
-Examiner = Callable[[Store, float], Iterator[Line]]
 
 
 def gpus(reach: Reach) -> Line:

@@ -26,9 +26,6 @@ class Hush:
     seconds: float = 0.0
     longest: float = 0.0
 
-    def pass_time(self, watched: float) -> None:
-        self.seconds += watched
-
     def moved(self) -> None:
         self.longest = max(self.longest, self.seconds)
         self.seconds = 0.0

@@ -23,5 +23,6 @@ def sound_store(home: str, clock: Clock, narrate: Callable[[str], None]) -> Stor
         why = str(error)
     narrate(f"the store is damaged ({why}); setting it aside and restoring what can be trusted")
     done = repair.repair(home, clock.now(), clock.mono())
-    narrate(f"restored from {done.restored_from or 'what could still be read'}; {done.lost}")
+    source = done.restored_from or "what could still be read"
+    narrate(f"restored from {source}; {done.lost}; the damaged files are in {done.quarantined}")
     return open_store(home)
