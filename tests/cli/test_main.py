@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import shlex
 
 import pytest
 
 from dogwatch import __version__
 from dogwatch.cli.main import VERBS, Given, load, parser_of
+from dogwatch.cli.out import cells, table
 
 
 def test_the_overview_names_every_verb(dogwatch) -> None:
@@ -29,6 +31,19 @@ def test_every_verb_has_help_and_json(dogwatch, verb: str) -> None:
     assert dogwatch("help", verb).stdout == done.stdout
 
 
+@pytest.mark.parametrize("verb", VERBS)
+def test_the_examples_of_every_verb_are_words_that_it_takes(dogwatch, verb: str) -> None:
+    """What `--help` shows can be typed as it stands."""
+    module = load(verb)
+    assert module.EXAMPLES
+    for line in module.EXAMPLES:
+        program, named, *words = shlex.split(line)
+        assert (program, named) == ("dogwatch", verb)
+        assert line in dogwatch(verb, "--help").stdout
+        words = words[: words.index("--")] if "--" in words else words
+        parser_of(verb, module).parse_args(words)
+
+
 def test_the_version_is_the_packages(dogwatch) -> None:
     """Printed without loading anything."""
     assert dogwatch("--version").stdout == f"dogwatch {__version__}\n"
@@ -45,8 +60,24 @@ def test_wrong_words_are_exit_2_and_say_what_to_do(dogwatch, words: list[str]) -
 
 
 def test_a_near_miss_is_suggested(dogwatch) -> None:
-    """One letter off is not a riddle."""
+    """One letter off is not a riddle: in a verb, a flag, a job's name; nor is a command without its dashes."""
     assert "did you mean `status`?" in dogwatch("statsu").stderr
+    assert "did you mean --all?" in dogwatch("ls", "--al").stderr
+    assert "did you mean --total-items?" in dogwatch("add", "process", "1", "--total-item=3").stderr
+    assert "as in `dogwatch run -- sleep`" in dogwatch("run", "--name", "x", "sleep", "3").stderr
+    dogwatch("run", "--detach", "--name", "embedding", "--", "true")
+    done = dogwatch("status", "embeding")
+    assert done.returncode == 4
+    assert "did you mean 'embedding'?" in done.stderr
+    assert "lists every one" in dogwatch("status", "quite another").stderr
+
+
+def test_a_list_stays_in_its_columns_whatever_the_script() -> None:
+    """A letter that takes two columns of a terminal is counted as two, and a cut line is not longer than it may be."""
+    rows = [("NAME", "STATE"), ("\u8a13\u7df4\U0001f680", "running"), ("cafe\u0301", "ended"), ("plain", "waiting")]
+    lines = table(rows, None)
+    assert [cells(line[: line.index(word)]) for line, (_, word) in zip(lines, rows, strict=True)] == [8, 8, 8, 8]
+    assert [cells(line) <= 5 for line in table(rows, 5)] == [True] * 4
 
 
 @pytest.mark.parametrize("verb", [verb for verb in VERBS if hasattr(load(verb), "FLAGS")])

@@ -8,6 +8,10 @@ from dogwatch.cli.out import emit, json_flag
 from dogwatch.errors import UsageError
 
 HELP = "watch a job that is already there: processes of this machine, or jobs of a Slurm cluster"
+EXAMPLES = (
+    "dogwatch add process 4242 --log 'logs/*.log' --name embed",
+    "dogwatch add slurm 123456 --host hpc",
+)
 EPILOG = """\
 A process is known by its pid, its start time and this boot, so a reused pid is never taken for it. How it ends is
 not recorded by anybody: it will be "ended, outcome unknown". `dogwatch run` keeps exit codes.

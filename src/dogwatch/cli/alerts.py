@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from dogwatch.clock import Clock
 
 HELP = "say where alerts go (webhook, Slack, e-mail, ...), silence them, and see what was sent and why"
+EXAMPLES = (
+    "dogwatch alerts add webhook https://example.org/hook",
+    "dogwatch alerts silence 'eval-*' --for 2h",
+)
 EPILOG = """\
   dogwatch alerts                               what stands open, what is silenced, what was not delivered
   dogwatch alerts add webhook URL [--secret env:NAME]

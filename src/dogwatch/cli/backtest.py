@@ -8,6 +8,10 @@ from typing import Any
 from dogwatch.cli.out import emit, json_flag, say, table
 
 HELP = "replay finished runs by their own clock and score our ETA beside the usual ones"
+EXAMPLES = (
+    "dogwatch backtest logs/*.log",
+    "dogwatch backtest --csv runs/*.csv",
+)
 EPILOG = """\
 at 5, 10, 25, 50, 75 and 90 % of each run's time every estimate is made from what had been written by then:
 the share of runs within 10 % of the true time left, the error that 9 answers in 10 do not exceed, and how often

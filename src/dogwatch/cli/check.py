@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from dogwatch.reach.interface import Reach
 
 HELP = "say whether files are whole: checkpoints, datasets, results, archives, images"
+EXAMPLES = (
+    "dogwatch check checkpoints/step_4000 out/part-*.parquet",
+    "dogwatch check --host hpc /scratch/me/run7 --quiet",
+)
 EPILOG = """\
 Judges files by their format without executing or unpacking anything in them: JSON, JSON lines, CSV, Parquet, Arrow,
 NumPy, HDF5, safetensors, PyTorch, GGUF, gzip, bzip2, xz, zstd, zip, tar, PNG, JPEG, GIF, BMP, WebP. Files are taken as

@@ -11,6 +11,10 @@ from dogwatch.errors import FINE, INTERRUPTED
 
 WRITE_EVERY = 2.0  # looking every second must not wear the disk for numbers that nobody reads that fast
 HELP = "watch everything, in the foreground, until stopped (one watcher per store)"
+EXAMPLES = (
+    "dogwatch daemon",
+    "dogwatch daemon --once-idle --log-file experiment.log",
+)
 
 
 def arguments(parser: ArgumentParser) -> None:

@@ -8,6 +8,10 @@ from argparse import ArgumentParser, Namespace
 from dogwatch.cli.out import json_flag, say
 
 HELP = "start a real four-worker job on this machine and watch it to its end (about 30 s)"
+EXAMPLES = (
+    "dogwatch demo",
+    "dogwatch demo --fail",
+)
 
 
 def arguments(parser: ArgumentParser) -> None:

@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from dogwatch.desk.checklist import Line
 
 HELP = "check the store, the watcher and the places, and say what to do about what is wrong"
+EXAMPLES = (
+    "dogwatch doctor",
+    "dogwatch doctor --send",
+)
 
 
 def arguments(parser: ArgumentParser) -> None:

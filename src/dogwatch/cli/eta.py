@@ -7,6 +7,10 @@ from argparse import ArgumentParser, Namespace
 from dogwatch.cli.out import emit, json_flag
 
 HELP = "say when a series of unix_seconds,step,total will be done, with the interval that holds 9 times in 10"
+EXAMPLES = (
+    "dogwatch eta --csv progress.csv",
+    "dogwatch eta --csv - --json",
+)
 EPILOG = """\
 the file needs the header row unix_seconds,step,total; where nothing sound can be said, the answer is that it is
 not known (with --json: nulls), and the exit code is still 0"""

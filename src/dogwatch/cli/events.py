@@ -9,6 +9,10 @@ from typing import Any
 from dogwatch.cli.out import emit, json_flag, say
 
 HELP = "print the history: every change, finding and checkpoint, in order"
+EXAMPLES = (
+    "dogwatch events train",
+    "dogwatch events --follow --json",
+)
 EPILOG = 'with --json: {"events": [...]}, or one JSON object per line with --follow'
 NEWEST = 50
 PAUSE = 0.5

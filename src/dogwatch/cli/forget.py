@@ -7,6 +7,7 @@ from argparse import ArgumentParser, Namespace
 from dogwatch.cli.out import emit, json_flag
 
 HELP = "stop watching jobs and leave them out of every list (the jobs go on, their history stays)"
+EXAMPLES = ("dogwatch forget train",)
 
 
 def arguments(parser: ArgumentParser) -> None:

@@ -13,6 +13,11 @@ if TYPE_CHECKING:
     from typing import Any
 
 HELP = "add, list and try out the machines whose jobs are watched over ssh"
+EXAMPLES = (
+    "dogwatch host add hpc",
+    "dogwatch host add gpubox --ssh me@10.0.0.7 --floor 30s",
+    "dogwatch host test hpc",
+)
 EPILOG = """\
 ssh is used as you use it: your configuration, your keys and agent, your jump hosts; nothing is asked, nothing is
 installed there. `ssh NAME` must get in without a question. A host key that is not known is shown with its

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from dogwatch.hands.keep import Plan
 
 HELP = "let systemd or cron look every so often, also after logout and reboot, until nothing is left to watch"
+EXAMPLES = (
+    "dogwatch keep on --every 15m",
+    "dogwatch keep status",
+)
 EPILOG = """\
 `keep on` shows what it would make (a systemd timer of yours, or three lines in your crontab) and makes it only when
 told so by --yes or by typing yes. It is made once; it removes itself when nothing is left to watch, or by `keep off`.

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from dogwatch.desk.logs import Reading, Tail
 
 HELP = "print the newest lines of a job's logs"
+EXAMPLES = (
+    "dogwatch logs train -n 50",
+    "dogwatch logs train --worker 2 --follow",
+)
 EPILOG = """\
 The logs of a job on another host are read there, in one ssh connection; --follow asks again every five seconds, and
 goes on when the host does not answer for a while."""

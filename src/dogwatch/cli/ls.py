@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 HELP = "list the jobs that have not ended"
+EXAMPLES = ("dogwatch ls --all",)
 # The one verb that must be quick: when it is given nothing but these, no parser is made.
 FLAGS = ("--all", "--json")
 

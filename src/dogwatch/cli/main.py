@@ -14,7 +14,7 @@ from dogwatch.errors import COULD_NOT_LOOK, FINE, INTERRUPTED, USAGE, DogwatchEr
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from argparse import Namespace
+    from argparse import ArgumentParser, Namespace
     from collections.abc import Iterable, Sequence
     from types import ModuleType
 
@@ -130,10 +130,8 @@ def _dispatch(argv: list[str]) -> int:
 def _run(argv: list[str]) -> int:
     verb = argv[0]
     if verb not in VERBS:
-        import difflib
-
-        near = difflib.get_close_matches(verb, VERBS, n=1)
-        hint = f"did you mean `{near[0]}`?" if near else "`dogwatch --help` lists the verbs"
+        near = _nearest(verb, VERBS)
+        hint = f"did you mean `{near}`?" if near else "`dogwatch --help` lists the verbs"
         say(f"there is no verb {verb!r}; {hint}")
         return USAGE
     module = load(verb)
@@ -142,14 +140,40 @@ def _run(argv: list[str]) -> int:
     if flags is not None and all(word in flags for word in words):
         return _finish(module, Given(flags, words))
     parser = parser_of(verb, module)
-    if getattr(module, "TAKES_COMMAND", False) and "--" in words:
+    if _takes_command(module) and "--" in words:
         words, command = words[: words.index("--")], words[words.index("--") + 1 :]
     try:
-        args = parser.parse_args(words)
+        args, strange = parser.parse_known_args(words)
+        if strange:
+            parser.error(f"{strange[0]!r} is not known here{_hint(verb, module, parser, strange[0])}")
         args.command = command
         return _finish(module, args)
     except SystemExit as done:  # argparse has said what was wrong, or printed its help
         return done.code if isinstance(done.code, int) else USAGE
+
+
+def _nearest(word: str, known: Iterable[str]) -> str:
+    import difflib
+
+    return next(iter(difflib.get_close_matches(word, list(known), n=1)), "")
+
+
+def _hint(verb: str, module: ModuleType, parser: ArgumentParser, word: str) -> str:
+    """What somebody may have meant who gave a word that the verb does not take."""
+    import argparse
+
+    if not word.startswith("-"):
+        return f"; put the command after --, as in `dogwatch {verb} -- {word}`" if _takes_command(module) else ""
+    known = [parser]
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            known += action.choices.values()
+    near = _nearest(word.partition("=")[0], (flag for one in known for flag in one._option_string_actions))
+    return f"; did you mean {near}?" if near else ""
+
+
+def _takes_command(module: ModuleType) -> bool:
+    return bool(getattr(module, "TAKES_COMMAND", False))
 
 
 def _finish(module: ModuleType, args: Namespace | Given) -> int:
@@ -180,12 +204,17 @@ def parser_of(verb: str, module: ModuleType):  # type: ignore[no-untyped-def]
     parser = argparse.ArgumentParser(
         prog=f"dogwatch {verb}",
         description=module.HELP + ".",
-        epilog=getattr(module, "EPILOG", None),
+        epilog="\n\n".join([_examples(module), *filter(None, [getattr(module, "EPILOG", None)])]),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     module.arguments(parser)
     return parser
+
+
+def _examples(module: ModuleType) -> str:
+    """How people call it, one line each."""
+    return "\n".join(["examples:", *(f"  {line}" for line in module.EXAMPLES)])
 
 
 def overview() -> str:

@@ -46,9 +46,27 @@ def say(text: str) -> None:
 
 def table(rows: Sequence[Sequence[str]], width: int | None) -> list[str]:
     """Columns two spaces apart, the last one cut to the terminal's width where there is one."""
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    lines = ["  ".join(cell.ljust(size) for cell, size in zip(row, widths, strict=True)).rstrip() for row in rows]
-    return lines if width is None else [line if len(line) <= width else line[: width - 1] + "…" for line in lines]
+    widths = [max(cells(row[i]) for row in rows) for i in range(len(rows[0]))]
+    padded = [[text + " " * (size - cells(text)) for text, size in zip(row, widths, strict=True)] for row in rows]
+    lines = ["  ".join(row).rstrip() for row in padded]
+    return lines if width is None else [_cut(line, width) for line in lines]
+
+
+def cells(text: str) -> int:
+    """How many columns of a terminal a text takes: two for each letter of some scripts and most emoji."""
+    if text.isascii():
+        return len(text)
+    from unicodedata import combining, east_asian_width
+
+    return sum(0 if combining(one) else 2 if east_asian_width(one) in "WF" else 1 for one in text)
+
+
+def _cut(line: str, width: int) -> str:
+    if cells(line) <= width:
+        return line
+    while cells(line) > width - 1:
+        line = line[:-1]
+    return line + "…"
 
 
 def width() -> int | None:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from dogwatch.desk.patrol import Report
 
 HELP = "look once, and print only what has changed since the last patrol"
+EXAMPLES = ("dogwatch patrol --heartbeat",)
 EPILOG = """\
 Beside a running watcher, or sooner than a place allows, it answers from what is known. What one reader was told is
 still news to another: `keep` reads under a name of its own, and so may a script.

@@ -17,9 +17,11 @@ if TYPE_CHECKING:
     from dogwatch.desk.preflight.plan import Plan
 
 HELP = "go through a checklist where a job will run, before it is started"
+EXAMPLES = (
+    "dogwatch preflight job.yaml",
+    "dogwatch preflight --host gpubox --gpu-ids 0 1 --require torch --output-dir /data/out -- python -u train.py",
+)
 EPILOG = """\
-example: dogwatch preflight --host gpubox --workers 4 --gpu-ids 0 1 2 3 --require torch \\
-             --inputs '/data/shard-*.parquet' --output-dir /data/out -- python -u train.py --save-steps 500
 CONFIG is the YAML file of the job, as `dogwatch watch --config` takes it, with a section `preflight:`; flags win over
 it (docs/preflight.md). One round trip, nothing is started or left there, and no alert is sent.
 

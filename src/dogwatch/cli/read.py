@@ -8,6 +8,10 @@ from typing import Any
 from dogwatch.cli.out import emit, json_flag, say, width
 
 HELP = "read log files: how far, how fast, what is left, how it ended"
+EXAMPLES = (
+    "dogwatch read slurm-*.out",
+    "dogwatch read --json train.log",
+)
 EPILOG = """\
 with --json: one JSON object per file and line
 exit code: 0 every file was read, 3 one could not be (the others are still printed)"""

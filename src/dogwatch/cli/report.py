@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from typing import Any
 
 HELP = "sum up a job: time, items, memory, GPUs, energy, cost, incidents; as text, JSON or a page"
+EXAMPLES = (
+    "dogwatch report train",
+    "dogwatch report train --html train.html --price 2.5",
+)
 EPILOG = """\
 It says what is known so far of a job that still runs. --html writes one page with plots that needs nothing else.
 --bundle writes what helps to find out why a job failed (states, events, readings, last lines of its logs, files), with

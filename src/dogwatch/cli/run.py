@@ -8,8 +8,11 @@ from dogwatch.cli.out import emit, json_flag, say
 from dogwatch.errors import UsageError
 
 HELP = "start a command as N workers that outlive this terminal, and watch them"
+EXAMPLES = (
+    "dogwatch run --name train --workers 4 --gpu-ids 0 1 2 3 -- python train.py",
+    "dogwatch run --output 'out/*.jsonl' --total-items 100000 --detach -- ./embed.sh",
+)
 EPILOG = """\
-example: dogwatch run --name train --workers 4 --gpu-ids 0 1 2 3 -- python train.py
 Every worker gets DOGWATCH_WORKER (0, 1, ...), DOGWATCH_WORKERS, CUDA_VISIBLE_DEVICES and a log of its own. What it
 appends to the file named by DOGWATCH_PROGRESS, as lines like {"step": 3, "total": 10}, is believed over its log.
 Patterns may be relative to --cwd, and are quoted so that the shell leaves them alone: --output 'out/*.jsonl'.

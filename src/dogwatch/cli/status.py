@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from dogwatch.desk.meant import Candidate, Meant
 
 HELP = "show everything known of a job; of the one that you must mean when you name none"
+EXAMPLES = (
+    "dogwatch status train",
+    "dogwatch status --json",
+)
 EPILOG = """\
 Without a name it looks, in this order, until something fits: the registry of this directory (.claude/active_jobs.json),
 what is watched, evaluation runs of the last days (nel, inspect), your jobs in the queue of each host, experiments of

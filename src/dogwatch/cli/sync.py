@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from dogwatch.desk.registry import Adopt, Entry, Synced
 
 HELP = "adopt jobs from agents' registry files (.claude/active_jobs.json) and bring those up to date"
+EXAMPLES = ("dogwatch sync --dir ~/project",)
 EPILOG = """\
 Reads DIR/.claude/active_jobs.json and DIR/.claude/agents/*/active_jobs.json. New entries are adopted, last_status is
 brought up to date, and entries whose end is recorded are taken out; an entry that cannot be taken is named and left.

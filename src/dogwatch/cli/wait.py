@@ -11,6 +11,10 @@ from dogwatch.cli.out import emit, json_flag, say
 from dogwatch.errors import ENDED_BADLY, FINE, TIMED_OUT
 
 HELP = "wait until jobs have ended (or run, or change) and tell how they ended by the exit code"
+EXAMPLES = (
+    "dogwatch wait train --timeout 8h",
+    "dogwatch wait train eval --for running",
+)
 EPILOG = """\
 exit codes: 0 all ended well, 1 one ended badly or left less than was expected of it, 124 the timeout came first.
 It watches by itself if nobody does, and waits for the files of a job that has ended to be checked."""

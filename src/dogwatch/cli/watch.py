@@ -8,6 +8,10 @@ from dogwatch.cli.out import json_flag, log_file_flag, log_path, say
 from dogwatch.errors import UsageError
 
 HELP = "keep jobs in view until they have ended (Ctrl-C stops watching, never the job)"
+EXAMPLES = (
+    "dogwatch watch train",
+    "dogwatch watch --job-name embed --num-workers 4 --log-dir logs --output-dir out --total-items 100000",
+)
 EPILOG = """\
 Without REF and without flags: everything that has not ended. The classic form attaches to workers that
 somebody else started: by LOG_DIR/worker_pids.txt if it is there, by --pid, or by the job name in their command line.

@@ -13,10 +13,12 @@ if TYPE_CHECKING:
     from dogwatch.reach.interface import Reach
 
 HELP = "say why a job failed, with the lines that show it, or where a running one stands"
-EPILOG = """\
-dogwatch why REF                          a job that Dogwatch watches
-dogwatch why --log train.err train.out    log files, with whatever else you know of the ending
-dogwatch why --exit-code 137              what an ending alone can tell"""
+EXAMPLES = (
+    "dogwatch why train",
+    "dogwatch why --log train.err train.out --exit-code 137",
+    "dogwatch why --state TIMEOUT",
+)
+EPILOG = "Give whatever else you know of an ending: exit code, signal, the scheduler's word; alone they tell too."
 
 _RETRY = {
     "never": "not worth it",

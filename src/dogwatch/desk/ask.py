@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     Document = dict[str, Any]
 
 
+MOST_NEAR = 1000
+
+
 def brief(store: Store, everything: bool = False) -> list[Document]:
     """The jobs that have not ended, or all, with just what a list shows."""
     return [job for job in job_rows.brief(store, everything=everything) if everything or job["state"] != "ended"]
@@ -53,11 +56,22 @@ def find(store: Store, words: Sequence[str]) -> str:
     """The one ref that `words` mean; NoSuchJob names the choices when there are several."""
     refs = job_rows.resolve(store, " ".join(words))
     if not refs:
-        raise NoSuchJob(f"no job answers to {' '.join(words)!r}; `dogwatch ls --all` lists every one")
+        near = _nearest(store, " ".join(words))
+        hint = f"did you mean {near!r}?" if near else "`dogwatch ls --all` lists every one"
+        raise NoSuchJob(f"no job answers to {' '.join(words)!r}; {hint}")
     if len(refs) > 1:
         some = ", ".join(refs[:5]) + (" …" if len(refs) > 5 else "")
         raise NoSuchJob(f"{' '.join(words)!r} could be any of {len(refs)} jobs ({some}); say which")
     return refs[0]
+
+
+def _nearest(store: Store, text: str) -> str:
+    """The name or ref that is spelt most like it, among the newest."""
+    import difflib
+
+    newest = job_rows.brief(store, everything=True)[:MOST_NEAR]
+    known = dict.fromkeys(str(job[key]) for key in ("name", "ref") for job in newest)
+    return next(iter(difflib.get_close_matches(text[:200], list(known), n=1, cutoff=0.7)), "")
 
 
 def find_each(store: Store, refs: Sequence[str]) -> list[str]:
