@@ -175,3 +175,20 @@ def test_with_nothing_to_replay_the_exit_code_says_so(dogwatch, tmp_path: Path) 
     done = dogwatch("backtest", "--csv", path)
     assert done.returncode == 3
     assert "fewer than three rows" in done.stderr
+
+
+def test_a_run_that_cannot_be_read_keeps_nobody_from_the_others(dogwatch, tmp_path: Path) -> None:
+    """It is left out with the reason, in words that fit it; the others are replayed."""
+    good, mute = tmp_path / "good.log", tmp_path / "mute.log"
+    good.write_text("".join(f"2026-01-02 {n // 60:02d}:{n % 60:02d}:00 step {n}/1000 loss: 0.5\n" for n in range(1001)))
+    mute.write_text("".join(f"step {n}/100 loss 0.5\n" for n in range(101)))
+    done = dogwatch("backtest", tmp_path, tmp_path / "none.log", mute, good, "--json")
+    assert done.returncode == 0
+    found = json.loads(done.stdout)
+    assert found["runs"] == 1
+    assert {Path(one["file"]).name: one["why"] for one in found["left_out"]} == {
+        tmp_path.name: "is a directory; name the log files in it",
+        "none.log": "could not be read: No such file or directory",
+        "mute.log": "fewer than three of its lines have both a count and a time",
+    }
+    assert dogwatch("backtest", tmp_path).returncode == 3

@@ -41,10 +41,16 @@ def eta(path: str, now: float | None) -> dict[str, float | None]:
     }
 
 
-def scores(runs: Sequence[tuple[str, Sequence[Row]]]) -> dict[str, Any]:
+def scores(runs: Iterable[tuple[str, Sequence[Row], str | None]]) -> dict[str, Any]:
     """The document of a backtest of named runs; those that cannot be replayed are named with the reason."""
-    reasons = [(name, unfit(rows)) for name, rows in runs]
-    fit = [rows for (_, rows), (_, why) in zip(runs, reasons, strict=True) if why is None]
+    fit: list[Sequence[Row]] = []
+    left_out = []
+    for name, rows, unread in runs:
+        why = unread or unfit(rows)
+        if why is None:
+            fit.append(rows)
+        else:
+            left_out.append({"file": name, "why": why})
     moments = [
         {
             "share": moment.share,
@@ -57,7 +63,6 @@ def scores(runs: Sequence[tuple[str, Sequence[Row]]]) -> dict[str, Any]:
         }
         for moment in backtest(fit)
     ]
-    left_out = [{"file": name, "why": why} for name, why in reasons if why is not None]
     return {"runs": len(fit), "moments": moments, "left_out": left_out}
 
 
@@ -148,8 +153,14 @@ def _kept(rows: Iterable[Row]) -> list[Row]:
     return kept
 
 
-def runs(paths: Sequence[str], as_csv: bool) -> list[tuple[str, list[Row]]]:
-    """The named series of finished runs, from CSV files or from the times in logs."""
-    if as_csv:
-        return [(path, series(path)) for path in paths]
-    return [(path, [Row(*moment) for moment in timeline(path)]) for path in paths]
+def runs(paths: Sequence[str], as_csv: bool) -> Iterator[tuple[str, list[Row], str | None]]:
+    """The named series of finished runs, from CSV files or from the times in logs, or why one says nothing: one that
+    cannot be read keeps nobody from the others."""
+    for path in paths:
+        try:
+            rows = series(path) if as_csv else [Row(*moment) for moment in timeline(path)]
+        except (CouldNotLook, UsageError) as error:
+            yield path, [], str(error).removeprefix(f"{plain(path, 200)} ")
+        else:
+            short = len(rows) < 3 and not as_csv
+            yield path, rows, "fewer than three of its lines have both a count and a time" if short else None
