@@ -280,3 +280,20 @@ def test_a_detector_whose_last_epoch_was_saved_or_validated_has_finished(tmp_pat
     ]
     assert [found["ending"] for found in told] == ["finished", "finished", "cut", "cut"]
     assert [found["progress"]["step"] for found in told] == [8, 8, 8, 7]
+
+
+def test_a_log_with_a_hole_is_what_was_written_of_it(dogwatch, log: Path, tmp_path: Path) -> None:
+    """A log that was cut while its writer went on: terabytes of nothing, then text, and no line of them is counted."""
+    text = log.read_bytes()
+    holed = tmp_path / "holed.log"
+    with open(holed, "wb") as file:
+        file.write(text[:4096])
+        file.seek(1 << 40)
+        file.write(b"\n" + text[4096:] + b"RuntimeError: CUDA out of memory. Tried to allocate 20.00 MiB\n")
+        file.truncate(file.tell() + (1 << 40))
+    document = json.loads(dogwatch("read", "--json", str(holed)).stdout)
+    assert document["progress"]["step"] == 300
+    assert document["diagnosis"]["evidence"][0]["line"] == 303
+    (tmp_path / "nothing.log").touch()
+    os.truncate(tmp_path / "nothing.log", 1 << 40)
+    assert json.loads(dogwatch("read", "--json", str(tmp_path / "nothing.log")).stdout)["ending"] == "unknown"

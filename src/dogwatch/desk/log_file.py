@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import sys
@@ -68,12 +69,33 @@ def _file(path: str, name: str) -> Iterator[bytes]:
         for is_kind, why in _KINDS:
             if is_kind(row.st_mode):
                 raise CouldNotLook(f"{name} {why}")
+        if 512 * row.st_blocks < row.st_size:
+            yield from _without_holes(fd, row.st_size)
+            return
         left = row.st_size or sys.maxsize  # files of /proc say 0 and have text
         while left > 0 and (piece := os.read(fd, min(PIECE, left))):
             left -= len(piece)
             yield piece
     finally:
         os.close(fd)
+
+
+def _without_holes(fd: int, size: int) -> Iterator[bytes]:
+    """What was written of a sparse file. A log that is cut while its writer goes on where it was has gigabytes of
+    nothing before its text."""
+    at = 0
+    while at < size:
+        try:
+            at = os.lseek(fd, at, os.SEEK_DATA)
+        except OSError as error:
+            if error.errno != errno.ENXIO:  # some file systems do not know, and then all of it is text
+                os.lseek(fd, at, os.SEEK_SET)
+            else:
+                return
+        if at >= size or not (piece := os.read(fd, min(PIECE, size - at))):
+            return
+        at += len(piece)
+        yield piece
 
 
 def _checked(name: str, path: str, stream: Iterator[bytes]) -> Iterator[bytes]:

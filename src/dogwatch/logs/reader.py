@@ -125,7 +125,7 @@ def _cut_lines(text: bytes) -> bytes:
 def _lines(chunk: bytes) -> bytes:
     """The piece with one kind of line end and no NULs (UTF-16 becomes readable)."""
     if b"\0" in chunk:
-        chunk = chunk.replace(b"\0", b"")
+        chunk = chunk.translate(None, b"\0")
     return chunk.replace(b"\r", b"\n") if b"\r" in chunk else chunk
 
 
