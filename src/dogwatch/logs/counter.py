@@ -12,17 +12,18 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 
-from dogwatch.logs.interface import EPOCH, EPOCH_DONE, FROM_ZERO, INNER, PART, PERCENT, RUN, Format, number
+from dogwatch.logs.interface import AGAIN, EPOCH, EPOCH_DONE, FROM_ZERO, INNER, PART, PERCENT, RUN, Format, number
 from dogwatch.model import Mark, Step
 
 _N = r"\d{1,3}(?:,\d{3}){1,4}|\d{1,15}"
 _LEAD = r"(?:\((?:train|val|test)\))?[\"']?[ \t]{0,3}[:=#]{0,2}[ \t]{0,6}[\"'\[(]?[ \t]{0,8}"
-_PAIR = _LEAD + rf"({_N})[ \t]{{0,4}}\]?(?:/|of|out of)[ \t]{{0,8}}\[?({_N})(?!\d|[/:,-]\d|\.\d)"
+_OF = r"[ \t]{0,4}\]?(?:/|of|out of|\((?:total|of|max)[:=]?)[ \t]{0,8}\[?"
+_PAIR = _LEAD + rf"({_N}){_OF}({_N})(?!\d|[/:,-]\d|\.\d)"
 _PLAIN = r"(?:\((?:train|val|test)\))?[ \t]{0,3}[:=#]{0,2}[ \t]{0,6}[\[(]?[ \t]{0,8}"
 _BARE = _PLAIN + r"(\d{1,15})(?!\d|\.\d|[ \t]{0,4}/[ \t]{0,8}\d|:\d\d|(?!(?:st|nd|rd|th) )[a-z]|%|-\d)"
 _PART = _PLAIN + r"(\d{1,6}\.\d{1,9})(?![\d%]|[ \t]{0,4}/[ \t]{0,8}\d|x)"
 # What a hint may end with: `3/10`, and a number that stands alone or is a decimal's whole part.
-_HINT_PAIR = _LEAD + rf"(?:{_N})[ \t]{{0,4}}\]?(?:/|of|out of)[ \t]{{0,8}}\[?\d"
+_HINT_PAIR = _LEAD + rf"(?:{_N}){_OF}\d"
 _HINT_BARE = _PLAIN + r"\d{1,15}(?:[^\d.a-z%]|\.[^\d]|(?:st|nd|rd|th) )"
 _HINT_PART = _PLAIN + r"\d{1,15}(?:[^\da-z%]|(?:st|nd|rd|th) )"
 _RATE = re.compile(r"(?<![\d.])(\d{1,12}(?:\.\d{1,9})?)\s?([a-z]{1,12})/s", re.ASCII)
@@ -83,6 +84,7 @@ _NOT_NOW = frozenset(
         "valid",
         "validation",
         "val",
+        "dev",
         "test",
     }
 )
@@ -135,7 +137,9 @@ def _before(low: str, start: int) -> str | None:
         return word[1] if word and ahead[-1] in " \t" else ""
     if ahead[-1] in "_-/.":
         word = _WORD.search(ahead)
-        return word[1] if word and word[1] in _MAY_LEAD else ("" if ahead[-1] == "-" and not word else None)
+        if word and word[1] in _MAY_LEAD and ahead[: word.start()][-1:] not in ("_", "-"):  # save_epoch_step: a setting
+            return word[1]
+        return "" if ahead[-1] == "-" and not word else None
     return None if ahead[-1].isalnum() else ""
 
 
@@ -179,8 +183,9 @@ def _goes_on(low: str) -> bool:
 
 
 _RESUMES = ("resum", "continuing training", "restored", "loaded checkpoint")
-_EPOCH_PAIR = _label("epoch", "(?:s| num| number|_num|_idx)?", "epochs", EPOCH, None)
-_EPOCH_BARE = re.compile("epoch(?: num| number|_num|_idx)?" + _BARE, re.ASCII)
+_NAMES = " num| number|_num|_number|_idx|_index|_id|_no"
+_EPOCH_PAIR = _label("epoch", f"(?:s|{_NAMES})?", "epochs", EPOCH, None)
+_EPOCH_BARE = re.compile(f"epoch(?:{_NAMES})?" + _BARE, re.ASCII)
 _EPOCH_PART = re.compile("epoch" + _PART, re.ASCII)
 
 
@@ -233,7 +238,13 @@ def _epoch(line: str) -> list[Mark]:
         for found in islice(_EPOCH_BARE.finditer(low), _TRIED):
             before = _before(low, found.start())
             best = "best" in low[max(0, found.start() - 40) : found.start()]
-            if before is not None and not best and (before not in _NOT_NOW or before in ("eval", "val", "validation")):
+            setting = low.startswith("_num", found.start() + 5) and not low[found.end() :].strip(_ALONE)
+            if (
+                before is not None
+                and not best
+                and not setting
+                and (before not in _NOT_NOW or before in ("eval", "val", "validation"))
+            ):
                 done, total, end = float(found[1]), None, found.end()
                 break
         else:
@@ -253,6 +264,35 @@ def _of_epochs(low: str, done: float, total: float | None, end: int) -> Step:
     return Step(done, total, "epochs", None, EPOCH_DONE if any(word in rest for word in _ENDS_EPOCH) else EPOCH)
 
 
+def _behind(line: str) -> list[Mark]:
+    """`1800/3000 files processed`: the word stands behind the numbers."""
+    low = line.lower()
+    found = _BEHIND.search(low) if not any(word in low for word in _LOADS) else None
+    if not found or number(found[1]) > number(found[2]) or not number(found[2]):
+        return []
+    unit = found[3] if found[3] and found[3] not in _NOT_UNITS else "items"
+    return [Step(number(found[1]), number(found[2]), unit, _rate(low, unit), RUN)]
+
+
+_BEHIND = re.compile(
+    rf"(?<![\w./-])({_N})[ ]?(?:/| of )[ ]?({_N}) (?:([a-z]{{2,20}}) )?(?:have been |were |are )?"
+    r"(?:processed|completed|finished|done)\b",
+    re.ASCII,
+)
+_BEHIND_HINT = re.compile(rb"\d (?:[a-z]{2,20} )?(?:have been |were |are )?(?:processed|completed|finished|done)")
+
+
+def _alone(line: str) -> list[Mark]:
+    """`iter = 4200` with nothing else on its line: a setting, unless it is said again and again."""
+    found = _ALONE_COUNT.search(line.lower())
+    unit = "steps" if found and found[1] == "step" else "iterations"
+    return [Step(float(found[2]), None, unit, None, AGAIN)] if found else []
+
+
+_ALONE_COUNT = re.compile(r"(?:^|[\s:|\]])(iter|iteration|step)[ ]{0,2}[:=][ ]{0,2}(\d{1,15})\s{0,4}$", re.ASCII)
+_ALONE_HINT = re.compile(rb"(?:iter|iteration|step) {0,2}[:=] {0,2}\d{1,15}\s")
+
+
 def _epoch_part(low: str) -> list[Mark]:
     found = _EPOCH_PART.search(low)
     if not found or _before(low, found.start()) in (None, *_NOT_NOW):
@@ -266,7 +306,7 @@ def _epoch_zero(line: str) -> list[Mark]:
     return [Step(0.0, None, "epochs", None, FROM_ZERO)] if found else []
 
 
-_ZERO = re.compile("epoch(?: num| number|_num|_idx)?" + _LEAD + r"0(?![\d.]|[a-z]|[ ]?/[ ]?0)", re.ASCII)
+_ZERO = re.compile(f"epoch(?:{_NAMES})?" + _LEAD + r"0(?![\d.]|[a-z]|[ ]?/[ ]?0)", re.ASCII)
 
 
 def _bracket(pattern: re.Pattern[str], line: str) -> list[Mark]:
@@ -311,16 +351,16 @@ def _bytes(pattern: re.Pattern[str]) -> re.Pattern[bytes]:
     return re.compile(pattern.pattern.encode())
 
 
+_BEHIND_WORDS = (b" processed", b" completed", b" finished", b" done")
 _DONE = (b"% complete", b"% done", b"% finished")
-_EPOCH_HINT = re.compile(
-    f"epoch(?:(?:s| num| number|_num|_idx)?{_HINT_PAIR}|(?: num| number|_num|_idx)?{_HINT_PART})".encode()
-)
-_ZERO_HINT = re.compile(rf"epoch(?: num| number|_num|_idx)?{_LEAD}0[^\d.a-z]".encode())
+_EPOCH_HINT = re.compile(f"epoch(?:(?:s|{_NAMES})?{_HINT_PAIR}|(?:{_NAMES})?{_HINT_PART})".encode())
+_ZERO_HINT = re.compile(rf"epoch(?:{_NAMES})?{_LEAD}0[^\d.a-z]".encode())
 
 rows = (
     _row("processed", "processed", "", ""),
     _row("completed", "completed", "", ""),
     _row("progress", "progress", "", ""),
+    Format("behind", _BEHIND_WORDS, _behind, hint=_BEHIND_HINT, family="plain"),
     _row("step", "step", "s?(?:_num|_idx)?", "steps", bare="(?:_num|_idx)?"),
     _row("step of", "step", "s?(?:_num|_idx)?", "steps"),
     _row("iteration", "iter", "(?:ation)?s?", "iterations", bare="(?:ation)?"),
@@ -339,6 +379,7 @@ rows = (
     Format("epoch", (b"epoch",), _epoch, hint=_EPOCH_HINT, family="plain"),
     Format("epoch of", (b"epoch",), _epoch_of, hint=_EPOCH_PAIR.hint, family="plain"),
     Format("epoch zero", (b"epoch",), _epoch_zero, hint=_ZERO_HINT),
+    Format("alone", (b"iter", b"step"), _alone, hint=_ALONE_HINT, begins=True, family="plain"),
     Format("bracket", (b"]",), partial(_bracket, _BRACKET), hint=_BRACKET_END, begins=True, family="plain"),
     Format("parenthesis", (b")",), partial(_bracket, _PAREN), hint=_PAREN_END, begins=True, family="plain"),
     Format("percent", (b"progress",), partial(_percent, _PERCENT), hint=_bytes(_PERCENT), family="plain"),

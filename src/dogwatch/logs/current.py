@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from dogwatch.logs.interface import (
+    AGAIN,
     ASIDE,
     BEGUN,
     EPOCH,
@@ -23,6 +24,7 @@ from dogwatch.logs.interface import (
 from dogwatch.model import Resumed, Step
 
 STALE = 65536  # bytes of log without a word from a counter, while its equals spoke
+REDRAWN = 4096  # bytes within which a bar that shows nought again has not begun again
 LONGER = 4  # a bar that took so many times the other's log was the work, and the other came after it
 
 
@@ -75,7 +77,10 @@ def _best(slots: Sequence[Slot], known: Known) -> Slot | None:
     stated = [slot for slot in work if slot.step.total and slot.step.total == known.totals.get("steps")]
     beside = epochs + of[PART]
     runs = [slot for slot in of[RUN] if slot.step.total != 1 or not work]  # "Episode 1/1" is no measure of its inside
-    run = _run(runs + stated, [slot for slot in work if slot not in stated], beside, known)
+    once = [slot for slot in work if slot.name not in begun or begun[slot.name].at - begun[slot.name].first <= REDRAWN]
+    run = _run(
+        [_lent(slot, once) for slot in runs] + stated, [slot for slot in work if slot not in stated], beside, known
+    )
     epoch = _epoch(epochs, work, begun, known)
     if run and epoch and not run.step.total:
         run = _multiplied(run, epoch, work)
@@ -97,12 +102,14 @@ def _best(slots: Sequence[Slot], known: Known) -> Slot | None:
     if epoch and epoch.step.total is None and not (epoch.step.done == 0 and _beside(epoch, work)):
         return _refined(epoch, work, bool(of[FROM_ZERO]))
     bar = _bar(work, begun, known)
-    rest = (bar, _part(of[PART], known), max(of[PERCENT], key=_newest, default=None), _open(work), epoch)
+    again = max((slot for slot in of[AGAIN] if slot.first < slot.at), key=_newest, default=None)
+    again = _with_total(again, known) if again else None
+    rest = (bar, _part(of[PART], known), max(of[PERCENT], key=_newest, default=None), _open(work), epoch, again)
     found = next((slot for slot in rest if slot), None)
     return found or max(of[ASIDE], key=_newest, default=None)
 
 
-_RANKS = (EXACT, RUN, EPOCH, EPOCH_DONE, INNER, PART, PERCENT, ASIDE, FROM_ZERO)
+_RANKS = (EXACT, RUN, EPOCH, EPOCH_DONE, INNER, PART, PERCENT, AGAIN, ASIDE, FROM_ZERO)
 
 
 def _newest(slot: Slot) -> tuple[int, int, float, float, str, float, int]:
@@ -161,6 +168,19 @@ def _run(runs: Sequence[Slot], work: Sequence[Slot], epochs: Sequence[Slot], kno
     totalled = [slot for slot in fresh if slot.step.total] or [slot for slot in found if slot.step.total] or fresh
     moving = [slot for slot in totalled if not _is_full(slot)] or totalled
     return max(moving, key=lambda slot: (slot.weight, slot.step.total or 0.0, _newest(slot)))
+
+
+def _lent(run: Slot, bars: Sequence[Slot]) -> Slot:
+    """What is no step, as a trial or a round, with the total of the bar that counts the same."""
+    step = run.step
+    if step.total or step.unit in STEPS or step.done < 2:
+        return run
+    fit = [bar for bar in bars if bar.step.total and 0 <= bar.step.done - step.done <= 1]
+    bar = max(fit, key=_newest, default=None)
+    if bar is None:
+        return run
+    done = max(step.done, bar.step.done) if bar.at >= run.at else step.done
+    return replace(run, at=max(run.at, bar.at), step=replace(step, done=done, total=bar.step.total, rate=bar.step.rate))
 
 
 def _agreeing(run: Slot, bars: Sequence[Slot]) -> Slot | None:

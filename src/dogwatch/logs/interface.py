@@ -17,8 +17,10 @@ from dogwatch.model import Mark, Metric
 # Counters of one log by how much of the run they span. EXACT is the program's own measure of its run.
 # Epochs come in two kinds: one that is under way ("Epoch 3/10" opens the third) and one that counts what
 # is done. PART is an epoch in decimals. ASIDE is a validation; NEVER is loading, saving and the like, and
-# marks the places where a counter began; FROM_ZERO says that the first epoch is number nought.
-EXACT, RUN, EPOCH_DONE, EPOCH, INNER, PART, PERCENT, ASIDE, NEVER, FROM_ZERO = 50, 40, 31, 30, 20, 15, 10, 0, -10, -20
+# marks the places where a counter began; FROM_ZERO says that the first epoch is number nought. AGAIN counts only where
+# it was said more than once.
+EXACT, RUN, EPOCH_DONE, EPOCH, INNER, PART, PERCENT, AGAIN, ASIDE = 50, 40, 31, 30, 20, 15, 10, 5, 0
+NEVER, FROM_ZERO = -10, -20
 OWNER = 100  # added to the rank of a counter that the job's owner described
 
 # How much a format knows about what wrote the log: a word anyone prints, a progress bar, a trainer, and

@@ -7,7 +7,7 @@ import math
 import re
 from functools import partial
 
-from dogwatch.logs.interface import BAR, EPOCH_DONE, INNER, PART, RUN, TRAINER, Format, number
+from dogwatch.logs.interface import BAR, EPOCH_DONE, INNER, PART, PERCENT, RUN, TRAINER, Format, number
 from dogwatch.model import Mark, Metric, Phase, Step
 
 _DONE = (
@@ -32,10 +32,22 @@ _UNITS = {
     "completed": "items",
     "done": "items",
 }
-_ASIDE = frozenset({*_DONE, *_TOTAL, *_EPOCHS, "epoch", "rate", "percentage"})
+_ASIDE = frozenset({*_DONE, *_TOTAL, *_EPOCHS, "epoch", "rate", "percentage", "progress"})
 _NESTED, _LONGEST, _MOST = 64, 65536, 64
 _NUMBER = re.compile(r"[-+]?\d{1,20}(?:\.\d{1,20})?(?:e[-+]?\d{1,3})?", re.ASCII)
-_KEYS = ("step", "steps", "iter", "iteration", "epoch", "loss", "done", "processed", "completed", "num_updates")
+_KEYS = (
+    "step",
+    "steps",
+    "iter",
+    "iteration",
+    "epoch",
+    "loss",
+    "done",
+    "processed",
+    "completed",
+    "num_updates",
+    "progress",
+)
 _HINT = re.compile(rf'(?:{"|".join(_KEYS)})"\s{{0,9}}:'.encode())
 
 
@@ -43,7 +55,7 @@ def _read(llama: bool, line: str) -> list[Mark]:
     """The counters and numbers of an object that ends the line; anything else means nothing here."""
     opening = line.find('{"')
     text = line[opening:].strip() if opening >= 0 else ""
-    if not text.endswith("}") or len(text) > _LONGEST or ":::MLLOG" in line[:opening]:
+    if not text.endswith("}") or len(text) > _LONGEST or ":::MLP" in line[:opening] or ":::MLLOG" in line[:opening]:
         return []
     if text.count("{") + text.count("[") > _NESTED or ("current_steps" in text) is not llama:
         return []
@@ -81,12 +93,18 @@ def _steps(numbers: dict[str, float], unit: str) -> list[Mark]:
         rank = EPOCH_DONE if epoch.is_integer() else PART
         epochs = [Step(epoch, total or None, "epochs", None, rank)]
     if done is None:
-        return epochs
+        return epochs or _percent(numbers)
     total = next((numbers[key] for key in _TOTAL if _counts(numbers.get(key))), None)
     rate = numbers.get("rate")
     inside = done == "iter" and bool(epochs) and total is None
     step = Step(numbers[done], total or None, unit or _UNITS.get(done, "steps"), rate if _counts(rate) else None, RUN)
     return [Step(step.done, None, step.unit, step.rate, INNER), *epochs] if inside else [step]
+
+
+def _percent(numbers: dict[str, float]) -> list[Mark]:
+    """A share of the whole, in per cent; what is at most 1 may be a part of one."""
+    share = numbers.get("progress", numbers.get("percentage", 0.0))
+    return [Step(share, 100.0, "%", None, PERCENT)] if 1.0 < share <= 100.0 else []
 
 
 def _metrics(numbers: dict[str, float]) -> list[Mark]:

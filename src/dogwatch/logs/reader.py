@@ -15,6 +15,7 @@ from dogwatch.logs.formats import plan
 from dogwatch.logs.meaning import Meaning, Reading
 from dogwatch.logs.piece import read_piece
 from dogwatch.logs.sight import Sight, hand_on
+from dogwatch.logs.wrapped import unwrapped
 from dogwatch.model import Trouble
 from dogwatch.text import without_escapes
 
@@ -46,7 +47,7 @@ class Reader:
         """Take the next bytes of the log; a last line without its end waits for the next piece."""
         held = len(self._partial)
         whole = self._whole(_lines(chunk))
-        text = _clean(whole)
+        text = _clean(unwrapped(whole))
         troubles: list[Trouble] = []
         if text:
             text = text if self._patterns is None else _valid(text)

@@ -85,16 +85,18 @@ def _of(unit: str, name: str) -> str:
     return f"{name[:start]}{'|'.join(words)})" if words else ""
 
 
-def _rows(kind: str, needles: tuple[bytes, ...], name: str, reads: Reads, end: str) -> Iterator[Format]:
+def _rows(kind: str, needles: tuple[bytes, ...], name: str, reads: Reads, end: str, then: str = "") -> Iterator[Format]:
     """One row per unit: a log that says again and again how many steps there are may say it of epochs once."""
     for unit in ("steps", "epochs"):
         if only := _of(unit, name):
             pattern = only + end
-            read = partial(_read, partial(reads, re.compile(pattern, re.ASCII)))
+            read = partial(_read, partial(reads, re.compile(pattern + then, re.ASCII)))
             yield Format(f"total {unit} by {kind}", needles, read, hint=re.compile(pattern.encode()))
 
 
 rows = (
     *(row for kind, needles, name in NAMES for row in _rows(kind, needles, name, _names, _IS)),
+    # where more stands behind it, it is a count
+    *_rows("epoch_num", (b"epoch_num",), "(epoch)", _names, "_num" + _IS, r"[\s,\"']{0,8}$"),
     *(row for kind, needles, name in PHRASES for row in _rows(kind, needles, name, _phrases, "")),
 )

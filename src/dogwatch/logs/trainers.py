@@ -18,6 +18,9 @@ _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct",
 _N = r"\d{1,15}"
 _F = r"\d{1,12}(?:\.\d{1,12})?"
 _MM = r"\[[ ]{0,8}"
+_HEAD = (
+    r"(?:^|[:|][ ]{0,3}|[\])] |\dz | f )"  # where a line begins, or what a launcher or a container put before it ends
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +148,7 @@ TRAINERS = (
     Row(
         "ultralytics",
         ("g    ",),
-        rf"^\s{{0,12}}(?P<epoch>{_N})/(?P<epochs>{_N})\s{{2,12}}[\d.]{{1,8}}[gm]\s{{2,12}}[\d.]{{1,12}}\s",
+        rf"(?<![\w./])(?P<epoch>{_N})/(?P<epochs>{_N})\s{{2,12}}[\d.]{{1,8}}[gm]\s{{2,12}}[\d.]{{1,12}}\s",
         hint=r"g {4,12}\d{1,4}[.\d]",
         metrics=False,
     ),
@@ -203,11 +206,11 @@ TRAINERS = (
     Row(
         "xgboost",
         tuple(f"{digit}]\t" for digit in range(10)),
-        rf"^(?:\[\d\d:\d\d:\d\d\] )?\[(?P<run>{_N})\]\t[\w' -]{{1,40}}:",
+        rf"{_HEAD}\[(?P<run>{_N})\]\t[\w' -]{{1,40}}:",
         unit="iterations",
         hint=r"\[\d{1,15}\]\t[\w' -]{1,40}:",
     ),
-    Row("catboost", ("\tlearn: ",), rf"^(?P<run>{_N}):\tlearn: ", unit="iterations"),
+    Row("catboost", ("\tlearn: ",), rf"(?<![\w.])(?P<run>{_N}):\tlearn: ", unit="iterations"),
     Row(
         "stable_baselines",
         ("total_timesteps",),
@@ -226,6 +229,38 @@ TRAINERS = (
         tuple(f"[{month} " for month in _MONTHS),
         rf"^\[[a-z]{{3}} \d{{2}}, \d\d:\d\d:\d\d\] (?P<run>{_N}) \d{{1,9}}\.\d{{1,24}}\s{{0,4}}$",
         hint=r"\] \d{1,15} \d{1,9}\.\d",
+    ),
+    Row(
+        "fastai",
+        tuple(f"  {minute:02d}:" for minute in range(60)),
+        rf"{_HEAD}(?P<epoch>{_N})[ ]{{4,12}}\d{{1,9}}\.\d{{6}}[ ]{{2,12}}"
+        r"[\d. ]{6,240}[ ]{2}\d\d:\d\d(?::\d\d)?\s{0,8}$",
+        hint=r"\d\.\d{6} {2,12}[\d. ]{6,240} {2}\d\d:\d\d",
+        metrics=False,
+    ),
+    Row(
+        "spacy",
+        ("    0.", "    1.00"),
+        rf"{_HEAD}[ ]{{0,6}}(?P<epoch>{_N})[ ]{{1,10}}(?P<run>{_N})[ ]{{2,24}}\d{{1,12}}\.\d\d[ ]{{2,24}}"
+        r"\d{1,12}\.\d\d[ ]{2,24}[\d. ]{0,240}[01]\.\d\d\s{0,8}$",
+        hint=r"\.\d\d {2,24}\d{1,12}\.\d\d {2,24}[\d. ]{0,240}[01]\.\d\d\s",
+        metrics=False,
+    ),
+    Row(
+        "rllib",
+        ("running ", "terminated "),
+        rf"(?:running|terminated)[ |]{{1,12}}(?:[^\n]{{0,400}}?[ |]{{2,40}})??"
+        rf"(?P<run>{_N})[ |]{{2,40}}{_F}[ |]{{2,40}}{_N}[ |]{{2,40}}-?{_F}",
+        unit="iterations",
+        hint=r"(?:running|terminated) [^\n]{0,440}\d[ |]{2,40}\d[\d.]{0,24}[ |]{2,40}\d",
+        metrics=False,
+    ),
+    Row(
+        "rllib result",
+        ("training_iteration: ",),
+        rf"training_iteration: (?P<run>{_N})\s{{0,4}}$",
+        unit="iterations",
+        hint=r"training_iteration: \d",
     ),
     Row("tally", (", correct:",), rf"total: (?P<run>(?P<of>{_N})), correct: {_N}", unit="items", weight=PLAIN),
     Row(
