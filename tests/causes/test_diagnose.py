@@ -422,3 +422,66 @@ def test_a_root_under_megabytes_of_what_came_of_it_is_found():
     found = why(STEPS + error + dump + "Aborted (core dumped)\n", exit_code=134)
     assert (found.cause, found.evidence[0].line) == ("disk_full", 1206)
     assert why(STEPS + error + STEPS * 3 + "Aborted (core dumped)\n", exit_code=134).cause == "aborted"
+
+
+def logger(first: int, last: int) -> str:
+    return "".join(f"2026-02-01 04:0{n}:11,001 INFO fit: step {n}00/9000 loss 2.{n}\n" for n in range(first, last + 1))
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        "Retrying with half the batch\n" + logger(3, 6),
+        "Loaded checkpoint at step 1200\n" + STEPS[-300:],
+        "".join(f" {n}%|##    | {n}/100 [00:01<01:00,  1.1it/s]\n" for n in range(30, 35)),
+    ],
+)
+def test_lines_that_are_written_at_once_show_that_an_exception_was_survived(after: str) -> None:
+    """A logger's, a bar that moves, and a run that says where it goes on from."""
+    assert why(STEPS[:3000] + TRACEBACK + "RuntimeError: CUDA error: out of memory\n" + after) is None
+
+
+def test_prints_after_an_uncaught_exception_may_have_waited_in_a_buffer() -> None:
+    """They are flushed when the program ends, below its last words."""
+    assert why(STEPS[:3000] + TRACEBACK + "KeyError: 'labels'\n" + STEPS[3000:4500]).cause == "code_error"
+
+
+def test_an_exception_below_words_of_going_on_is_survived_by_a_line_of_progress() -> None:
+    """Only the log that ends with it was left with it."""
+    text = STEPS[:3000] + "upload failed, trying again later\n" + TRACEBACK + "ConnectionError: refused\n"
+    assert why(text + STEPS[3000:3100]) is None
+    assert why(text) is not None
+
+
+def test_what_an_agent_observed_is_no_failure_of_its_own() -> None:
+    """The traceback below an observation is another program's."""
+    steps = "".join(f"OBSERVATION:\n{TRACEBACK}TypeError: f() takes 2 arguments\nTHOUGHT: pass x.\n" for _ in range(3))
+    assert why(steps + "ACTION: submit\nsaved the trajectory\nand the patch\n") is None
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "CUDA out of memory at batch size 64, trying 32",
+        "tip: 'CUDA out of memory' usually means that the batch is too large",
+        "sample: my job says 'slurmstepd: error: Detected 1 oom-kill event(s)' what now?",
+    ],
+)
+def test_a_line_that_names_a_failure_or_says_how_it_goes_on_is_none(line: str) -> None:
+    """Even as the last one."""
+    assert why(f"loading\n{line}\n") is None
+
+
+def test_an_exception_that_was_logged_long_before_the_last_line_was_survived() -> None:
+    """Who died of it logs no more a minute later."""
+    caught = "2026-02-01 04:01:00,001 ERROR fit: failed\n" + CAUGHT + "ValueError: empty\n"
+    assert why(logger(0, 1) + caught + "2026-02-01 04:05:00,001 INFO fit: loading the model\n") is None
+    assert why(logger(0, 1) + caught + "2026-02-01 04:01:01,001 INFO fit: closing\n") is not None
+
+
+def test_threads_that_write_their_tracebacks_at_once_are_still_aside() -> None:
+    """After the run was done, as writers of events do when their queue is closed."""
+    heads = "Exception in thread Thread-1:\nTraceback (most recent call last):\nTraceback (most recent call last):\n"
+    frames = '  File "/lib/threading.py", line 9, in _bootstrap_inner\n    self.run()\n' * 2
+    ends = "OSError: handle is closed\n    raise OSError()\nOSError: handle is closed\n"
+    assert why(STEPS[:3000] + "End training\n" + heads + frames + ends) is None

@@ -6,6 +6,7 @@ that the job failed, the logs must show it: something that no job survives, and 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 from dogwatch.causes.confidence import VAGUE, confidence
@@ -15,6 +16,7 @@ from dogwatch.causes.likeliest import SHARES, likeliest
 from dogwatch.causes.notes import Gap, Hit, Notes
 from dogwatch.causes.outside import Word, failed, words
 from dogwatch.causes.table import CAUSES
+from dogwatch.logs import life
 from dogwatch.redaction import redacted
 from dogwatch.text import plain
 
@@ -25,7 +27,9 @@ MOST_QUOTES = 3
 SURE = 0.6
 LAST_WORDS = 0.7
 USUAL, NEAR = 8, 30  # times the same exception, so few lines after the one before
+LATER = 60.0  # seconds after which a program that died of an exception logs no more
 SCRIPT = 20  # lines after which a script has plainly gone on
+_DIGITS = re.compile(r"\d{1,20}")
 _SCHEDULER = frozenset(("time_limit", "preempted", "cancelled", "node_failure"))
 # What Slurm itself cancels a job for: its line then does not always say so.
 _CANCELS = frozenset(("time_limit", "host_oom"))
@@ -123,7 +127,11 @@ def _survived(hit: Hit, after: Gap) -> bool:
     """Did the program go on after its last trouble?"""
     if after.done or (after.closed and (hit.aside or hit.quiet)):
         return True
-    if hit.aside and (after.progress or after.lines > 3):
+    if (hit.aside or hit.excused) and (after.progress or after.lines > 3):
+        return True
+    if after.again or (after.sure >= life.ENOUGH and not (hit.shared or hit.cause in _SCHEDULER)):
+        return True
+    if hit.logged and hit.clock and hit.clock == after.clock and after.until - hit.at > LATER:
         return True
     if hit.cause in _OF_SHELLS and not hit.raised and (after.lines > SCRIPT or after.progress):
         return True
@@ -135,8 +143,12 @@ def _survived(hit: Hit, after: Gap) -> bool:
 def _usual(hit: Hit, notes: Notes) -> bool:
     """Does this program print such an exception all the time, a few lines apart, and go on? What tests others' code
     does; one that is started again and again says more before it falls."""
-    same = [one for one in notes.hits if one.raised and one.text == hit.text and 0 < one.before.lines <= NEAR]
-    return hit.raised and hit.cause != "interrupted" and len(same) >= USUAL and notes.after.lines > 1
+    shape = _DIGITS.sub("", hit.text)
+    same = [
+        one for one in notes.hits if one.raised and 0 <= one.before.lines <= NEAR and _DIGITS.sub("", one.text) == shape
+    ]
+    goes_on = notes.after.lines > 1 or hit.logged
+    return hit.raised and hit.cause != "interrupted" and len(same) >= USUAL and goes_on
 
 
 def _alive(gap: Gap, told: bool) -> bool:

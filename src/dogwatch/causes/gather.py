@@ -17,7 +17,8 @@ from dogwatch.causes.lines import decoded, newlines, segment
 from dogwatch.causes.notes import MOST_TEXT, Gap, Hit, Notes
 from dogwatch.causes.table import CUT_OFF, FALLBACK, Match, classify, stems
 from dogwatch.causes.tracebacks import HEAD, Raised, bare, body_of, escaped, framed, read_traceback
-from dogwatch.logs import scan
+from dogwatch.logs import life, scan
+from dogwatch.logs.retold import goes_on, mentioned, retold
 from dogwatch.logs.sight import Seen, Sight, Table, seen
 from dogwatch.logs.stamps import dated
 
@@ -36,12 +37,6 @@ _QUIET = re.compile(
     r"|^\[W[\d ]|\bwarnings\.warn"
 )
 _LOUD = re.compile(r"\b(?:ERROR|CRITICAL|FATAL|Error|error)\b\s{0,2}[\]:|-]|^\[E |^E\d{4} ")
-# Words before which another's text is given again: a model's, a tool's, a user's.
-_RETOLD = re.compile(
-    r"\b(?:observation|response|prediction|completion|answer|prompt|content|assistant|verdict|generated text"
-    r"|model output|tool output|question|instruction|hypothesis|transcript)['\"]?\s{0,3}[:=]",
-    re.IGNORECASE,
-)
 _LINKS = ("during handling of the above exception", "the above exception was the direct cause")
 
 
@@ -216,8 +211,22 @@ class _Block:
         gap = self._gap(self._at, stop)
         if self._at == 0:
             self.lines = gap.lines
+        if self._notes.hits and stop > self._at:
+            self._look(gap, stop)
         self._notes.after.add(gap)
         return stop
+
+    def _look(self, gap: Gap, stop: int) -> None:
+        """What the text since the last hit shows of a program that went on."""
+        begin = max(self._at, stop - HELD // 4)
+        text = self._text[begin:stop]
+        gap.sure, gap.again = life.shown(text.replace(b"\r", b"\n").lower())
+        for line in reversed(decoded(text, max(0, len(text) - REACH), len(text)).splitlines()[-ALIVE:]):
+            found = dated(line)
+            for clock in ("wall", "yearless"):
+                if clock in found:
+                    gap.clock, gap.until = clock, found[clock]
+                    return
 
     def _say(self, start: int, stop: int, line: str) -> None:
         """Note a line by itself, if it shows anything."""
@@ -232,7 +241,7 @@ class _Block:
             match = classify(body, raised=True)
             if whole or match is not None:
                 match = match or FALLBACK
-                raised = Raised(start, stop, body, False) if whole else None
+                raised = Raised(start, stop, body, self._echoes(line)) if whole else None
                 self._note(
                     start, stop, line, match, match.weight * (1.0 if whole or not match.raised else BARE), raised
                 )
@@ -243,21 +252,27 @@ class _Block:
         elif _LOUD.search(line[:400]) and (match := classify(line, raised=True)) is not None:
             self._note(start, stop, line, match, match.weight * LOGGED)
 
+    def _echoes(self, line: str) -> bool:
+        """Is this what another thread has just died of, by the same exception?"""
+        last = self._notes.hits[-1] if self._notes.hits else None
+        return last is not None and last.aside and last.text == line
+
     def _note(self, start: int, stop: int, line: str, match: Match, weight: float, said: Raised | None = None) -> None:
-        retold = said is None and _RETOLD.search(line[: max(0, min(self._hot, 400))]) is not None
-        quiet = retold or (said is None and not match.fatal and bool(_QUIET.search(line[:400])))
+        theirs = said is None and self._theirs(line)
+        quiet = theirs or (said is None and not match.fatal and bool(_QUIET.search(line[:400])))
         clock, at = self._time(start, line if said is None else "")
         self._notes.add(
             Hit(
                 match.cause,
                 match.role,
                 weight * (QUIET if quiet else 1.0),
-                not retold and (match.fatal or (said is not None and not said.aside)),
+                not theirs and (match.fatal or (said is not None and not said.aside)),
                 self._number(said.start if said is not None else start),
                 _excerpt(line, self._hot),
                 self._gap(self._at, start),
                 raised=said is not None,
                 aside=said is not None and said.aside,
+                excused=said is not None and said.excused,
                 logged=said is not None and said.logged,
                 quiet=quiet,
                 shared=match.many or body_of(line) is not line,
@@ -268,13 +283,21 @@ class _Block:
         )
         self._at = max(self._at, stop)
 
+    def _theirs(self, line: str) -> bool:
+        """Is what the line says only given again or named, or said to be no reason to stop?"""
+        here = max(0, min(self._hot, 400))
+        return retold(line[:here]) or mentioned(line, self._hot, self._hot + 1) or goes_on(line[:400])
+
     def _traceback(self, start: int, stop: int, line: str) -> bool:
         """Read a traceback that begins at `start`; False when its end is not there yet."""
         if (body := escaped(line)) is not None:
             match = classify(body, raised=True) or FALLBACK
             self._note(start, stop, line, match, match.weight, Raised(start, stop, body, False, True))
             return True
-        found, past = read_traceback(self._text, self._end, stop, line, self.above(start))
+        above = self.above(start)
+        if HEAD in above:  # two threads write at once
+            above = self.above(self._text.rfind(b"\n", 0, max(0, start - 1)) + 1)
+        found, past = read_traceback(self._text, self._end, stop, line, above)
         if past is None:
             if not self._last and self._end - start < HELD:
                 return False
@@ -330,7 +353,8 @@ class _Block:
             )
             for sign, pattern in _LIFE
         ]
-        return Gap(newlines(self._text, start, stop), stop - start, *counts)
+        progress, done, closed = counts
+        return Gap(newlines(self._text, start, stop), stop - start, progress, done, closed)
 
     def _may_hold(self, sign: bytes, start: int, stop: int) -> bool:
         return not sign or scan.first(sign, self._text, start, stop) is not None

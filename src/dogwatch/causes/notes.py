@@ -14,13 +14,18 @@ MOST_TEXT = 600
 @dataclass(slots=True)
 class Gap:
     """Ordinary text between two hits: how much of it, and how much life it shows. `closed`: a launcher or a server
-    said that it is over, as it does however it went."""
+    said that it is over, as it does however it went. `sure`: lines of progress that cannot have been flushed there;
+    `again`: a run said that it goes on from where another stopped, and did; `until`: the newest time on `clock`."""
 
     lines: int = 0
     size: int = 0
     progress: int = 0
     done: int = 0
     closed: int = 0
+    sure: int = 0
+    again: int = 0
+    clock: str = ""
+    until: float = 0.0
 
     def add(self, other: Gap) -> None:
         self.lines += other.lines
@@ -28,6 +33,10 @@ class Gap:
         self.progress += other.progress
         self.done += other.done
         self.closed += other.closed
+        self.sure += other.sure
+        self.again += other.again
+        if other.clock:
+            self.clock, self.until = other.clock, other.until
 
 
 @dataclass(slots=True)
@@ -35,9 +44,10 @@ class Hit:
     """A line that says something about an ending. `before` is the ordinary text since the hit before it.
 
     `raised`: the exception a traceback ended with; `inner`: another exception was raised while or because of it;
-    `aside`: printed by a thread or a destructor; `logged`: by a logger; `quiet`: said as a warning or less; `shared`:
-    one of several processes speaks; `ends`: what comes after it belongs to another attempt. `at` is its time on the
-    `clock` that runs in or just above the line, if one does.
+    `aside`: printed by a thread or a destructor; `excused`: below another's words, or words that it goes on;
+    `logged`: by a logger; `quiet`: said as a warning or less; `shared`: one of several processes speaks; `ends`: what
+    comes after it belongs to another attempt. `at` is its time on the `clock` that runs in or just above the line, if
+    one does.
     """
 
     cause: str
@@ -50,6 +60,7 @@ class Hit:
     raised: bool = False
     inner: bool = False
     aside: bool = False
+    excused: bool = False
     logged: bool = False
     quiet: bool = False
     shared: bool = False

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dogwatch.causes.lines import decoded, line_end
+from dogwatch.logs.retold import goes_on, retold
 
 HEAD = "Traceback (most recent call last)"
 MOST_LINES = 800
@@ -77,13 +78,15 @@ class Raised:
     """The exception line of a traceback: where it lies, and what it says without its prefix.
 
     `aside`: a thread or a destructor printed it, so that the program may well have gone on; `logged`: a logger did,
-    or whoever caught it: its outermost frame is one within the program."""
+    or whoever caught it: its outermost frame is one within the program; `excused`: the line above says that it is
+    another's, or that the program goes on."""
 
     start: int
     stop: int
     body: str
     aside: bool
     logged: bool = False
+    excused: bool = False
 
 
 def body_of(line: str) -> str:
@@ -145,7 +148,8 @@ class _Reading:
             or _SOFT.search(head) is not None
             or _SERVING.search(head) is not None
         )
-        self._logged = _LOGGER.search(before[:300]) is not None
+        self._excused = retold(before) or goes_on(before)
+        self._logged = _LOGGER.search(before[:300]) is not None or _LOGGER.search(head[:120]) is not None
         self._whole = self._prefix is not None or "executing job" in before  # what launchers print nobody caught
         self._odd = 0
         self._frames = self._code = False
@@ -189,7 +193,7 @@ class _Reading:
             return None
         if _RAISED.match(line) or (self._frames and not self._odd and not self.found and _ANY_NAME.match(line)):
             aside = self._aside or (self._typed and not self._filed)
-            self.found.append(Raised(start, min(stop, start + REACH), line, aside, self._logged))
+            self.found.append(Raised(start, min(stop, start + REACH), line, aside, self._logged, self._excused))
             return None if self._goes_on(stop) else stop
         if self.found:
             return start - 1

@@ -16,15 +16,19 @@ from dogwatch.logs.ending_words import (
     BEGUN,
     CLOSING,
     COMPLAINT,
+    EARLY,
     FAILED,
     FINISHED,
     NAMED,
     ROWS,
     STAGE,
     SUMMARY,
+    TOLD,
     Row,
 )
 from dogwatch.logs.interface import EPOCH, INNER
+from dogwatch.logs.life import Life
+from dogwatch.logs.retold import goes_on, mentioned, retold
 from dogwatch.model import Step
 
 WINDOW = 262144  # bytes of log after which a word has nothing to do with the end any more
@@ -36,9 +40,10 @@ LINES = 400  # of a traceback, at most
 MARGIN = 160  # bytes of a line that tell what stands before a traceback
 REACH = 600  # bytes of a long line on either side of a needle
 TRIES = 200  # lines with a needle that are read before a row gives up
+USUAL = 4  # times more that the same was said, with life in between
 STATE_VERSION = 1
 CRASHED = "crashed"
-SIGNS = (FAILED, CRASHED, COMPLAINT, NAMED, FINISHED, STAGE, BEGUN, CLOSING, SUMMARY)
+SIGNS = (FAILED, CRASHED, TOLD, COMPLAINT, NAMED, FINISHED, EARLY, STAGE, BEGUN, CLOSING, SUMMARY)
 
 _HEADER = b"traceback (most recent call last)"
 _FRAME = b", in <module>\n"
@@ -66,12 +71,14 @@ class Counter(NamedTuple):
 
 class _Open(NamedTuple):
     """A traceback that is being walked down: lines that it may still have, whether nobody caught it (None until its
-    first frame was seen), what stands before each of its lines, and whether it means anything."""
+    first frame was seen), what stands before each of its lines, whether it means anything, and whether the program
+    had said that it goes on."""
 
     lines: int
     uncaught: bool | None
     prefix: bytes
     quiet: bool = False
+    excused: bool = False
 
 
 class Ending:
@@ -81,8 +88,10 @@ class Ending:
         self._places = dict.fromkeys(SIGNS, -1)
         self._end = self._last = 0  # where the log's last word ends, and where its line begins
         self._first: dict[str, int] = {}  # where a summary's words were first said
+        self._life = Life()
         self._open: _Open | None = None  # a traceback that goes on in the next piece
         self._above = b""  # the last line of the piece before
+        self._idle = self._excused = -1  # where the newest exception stands that means nothing, and that was excused
         self._waiting: deque[tuple[int, bytes]] = deque()
         self._held = 0
 
@@ -104,9 +113,14 @@ class Ending:
         self._waiting.clear()
         self._held = 0
         self._tracebacks(at, low)
+        self._life.hear(at, low)
         for row in ROWS:
             place = _newest(low, row)
             if place < 0:
+                continue
+            if row.sign == NAMED and at + place == self._idle:
+                continue
+            if row.sign == TOLD and self._usual(at, low, row, place):
                 continue
             if row.sign == SUMMARY:
                 self._first.setdefault(row.needle.decode(), at + _oldest(low, row))
@@ -114,6 +128,14 @@ class Ending:
         words = low.rstrip()
         if words:
             self._last, self._end = at + words.rfind(b"\n") + 1, at + len(words)
+
+    def _usual(self, at: int, low: bytes, row: Row, place: int) -> bool:
+        """Does the program say so all the time, of what it runs, and go on each time?"""
+        for _ in range(USUAL):
+            place = _newest(low, row, place) if place > 0 else -1
+            if place < 0:
+                return False
+        return self._life.went_on(at + place)
 
     def judge(self, counter: Counter | None) -> str:
         """The verdict at the end of what was heard."""
@@ -127,7 +149,7 @@ class Ending:
 
     def _finished(self, counter: Counter | None) -> int:
         """Where the log last said that the run is over; -1 when it did not, or something began after that."""
-        said = self._places[FINISHED]
+        said = max(self._places[FINISHED], self._places[EARLY])
         if counter is None or not _under_way(counter) or _nearly(counter):
             said = max(said, self._places[STAGE])
         over = self._end - said <= WINDOW and self._places[BEGUN] < said
@@ -138,14 +160,28 @@ class Ending:
         """Where the failure stands that the log ends with; -1 when there is none, or it was survived."""
         moved = counter.at if counter is not None else -1
         found = -1
-        for sign, reach in ((FAILED, SURVIVED), (CRASHED, SURVIVED), (COMPLAINT, TAIL), (NAMED, LAST)):
+        for sign, reach in (
+            (FAILED, SURVIVED),
+            (CRASHED, SURVIVED),
+            (TOLD, SURVIVED),
+            (COMPLAINT, TAIL),
+            (NAMED, LAST),
+        ):
             place = self._places[sign]
-            if place < 0 or self._end - place > reach:
+            if place < 0 or self._end - place > reach or self._survived(sign, place):
                 continue
             if sign in (COMPLAINT, NAMED) and (self._finished(counter) >= 0 or _full(counter) or moved > place + ECHO):
                 continue
             found = max(found, place)
         return found
+
+    def _survived(self, sign: str, place: int) -> bool:
+        """Does the log show life after what it said there? What nobody caught, only by lines that were not flushed."""
+        if self._life.began_again(place) or (place == self._excused and self._life.stirred(place)):
+            return True
+        if sign == CRASHED:
+            return self._life.surely_went_on(place)
+        return sign != FAILED and self._life.went_on(place)
 
     def _closes(self, counter: Counter | None) -> bool:
         """Last words count at the very end only, and not while the counter says that much is left."""
@@ -174,12 +210,16 @@ class Ending:
         self._above = low[low.rfind(b"\n", 0, max(0, end)) + 1 : end][-MARGIN:]
 
     def _headed(self, at: int, low: bytes, start: int, here: int, above: bytes) -> int:
+        end = low.find(b"\n", here)
+        if low.find(b"\\n", here, end) >= 0:
+            return end + 1  # the whole of one in a line: a value, of which its own words tell nothing about the run
         theirs = False if _NOT_OURS.search(above) else None
         prefix = low[start:here] if here - start <= MARGIN else b""
-        quiet = _HARMLESS.search(above) is not None
+        words = above.decode("utf-8", "replace")
+        quiet = _HARMLESS.search(above) is not None or retold(words)
         if not quiet:
             self._mark(COMPLAINT, at + start)
-        return self._follow(at, low, low.find(b"\n", here) + 1, _Open(LINES, theirs, prefix, quiet))
+        return self._follow(at, low, end + 1, _Open(LINES, theirs, prefix, quiet, goes_on(words)))
 
     def _headless(self, at: int, low: bytes, start: int, here: int, above: bytes) -> int:
         past = here + len(_FRAME)
@@ -193,27 +233,31 @@ class Ending:
         """Walk down a traceback to the line that names the exception; its first frame says whose it is. Returns
         where the walk ended."""
         self._open = None
-        lines, uncaught, prefix, quiet = traceback
+        lines, uncaught, prefix, quiet, excused = traceback
         while lines > 0 and start < len(low):
             end = low.find(b"\n", start)
             line = low[start:end].removeprefix(prefix)
             if uncaught is None and (b'file "' in line or b" in " in line):
                 uncaught = bool(_OUTERMOST.search(line))
             if line.strip() and line[:1] not in b" \t|" and not line.startswith((b"file ", b"[rank", b"\xe2\x94\x82")):
-                if not quiet:
+                if quiet:
+                    self._idle = at + start
+                else:
+                    self._excused = at + start if excused else self._excused
                     self._mark(CRASHED if uncaught else COMPLAINT, at + start)
                 return start
             start, lines = end + 1, lines - 1
         if lines > 0:
-            self._open = _Open(lines, uncaught, prefix, quiet)
+            self._open = _Open(lines, uncaught, prefix, quiet, excused)
         return start
 
     def state(self) -> dict[str, Any]:
         """All that is known, as JSON can carry it."""
         self._listen()
         state: dict[str, Any] = {"v": STATE_VERSION, "places": dict(self._places), "first": dict(self._first)}
+        state["life"], state["excused"] = self._life.state(), [self._idle, self._excused]
         if self._open is not None:
-            state["open"] = [*self._open[:2], self._open.prefix.decode("latin-1"), self._open.quiet]
+            state["open"] = [*self._open[:2], self._open.prefix.decode("latin-1"), *self._open[3:]]
         return {**state, "end": self._end, "last": self._last, "above": self._above.decode("latin-1")}
 
     @classmethod
@@ -224,16 +268,18 @@ class Ending:
             ending._places.update(state["places"])
             ending._first.update(state["first"])
             ending._end, ending._last = state["end"], state["last"]
+            ending._life = Life.restore(state.get("life", {}))
+            ending._idle, ending._excused = state.get("excused", (-1, -1))
             ending._above = state["above"].encode("latin-1")
             if "open" in state:
-                lines, uncaught, prefix, quiet = state["open"]
-                ending._open = _Open(lines, uncaught, prefix.encode("latin-1"), quiet)
+                lines, uncaught, prefix, *rest = state["open"]
+                ending._open = _Open(lines, uncaught, prefix.encode("latin-1"), *rest)
         return ending
 
 
-def _newest(low: bytes, row: Row) -> int:
-    """Where the newest line starts that a row describes; -1 when there is none."""
-    here = low.rfind(row.needle)
+def _newest(low: bytes, row: Row, end: int | None = None) -> int:
+    """Where the newest line starts, before `end`, that a row describes; -1 when there is none."""
+    here = low.rfind(row.needle, 0, len(low) if end is None else end)
     for _ in range(TRIES):
         if here < 0:
             return -1
@@ -264,7 +310,10 @@ def _says(low: bytes, row: Row, start: int, here: int) -> bool:
     found = row.pattern.search(line)
     if not found:
         return False
-    if row.sign in (FAILED, COMPLAINT, NAMED):
+    if row.sign in (FAILED, TOLD, COMPLAINT, NAMED):
+        text, begin = line.decode("utf-8", "replace"), len(line[: found.start()].decode("utf-8", "replace"))
+        return not mentioned(text, begin, begin + len(found[0].decode("utf-8", "replace")))
+    if row.sign == EARLY:
         return True
     near = max(0, found.start() - 40)
     if _AFTERWARDS.search(line, near, found.start()):

@@ -2,8 +2,10 @@
 a pattern over the lower-cased line.
 
 FAILED lines are written by what watches a process from outside (scheduler, launcher, shell, kernel) or by a program
-that gives up. After a COMPLAINT a script often goes on, so it counts at the very end only, and an exception that is
-only NAMED, as the last word only. FINISHED lines say so of the whole run, STAGE lines of a part that may be all there
+that gives up. TOLD lines say it of a process that may have been one of many, or that took it and went on: life after
+them refutes them. After a COMPLAINT a script often goes on, so it counts at the very end only, and an exception that is
+only NAMED, as the last word only. FINISHED lines say so of the whole run, EARLY lines that it
+stops of its own will before its counter is full, STAGE lines of a part that may be all there
 is, BEGUN lines that something starts, perhaps again. CLOSING lines are the last words of a run that went well, and
 mean that only at the very end of a log in which nothing failed. SUMMARY lines are the same where the log says them
 for the first time: a score after every sample closes nothing.
@@ -14,8 +16,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-FAILED, COMPLAINT, NAMED = "failed", "complaint", "named"
-FINISHED, STAGE, BEGUN, CLOSING, SUMMARY = "finished", "stage", "begun", "closing", "summary"
+FAILED, TOLD, COMPLAINT, NAMED = "failed", "told", "complaint", "named"
+FINISHED, EARLY, STAGE, BEGUN, CLOSING, SUMMARY = "finished", "early", "stage", "begun", "closing", "summary"
 
 _RUN = (
     "training|train|pre-?training|fine-?tuning|optimization|experiment|pipeline|job|run|script|program|fit|solving"
@@ -23,7 +25,7 @@ _RUN = (
 )
 _STAGE = (
     "evaluation|evaluating|inference|generation|testing|test|benchmark|prediction|processing|preprocessing|conversion"
-    "|export|build|compression|quantization|sampling|encoding|indexing|analysis"
+    "|export|build|download|compression|quantization|sampling|encoding|indexing|analysis"
 )
 _RANK = r"(?:\[?rank ?\d{1,6}\]?:? ?|\[?\d{1,5}\]?: {0,2}|\([^()\n]{1,80}\) ){0,2}"
 
@@ -99,11 +101,11 @@ ROWS = (
     _row(FAILED, "childfailederror"),
     _row(FAILED, "exits with return code", r"exits with return code = -?[1-9]"),
     _row(FAILED, "exitcode", r"\bexitcode {0,3}[:=] {0,2}-?[1-9]"),
-    _row(FAILED, "exit code", r"\bexit code(?: was| is| of)?[:=]? {0,2}-?[1-9]\d{0,3}\b"),
-    _row(FAILED, "exit status", r"\bexit status[:=]? {0,2}-?[1-9]\d{0,3}\b"),
+    _row(TOLD, "exit code", r"(?<!exit with )\bexit code(?: was| is| of)?[:=]? {0,2}-?[1-9]\d{0,3}\b"),
+    _row(TOLD, "exit status", r"\bexit status[:=]? {0,2}-?[1-9]\d{0,3}\b"),
     _row(FAILED, "error executing job with overrides"),
     _row(
-        FAILED,
+        TOLD,
         "received",
         r"\breceived sig(?:term|int|quit|hup|kill|abrt|usr[12])\b|\bsig(?:term|int|quit|hup) received",
     ),
@@ -149,11 +151,39 @@ ROWS = (
     _row(FINISHED, "ending timing run", r"ending timing run at "),
     _row(FINISHED, "#> joined", r"^#> joined"),
     _row(FINISHED, "loss for final step", r"\bloss for final step: "),
+    _row(FINISHED, " passed", r"^=[= ]{2,100}\d{1,6} passed[^=\n]{0,80} in [\d.:]{1,12}s?[^=\n]{0,20}=[= ]{2,100}$"),
+    _row(
+        FAILED,
+        "s ====",
+        r"^=[= ]{2,100}\d{1,6} (?:failed|errors?)[,\s][^=\n]{0,100}in [\d.:]{1,12}s?[^=\n]{0,20}=[= ]{2,100}$",
+    ),
+    _row(FINISHED, "ran ", r"^ran \d{1,6} tests? in [\d.]{1,12}s$"),
+    _row(FAILED, "failed (", r"^failed \((?:failures|errors)=\d"),
+    # Of its own will
+    _row(
+        EARLY,
+        "early stop",
+        r"\bearly stop(?:ping|ped)? (?:was |is |has been |got )?(?:triggered|activated|reached|invoked|at \w|after \d)"
+        r"|\b(?:trigger(?:ed|ing)|performing|hit) early stop|\bearly stop(?:ping|ped)?(?: now)?[!.]{1,3}$",
+    ),
+    _row(EARLY, "stopping", r"\bstopping[_ ]early\b(?!=|: ?(?:true|false|none|null|\d))"),
+    _row(
+        EARLY,
+        " training",
+        r"^(?!.{0,300}\b(?:nan|inf|infinite|diverge|error|fail|exception|interrupt|signal))"
+        r".{0,300}\b(?:stopping|stopped|stop) (?:the )?training\b(?! (?:if|when|after|once))",
+    ),
+    _row(EARLY, "trainer to stop", r"signaling trainer to stop"),
+    _row(EARLY, " reached", r"\btarget \w.{0,40} reached\b.{0,20}\b(?:exiting|stopping|done|ending)\b"),
     # The same in other languages
     *(
         _row(FINISHED, word)
         for word in ("训练完成", "训练结束", "訓練完成", "学習完了", "学習が完了", "학습 완료", "обучение завершено")
     ),
+    _row(FINISHED, "结束", r"训练.{0,20}(?:圆满|顺利|全部|成功)结束"),
+    _row(FINISHED, "abgeschlossen", r"\b(?:training|lauf|auswertung|berechnung) (?:erfolgreich )?abgeschlossen\b"),
+    _row(FINISHED, " termin", r"\b(?:entra(?:î|i)nement|entrenamiento|addestramento) (?:ha )?termin(?:é|e|ado|ato)"),
+    _row(FINISHED, " complet", r"\b(?:entrenamiento|treinamento|addestramento) (?:foi )?complet(?:ado|o|ato)\b"),
     *(_row(SUMMARY, word) for word in ("已保存到", "保存しました", "저장 완료", "время обучения")),
     # Begun
     _row(BEGUN, "server process", r"started server process \["),
@@ -195,7 +225,6 @@ ROWS = (
     ),
     _row(CLOSING, "bestiteration = ", r"^bestiteration = \d"),
     _row(CLOSING, "shrink model to first", r"^shrink model to first \d"),
-    _row(CLOSING, "trainer to stop", r"signaling trainer to stop"),
     _row(CLOSING, "find logs at", r"wandb: find logs at|wandb: .{0,40}synced \d"),
     _row(CLOSING, "view run", r"wandb: .{0,20}view run .{0,200} at:"),
     _row(CLOSING, "synced", r"wandb: synced "),

@@ -1,0 +1,124 @@
+"""Signs of life: what a log holds after some trouble that only a program which goes on can have written.
+
+A dying program flushes what it had printed before, up to a buffer of it, below its own traceback: a line of progress
+may be as old as that. Loggers and bars write each line out at once, so theirs are as young as they look; and nobody
+says that a run goes on from a checkpoint but the run that does.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+ENOUGH = 3  # lines of progress that show life; ranks and streams that share a log may swap a line or two
+REACH = 16384  # bytes at the end that are looked through
+LINE = 600  # bytes of one line that are read
+
+_PROGRESS = re.compile(
+    rb"\d ?(?:it/s|s/it)|\d%\||^\s{0,12}\[?\d{1,9}/\d{1,9}\]?(?! ?\d\d:\d\d)[\s:]"
+    rb"|(?:loss|step|steps|epoch|iter|iteration|global_step|batch)['\"]?\s{0,3}[:=\[(/| ]\s{0,3}[\[(]?\d"
+    rb"|\btrial \d{1,6} (?:finished|pruned|complete)|http/[12](?:\.[01])?\" [24]\d\d\b|throughput: \d"
+)
+_LOGGER = re.compile(
+    rb"^.{0,50}\d\d:\d\d:\d\d.{0,60}\b(?:info|debug|warning|warn)\b|^.{0,20}\b(?:info|debug)\b.{0,30}\d\d:\d\d:\d\d"
+    rb"|^[iw]\d{4} \d\d:\d\d:\d\d"
+)
+_BAR = re.compile(rb"\d%\|[^|\n]{0,300}\| {0,3}([\d.]{1,12}[km]?)/([\d.]{1,12}[km]?) \[")
+_AGAIN = re.compile(
+    rb"\bresum(?:ed|ing) (?:from|training|at|run|after)\b|\bcontinuing (?:training )?from\b|^nohup: ignoring input"
+    rb"|\b(?:loaded|loading|restored|restoring) (?:from )?(?:the )?(?:last |latest )?checkpoint\b|\brestart count\b"
+    rb"|^[^a-z\n]{0,20}(?:job )?(?:re)?start(?:ed|ing)? at (?:\w{3} |\d{4}-)"
+)
+
+
+class Sign(NamedTuple):
+    """A line that shows life: where it starts; whether it was written when it says so (`sure`), or that a run began
+    where another had stopped (`again`)."""
+
+    at: int
+    sure: bool
+    again: bool
+
+
+def signs(low: bytes, bar: bytes = b"") -> Iterator[tuple[Sign, bytes]]:
+    """The signs in lower-cased text, oldest first, each with where the newest bar stands; `bar` is where one stood
+    above it. A bar that is drawn again without having moved shows nothing."""
+    start = 0
+    while start < len(low):
+        end = low.find(b"\n", start)
+        end = len(low) if end < 0 else end
+        line = low[start : min(end, start + LINE)]
+        drawn = _BAR.search(line)
+        if drawn is not None:
+            moved = drawn[2] == bar.partition(b"/")[2] and drawn[1] != bar.partition(b"/")[0]
+            bar = drawn[1] + b"/" + drawn[2]
+            if moved:
+                yield Sign(start, True, False), bar
+        elif _AGAIN.search(line):
+            yield Sign(start, False, True), bar
+        elif _PROGRESS.search(line):
+            yield Sign(start, _LOGGER.search(line) is not None, False), bar
+        start = end + 1
+
+
+def shown(low: bytes) -> tuple[int, int]:
+    """How many lines of a text surely show life, and how many say that a run began again and went on."""
+    sure = began = since = 0
+    for sign, _ in signs(low):
+        sure += sign.sure
+        since = 0 if sign.again else since + 1
+        began = 1 if sign.again else began
+    return min(sure, ENOUGH), int(bool(began) and since >= ENOUGH)
+
+
+class Life:
+    """Hears a log and keeps where it last showed life."""
+
+    def __init__(self) -> None:
+        self._any: list[int] = []
+        self._sure: list[int] = []
+        self._again = -1
+        self._bar = b""
+
+    def hear(self, at: int, low: bytes) -> None:
+        """Take lower-cased text that starts at `at`; its end is all that matters."""
+        skip = max(0, len(low) - REACH)
+        skip = low.find(b"\n", skip) + 1 if skip else 0
+        for sign, bar in signs(low[skip:], self._bar):
+            self._bar = bar
+            if sign.again:
+                self._again = at + skip + sign.at
+                continue
+            self._any = [*self._any, at + skip + sign.at][-ENOUGH:]
+            if sign.sure:
+                self._sure = [*self._sure, at + skip + sign.at][-ENOUGH:]
+
+    def stirred(self, place: int) -> bool:
+        """Is there any progress after a place?"""
+        return bool(self._any) and self._any[-1] > place
+
+    def went_on(self, place: int) -> bool:
+        """Is there progress enough after a place? It may have been flushed there."""
+        return len(self._any) == ENOUGH and self._any[0] > place
+
+    def surely_went_on(self, place: int) -> bool:
+        """The same, and written after what stands at that place."""
+        return len(self._sure) == ENOUGH and self._sure[0] > place
+
+    def began_again(self, place: int) -> bool:
+        """Did a run say after a place that it goes on from where another stopped, and then did?"""
+        return self._again > place and self.went_on(self._again)
+
+    def state(self) -> dict[str, Any]:
+        """All that is known, as JSON can carry it."""
+        return {"any": self._any, "sure": self._sure, "again": self._again, "bar": self._bar.decode("latin-1")}
+
+    @classmethod
+    def restore(cls, state: Mapping[str, Any]) -> Life:
+        """One that goes on where the one that gave `state` stopped."""
+        life = cls()
+        if state:
+            life._any, life._sure, life._again = list(state["any"]), list(state["sure"]), state["again"]
+            life._bar = state["bar"].encode("latin-1")
+        return life
