@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from dogwatch.causes.confidence import VAGUE, confidence
-from dogwatch.causes.gather import QUIET, Gather
+from dogwatch.causes.gather import ALIVE, QUIET, Gather
 from dogwatch.causes.interface import Alternative, Diagnosis, Evidence, Quote, Role
 from dogwatch.causes.likeliest import SHARES, likeliest
 from dogwatch.causes.notes import Gap, Hit, Notes
@@ -120,7 +120,7 @@ def _last_words(hit: Hit, notes: Notes) -> bool:
     """Does the log end with an error, though not with one that no job survives?"""
     if notes.after.lines > 3 or hit.quiet or hit.weight < LAST_WORDS:
         return False
-    return not hit.aside or not any(one.before.progress for one in notes.hits)
+    return not hit.aside or sum(one.before.progress for one in notes.hits) < ALIVE
 
 
 def _survived(hit: Hit, after: Gap) -> bool:

@@ -34,7 +34,7 @@ BARE, LOGGED, QUIET = 0.85, 0.8, 0.5  # what an exception without frames, an err
 
 _QUIET = re.compile(
     r"(?<!NCCL )\b(?:INFO|DEBUG|WARNING|WARN|UserWarning|FutureWarning|RuntimeWarning|DeprecationWarning)\b"
-    r"|^\[W[\d ]|\bwarnings\.warn"
+    r"|^\[W[\d ]|^Warning: |\bwarnings\.warn"
 )
 _LOUD = re.compile(r"\b(?:ERROR|CRITICAL|FATAL|Error|error)\b\s{0,2}[\]:|-]|^\[E |^E\d{4} ")
 _LINKS = ("during handling of the above exception", "the above exception was the direct cause")

@@ -23,6 +23,7 @@ rows = (
             Sign("no module named", r"^\S{1,200}python[\d.]{0,5}: no module named \S", 0.96, fatal=True),
             Sign("importerror", weight=0.94, raised=True),
             Sign("undefined symbol", weight=0.94, raised=True),
+            Sign("[winerror ", r"\[winerror (?:126|127|182|193|1114)\]", 0.93, raised=True),
             Sign("error while loading shared libraries", weight=0.96, fatal=True),
             Sign("symbol lookup error", weight=0.95, fatal=True),
             Sign("cannot open shared object file", weight=0.93, raised=True, unless=r"libcuda\.so"),
@@ -47,6 +48,7 @@ rows = (
             "/opt/env/bin/python: Error while finding module specification for 'acme.train' "
             "(ModuleNotFoundError: No module named 'acme')",
             "/usr/bin/python3: No module named torch.distributed.run",
+            'OSError: [WinError 126] The specified module could not be found. Error loading "C:\\env\\lib\\shm.dll"',
             "ERROR: No matching distribution found for acme-kernels==2.7",
             "OSError: CUDA_HOME environment variable is not set. Please set it to your CUDA install root.",
             "ImportError: /opt/env/lib/python3.11/site-packages/flash_attn_2_cuda.so: undefined symbol: "
@@ -246,6 +248,8 @@ rows = (
             Sign("argumenterror", r"argparse\.argumenterror: .{0,80}conflicting option string", 0.93, raised=True),
             Sign("weight type|bias type", r"input type \(.{1,80}\) and (?:weight|bias) type", 0.94, raised=True),
             Sign("finished reduction in the prior iteration", weight=0.94, raised=True),
+            Sign("mark a variable ready only once", weight=0.97, raised=True),
+            Sign("fallen out of sync", r"workers have fallen out of sync", 0.9, raised=True),
             Sign("can't pickle|cannot pickle", r"can't pickle|cannot pickle", 0.93, raised=True),
             Sign("weights only|weights_only", r"weights only load failed|weights_only", 0.88, raised=True),
             Sign("typeerror", r"\btypeerror\b", 0.92, raised=True),
@@ -281,6 +285,8 @@ rows = (
             "RuntimeError: Expected all tensors to be on the same device, but found at least two devices, "
             "cuda:1 and cpu!",
             "IndexError: list index out of range",
+            "RuntimeError: Expected to mark a variable ready only once. This error is caused by one of these: 1) "
+            "parameters that are used outside forward 2) several `checkpoint` functions around different parts",
             "ValueError: not enough values to unpack (expected 3, got 2)",
             "RuntimeError: Cannot re-initialize CUDA in forked subprocess. To use CUDA with multiprocessing, you must "
             "use the 'spawn' start method",

@@ -405,6 +405,7 @@ rows = (
                 0.88,
                 raised=True,
             ),
+            Sign("background workers are no longer alive", weight=0.86, raised=True),
             Sign("pin memory thread exited unexpectedly", weight=0.8),
             Sign("dataloader timed out after", weight=0.88, raised=True),
         ),
@@ -412,6 +413,7 @@ rows = (
             "RuntimeError: DataLoader worker (pid 4410) is killed by signal: Killed.",
             "RuntimeError: DataLoader worker (pid(s) 881, 882) exited unexpectedly",
             "RuntimeError: DataLoader timed out after 60 seconds",
+            "RuntimeError: Some background workers are no longer alive",
             "RuntimeError: DataLoader worker (pid 4410) is killed by signal: Segmentation fault.",
         ),
         counterexamples=(

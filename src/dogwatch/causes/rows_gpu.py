@@ -284,6 +284,14 @@ rows = (
         ),
         (
             Sign("exitcode", r"exitcode\s{0,8}:? -11\b", 0.88, fatal=True),
+            # What Windows calls it.
+            Sign(
+                "3221225477|0xc0000005",
+                r"exit (?:status|code):? 3221225477\b|\b0xc0000005\b",
+                0.88,
+                raised=True,
+                first=True,
+            ),
             Sign("code = -11|code = 139", r"exits with return code = (?:-11|139)\b", 0.88, fatal=True, many=True),
             Sign(
                 "segmentation fault",
@@ -308,6 +316,7 @@ rows = (
             "Segmentation fault (core dumped)",
             "Fatal Python error: Segmentation fault",
             "worker-2 exited with code 139",
+            "subprocess.CalledProcessError: Command '['python.exe']' returned non-zero exit status 3221225477.",
             "[launch.py:434:sigkill_handler] ['python', '-u', 'tune.py'] exits with return code = -11",
             "  traceback : Signal 11 (SIGSEGV) received by PID 9001",
             "[n7:1234 :0:1234] Caught signal 11 (Segmentation fault: address not mapped to object at address (nil))",
@@ -332,6 +341,7 @@ rows = (
             Sign(
                 "signal 6|signal: aborted", r"exited on signal 6\b|signal: aborted \(6\)", 0.74, fatal=True, many=True
             ),
+            Sign("process abort signal", r"fatalerror: .{0,40}process abort signal", 0.74, raised=True),
             Sign("]aborted", r"\d%\|.{1,400}\]aborted(?: \(core dumped\))?\s{0,4}$", 0.85, fatal=True),
             Sign(
                 "code 134|code: 134|status 134|status: 134",
@@ -382,6 +392,7 @@ rows = (
             "Aborted (core dumped)",
             "terminate called after throwing an instance of 'std::runtime_error'",
             "free(): invalid pointer",
+            "FatalError: `Process abort signal` is detected by the operating system.",
             "mpirun noticed that process rank 3 with PID 0 on node n7 exited on signal 6 (Aborted).",
             "./go.sh: line 3:  4411 Illegal instruction     (core dumped) python eval.py",
             "Fatal Python error: none_dealloc: deallocating None",

@@ -123,6 +123,12 @@ rows = (
                 0.93,
                 fatal=True,
             ),
+            Sign(
+                "out_of_me",
+                r"^\d{1,12}\S{0,12}\s{1,20}\S.{0,100}\bout_of_me\S{0,6}\s{1,10}\d{1,3}:\d",
+                0.93,
+                fatal=True,
+            ),
             Sign("memorypressure", r"node had condition: \[memorypressure\]", 0.93, fatal=True),
             Sign("std::bad_alloc", r"terminate called .{1,40} instance of 'std::bad_alloc'", 0.9, fatal=True),
             Sign(
@@ -168,6 +174,7 @@ rows = (
             "RuntimeError: [enforce fail at alloc_cpu.cpp:117] err == 0. DefaultCPUAllocator: can't allocate "
             "memory: you tried to allocate 68719476736 bytes. Error code 12 (Cannot allocate memory)",
             "ray.exceptions.OutOfMemoryError: Task was killed due to the node running low on memory.",
+            "5151         pretrain-1        gpu OUT_OF_ME+    0:125",
             "ERROR:memwatch:This job has exceeded its memory quota and will be terminated",
             "Evicted: Pod The node had condition: [MemoryPressure].",
             "terminate called after throwing an instance of 'std::bad_alloc'",

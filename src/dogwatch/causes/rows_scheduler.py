@@ -20,6 +20,8 @@ rows = (
             Sign("due to time limit", weight=0.98, fatal=True),
             Sign("job killed: walltime", r"job killed: walltime \S{1,20} exceeded limit", 0.97, fatal=True),
             Sign("term_runlimit", weight=0.97, fatal=True),
+            # A line of sacct.
+            Sign("timeout ", r"^\d{1,12}\S{0,12}\s{1,20}\S.{0,100}\btimeout {1,10}\d{1,3}:\d{1,3}\b", 0.93, fatal=True),
             Sign("type=timeout", r"job\.exception type=timeout\b", 0.96, fatal=True),
             Sign("resource allocation expired", weight=0.93, fatal=True),
             Sign("longer than specified deadline", weight=0.93, fatal=True),
@@ -54,6 +56,7 @@ rows = (
             "slurmstepd: error: *** JOB 5150 ON gpu12 CANCELLED AT 2026-01-09T04:11:00 DUE TO TIME LIMIT ***",
             "slurmstepd: error: *** STEP 5150.0 ON gpu12 CANCELLED AT 2026-01-09T04:11:00 DUE TO TIME LIMIT ***",
             "=>> PBS: job killed: walltime 86431 exceeded limit 86400",
+            "5150         pretrain-1        gpu    TIMEOUT      0:0",
             "TERM_RUNLIMIT: job killed after reaching LSF run time limit.",
             "Run exceeded maximum runtime of 3600 seconds and was stopped",
             "7200.3s: job.exception type=timeout severity=0 resource allocation expired",
@@ -103,6 +106,7 @@ rows = (
             Sign("cancelled at", r"\*\*\* JOB" + _AT, 0.96, fatal=True),
             # Slurm cancels the step of a task that failed, too.
             Sign("cancelled at", r"\*\*\* STEP" + _AT, 0.9, fatal=True, role=Role.CASCADE),
+            Sign("due to signal", r"cancelled at \S{1,40} due to signal\b", 0.93, fatal=True),
             Sign("term_owner", weight=0.95, fatal=True),
             Sign("(qdel)|deleted by", r"\bjob\b.{0,40} deleted by (?:owner|user|\S{1,60}@)|\(qdel\)", 0.93, fatal=True),
             Sign(
@@ -126,6 +130,7 @@ rows = (
             "slurmstepd: error: *** JOB 5152 ON gpu12 CANCELLED AT 2026-01-09T04:11:00 ***",
             "  8%|▊         | 4/50 [21:40<4:11:00, 327.1s/it]slurmstepd: error: *** JOB 5152 ON gpu12 "
             "CANCELLED AT 2026-01-09T04:11:00 ***",
+            "[20:29:32] error: *** JOB 5153 ON n1 CANCELLED AT 2026-03-17T20:29:32 DUE to SIGNAL Terminated ***",
             "TERM_OWNER: job killed by owner.",
             "PBS: job killed: job 7712 deleted by owner kim@login2",
             "Workflow train-7 was terminated by user kim",
@@ -209,6 +214,9 @@ rows = (
                 r"|\buser interrupted (?:the )?(?:training|execution|run)|^interrupted by (?:the )?user",
                 0.86,
             ),
+            # Paddle's launcher ends the others so, too, when one trainer has failed.
+            Sign("`termination signal`", weight=0.74, fatal=True, role=Role.CASCADE, many=True),
+            Sign("3221225786", r"exit (?:status|code):? 3221225786\b", 0.88, raised=True, first=True),
             Sign("hangup", r"^\s{0,4}hangup\s{0,4}$", 0.8, fatal=True),
             Sign(
                 "terminated", r"^\s{0,4}terminated\s{0,4}$|: line \d{1,6}:\s{1,8}\d{1,10} terminated\b", 0.7, fatal=True
@@ -220,6 +228,7 @@ rows = (
             "received SIGTERM: 15, exiting",
             "  exitcode  : -15 (pid: 4410)",
             "Training interrupted by user",
+            "FatalError: `Termination signal` is detected by the operating system.",
             "W0109 04:11:00.123000 881 torch/distributed/elastic/agent/server/api.py:704] Received "
             "Signals.SIGHUP death signal, shutting down workers",
             "torch.distributed.elastic.multiprocessing.api.SignalException: Process 881 got signal: 15",
@@ -352,6 +361,12 @@ rows = (
             Sign("launch failed", r"srun: error: .{0,120}launch failed", 0.93, fatal=True),
             Sign("batch job submission failed", weight=0.95, fatal=True),
             Sign("has been revoked", r"job allocation \d{1,12} has been revoked", 0.85, fatal=True),
+            Sign(
+                "group creation timed out|group startup timed out",
+                r"(?:placement|worker) group (?:creation|startup) timed out",
+                0.86,
+                raised=True,
+            ),
             Sign("prolog failure on node", weight=0.88, fatal=True),
             Sign(": fatal: ", r"^(?:sbatch|srun|salloc): fatal: \S", 0.92, fatal=True),
             Sign(
@@ -386,6 +401,7 @@ rows = (
             "/var/spool/slurmd/job72/slurm_script: line 9: torchrun: command not found",
             "/bin/sh: 4: deepspeed: not found",
             "salloc: Prolog failure on node k3-6",
+            "TimeoutError: Placement group creation timed out. Make sure your cluster has enough resources",
             "srun: error: Unable to create step for job 9912: Requested node configuration is not available",
             "sbatch: error: Batch job submission failed: Invalid account or account/partition combination specified",
             "bash: ./run.sh: /bin/bash^M: bad interpreter: No such file or directory",
