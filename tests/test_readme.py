@@ -35,8 +35,8 @@ def test_every_command_in_a_block_of_a_page_is_one_that_can_be_typed(page: str) 
     """The verbs take the words that are shown; what stands for something of the reader's is any word."""
     blocks = re.findall(r"^```(?:sh)?\n(.*?)^```", (ROOT / page).read_text(), re.S | re.M)
     text = "\n".join(blocks).replace("\\\n", " ")
-    shown = [line for line in text.splitlines() if line.startswith("dogwatch ")]
-    for line in [part for line in shown for part in line.split("&&")]:
+    shown = [each for each in text.splitlines() if each.startswith("dogwatch ")]
+    for line in [part for each in shown for part in each.split("&&")]:
         _, verb, *words = shlex.split(line, comments=True)
         words = words[: words.index("--")] if "--" in words else words
         try:
