@@ -380,3 +380,21 @@ def test_units_and_the_hour_do_not_matter(moves, unit, weeks):
     assert (one is None) == (two is None)
     if one is not None and two is not None:
         assert (two.remaining, two.low, two.high) == pytest.approx((one.remaining, one.low, one.high), rel=1e-6)
+
+
+@pytest.mark.parametrize("share", [0.3, 0.6, 0.85])
+@pytest.mark.parametrize("pauses", [[], [(500, 300)], [(700, 200), (150, 30)]])
+def test_how_often_a_count_is_told_does_not_matter(share, pauses):
+    """Every step, every twentieth, or every one only late or only early in the past: the same time is left."""
+    past, now, truth = until(run(3000, 1.0, pauses=pauses, start=120), share)
+    last = past[-1].done
+    for told in (
+        past,
+        [p for p in past if p.done % 20 == 0],
+        [p for p in past if p.done % 20 == 0 or p.done > 0.8 * last],
+        [p for p in past if p.done % 20 == 0 or p.done < 0.2 * last],
+    ):
+        eta = estimate(told, 3000, now)
+        assert eta is not None
+        assert eta.remaining == pytest.approx(truth, rel=0.03)
+        assert eta.low <= truth <= eta.high

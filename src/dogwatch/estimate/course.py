@@ -118,31 +118,33 @@ def _moments(points: Sequence[Point], now: float) -> list[Point]:
 
 
 def _at_once(gaps: Sequence[Gap]) -> Sequence[Gap]:
-    """Counts that come in bursts were told in one go, or by several workers: they were reached in the gap before."""
-    usual = _where_time_goes(gaps)
-    quick = sum(gap.seconds < AT_ONCE * usual for gap in gaps)
+    """Counts that come in bursts were told in one go, or by several workers: they were reached in the gap before. A
+    log that is only written more often than before goes at the same pace, and has none."""
+    usual = _where_time_goes([gap.seconds for gap in gaps], gaps)
+    pace = _where_time_goes([gap.seconds / gap.steps for gap in gaps], gaps)
+    quick = [gap.seconds < AT_ONCE * min(usual, pace * gap.steps) for gap in gaps]
     long = sum(gap.seconds > usual / 2 for gap in gaps)
-    if quick < BURSTS * len(gaps) or long < BURSTS * len(gaps):
+    if sum(quick) < BURSTS * len(gaps) or long < BURSTS * len(gaps):
         return gaps
     out = [gaps[0]]
-    for gap in gaps[1:]:
+    for gap, at_once in zip(gaps[1:], quick[1:], strict=True):
         last = out[-1]
-        if gap.seconds < AT_ONCE * usual and last.end == gap.start and last.ended == gap.began:
+        if at_once and last.end == gap.start and last.ended == gap.began:
             out[-1] = Gap(last.start, gap.end, last.began, gap.ended)
         else:
             out.append(gap)
     return out
 
 
-def _where_time_goes(gaps: Sequence[Gap]) -> float:
-    """Seconds of the gap in the middle, by time."""
-    seconds = sorted(gap.seconds for gap in gaps)
-    left = math.fsum(seconds) / 2
-    for one in seconds:
-        left -= one
+def _where_time_goes(values: Sequence[float], gaps: Sequence[Gap]) -> float:
+    """The middle one of some values of the gaps, by time."""
+    ordered = sorted(zip(values, [gap.seconds for gap in gaps], strict=True))
+    left = math.fsum(seconds for _, seconds in ordered) / 2
+    for value, seconds in ordered:
+        left -= seconds
         if left <= 0:
-            return one
-    return seconds[-1]
+            return value
+    return ordered[-1][0]
 
 
 def _merged(gaps: Sequence[Gap], least: float) -> list[Gap]:

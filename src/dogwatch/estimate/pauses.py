@@ -250,9 +250,11 @@ def _fit(every: float, pauses: Sequence[Pause], middles: Sequence[float], course
     if len(since) + 1 >= LATE:
         foretold = since
     members, hits = {len(pauses) - 1}, 1
+    wide = [max(slack, (pause.end - pause.start) * 1.01) for pause in pauses]
     for count in foretold:
-        reach = slack + 0.01 * (newest.middle - count)
-        near = range(bisect_left(middles, count - reach), bisect_right(middles, count + reach))
+        reach, drift = max(wide), 0.01 * (newest.middle - count)
+        first, last = bisect_left(middles, count - reach - drift), bisect_right(middles, count + reach + drift)
+        near = [i for i in range(first, last) if abs(middles[i] - count) <= wide[i] + drift]
         if near:
             hits += 1
             members.add(min(near, key=lambda i, at=count: abs(middles[i] - at)))  # type: ignore[misc]
