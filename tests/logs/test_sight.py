@@ -57,6 +57,16 @@ def test_every_place_is_told_whatever_was_looked_at_before(text, stretches):
 
 @NEEDED
 @pytest.mark.usefixtures("_fast")
+def test_a_flood_of_bad_words_hides_no_format():
+    """In a log that says `error:` thousands of times every format is found that is there."""
+    text = b"error:" * (MOST_PLACES + 1) + b" ".join(fmt.needles[0] for fmt in shipped())
+    found = plan().present(Sight(text), 0, len(text))
+    scan.prefer(False)
+    assert found == plan().present(Sight(text), 0, len(text))
+
+
+@NEEDED
+@pytest.mark.usefixtures("_fast")
 def test_of_very_many_places_none_is_told_and_everything_else_is():
     """A hostile text does not make a list as long as itself; formats are still found in it."""
     text = b"error:" * (MOST_PLACES + 1) + b" :::MLLOG " + b"." * 3000

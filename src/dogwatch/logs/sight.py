@@ -144,7 +144,8 @@ def _look(text: bytes, start: int, end: int) -> Stretch:
         return len(behind) > MOST_PLACES
 
     whole = scan.through(scan.literal_database(once, every), text, begin, end, tell)
-    if not whole and once:
+    if not whole and once:  # so many that nobody wants to know where; the others are looked for by themselves
+        behind.clear()
         scan.through(scan.literal_database(once, ()), text, begin, end, tell)
     return Stretch(start, end, frozenset(there), behind if whole else None)
 
