@@ -117,8 +117,9 @@ class Replay:
         return self.one.verdict is not None and self.one.verdict.word is Standing.STALLED
 
     def interval(self) -> float:
-        remaining = self.one.eta.remaining if self.one.eta is not None else None
-        return pace.interval(self.one.memory.age, remaining, patience_left(self.one.memory, self.one.verdict))
+        one = self.one
+        remaining = one.eta.remaining if one.eta is not None else None
+        return pace.interval(one.memory.age, remaining, patience_left(one.memory, one.verdict, one.workers))
 
     def step(self) -> None:
         """Let one interval pass, and look."""

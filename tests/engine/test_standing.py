@@ -9,7 +9,16 @@ import pytest
 
 from dogwatch.engine.memory import Memory
 from dogwatch.engine.reading import News, pass_time, read_files
-from dogwatch.engine.standing import asks_usage, is_silent, judged, take_usage, usage_of, verdict_document
+from dogwatch.engine.standing import (
+    SOON,
+    asks_usage,
+    is_silent,
+    judged,
+    patience_left,
+    take_usage,
+    usage_of,
+    verdict_document,
+)
 from dogwatch.estimate.patience import STEADY
 from dogwatch.model import Expectation, Job, Progress, Standing, Step, Verdict, Worker
 
@@ -92,6 +101,21 @@ def test_processes_are_asked_only_after_half_of_the_patience_and_not_at_every_lo
     assert asks_usage(memory, 1020.0)
 
 
+def test_a_job_that_has_fallen_silent_is_asked_at_once_and_again_when_patience_ends() -> None:
+    """What its processes use is a difference of two answers; a job without any is only waited for."""
+    memory = known_job()
+    assert patience_left(memory, judge(memory, WORKER), [WORKER]) is None
+    watched_for(memory, memory.ask_after + 10)
+    found = judge(memory, WORKER)
+    assert found.patience is not None
+    assert patience_left(memory, found, [WORKER]) == SOON
+    assert patience_left(memory, found, []) == found.patience - found.silent
+    take_usage(memory, sample(10.0), 1000.0)
+    assert patience_left(memory, found, [WORKER]) == found.patience - found.silent
+    watched_for(memory, found.patience)
+    assert patience_left(memory, judge(memory, WORKER), [WORKER]) == 0
+
+
 def test_what_is_used_is_judged_over_the_newer_half_of_the_silence() -> None:
     """A checkpoint that was still being written when it began is over."""
     memory = Memory()
@@ -165,6 +189,19 @@ def test_a_counter_at_its_total_is_allowed_to_finish() -> None:
     """A last evaluation or upload comes after the last step."""
     memory = known_job()
     watched_for(memory, 1000)
+    middle, end = (Progress(step, 10.0, "items", None, None, AT) for step in (5.0, 10.0))
+    assert judged(JOB, memory, (), News(), middle, None, AT).word is Standing.STALLED
+    assert judged(JOB, memory, (), News(), end, None, AT).word is Standing.WORKING
+
+
+@pytest.mark.parametrize("phase", [STEADY, "validating"])
+def test_a_last_evaluation_may_be_longer_than_all_before(phase: str) -> None:
+    """After the last step a test set comes that is larger than the part that was validated on."""
+    memory = known_job()
+    memory.phase = phase
+    for _ in range(8):
+        memory.gaps_of("validating").note(90.0, 10.0)
+    watched_for(memory, 1700.0)
     middle, end = (Progress(step, 10.0, "items", None, None, AT) for step in (5.0, 10.0))
     assert judged(JOB, memory, (), News(), middle, None, AT).word is Standing.STALLED
     assert judged(JOB, memory, (), News(), end, None, AT).word is Standing.WORKING

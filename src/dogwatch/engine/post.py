@@ -204,7 +204,7 @@ class Post:
             return max(self.place.floor, self._every)
         wanted = (
             one.job.expect.check_interval
-            or pace.interval(one.memory.age, one.remaining, patience_left(one.memory, one.verdict))
+            or pace.interval(one.memory.age, one.remaining, patience_left(one.memory, one.verdict, one.workers))
             for one in self._jobs.values()
         )
         return pace.place_interval(self.place.floor, wanted)

@@ -16,6 +16,7 @@ from dogwatch.model import Job, Progress, Standing, Verdict, Worker
 # What processes use is asked for at most this often, and often enough that a short patience sees two answers.
 ASK_EVERY, ASK_SHARE = 15.0, 0.25
 MOST_SAMPLES = 24
+SOON = 1.0
 UNANSWERED = 3  # looks that asked in vain before the verdict does without
 LIVING = frozenset({"running", "sleeping", "uninterruptible", "stopped"})
 DONE = 0.999  # of the total: what comes now is a last evaluation, an export, an upload
@@ -36,10 +37,13 @@ def is_silent(memory: Memory) -> bool:
     return hush is not None and memory.verdict is not None and hush.seconds >= memory.ask_after
 
 
-def patience_left(memory: Memory, found: Verdict | None) -> float | None:
-    """Seconds until the patience with a silent job ends, 0 when it has; None for one that is not silent."""
+def patience_left(memory: Memory, found: Verdict | None, workers: Sequence[Worker]) -> float | None:
+    """Seconds until the patience with a silent job ends, 0 when it has; None for one that is not silent. What its
+    processes use is a difference, so they are asked a first time at once."""
     if not is_silent(memory):
         return None
+    if not memory.usage and not memory.unanswered and living_pids(workers):
+        return SOON
     if found is None or found.patience is None:
         return 0.0
     return max(0.0, found.patience - memory.hush_of("signs").seconds)
