@@ -85,3 +85,14 @@ def test_a_file_that_grew_is_as_new_as_the_look() -> None:
     news = News(log_grew=True, output_grew=True, grew_at=looks.at - 50.0)
     pass_time(looks.memory, 60.0, news, JOB, False, looks.at)
     assert looks.look(60.0) == 60.0
+
+
+def test_no_second_is_counted_twice() -> None:
+    """The time that a job was watched is the sum of its gaps."""
+    looks = Looks()
+    for _ in range(20):
+        looks.look(60.0, grew=0.0)
+        looks.look(60.0, grew=45.0)
+        looks.look(60.0)
+    looks.look(60.0, grew=0.0)
+    assert sum(gaps.seconds for gaps in looks.memory.gaps.values()) == looks.memory.age == looks.at - AT

@@ -197,8 +197,23 @@ def test_a_lasting_slow_down_is_said_with_its_beginning() -> None:
     assert word(silent(ALLOWED, slow_since=AT - 4000.0)) is Standing.STALLED
 
 
+def moves(count: int) -> Gaps:
+    """A counter that has moved so often."""
+    gaps = Gaps()
+    for _ in range(count):
+        gaps.note(10.0, 10.0)
+    return gaps
+
+
 def test_a_counter_that_stands_while_the_log_goes_on_is_slow() -> None:
     """A hung job may print that it waits, for ever."""
-    waits = replace(CALM, quiet={"progress": 7200.0, "log": 5.0})
+    waits = replace(CALM, quiet={"progress": 7200.0, "log": 5.0}, counter=moves(5))
     assert word(waits) is Standing.SLOW
     assert word(replace(waits, quiet={"progress": 900.0, "log": 5.0})) is Standing.WORKING
+
+
+def test_a_counter_that_has_hardly_moved_or_a_phase_that_is_announced_is_not_slow() -> None:
+    """An epoch may take hours, and the first line says that it begins; an evaluation counts something else."""
+    waits = replace(CALM, quiet={"progress": 7200.0, "log": 5.0}, counter=moves(5))
+    assert word(replace(waits, counter=moves(2))) is Standing.WORKING
+    assert word(replace(waits, phase="validating")) is Standing.WORKING

@@ -211,9 +211,18 @@ def pass_time(memory: Memory, watched: float, news: News, job: Job, moved: bool,
         memory.moved_at, memory.usage, memory.unanswered, memory.held = at - memory.unseen_hush, [], 0, False
         _pass(memory, "signs", True, True, watched)
     else:
-        _pass(memory, "signs", True, False, watched + memory.unseen_hush)
-        memory.unseen_hush = 0.0
+        _pass(memory, "signs", True, False, watched)
+        if memory.unseen_hush:
+            _begin_before(memory)
     _enter_phase(memory, news, moved)
+
+
+def _begin_before(memory: Memory) -> None:
+    """The silence began before the look that saw its beginning, which has counted that time as the gap's before."""
+    gaps = memory.gaps_of(memory.phase)
+    gaps.seconds = max(0.0, gaps.seconds - memory.unseen_hush)
+    memory.hush_of("signs").seconds += memory.unseen_hush
+    memory.unseen_hush = 0.0
 
 
 def _before_look(memory: Memory, news: News, watched: float, at: float) -> float:

@@ -42,8 +42,8 @@ VALIDATIONS, VALIDATION = 3, 150.0
 # whole is gone than one epoch is.
 ROAD, SURPRISE, EPOCH = 90.0, 0.3, 0.45
 ROAD_SEEN = 300.0  # seconds of work that must have been seen before a road is one
-# A job whose last gaps were all longer than usual has become slower, and so will its pauses be.
-RISES, SLOWER, MOST_SLOWER = 1.4, 1.3, 3.0
+# A job whose last gaps (more than one) were all longer than usual has become slower, and so will its pauses be.
+RISES, SLOWER, MOST_SLOWER = 1.25, 1.3, 3.0
 # Processes that use no CPU and move no bytes do not load, compile, validate or save: then this is enough.
 ASLEEP = 240.0
 # Phases that a log announces are long, and the first of its kind says little about the next.

@@ -25,7 +25,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from dogwatch.clock import stamp
-from dogwatch.estimate.patience import Gaps, patience
+from dogwatch.estimate.patience import STEADY, Gaps, patience
 from dogwatch.estimate.places import LOST, Ground, Way
 from dogwatch.model import Standing, Verdict, Witness
 
@@ -38,7 +38,9 @@ GPU_FULL, WAITING_SHARE = 90.0, 0.5
 LONG_ENOUGH = 60.0  # seconds over which sleep must be seen, less where patience is short
 STOPPED = 60.0
 SERVING = "serving"
-COUNTER_PATIENCE, COUNTER_SAFETY = 1800.0, 3.0
+# A counter that stands: after so many moves, which an epoch of an hour has to make first, and while nothing else is
+# announced.
+COUNTER_PATIENCE, COUNTER_SAFETY, COUNTER_MOVES = 1800.0, 3.0, 5
 _FARTHEST = Way(Ground.OPEN, 1.0)  # from any place: there patience is shortest
 
 
@@ -130,8 +132,8 @@ def _moving(e: Evidence) -> tuple[Standing, float, str]:
     """It shows signs of life often enough; but does it get anywhere?"""
     if e.slow_since is not None:
         return Standing.SLOW, e.slow_since, e.slow_why
-    stands = e.quiet.get("progress", 0.0)
-    if stands - e.silent >= max(COUNTER_PATIENCE, COUNTER_SAFETY * e.counter.longest):
+    stands, known = e.quiet.get("progress", 0.0), e.phase == STEADY and e.counter.count >= COUNTER_MOVES
+    if known and stands - e.silent >= max(COUNTER_PATIENCE, COUNTER_SAFETY * e.counter.longest):
         since = e.at - stands
         return Standing.SLOW, since, f"its counter has stood still since {moment(since)} while other signs moved"
     return Standing.WORKING, e.at, ""
