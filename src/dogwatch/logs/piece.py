@@ -21,6 +21,7 @@ FIRST, LARGEST, GROWTH = 1 << 13, 1 << 18, 4  # bytes of a window
 TRIES = 2  # lines read for their needle alone before a format's hint is asked
 VAGUE = 3  # bytes of a literal below which it is in every other line anyway
 LONGEST_SHAPE, MOST_SHAPES = 2048, 256
+FEW = 16  # records of a crowd that are read as they are
 MOST_SAME = 16  # kinds of lines that are known to hold nothing new
 MOST_HEARD = 24  # counters that are told from others while looking; of more, every record is read
 
@@ -45,6 +46,7 @@ class Plan:
         self.signs = tuple(map(_sign, formats))
         self._vague = {n: fmt.needles for n, fmt in enumerate(formats) if min(map(len, fmt.needles)) < VAGUE}
         self._literals = Table({n: fmt.needles for n, fmt in enumerate(formats) if n not in self._vague})
+        self._words = tuple(word[0] if (word := _WORD.match(sign)) else b"" for sign in self.signs)
         self._shapes: dict[bytes, dict[int, Needles]] = {}
         stems = [stem(fmt.needles) for fmt in formats]
         self._stems = tuple(enumerate(stems))
@@ -55,6 +57,19 @@ class Plan:
         if end - start <= LONGEST_SHAPE:
             return self._by_shape(sight.text[start:end].lower())
         return dict(sorted({**self._literals.present(sight, start, end), **self._vague}.items()))
+
+    def matching(self, candidates: Collection[int], text: bytes, start: int, end: int) -> Collection[int]:
+        """Those of some formats whose signs may be between two places. Signs that begin with the same word are looked
+        for together: what costs is how often the word is there."""
+        asked: dict[bytes, list[int]] = {}
+        for number in candidates:
+            asked.setdefault(self._words[number], []).append(number)
+        there = set(candidates)
+        for word, kin in asked.items():
+            if word and len(kin) > 1:
+                found = scan.present(tuple(self.signs[number] for number in kin), text, start, end)
+                there -= {number for place, number in enumerate(kin) if place not in found}
+        return there
 
     def _by_shape(self, low: bytes) -> dict[int, Needles]:
         """Most small pieces are the last one with other numbers: what was found in their shape, the distinct lines
@@ -77,6 +92,9 @@ def stem(needles: Needles) -> bytes:
     first = min(needles, key=len)
     parts = (first[a:b] for a in range(len(first)) for b in range(a + 1, len(first) + 1))
     return max((part for part in parts if all(part in needle for needle in needles)), key=len, default=b"")
+
+
+_WORD = re.compile(rb"[a-z]{4,}(?=\(\?:)")  # that a sign begins with
 
 
 def _sign(fmt: Format) -> bytes:
@@ -167,14 +185,17 @@ class _Piece:
         self._decoded: dict[int, str] = {}
 
     def read(self, window: _Window) -> None:
-        for number, needles in self._plan.present(self._sight, window.start, window.end).items():
-            fmt = self._plan.formats[number]
+        present = self._plan.present(self._sight, window.start, window.end)
+        asked = [number for number in present if number not in self._spoken]
+        if not window.is_last and scan.fast():
+            wanted = self._plan.matching(asked, window.text, window.start, window.end)
+            asked = [number for number in asked if number in wanted]
+        for number in asked:
+            fmt, sign = self._plan.formats[number], self._plan.signs[number]
             if fmt.sift is not None:
-                if window.holds(self._plan.signs[number]):
+                if fmt.crowd is not None or window.holds(sign):
                     self._sifted.setdefault(number, _Sifted(fmt, self)).read(window)
-            elif number not in self._spoken and self._newest(
-                number, window.lines(fmt, needles, self._plan.signs[number])
-            ):
+            elif self._newest(number, window.lines(fmt, present[number], sign)):
                 self._spoken.add(number)
         self._decoded.clear()
 
@@ -223,6 +244,7 @@ class _Sifted:
         self._told: dict[str, tuple[int, Sequence[Mark]]] = {}
         self._first: dict[str, int] = {}
         self._narrowed = False
+        self._mark = b"|".join(map(re.escape, fmt.needles))
         self._reach = piece.least  # bytes to be looked through at once: few where new counters are heard
         self._same: dict[bytes, None] = {}  # patterns for lines that hold nothing new
         self._line: re.Pattern[bytes] | None = None  # such a line
@@ -244,6 +266,11 @@ class _Sifted:
         assert self._fmt.crowd is not None
         self._narrowed = True
         text, end = window.text, window.end
+        few = scan.few(self._mark, text, window.start, end, FEW)
+        if few is not None:
+            for start in self._strange(text, few):
+                self._hear(text, start, self._fmt.crowd)
+            return
         while end > window.start:
             start = max(window.start, text.rfind(b"\n", 0, max(0, end - self._reach)) + 1)
             groups = self._fmt.crowd.others(self._told)
@@ -271,13 +298,18 @@ class _Sifted:
         for start in starts:
             if self._line is not None and self._line.match(text, start):
                 continue
-            line = text[start : text.find(b"\n", start) + 1]
-            for counter in crowd.names(line.lower()):
-                self._take(counter, (start,))
+            line = self._hear(text, start, crowd)
             if len(self._told) > known:
                 return start
             self._learn(crowd.names(line.lower()), crowd.same(line))
         return None
+
+    def _hear(self, text: bytes, start: int, crowd: Crowd) -> bytes:
+        """Take the counters of a line into account."""
+        line = text[start : text.find(b"\n", start) + 1]
+        for counter in crowd.names(line.lower()):
+            self._take(counter, (start,))
+        return line
 
     def _learn(self, counters: Collection[str], same: bytes) -> None:
         """Lines like this one need not be read, if all of its counters have been heard."""

@@ -119,6 +119,29 @@ def first(pattern: bytes, text: bytes, start: int, end: int) -> int | None:
     return ends[0] if ends else None
 
 
+def few(pattern: bytes, text: bytes, start: int, end: int, most: int) -> list[int] | None:
+    """Where the matches of a (loose) pattern between two places end, in order; None where they are more than so many
+    (without the fast engine, which alone stops then: where there are any)."""
+    ends: list[int] = []
+    if not fast():
+        return ends if first(pattern, text, start, end) is None else None
+
+    def tell(number: int, at: int, behind: int, flags: int, more: object) -> bool:
+        ends.append(start + behind)
+        return len(ends) > most
+
+    return ends if through(_database((pattern,), False), text, start, end, tell) else None
+
+
+def present(patterns: tuple[bytes, ...], text: bytes, start: int, end: int) -> set[int]:
+    """Which of some (loose) patterns match between two places, by number."""
+    if not fast():
+        return {number for number, pattern in enumerate(patterns) if first(pattern, text, start, end) is not None}
+    there: set[int] = set()
+    through(_database(patterns, True), text, start, end, lambda number, at, behind, flags, more: there.add(number))
+    return there
+
+
 def through(database: Any, text: bytes, start: int, end: int, tell: Callable[..., bool | None]) -> bool:
     """Tell of what is found between two places: (number, 0, where it ends after `start`, …). False when `tell` had
     enough of it."""
