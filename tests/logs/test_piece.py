@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from hypothesis import example, given, settings
@@ -13,9 +14,10 @@ from dogwatch.logs import scan
 from dogwatch.logs.formats import plan, shipped
 from dogwatch.logs.interface import BEGUN, INNER
 from dogwatch.logs.meaning import Meaning
-from dogwatch.logs.piece import read_piece
+from dogwatch.logs.piece import MOST_TRIED, Plan, read_piece
 from dogwatch.logs.sight import Sight
 from dogwatch.logs.tqdm import others, sift
+from dogwatch.model import Mark
 from tests.logs.shapes import SHAPES
 
 ENGINES = [False, pytest.param(True, marks=pytest.mark.skipif(scan.hyperscan() is None, reason="hyperscan is missing"))]
@@ -198,3 +200,33 @@ def test_where_a_counter_began_does_not_depend_on_the_pieces(lines):
     """Line by line or all at once: a bar began at its first line that can be read, not at one that only looks so."""
     pieces = [b"".join(line + b"\n" for line in some) for some in lines]
     assert began(pieces) == began([b"".join(pieces)])
+
+
+def test_a_format_is_given_up_that_many_lines_only_look_like():
+    """Of lines that only look like a format's so many are read, whatever their number, and the others are heard."""
+    read: list[str] = []
+    real = {fmt.kind: fmt for fmt in shipped()}["vllm"]
+
+    def nothing(line: str) -> list[Mark]:
+        read.append(line)
+        return []
+
+    fmt = replace(real, read=nothing)
+    text = b"".join(b"Avg generation throughput: none, %d\n" % number for number in range(3 * MOST_TRIED))
+    meaning = Meaning()
+    read_piece(Plan([fmt, *(one for one in shipped() if one.kind == "step")]), Sight(b"step 3/9\n" + text), 0, meaning)
+    assert len(read) == MOST_TRIED
+    step = meaning.reading().step
+    assert step is not None
+    assert (step.done, step.total) == (3, 9)
+
+
+def test_lines_that_only_look_like_bars_are_given_up():
+    """A text made of what looks like another counter's bars is not read to its last line, and what is said in it
+    otherwise is heard."""
+    meaning = Meaning()
+    text = b"step 3/9\n" + b"%| 1/1 [\n" * (3 * MOST_TRIED)
+    read_piece(plan(), Sight(text), 0, meaning)
+    step = meaning.reading().step
+    assert step is not None
+    assert (step.done, step.total) == (3, 9)

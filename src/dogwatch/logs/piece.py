@@ -8,6 +8,7 @@ lines of a log are read in its last kilobytes only. What is heard does not depen
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Protocol
@@ -21,6 +22,7 @@ FIRST, LARGEST, GROWTH = 1 << 13, 1 << 18, 4  # bytes of a window
 TRIES = 2  # lines read for their needle alone before a format's hint is asked
 VAGUE = 3  # bytes of a literal below which it is in every other line anyway
 LONGEST_SHAPE, MOST_SHAPES = 2048, 256
+MOST_TRIED = 4096  # lines of a piece that look like a format's and are not
 FEW = 16  # records of a crowd that are read as they are
 MOST_SAME = 16  # kinds of lines that are known to hold nothing new
 MOST_HEARD = 24  # counters that are told from others while looking; of more, every record is read
@@ -181,6 +183,7 @@ class _Piece:
         self._plan, self._sight, self._offset, self._notes, self.least = plan, sight, offset, notes, least
         self._text = sight.text
         self._spoken: set[int] = set()
+        self._tried: Counter[int] = Counter()
         self._sifted: dict[int, _Sifted] = {}
         self._decoded: dict[int, str] = {}
 
@@ -212,9 +215,12 @@ class _Piece:
         return line
 
     def _newest(self, number: int, starts: Iterable[int]) -> bool:
-        """Read lines until one of them speaks for the format."""
+        """Read lines until one of them speaks for the format, or so many did not that it is given up."""
         fmt = self._plan.formats[number]
         for start in starts:
+            self._tried[number] += 1
+            if self._tried[number] > MOST_TRIED:
+                return True
             marks = fmt.read(self.line(start))
             if not marks:
                 continue
@@ -244,6 +250,7 @@ class _Sifted:
         self._told: dict[str, tuple[int, Sequence[Mark]]] = {}
         self._first: dict[str, int] = {}
         self._narrowed = False
+        self._empty = 0  # lines that held no record
         self._mark = b"|".join(map(re.escape, fmt.needles))
         self._reach = piece.least  # bytes to be looked through at once: few where new counters are heard
         self._same: dict[bytes, None] = {}  # patterns for lines that hold nothing new
@@ -252,6 +259,8 @@ class _Sifted:
 
     def read(self, window: _Window) -> None:
         """Take a window into account; newer ones were read before."""
+        if self._empty > MOST_TRIED:
+            return
         if self._fmt.crowd is not None and not window.is_last and len(self._told) <= MOST_HEARD:
             self._narrow(window)
             return
@@ -301,7 +310,11 @@ class _Sifted:
             line = self._hear(text, start, crowd)
             if len(self._told) > known:
                 return start
-            self._learn(crowd.names(line.lower()), crowd.same(line))
+            counters = crowd.names(line.lower())
+            self._learn(counters, crowd.same(line) if counters else b"")
+            self._empty += not counters
+            if self._empty > MOST_TRIED:
+                break
         return None
 
     def _hear(self, text: bytes, start: int, crowd: Crowd) -> bytes:
