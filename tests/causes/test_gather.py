@@ -110,3 +110,17 @@ def test_a_new_attempt_begins_with_nothing_said_and_lines_counted_on():
     assert gather.notes().hits == []
     gather.feed(TRACEBACK + b"TypeError: y\n" + STEPS)
     assert [hit.line for hit in gather.notes().hits] == [68]
+
+
+def test_nothing_that_was_held_back_of_an_earlier_attempt_is_held_against_the_next():
+    """The end of a log is held back for what may belong to it; with another attempt nothing of it does."""
+    gather = Gather()
+    gather.feed(
+        b'step 1/9\nTraceback (most recent call last):\n  File "/a.py", line 1, in <module>\n    main()\nKeyError: 1\n'
+    )
+    gather.begin_attempt()
+    gather.feed(b"step 1/9\n")
+    assert gather.notes().hits == []
+    gather.feed(b'Traceback (most recent call last):\n  File "/a.py", line 1, in <module>\n    main()\nKeyError: 2\n')
+    (hit,) = gather.notes().hits
+    assert (hit.text, hit.line) == ("KeyError: 2", 10)

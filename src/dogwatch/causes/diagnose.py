@@ -71,14 +71,15 @@ def judge(evidence: Evidence, notes: Sequence[Notes]) -> Diagnosis | None:
     if bad is False:
         return None
     hits: list[Hit] = []
+    said = words(evidence)
     for log, noted in enumerate(notes):
         for hit in noted.hits:
             hit.log = log
-        hits += last_fall(noted, bool(bad))
+        fall = last_fall(noted, bool(bad))
+        hits += [] if _outlived(fall, noted, said) else fall
     if not hits and not bad:
         return None
     hits = in_time(hits)
-    said = words(evidence)
     inside = pick(hits)
     if inside is None or inside.role is not Role.ROOT:
         inside = _behind(notes, hits) or inside
@@ -138,6 +139,13 @@ def _survived(hit: Hit, after: Gap) -> bool:
     if after.size > LONG or (hit.logged and after.progress >= 3):
         return True
     return after.size > FLUSH and (after.progress >= 3 or after.lines > 300)
+
+
+def _outlived(fall: Sequence[Hit], notes: Notes, said: Sequence[Word]) -> bool:
+    """Was it only words, long before an ending that something outside the logs explains?"""
+    if not fall or not any(not word.measured for word in said) or any(hit.raised or hit.fatal for hit in fall):
+        return False
+    return notes.after.size > FLUSH and notes.after.progress >= 3 and fall[-1].cause not in _LINGERS
 
 
 def _usual(hit: Hit, notes: Notes) -> bool:
@@ -297,6 +305,9 @@ def _by_word(
     cause = CAUSES[word.cause]
     shown = [hit for hit in hits if hit.cause == word.cause]
     quotes = [_quote(evidence, hit) for hit in shown[:1]] or [Quote("", None, word.says)]
+    if inside is not None and word.measured and not shown:
+        narrower = (inside.cause, word.cause) in _NARROWER
+        quotes.insert(0 if narrower else 1, _quote(evidence, inside))
     others = _others(word.cause, [inside.cause] if inside is not None else [], said, word.weight)
     return Diagnosis(
         cause.name, cause.title, round(word.weight, 2), Role.ROOT, cause.retry, tuple(quotes), cause.advice, others

@@ -83,7 +83,11 @@ class Gather:
         self._notes = Notes()
 
     def begin_attempt(self) -> None:
-        """Whatever was said so far belongs to an attempt that is over; lines are counted on."""
+        """Whatever was said so far, what is held back included, belongs to an attempt that is over; lines are counted
+        on."""
+        if self._line is not None:
+            self._line += newlines(self._held, 0, len(self._held))
+        self._held, self._above = b"", ""
         self._notes.forget()
 
     def turn(self, first_line: int | None) -> None:

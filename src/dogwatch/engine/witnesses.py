@@ -29,8 +29,8 @@ def _of_gpus(gpus: Iterable[Gpu]) -> Iterator[Witness]:
 
 
 def _of_disks(disks: Mapping[str, Disk]) -> Iterator[Witness]:
-    for mount, disk in disks.items():
-        where, quota = plain(mount, 200), disk.quota
+    for disk in disks.values():
+        where, quota = plain(disk.path, 200), disk.quota
         if quota is not None and quota.limit and quota.free <= _little(quota.limit):
             yield Witness(
                 "disk_quota", f"the quota of the {quota.who} on {where} had {_size(quota.free)} left at its end"
