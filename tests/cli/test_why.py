@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
-import signal
 import sys
 from functools import partial
 from pathlib import Path
@@ -205,7 +202,3 @@ def test_a_job_that_misbehaves_is_told_by_the_branch_where_it_stands(dogwatch, s
     for name, branch in branches.items():
         wait_until(partial(stands_at, dogwatch, name, branch), timeout=90)
     watching.terminate()
-    for name in branches:
-        for worker in json.loads(dogwatch("status", name, "--json").stdout)["jobs"][0]["workers"]:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(worker["pid"], signal.SIGKILL)

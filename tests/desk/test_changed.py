@@ -5,8 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dogwatch.desk.changed import compare
+from dogwatch.desk.changed import better_attempt, compare, compare_attempts
 from dogwatch.desk.head_lines import MOST_SETTINGS, settings
+from dogwatch.reach.here import Here
 
 HEAD = """\
 2026-03-01 10:00:00 INFO starting on gpu12, pid 4411
@@ -89,3 +90,42 @@ def test_without_papers_only_what_is_known_is_compared():
     """A place that does not answer leaves the rest."""
     assert compare(run("b"), run("a"), {})["changes"] == []
     assert compare(run("b"), run("a"), {"/runs/a/spec.json": "{", "/runs/b/spec.json": "[]"})["changes"] == []
+
+
+def attempt(number: int, how: str | None, reached: float | None = None, **known):
+    row: dict = {"attempt": number, "how": how, "reached": reached, "began": None, "ended": None, "logs": {}}
+    return row | {"nodes": "n1", "partition": "gpu", "limit_seconds": 3600.0} | known
+
+
+def tried(*rows, step: float | None = None):
+    return run("x", attempts=len(rows), history=list(rows), progress=None if step is None else {"step": step})
+
+
+def test_an_attempt_is_held_against_the_newest_that_went_better():
+    """One that others ended, or that came further; not one that failed as early."""
+    bad, put_back, far = attempt(2, "failed", 3), attempt(1, "preempted", 900), attempt(1, "failed", 900)
+    last = attempt(3, None)
+    found = better_attempt(tried(put_back, bad, last, step=4))
+    assert found is not None
+    assert found["attempt"] == 1
+    found = better_attempt(tried(far, bad, last, step=4))
+    assert found is not None
+    assert found["attempt"] == 1
+    assert better_attempt(tried(attempt(1, "failed", 3), attempt(2, None), step=900)) is None
+    assert better_attempt(tried(attempt(1, None))) is None
+    assert better_attempt(run("x", attempts=1)) is None
+
+
+def test_what_slurm_gave_an_attempt_is_compared(tmp_path):
+    """Node, partition and limit; and what both said of themselves in a log that holds both."""
+    log = tmp_path / "shared.log"
+    first, second = "torch 2.4.1\nlr: 0.001\nstep: 1\n", "torch 2.5.0\nlr: 0.001\nstep: 1\n"
+    log.write_text(first + second)
+    before = attempt(1, "preempted", 900, logs={str(log): 0})
+    job = tried(before, attempt(2, None, nodes="n7", logs={str(log): len(first)}))
+    reach = Here()
+    found = compare_attempts(reach, job, before, 20.0)
+    reach.close()
+    assert (found["since"], found["how"], found["reached"]) == ("attempt 1", "preempted", 900)
+    told = [(one["what"], one["name"], one["before"], one["now"]) for one in found["changes"]]
+    assert told == [("node", "", "n1", "n7"), ("log", "torch version", "2.4.1", "2.5.0")]

@@ -71,6 +71,7 @@ KEYS = [
     "scores",
     "outputs_missing",
     "gpus",
+    "history",
 ]
 
 

@@ -79,8 +79,10 @@ def _of_job(args: Namespace) -> dict[str, Any]:
     with assemble.store(readonly=True) as store:
         job = ask.documents(store, [ask.find(store, [args.ref])])[0]
         lives = job["state"] == "running" and bool(stacks.pids(job))
-        good = changed.last_good(store, job) if why.has_failed(job) else None
-        place = None if why.is_settled(job) and not lives and good is None else ask.place(store, job["place"])
+        better = changed.better_attempt(job) if why.has_failed(job) else None
+        good = changed.last_good(store, job) if why.has_failed(job) and better is None else None
+        alone = why.is_settled(job) and not lives and good is None and better is None
+        place = None if alone else ask.place(store, job["place"])
     if place is None:
         return why.of_job(job)
     deadline = logs.HERE_DEADLINE if place.kind == "here" else logs.FAR_DEADLINE
@@ -90,6 +92,8 @@ def _of_job(args: Namespace) -> dict[str, Any]:
             closer = stacks.look(reach, job, spy=args.stacks or stacks.wanted(job))
             return why.of_job(job, processes=closer.processes, family=closer.family)
         found = why.of_job(job, () if why.is_settled(job) else _tails(reach, job, deadline))
+        if better is not None:
+            found = {**found, "changed": changed.compare_attempts(reach, job, better, deadline)}
         if good is not None:
             found = {**found, "changed": changed.compare(job, good, changed.ask(reach, job, good, deadline))}
         return found
@@ -133,15 +137,21 @@ def _changes(changed: dict[str, Any]) -> list[str]:
     """What is different from the last run that went well."""
     from dogwatch.text import plain
 
-    since = f"  since {changed['since']} succeeded"
+    since = f"  since {changed['since']} " + (_how(changed) if "how" in changed else "succeeded")
     if not changed["changes"]:
         return [f"{since}, nothing that is recorded has changed"]
     lines = [f"{since}:"]
     for one in changed["changes"]:
         name = f"{one['what']} {one['name']}".strip() if one["what"] != "log" else one["name"]
         before, now = (plain(one[key] or "not set", 200) for key in ("before", "now"))
-        lines.append(f"    {name}: {before} -> {now}" + (f" (line {one['line']})" if "line" in one else ""))
+        lines.append(f"    {name}: {before} -> {now}" + (f" (line {one['line']})" if one.get("line") else ""))
     return lines
+
+
+def _how(attempt: dict[str, Any]) -> str:
+    """How an attempt that went better ended, and how far it came."""
+    words = str(attempt["how"]).replace("_", " ")
+    return f"({words}" + (f", at step {attempt['reached']:.10g})" if attempt["reached"] is not None else ")")
 
 
 def _walked(stands: dict[str, Any]) -> list[str]:

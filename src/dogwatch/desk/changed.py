@@ -1,5 +1,6 @@
 """Changed: what is different between a run that failed and the last one of the same name that succeeded: its command,
-its environment, where it ran, and what it said of itself when it started."""
+its environment, where it ran, and what it said of itself when it started; or between an attempt that failed and the
+last one of the same job that came further or was ended by others."""
 
 from __future__ import annotations
 
@@ -24,6 +25,8 @@ MOST_HEADS = 2
 HEAD_BYTES = 32 << 10
 SPEC_BYTES = 256 << 10
 MOST_NAMESAKES = 64
+# What ends an attempt without any fault of its own.
+_BY_OTHERS = frozenset(("requeued", "preempted", "node_failed", "timed_out", "cancelled", "succeeded"))
 _OF_A_RUN = re.compile(r"/worker-\d{1,5}\.log$")
 _SECRET = re.compile(r"key|token|secret|passw|auth|cred|cookie", re.IGNORECASE)
 Document = Mapping[str, Any]
@@ -41,6 +44,49 @@ def last_good(store: Store, job: Document) -> Document | None:
         if (one["since"] or "") <= (job["since"] or "")
     ]
     return max(good, key=lambda one: one["since"] or "", default=None)
+
+
+def better_attempt(job: Document) -> Document | None:
+    """The newest earlier attempt of the same job that came further than the last one, or ran until others ended it."""
+    *earlier, last = job.get("history") or [None]
+    if last is None or last["attempt"] != job["attempts"]:
+        return None
+    reached = (job.get("progress") or {}).get("step") or 0
+    return next((one for one in reversed(earlier) if one["how"] in _BY_OTHERS or (one["reached"] or 0) > reached), None)
+
+
+def compare_attempts(reach: Reach | None, job: Document, good: Document, deadline: float) -> dict[str, Any]:
+    """What changed since that attempt; of their logs, where both still hold what each said when it began."""
+    last = job["history"][-1]
+    found = [*_settings_of_slurm(good, last)]
+    both = [path for path in last["logs"] if path in good["logs"] and good["logs"][path] != last["logs"][path]]
+    if reach is not None:
+        for path in both[:MOST_HEADS]:
+            old, new = (_part(reach, path, one["logs"][path], deadline) for one in (good, last))
+            found += _set_otherwise(old, new, path, set(), counted=False)
+    since = f"attempt {good['attempt']}"
+    return {
+        "since": since,
+        "ended": good["ended"],
+        "how": good["how"],
+        "reached": good["reached"],
+        "changes": found[:MOST],
+    }
+
+
+def _settings_of_slurm(before: Document, now: Document) -> Iterator[dict[str, Any]]:
+    for what, key in (("node", "nodes"), ("partition", "partition"), ("time limit (s)", "limit_seconds")):
+        if before.get(key) != now.get(key):
+            yield _change(what, "", before.get(key), now.get(key))
+
+
+def _part(reach: Reach, path: str, offset: int, deadline: float) -> str:
+    """What a log says from an offset on."""
+    answer = reach.ask({"texts": {"part": {"globs": [], "known": {path: offset}, "max": HEAD_BYTES}}}, deadline)
+    if isinstance(answer, Dark):
+        return ""
+    files = ((answer.body.get("texts") or {}).get("part") or {}).get("files") or {}
+    return str((files.get(path) or {}).get("text") or "").encode("latin-1", "replace").decode("utf-8", "replace")
 
 
 def ask(reach: Reach, job: Document, good: Document, deadline: float) -> dict[str, str]:
@@ -99,13 +145,17 @@ def _said(before: Document, now: Document, papers: Mapping[str, str]) -> Iterato
     """What the heads of their logs, log by log, set to another value."""
     told: set[str] = set()
     for old_path, new_path in zip(_log_paths(before), _log_paths(now), strict=False):
-        old, new = settings(papers.get(old_path, "")), settings(papers.get(new_path, ""))
-        for name in [name for name in new if name in old and new[name][0] != old[name][0]]:
-            if name not in told:
-                told.add(name)
-                hidden = _SECRET.search(name) is not None
-                values = ("…", "…") if hidden else (old[name][0], new[name][0])
-                yield _change("log", name, *values) | {"file": plain(new_path, 400), "line": new[name][1]}
+        yield from _set_otherwise(papers.get(old_path, ""), papers.get(new_path, ""), new_path, told)
+
+
+def _set_otherwise(before: str, now: str, path: str, told: set[str], counted: bool = True) -> Iterator[dict[str, Any]]:
+    """What one text sets to another value than the other; its line only where lines were `counted` from the top."""
+    old, new = settings(before), settings(now)
+    for name in [name for name in new if name in old and new[name][0] != old[name][0] and name not in told]:
+        told.add(name)
+        values = ("…", "…") if _SECRET.search(name) is not None else (old[name][0], new[name][0])
+        where = {"file": plain(path, 400), "line": new[name][1] if counted else None}
+        yield _change("log", name, *values) | where
 
 
 def _change(what: str, name: str, before: Any, now: Any) -> dict[str, Any]:

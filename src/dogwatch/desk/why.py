@@ -60,7 +60,7 @@ def of_job(
         return told or document(None)
     unknown, failed = job["outcome"] == "unknown", job["outcome"] == "failed"
     evidence = Evidence(
-        tuple(Log(tail.path, [tail.raw], 1 if tail.offset == len(tail.raw) else None) for tail in tails),
+        tuple(_own_part(tail, job) for tail in tails),
         exit_code=job["exit_code"],
         signal=job["signal"],
         state="" if unknown or failed else str(job["outcome"]),
@@ -72,6 +72,16 @@ def of_job(
         return found
     better = found["cause"] not in (None, "unknown") and (told["cause"] == "unknown" or found["role"] == "root")
     return found if better else told
+
+
+def _own_part(tail: Tail, job: Mapping[str, Any]) -> Log:
+    """The end of a log, without what others had written there before this attempt began."""
+    *_, last = job.get("history") or [{"logs": {}}]
+    top = tail.offset - len(tail.raw)
+    cut = last["logs"].get(tail.path, 0) - top
+    if not 0 < cut <= len(tail.raw):
+        return Log(tail.path, [tail.raw], 1 if top == 0 else None)
+    return Log(tail.path, [tail.raw[cut:]], 1 + tail.raw.count(b"\n", 0, cut) if top == 0 else None)
 
 
 def signal_of(text: str) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dogwatch.clock import stamp
-from dogwatch.engine import launching
+from dogwatch.engine import attempts, launching
 from dogwatch.engine.gpus import gpu_percent
 from dogwatch.engine.holdings import checkpoints_document, disks_document, outputs_document
 from dogwatch.engine.memory import Memory
@@ -66,6 +66,7 @@ def detail_document(
         "disks": disks_document(disks, gone_in or {}),
         "gpus": memory.gpus.get("seen") or [],
         "launch": launching.document(memory),
+        "history": attempts.document(memory),
         "verified": None if final.verified is None else {"ok": final.verified.ok, "text": final.verified.text},
         "checks": [{"what": check.what, "word": check.word, "text": check.text} for check in final.checks],
         "spent": spent_document(memory.spent, memory.age),

@@ -39,10 +39,11 @@ class Hearing:
         if text:
             gather.feed(text)
 
-    def begin_attempt(self) -> None:
-        """What was heard so far was said by an attempt that is over."""
-        for gather in self._of.values():
-            gather.begin_attempt()
+    def begin_attempt(self, log: str | None = None) -> None:
+        """What was heard so far, of one log or of all, was said by an attempt that is over, or by others."""
+        for name, gather in self._of.items():
+            if log is None or name == log:
+                gather.begin_attempt()
 
     def keep(self, memory: Memory) -> None:
         """Put into the memory what it takes to go on, of the logs that are still there."""

@@ -72,6 +72,7 @@ class Memory:
     ram: dict[str, Any] = field(default_factory=dict)
     losses: dict[str, list[list[float | None]]] = field(default_factory=dict)
     launch: dict[str, Any] | None = None
+    attempts: list[dict[str, Any]] = field(default_factory=list)
     may_stop: bool = False  # its logs speak of early stopping: it may end before its total
     tries: int = 0  # looks after the end in which a check got no answer
 

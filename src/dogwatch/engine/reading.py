@@ -17,6 +17,7 @@ from dogwatch.logs.timeline import Moment, timeline
 from dogwatch.logs.user import UserPatterns
 from dogwatch.model import Finished, Job, Step, Trouble
 
+OTHERS = 1.0  # seconds before a job's beginning at which a log that it writes may have been written last
 MOST_LOGS = 256
 MOST_OUTPUTS = 512
 MOST_CHECKPOINTS = 512
@@ -72,9 +73,12 @@ class Readers:
         self.hearing.keep(memory)
 
 
-def read_logs(memory: Memory, readers: Readers, answer: Mapping[str, Any], news: News) -> None:
+def read_logs(
+    memory: Memory, readers: Readers, answer: Mapping[str, Any], news: News, since: float | None = None
+) -> None:
     """Take the new bytes of every log into account, once; where nothing is new, what they said stands. A rotated file
-    is the earlier part of the log that now has its name: one reader reads both, the older bytes first."""
+    is the earlier part of the log that now has its name: one reader reads both, the older bytes first. What a log held
+    before the job began (`since`) was said by others."""
     news.unreadable.update(answer.get("unreadable") or {})
     for path in answer.get("gone") or ():
         memory.logs.pop(path, None)
@@ -93,6 +97,8 @@ def read_logs(memory: Memory, readers: Readers, answer: Mapping[str, Any], news:
         known = memory.logs.get(path, {})
         if found.get("stale"):
             memory.logs[path] = {**known, "stale_seen": True}
+        elif not known and since is not None and found["mtime"] < since - OTHERS and len(memory.logs) < MOST_LOGS:
+            _pass_over(memory, readers, path, found)
         elif known or len(memory.logs) < MOST_LOGS:
             _read_log(memory, readers, path, found.get("rotated_from") or known.get("part_of") or path, found, news)
 
@@ -111,6 +117,17 @@ def _add(said: News, news: News) -> None:
     news.metrics.update(said.metrics)
     news.phase = said.phase or news.phase
     news.finished = said.finished or news.finished
+
+
+def _pass_over(memory: Memory, readers: Readers, path: str, found: Mapping[str, Any]) -> None:
+    """A log that nobody has written to since the job began: only its lines are counted."""
+    text = found.get("text", "").encode("latin-1", "replace")
+    readers.hearing.hear(path, text, found["from"], bool(found.get("skipped")), memory)
+    readers.hearing.begin_attempt(path)
+    memory.logs[path] = {key: found[key] for key in ("dev", "ino", "head", "headlen")}
+    end = memory.logs[path]["offset"] = found["from"] + len(text)
+    if memory.attempts:
+        memory.attempts[-1]["logs"][path] = end
 
 
 def _read_log(memory: Memory, readers: Readers, path: str, log: str, found: Mapping[str, Any], news: News) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from dogwatch.engine import describe, launching
+from dogwatch.engine import attempts, describe, launching
 from dogwatch.engine.closer import made_by, saved_at, take_in
 from dogwatch.engine.gaps import gap_event
 from dogwatch.engine.gpu_witness import hear_gpus
@@ -158,10 +158,15 @@ class Visit:
             return
         if self.change is not None and is_new_attempt(self.change):
             self.one.readers.hearing.begin_attempt()
+            attempts.end(self.memory, self.change)
         if self.change is not None and begins(self.change):
             self.memory.begin(self.at)
+        if self.change is not None and attempts.are_due(self.memory, self.change):
+            # What came between its queueing and this was said by whoever wrote there before it.
+            self.one.readers.hearing.begin_attempt()
+            attempts.begin(self.memory, self.after.attempts, self.started, self.at)
         for answer in self.glance.logs.get(ref, ()):
-            read_logs(self.memory, self.one.readers, answer, self.news)
+            read_logs(self.memory, self.one.readers, answer, self.news, self.started)
         if ref in self.glance.files:
             read_files(self.memory, self.glance.files[ref], self.mono, self.news)
         if not is_quiet(self.news):

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 LEVELS = ("critical", "warning", "info")
 _DETAIL: dict[str, Any] = {"workers": [], "outputs": [], "checkpoints": None, "disks": [], "verified": None}
 _DETAIL.update(logs=[], scores=[], verdict=None, launch=None, spent=None, outputs_missing=[], checks=[], gpus=[])
+_DETAIL["history"] = []
 _DETAIL.update(dict.fromkeys(("tasks", "efficiency", "expected_start", "time_limit_at", "nodes", "stdout")))
 _TIMES = ("at", "low_at", "high_at", "newest_at", "next_at")
 

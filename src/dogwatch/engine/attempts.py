@@ -1,0 +1,82 @@
+"""Attempts: where each attempt of a job ran, from where on it wrote its logs, how far it came and how it ended, so that
+one that failed can be compared with one that went better."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dogwatch.clock import stamp
+from dogwatch.engine.memory import Memory
+from dogwatch.model import Change, Ended, Running
+
+MOST = 8
+MOST_LOGS = 4
+_FACTS = ("nodes", "partition", "limit_seconds")
+
+
+def are_due(memory: Memory, change: Change) -> bool:
+    """Whether a change shows an attempt at work, or at its end, that was not seen before."""
+    known = memory.attempts[-1]["attempt"] if memory.attempts else 0
+    return isinstance(change.after.state, (Running, Ended)) and change.after.attempts != known
+
+
+def begin(memory: Memory, number: int, started: float | None, at: float) -> None:
+    """An attempt begins to run. What its logs hold so far was written by others."""
+    log_ends = {path: cursor["offset"] for path, cursor in list(memory.logs.items())[:MOST_LOGS]}
+    row = {"attempt": number, "began": started or at, "ended": None, "how": None, "reached": None, "logs": log_ends}
+    row |= {name: memory.facts.get(name) for name in _FACTS}
+    memory.attempts = [*memory.attempts, row][-MOST:]
+
+
+def end(memory: Memory, change: Change) -> None:
+    """The attempt before a new one is over; the logs are known as they were in its last look."""
+    if not memory.attempts or memory.attempts[-1]["ended"] is not None:
+        return
+    before = change.before.state
+    reached = memory.points[-1].done if memory.points else None
+    how = before.outcome.value if isinstance(before, Ended) else "requeued"
+    ended = change.before.since if isinstance(before, Ended) and change.before.since else change.at
+    marks = {path: dict(cursor) for path, cursor in list(memory.logs.items())[:MOST_LOGS]}
+    memory.attempts[-1] |= {"ended": ended, "how": how, "reached": reached, "marks": marks}
+
+
+def document(memory: Memory) -> list[dict[str, Any]]:
+    """All that are known, oldest first. An offset is told only as long as the file is the one that was written."""
+    if len(memory.attempts) < 2 and not any(row["logs"] for row in memory.attempts):
+        return []
+    return [
+        {
+            **{name: row[name] for name in ("attempt", "how", "reached", *_FACTS)},
+            "began": stamp(row["began"]),
+            "ended": stamp(row["ended"]),
+            "logs": _still_there(row, memory),
+        }
+        for row in memory.attempts
+    ]
+
+
+def _still_there(row: Mapping[str, Any], memory: Memory) -> dict[str, int]:
+    """The logs that it began to write at these offsets; of the first attempt, and of one whose log was begun anew,
+    that is their top."""
+    found = {}
+    for path, cursor in list(memory.logs.items())[:MOST_LOGS]:
+        mark = (row.get("marks") or {}).get(path)
+        if mark is not None and not _goes_on(mark, cursor):
+            continue
+        start = row["logs"].get(path, 0)
+        found[path] = start if start <= cursor["offset"] and not (row["ended"] is None and _anew(path, memory)) else 0
+    return found
+
+
+def _anew(path: str, memory: Memory) -> bool:
+    """Whether a log is another file than the one that the attempt before wrote."""
+    before = (memory.attempts[-2].get("marks") or {}).get(path) if len(memory.attempts) > 1 else None
+    return before is not None and not _goes_on(before, memory.logs[path])
+
+
+def _goes_on(before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
+    """Whether a file is the one that it was, only longer. Its head is known as far as it went then."""
+    if before.get("ino") != now.get("ino") or now["offset"] < before["offset"]:
+        return False
+    return before.get("headlen") != now.get("headlen") or before.get("head") == now.get("head")
