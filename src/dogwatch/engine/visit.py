@@ -330,7 +330,7 @@ class Visit:
             gpus=self.one.gpus,
             gpu_past=self.one.gpu_past,
             made=made_by(memory, self.progress, self.after.state) if memory.produced.told else None,
-            held=self._held(),
+            held=self._held() if self.workers or memory.ram or self.glance.learnt else None,
             loss=self.one.loss,
             launch=memory.launch,
         )
