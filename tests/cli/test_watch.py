@@ -125,13 +125,15 @@ def test_a_stall_beyond_the_limit_given_ends_the_watch_with_1(spawn, crew: Crew)
 
 
 def test_ctrl_c_stops_the_watching_and_never_the_job(dogwatch, spawn, crew: Crew) -> None:
-    """Exit code 130, and the workers work on."""
+    """Exit code 130, and the workers work on, which is said."""
     crew.start(1, seconds=60)
-    watching = spawn(*crew.flags("--num-workers", "1"))
+    watching = spawn(*crew.flags("--num-workers", "1"), stderr=subprocess.PIPE)
     wait_until(lambda: json.loads(dogwatch("ls", "--json").stdout)["jobs"])
     wait_until(lambda: only_job(dogwatch)["state"] == "running")
     watching.send_signal(signal.SIGINT)
-    assert watching.wait(10) == 130
+    _, said = watching.communicate(timeout=10)
+    assert watching.returncode == 130
+    assert f"{only_job(dogwatch)['ref']} goes on, unwatched until somebody looks" in said
     assert crew.workers[0].poll() is None
 
 

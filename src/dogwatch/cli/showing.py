@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dogwatch import assemble
-from dogwatch.cli.out import emit
+from dogwatch.cli.out import emit, say
 from dogwatch.clock import Clock
 from dogwatch.desk import ask
 from dogwatch.errors import ENDED_BADLY, FINE, INTERRUPTED
@@ -50,17 +50,35 @@ def show(
             events = _recent(store, refs)
             return View(jobs, events, ask.watching(store) | {"ours": eyes.ours}, ask.listing_places(store))
 
-        if screen:
-            from dogwatch.tui import live
-
-            if not live.show(fetch, done, clock):
+        try:
+            if not _shown(fetch, clock, screen, quiet=json):
                 return INTERRUPTED  # the terminal went away, and with it whoever watched
-        else:
-            _lines(fetch, clock, quiet=json)
+        except KeyboardInterrupt:
+            _part(ask.documents(store, refs), ours=eyes.ours)
+            raise
         jobs = ask.documents(store, refs)
     if json:
         emit({"jobs": jobs})
     return FINE if ask.verdict(jobs) else ENDED_BADLY
+
+
+def _shown(fetch: Callable[[], View], clock: Clock, screen: bool, quiet: bool) -> bool:
+    if screen:
+        from dogwatch.tui import live
+
+        return live.show(fetch, done, clock)
+    _lines(fetch, clock, quiet)
+    return True
+
+
+def _part(jobs: Sequence[Any], *, ours: bool) -> None:
+    """Whoever stops watching is told that the job did not stop, and how to come back to it."""
+    left = [job["ref"] for job in jobs if not ask.is_over(job)]
+    if left:
+        goes_on = f"{left[0]} goes on" if len(left) == 1 else f"{len(left)} jobs go on"
+        again = f"`dogwatch watch {left[0]}`" if len(left) == 1 else "`dogwatch watch`"
+        alone = ", unwatched until somebody looks (`dogwatch daemon`)" if ours else ""
+        say(f"watching stopped; {goes_on}{alone}; {again} shows it again")
 
 
 def done(view: View) -> bool:
