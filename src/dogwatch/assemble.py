@@ -138,6 +138,7 @@ def watch(
     who: str,
     channels: Sequence[Channel] = (),
     narrate: Callable[[str], None] = lambda text: None,
+    complain: Callable[[str], None] | None = None,
     every: float | None = None,
     write_every: float = 0.0,
     log_file: str | None = None,
@@ -160,6 +161,7 @@ def watch(
         who=who,
         channels=channels,
         narrate=narrate,
+        complain=complain,
         write_every=write_every,
         make_post=make_post,
         log_file=log_file,
@@ -244,6 +246,7 @@ def eyes(
     *,
     who: str,
     channels: Sequence[Channel] = (),
+    complain: Callable[[str], None] | None = None,
     every: float | None = None,
     log_file: str | None = None,
 ) -> Eyes:
@@ -251,7 +254,7 @@ def eyes(
     from dogwatch.engine.eyes import Eyes
 
     def make(own: Store) -> Watch:
-        return watch(own, clock, who=who, channels=channels, every=every, log_file=log_file)
+        return watch(own, clock, who=who, channels=channels, complain=complain, every=every, log_file=log_file)
 
     return Eyes(opened_home, who, clock, make)
 

@@ -69,6 +69,25 @@ def test_a_disk_that_fills_up_under_the_daemon_loses_no_ending(dogwatch, spawn, 
     assert json.loads(dogwatch("doctor", "--json").stdout)["checks"][3]["text"].endswith("sound")
 
 
+def test_a_wait_that_begins_on_a_full_disk_says_so_and_ends_when_there_is_room(
+    dogwatch, spawn, home: Path, tmp_path: Path
+) -> None:
+    """Whoever waits is told why nothing comes, and sees what is written afterwards though the file could first be
+    opened only as one that never changes."""
+    gated(dogwatch, tmp_path / "good", 0)
+    fill_up(home)
+    (home / "reserve").unlink(missing_ok=True)
+    fill_up_again(home)
+    (tmp_path / "good").touch()
+    errors = tmp_path / "errors"
+    with errors.open("w") as stderr:
+        waiting = spawn("wait", "good", stderr=stderr)
+    wait_until(lambda: "There is no room" in errors.read_text())
+    assert waiting.poll() is None
+    make_room(home)
+    assert waiting.wait(timeout=60) == 0
+
+
 def test_a_daemon_whose_own_messages_do_not_fit_watches_on(dogwatch, spawn, home: Path, tmp_path: Path) -> None:
     """Narration that cannot be written is lost, and nothing else is."""
     gated(dogwatch, tmp_path / "good", 0)

@@ -38,10 +38,10 @@ def show(
 ) -> int:
     """Watch until every job has ended (or one has stalled for longer than its owner allows)."""
     screen = not json and can_show()
-    channels = [assemble.terminal(shown=True)]
+    how: dict[str, Any] = {"channels": [assemble.terminal(shown=True)], "every": every, "log_file": log_file}
     with (
         assemble.store(readonly=True) as store,
-        assemble.eyes(store.home, clock, who=who, channels=channels, every=every, log_file=log_file) as eyes,
+        assemble.eyes(store.home, clock, who=who, complain=None if screen else say, **how) as eyes,
     ):
 
         def fetch() -> View:

@@ -45,7 +45,8 @@ def run(args: Namespace) -> int:
     with assemble.store(readonly=True) as store:
         refs = ask.find_each(store, args.refs)
         first = ask.documents(store, refs)
-        with assemble.eyes(store.home, clock, who="wait", channels=[assemble.terminal(shown=True)]) as eyes:
+        channels = [assemble.terminal(shown=True)]
+        with assemble.eyes(store.home, clock, who="wait", channels=channels, complain=say) as eyes:
             reached = _until(lambda: ask.documents(store, refs), first, args.what, eyes.mind, clock, limit)
         jobs = ask.documents(store, refs)
     if args.json:

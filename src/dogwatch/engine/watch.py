@@ -43,7 +43,7 @@ SELDOM = (50_000, 20, 100)
 
 class Watch:
     """One watcher over one store; the caller holds the lease. `step()` does what is due and says how
-    long nothing will be; `run()` does so until told to stop."""
+    long nothing will be; `run()` does so until told to stop. `complain` hears only that the store takes nothing."""
 
     def __init__(
         self,
@@ -54,6 +54,7 @@ class Watch:
         who: str,
         channels: Sequence[Channel] = (),
         narrate: Callable[[str], None] = lambda text: None,
+        complain: Callable[[str], None] | None = None,
         write_every: float = 0.0,
         make_post: Callable[[Place], Post] | None = None,
         log_file: str | None = None,
@@ -71,7 +72,7 @@ class Watch:
         self._scouts = Scouts()
         self._log = ExperimentLog(store, log_file) if log_file is not None else None
         self._who, self._narrate = who, narrate
-        self._record = Record(store, narrate)
+        self._record = Record(store, complain or narrate)
         self._delivery = Delivery(store, channels, clock)
         self._begun = self._useful = False
         self._backup_after = float("-inf")

@@ -20,6 +20,7 @@ BUSY_SECONDS = 30.0
 MARKER = "store.json"
 _MAGIC = b"SQLite format 3\0"
 _WAL_LIMIT = 16 * 1024 * 1024
+_FROZEN = "mode=ro&immutable=1"
 _HEADERS: dict[tuple[int, int], int] = {}
 
 
@@ -33,15 +34,27 @@ class Store:
         self.readonly = readonly
         self._db: sqlite3.Connection | None = None
         self._file: tuple[int, int] | None = None
+        self._frozen: tuple[int, ...] | None = None  # how the file was when it was opened as one that never changes
+        self._left: list[sqlite3.Connection] = []
 
     @property
     def db(self) -> sqlite3.Connection:
         if self._db is None:
             if self._file is not None:
                 self.still_there()
-            self._db = _attach(self.home, self.path, self.readonly)
-            self._file = _identity(self.path)
+            before = _written(self.home, self.path)
+            self._db, frozen = _attach(self.home, self.path, self.readonly)
+            self._file, self._frozen = _identity(self.path), before if frozen else None
         return self._db
+
+    def thaw(self) -> None:
+        """Open anew what was opened as a file that never changes, once it did. The old connection is left as it is:
+        closing any descriptor of the file would drop the locks that this process holds on it elsewhere."""
+        if self._frozen is None or self._db is None or self._db.in_transaction:
+            return
+        if _written(self.home, self.path) != self._frozen:
+            self._left.append(self._db)
+            self._db = self._frozen = None
 
     def writing(self) -> Writing:
         """`with store.writing() as db:` is one transaction, committed durably or not at all."""
@@ -154,6 +167,7 @@ class Reading:
         self._began = False
 
     def __enter__(self) -> sqlite3.Connection:
+        self._store.thaw()
         db = self._db = self._store.db
         try:
             if not db.in_transaction:
@@ -221,30 +235,40 @@ def connect(path: str, how: str) -> sqlite3.Connection:
     return db
 
 
-def _attach(home: str, path: str, readonly: bool) -> sqlite3.Connection:
+def _written(home: str, path: str) -> tuple[int, ...]:
+    """What differs when somebody has written to the database or its log."""
+    try:
+        row = os.stat(path)
+    except OSError:
+        return ()
+    return row.st_mtime_ns, row.st_size, wal_bytes(home)
+
+
+def _attach(home: str, path: str, readonly: bool) -> tuple[sqlite3.Connection, bool]:
+    """A connection, and whether it takes the file for one that never changes."""
     told, _ = tip.read(home)  # before the database: a commit in between only makes that one newer
     _check_header(path)
     try:
-        db = _first_that_opens(path, readonly)
+        db, frozen = _first_that_opens(path, readonly)
         _check_contents(db, path, told)
     except faults.FAILURES as error:
         raise faults.translate(error, path) from error
-    return db
+    return db, frozen
 
 
-def _first_that_opens(path: str, readonly: bool) -> sqlite3.Connection:
+def _first_that_opens(path: str, readonly: bool) -> tuple[sqlite3.Connection, bool]:
     """Read-write, else reading only, else (no log to take into account) as a file that nobody can change:
     a full or read-only disk has no room for the shared memory that SQLite's log asks for."""
     ways = ["mode=ro"] if readonly else ["mode=rw", "mode=ro"]
     if not wal_bytes(os.path.dirname(path)):
-        ways.append("mode=ro&immutable=1")
+        ways.append(_FROZEN)
     for way in ways:
         db = connect(path, way)
         try:
             db.execute("PRAGMA user_version").fetchone()
             if way == "mode=rw":
                 _settle(db)
-            return db
+            return db, way == _FROZEN
         except faults.FAILURES as error:
             db.close()
             if way == ways[-1] or faults.code(error) & 0xFF not in (
