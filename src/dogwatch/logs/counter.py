@@ -34,7 +34,7 @@ _FIGURES = re.compile(r"\d\.\d|\de[-+]\d|[a-z\])][:=] ?-?\d|\bnan\b|\b\d{1,9} ?m
 _LEARNS = re.compile(r"loss|acc|epoch|reward|lr", re.ASCII)
 _EP = re.compile(r"(?<![a-z0-9_])ep(?:och)?[\"']?[ :=#]{1,3}\[?(\d{1,9})(?!\d|\.\d)(?:[ ]?/[ ]?(\d{1,9}))?", re.ASCII)
 _ORDINAL = ("th step", "st step", "nd step", "rd step", "th iter", "st iter", "nd iter", "rd iter")
-_ALONE = " \t.:;,]|)}-=*#>~\"'"
+_ALONE = " \t.:;,]|)}-=*#>~\"'_─━═—"
 _WORD = re.compile(r"([a-z]{1,20})[ \t:_-]{0,2}$", re.ASCII)
 _PERCENT = re.compile(r"progress(?: is|:|=)?\s{0,4}(\d{1,3}(?:\.\d{1,6})?)\s?%", re.ASCII)
 _PERCENT_DONE = re.compile(r"(?<![\d.])(\d{1,3}(?:\.\d{1,6})?)% (?:complete|done|finished)", re.ASCII)
@@ -159,7 +159,7 @@ def _bare(label: _Label, low: str, line: str) -> tuple[float, bool, int] | None:
         return None
     for found in islice(label.bare.finditer(low), _TRIED):
         before = _before(low, found.start())
-        if before is None or before in _NOT_NOW:
+        if before is None or before in _NOT_NOW or "best" in low[max(0, found.start() - 80) : found.start()]:
             continue
         if _is_record(low, found.start(), found.end(), before, line):
             return float(found[1]), before in _OF_THE_RUN, found.start()
@@ -250,6 +250,26 @@ def _epoch(line: str) -> list[Mark]:
         else:
             return _epoch_part(low)
     return [_of_epochs(low, done, total, end)]
+
+
+def _ep(line: str) -> list[Mark]:
+    """The word cut short, `ep 11/50` or `Train Ep: 1200 lr 0.1`; where rewards are earned, it is an episode."""
+    low = line.lower()
+    for found in islice(_EP_ALONE.finditer(low), _TRIED):
+        rest, before = low[found.end() : found.end() + 200], low[max(0, found.start() - 40) : found.start()]
+        done, total = number(found[1]), number(found[2]) if found[2] else None
+        if "best" in before or (total is None and not _FIGURES.search(rest)) or (total is not None and done > total):
+            continue
+        if any(word in rest for word in ("reward", "return", "score")):
+            return [Step(done, total, "episodes", None, RUN)]
+        return [_of_epochs(low, done, total, found.end())]
+    return []
+
+
+_EP_ALONE = re.compile(
+    r"(?:^|[^a-z0-9_./-])ep[ .:=#]{1,3}\[?(\d{1,9})(?!\d|\.\d)(?:[ ]?/[ ]?(\d{1,9})(?!\d|\.\d))?", re.ASCII
+)
+_EP_HINT = re.compile(rb"(?:^|[^a-z0-9_./-])ep[ .:=#]{1,3}\[?\d")
 
 
 def _epoch_of(line: str) -> list[Mark]:
@@ -377,6 +397,7 @@ rows = (
     _row("task", "task", "s?", "tasks", INNER),
     _row("question", "question", "s?", "questions", INNER),
     Format("epoch", (b"epoch",), _epoch, hint=_EPOCH_HINT, family="plain"),
+    Format("ep", (b"ep ", b"ep:", b"ep=", b"ep.", b"ep#"), _ep, hint=_EP_HINT, family="plain"),
     Format("epoch of", (b"epoch",), _epoch_of, hint=_EPOCH_PAIR.hint, family="plain"),
     Format("epoch zero", (b"epoch",), _epoch_zero, hint=_ZERO_HINT),
     Format("alone", (b"iter", b"step"), _alone, hint=_ALONE_HINT, begins=True, family="plain"),

@@ -85,6 +85,8 @@ def _best(slots: Sequence[Slot], known: Known) -> Slot | None:
     if run and epoch and not run.step.total:
         run = _multiplied(run, epoch, work)
     spans = _has_total(epoch) and epoch is not None and epoch.step.total != 1
+    if run and epoch and spans and _is_inside(run, epoch):
+        return _refined(epoch, [*work, replace(run, step=replace(run.step, rank=INNER))], bool(of[FROM_ZERO]))
     if (
         run
         and _has_total(run)
@@ -104,7 +106,10 @@ def _best(slots: Sequence[Slot], known: Known) -> Slot | None:
     bar = _bar(work, begun, known)
     again = max((slot for slot in of[AGAIN] if slot.first < slot.at), key=_newest, default=None)
     again = _with_total(again, known) if again else None
-    rest = (bar, _part(of[PART], known), max(of[PERCENT], key=_newest, default=None), _open(work), epoch, again)
+    inside = _open(work)
+    if inside and epoch and epoch.step.total == 1:
+        inside = _with_total(inside, known)  # the steps of the only epoch are those of the run
+    rest = (bar, _part(of[PART], known), max(of[PERCENT], key=_newest, default=None), inside, epoch, again)
     found = next((slot for slot in rest if slot), None)
     return found or max(of[ASIDE], key=_newest, default=None)
 
@@ -237,6 +242,16 @@ def _outer(epoch: Slot, work: Sequence[Slot], begun: Mapping[str, Slot]) -> Slot
 
 def _counts_epochs(bar: Slot, epoch: Slot, begun: Mapping[str, Slot]) -> bool:
     return bool(bar.step.total) and _once(bar, begun) and bar.step.done - epoch.step.done in (0, 1)
+
+
+def _is_inside(run: Slot, epoch: Slot) -> bool:
+    """Whether `step 40/614` under `Epoch 6/10` are the steps of that epoch: those of the run would be as far as the
+    epochs are, and epochs are of equal length."""
+    step, total, epochs = run.step, run.step.total, epoch.step.total
+    if not total or not epochs or step.unit not in STEPS or run.weight >= TRAINER or abs(run.at - epoch.at) > STALE:
+        return False
+    low, high = (epoch.step.done - 1) / epochs, (epoch.step.done + 1) / epochs
+    return total % epochs != 0 or not low - 0.02 <= step.done / total <= high + 0.02
 
 
 def _beside(epoch: Slot, work: Sequence[Slot]) -> bool:

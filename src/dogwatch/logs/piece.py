@@ -151,7 +151,7 @@ class _Window:
             tries += 1
             if fmt.hint is not None and tries == TRIES:
                 for hit in reversed(list(fmt.hint.finditer(low, 0, before))):
-                    yield self.start + low.rfind(b"\n", 0, hit.start()) + 1
+                    yield self.start + low.rfind(b"\n", 0, hit.end() - 1) + 1
                 return
             for i, spot in enumerate(spots):
                 if spot >= before:

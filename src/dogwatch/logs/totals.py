@@ -45,6 +45,11 @@ PHRASES = (
         tuple(b"for %d" % digit for digit in range(10)),
         rf"for {_N} (?:more |training |optimi[sz]\w{{1,6}} |gradient )?(steps|iter|epochs)",
     ),
+    (
+        "announced",
+        tuple(b"training %d" % digit for digit in range(10)),
+        rf"training {_N} (epochs)",
+    ),
     ("maximum", (b"max: ",), rf"max: {_N} (iter|epochs)"),
 )
 

@@ -262,6 +262,13 @@ TRAINERS = (
         unit="iterations",
         hint=r"training_iteration: \d",
     ),
+    Row(
+        "dreamer",
+        (" / ",),
+        rf"{_HEAD}\[(?P<run>{_N})\] [a-z][\w/]{{1,40}} -?\d[\d.e+-]{{0,12}} / [a-z][\w/]{{1,40}} -?\d",
+        hint=r"\] [a-z][\w/]{1,40} -?\d[\d.e+-]{0,12} / [a-z]",
+        metrics=False,
+    ),
     Row("tally", (", correct:",), rf"total: (?P<run>(?P<of>{_N})), correct: {_N}", unit="items", weight=PLAIN),
     Row(
         "inspect_ai", ("% | samples:",), rf"steps: [ ]{{0,6}}(?P<run>{_N})/(?P<of>{_N})[ ]{{1,4}}\d{{1,3}}% \| samples:"
