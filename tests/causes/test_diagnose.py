@@ -485,3 +485,11 @@ def test_threads_that_write_their_tracebacks_at_once_are_still_aside() -> None:
     frames = '  File "/lib/threading.py", line 9, in _bootstrap_inner\n    self.run()\n' * 2
     ends = "OSError: handle is closed\n    raise OSError()\nOSError: handle is closed\n"
     assert why(STEPS[:3000] + "End training\n" + heads + frames + ends) is None
+
+
+def test_exceptions_that_a_program_logs_of_one_item_after_another_are_usual() -> None:
+    """Whatever each of them says; one that nobody caught is another matter."""
+    head = "2026-02-01 04:01:00,001 ERROR rollout: "
+    items = "".join(f"{head}{CAUGHT}ValueError: no action in answer {n} ({'x' * n})\nnext item\n" for n in range(12))
+    assert why(items + "ValueError: no action in this one\nthe model thought\nfor long\n") is None
+    assert why(items + TRACEBACK + "ValueError: no action in this one\n").cause == "code_error"

@@ -110,6 +110,7 @@ def test_a_job_that_was_requeued_goes_on_in_the_same_log() -> None:
     "line",
     [
         "tip: 'Segmentation fault' often means that the stack is too small",
+        "utt 7 wer 0.11 ref: segmentation fault: rocks break",
         'user: my log says "slurmstepd: error: Detected 1 oom-kill event(s)" and stops, why?',
     ],
 )
@@ -149,6 +150,17 @@ def test_other_words_of_stopping_finish_nothing(line: str) -> None:
         ("Training abgeschlossen.", "finished"),
         ("Entraînement terminé.", "finished"),
         ("训练任务圆满结束", "finished"),
+        ("所有任务已完成。", "finished"),
+        ("Обучение завершено", "finished"),
+        ("Entrenamiento finalizado.", "finished"),
+        ("Treinamento concluído com sucesso", "finished"),
+        ("Finish training, the best accuracy is 0.81", "finished"),
+        ("test result: ok. 4 passed; 0 failed; 0 ignored", "finished"),
+        ("100% tests passed, 0 tests failed out of 2", "finished"),
+        ("# Ended (code 0) at Thu Sep 3, elapsed time 10 seconds", "finished"),
+        ("# Ended (code 256) at Thu Sep 3, elapsed time 10 seconds", "failed"),
+        (':::MLPv0.5.0 ssd 1544.92 (main.py:26) run_stop: {"success": "true"}', "finished"),
+        (':::MLPv0.5.0 ssd 1544.92 (main.py:26) run_stop: {"success": "false"}', "unknown"),
     ],
 )
 def test_last_words_of_tests_and_of_other_languages(last: str, verdict: str) -> None:

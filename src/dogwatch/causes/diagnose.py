@@ -30,6 +30,7 @@ USUAL, NEAR = 8, 30  # times the same exception, so few lines after the one befo
 LATER = 60.0  # seconds after which a program that died of an exception logs no more
 SCRIPT = 20  # lines after which a script has plainly gone on
 _DIGITS = re.compile(r"\d{1,20}")
+_NAME = re.compile(r"\b[A-Z]\w{2,60}(?:Error|Exception)(?=:)", re.ASCII)
 _SCHEDULER = frozenset(("time_limit", "preempted", "cancelled", "node_failure"))
 # What Slurm itself cancels a job for: its line then does not always say so.
 _CANCELS = frozenset(("time_limit", "host_oom"))
@@ -151,12 +152,15 @@ def _outlived(fall: Sequence[Hit], notes: Notes, said: Sequence[Word]) -> bool:
 def _usual(hit: Hit, notes: Notes) -> bool:
     """Does this program print such an exception all the time, a few lines apart, and go on? What tests others' code
     does; one that is started again and again says more before it falls."""
-    shape = _DIGITS.sub("", hit.text)
-    same = [
-        one for one in notes.hits if one.raised and 0 <= one.before.lines <= NEAR and _DIGITS.sub("", one.text) == shape
-    ]
-    goes_on = notes.after.lines > 1 or hit.logged
-    return hit.raised and hit.cause != "interrupted" and len(same) >= USUAL and goes_on
+    near = [one for one in notes.hits if one.before.lines <= NEAR]
+    shape, name = _DIGITS.sub("", hit.text), _NAME.search(hit.text)
+    same = [one for one in near if one.raised and _DIGITS.sub("", one.text) == shape]
+    if hit.raised and hit.cause != "interrupted" and len(same) >= USUAL:
+        return notes.after.lines > 1 or hit.logged
+    if name is None or (hit.raised and not hit.logged) or sum(one.logged for one in near) < USUAL:
+        return False
+    alike = [one for one in near if (found := _NAME.search(one.text)) is not None and found[0] == name[0]]
+    return len(alike) >= USUAL and notes.after.lines > 1
 
 
 def _alive(gap: Gap, told: bool) -> bool:

@@ -312,7 +312,7 @@ def _says(low: bytes, row: Row, start: int, here: int) -> bool:
         return False
     if row.sign in (FAILED, TOLD, COMPLAINT, NAMED):
         text, begin = line.decode("utf-8", "replace"), len(line[: found.start()].decode("utf-8", "replace"))
-        return not mentioned(text, begin, begin + len(found[0].decode("utf-8", "replace")))
+        return not retold(text[:begin]) and not mentioned(text, begin, begin + len(found[0].decode("utf-8", "replace")))
     if row.sign == EARLY:
         return True
     near = max(0, found.start() - 40)

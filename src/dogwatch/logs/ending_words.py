@@ -51,7 +51,7 @@ def _over(sign: str) -> tuple[Row, ...]:
         _row(sign, "finished", rf"{ours}{is_}finished(?![a-z])"),
         _row(sign, "done", r"(?<![a-z]){work} (?:is |was |all )?done(?![a-z]| ?\d)"),
         _row(sign, " end", r"(?<![a-z]){work} (?:has |was )?end(?:ed|s)(?![a-z])"),
-        _row(sign, "finished ", r"(?<![a-z])finished (?:the )?{work}(?![a-z])"),
+        _row(sign, "finish", r"(?<![a-z])finish(?:ed)? (?:the )?{work}(?![a-z])"),
         _row(sign, "completed ", r"(?<![a-z])completed (?:the )?{work}(?![a-z])"),
         _row(sign, "done ", r"(?<![a-z])done:? (?:with )?(?:the |a )?{work}(?![a-z])"),
     )
@@ -131,7 +131,9 @@ ROWS = (
     _row(FINISHED, "train_runtime", r"['\"]train_runtime['\"] ?:|train_runtime {1,40}= "),
     _row(FINISHED, "exits successfully", r"process \d{1,9} exits successfully"),
     _row(FINISHED, "stopped:", r"trainer\.\w{1,12}` stopped: .{0,60}reached"),
-    _row(FINISHED, "run_stop", r'"key": ?"run_stop"'),
+    _row(FINISHED, "run_stop", r'"key": ?"run_stop"|^\S{0,20}:::mlp\S{0,12} .{0,200}\brun_stop\b(?!.{0,40}false)'),
+    _row(FINISHED, "ended (code", r"\bended \(code 0\)"),
+    _row(FAILED, "ended (code", r"\bended \(code [1-9]\d{0,5}\)"),
     _row(FINISHED, '"success"', r'"key": ?"status", ?"value": ?"success"|"status": ?"success"'),
     *_over(FINISHED),
     *_over(STAGE),
@@ -157,6 +159,9 @@ ROWS = (
         "s ====",
         r"^=[= ]{2,100}\d{1,6} (?:failed|errors?)[,\s][^=\n]{0,100}in [\d.:]{1,12}s?[^=\n]{0,20}=[= ]{2,100}$",
     ),
+    _row(FINISHED, "tests passed", r"^100% tests passed, 0 tests failed out of \d"),
+    _row(FINISHED, "test result: ok", r"^test result: ok\. \d{1,6} passed; 0 failed"),
+    _row(FAILED, "test result: failed", r"^test result: failed\. "),
     _row(FINISHED, "ran ", r"^ran \d{1,6} tests? in [\d.]{1,12}s$"),
     _row(FAILED, "failed (", r"^failed \((?:failures|errors)=\d"),
     # Of its own will
@@ -173,17 +178,21 @@ ROWS = (
         r"^(?!.{0,300}\b(?:nan|inf|infinite|diverge|error|fail|exception|interrupt|signal))"
         r".{0,300}\b(?:stopping|stopped|stop) (?:the )?training\b(?! (?:if|when|after|once))",
     ),
+    _row(EARLY, "training loop", r"\b(?:exiting|leaving|ending) (?:the )?training loop\b"),
     _row(EARLY, "trainer to stop", r"signaling trainer to stop"),
     _row(EARLY, " reached", r"\btarget \w.{0,40} reached\b.{0,20}\b(?:exiting|stopping|done|ending)\b"),
     # The same in other languages
     *(
         _row(FINISHED, word)
-        for word in ("训练完成", "训练结束", "訓練完成", "学習完了", "学習が完了", "학습 완료", "обучение завершено")
+        for word in ("训练完成", "训练结束", "訓練完成", "学習完了", "学習が完了", "학습 완료", "бучение завершено")
     ),
+    _row(FINISHED, "完成", r"(?:全部|所有)(?:任务|训练|实验)(?:已|都)?(?:完成|结束)"),
     _row(FINISHED, "结束", r"训练.{0,20}(?:圆满|顺利|全部|成功)结束"),
     _row(FINISHED, "abgeschlossen", r"\b(?:training|lauf|auswertung|berechnung) (?:erfolgreich )?abgeschlossen\b"),
     _row(FINISHED, " termin", r"\b(?:entra(?:î|i)nement|entrenamiento|addestramento) (?:ha )?termin(?:é|e|ado|ato)"),
     _row(FINISHED, " complet", r"\b(?:entrenamiento|treinamento|addestramento) (?:foi )?complet(?:ado|o|ato)\b"),
+    _row(FINISHED, "finalizado", r"\b(?:entrenamiento|treinamento) (?:foi |ha )?finalizado\b"),
+    _row(FINISHED, "treinamento", r"\btreinamento (?:foi )?conclu(?:í|i)do\b"),
     *(_row(SUMMARY, word) for word in ("已保存到", "保存しました", "저장 완료", "время обучения")),
     # Begun
     _row(BEGUN, "server process", r"started server process \["),

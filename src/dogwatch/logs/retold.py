@@ -8,7 +8,8 @@ import re
 # Words before which another's text is given again: a model's, a tool's, a user's.
 _OPENS = re.compile(
     r"\b(?:observation|response|prediction|completion|answer|prompt|content|assistant|verdict|generated text"
-    r"|model output|tool output|question|instruction|hypothesis|transcript)['\"]?\s{0,3}[:=]",
+    r"|model output|tool output|question|instruction|hypothesis|hyp|reference|ref|transcript|transcription|translation"
+    r"|utterance)['\"]?\s{0,3}[:=]",
     re.IGNORECASE,
 )
 _GOES_ON = re.compile(
