@@ -275,6 +275,14 @@ rows = (
             Sign("panicked at", r"thread '.{1,80}' (?:\(\d{1,9}\) )?panicked at", 0.8),
             Sign("loaderror", r"^error: loaderror: ", 0.9, fatal=True, unless="interruptexception"),
             Sign("error in ", r"^error in [\w.]{1,80}\(.{0,300}\) ?: ", 0.82),
+            # What an exception says, logged without its name.
+            Sign(
+                "is not defined|has no attribute '|unexpected keyword argument '|object is not ",
+                r"\b(?:error|critical|fatal|exception)\b.{0,300}(?:\bname '\w{1,80}' is not defined"
+                r"|object has no attribute '\w{1,80}'|got an unexpected keyword argument '\w{1,80}'"
+                r"|object is not (?:callable|subscriptable|iterable))\s{0,4}$",
+                0.76,
+            ),
             Sign("valueerror", r"\bvalueerror\b", 0.72, raised=True),
             Sign("runtimeerror", r"\bruntimeerror\b", 0.66, raised=True),
         ),
@@ -291,9 +299,10 @@ rows = (
             "RuntimeError: Cannot re-initialize CUDA in forked subprocess. To use CUDA with multiprocessing, you must "
             "use the 'spawn' start method",
             "NameError: name 'tokneizer' is not defined",
+            "2026-01-02 18:40:07,709 - root - ERROR - could not run the designer: name 'n_rounds' is not defined",
             "Error in prepare(x, k = 3) : object 'labels' not found",
         ),
-        counterexamples=("val/TypeErrorRate: 0.2", "KeyError count: 0"),
+        counterexamples=("val/TypeErrorRate: 0.2", "KeyError count: 0", "INFO: macro 'FAST' is not defined"),
         neighbours=("config_error",),
         tell="the last frame of the traceback in your own code",
     ),

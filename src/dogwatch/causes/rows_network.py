@@ -269,6 +269,12 @@ rows = (
             Sign("sslerror", weight=0.88, raised=True, unless=_HUB),
             Sign("proxyerror", weight=0.9, raised=True, unless=_HUB),
             Sign("commerror", r"wandb\S{0,40}commerror", 0.9, raised=True),
+            Sign(
+                "communicating with wandb|communicate with backend",
+                r"error communicating with wandb|couldn't communicate with backend",
+                0.86,
+                raised=True,
+            ),
             Sign("endpointconnectionerror", weight=0.92, raised=True),
             Sign("could not connect to the endpoint url", weight=0.92, raised=True),
             Sign("api", r"api(?:connection|timeout)error\b", 0.88, raised=True),
@@ -308,6 +314,7 @@ rows = (
             "urllib.error.URLError: <urlopen error [Errno -3] Temporary failure in name resolution>",
             "wandb.errors.CommError: Run initialization has timed out after 90.0 sec.",
             "RuntimeError: join() gave LEADER_CONNECTION_FAILED",
+            "wandb.errors.UsageError: Error communicating with wandb process",
             "requests.exceptions.ReadTimeout: HTTPSConnectionPool(host='example.org', port=443): Read timed "
             "out. (read timeout=10)",
         ),
