@@ -38,7 +38,6 @@ NAMES = (
     ("config", (b"config param steps",), r"config param (steps)"),
 )
 _N = r"(\d{1,3}(?:,\d{3}){1,4}|\d{1,15})"
-_FOR = tuple(b"for %d" % digit for digit in range(10))
 PHRASES = (
     (
         "for",

@@ -58,7 +58,6 @@ _EPOCH_OF = re.compile(
 )
 _ULTRALYTICS = re.compile(rb"^\s{0,12}(\d{1,6})/(\d{1,6})\s{1,12}[\d.]{1,8}[gm]\s")
 _TORCHTUNE = re.compile(rb"(\d{1,6})\|(\d{1,12})\|loss:")
-_TUNE_EPOCHS = re.compile(rb"^\W{0,3}(\d{1,6})/(\d{1,6})\W{1,3}$")
 _BYTES = ("B", "iB", "b", "Bytes", "bytes")
 _TRAINS = (b"train", b"loss", b"fit")
 
