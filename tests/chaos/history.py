@@ -203,11 +203,13 @@ def watchers(history: History) -> Iterator[Flaw]:
 
 
 def patrols(history: History) -> Iterator[Flaw]:
-    """Every piece of news was reported by some patrol."""
+    """Every piece of news was reported by some patrol, but for news of jobs that were forgotten: it may come too late
+    for that."""
     if history.patrolled is None:
         return
+    there = {None, *_watched(history.events)}
     for event in history.events:
-        if event["kind"] in history.news and event["seq"] not in history.patrolled:
+        if event["kind"] in history.news and event["ref"] in there and event["seq"] not in history.patrolled:
             yield Flaw(LOST, f"event {event['seq']} ({event['text']}) was reported by no patrol")
 
 

@@ -37,7 +37,8 @@ EVENTS = [
     moved(6, A, "waiting", "running"),
     event(7, "job.added", GONE, "j2 is watched"),
     moved(8, A, "running", "ended", outcome="succeeded", exit_code=0, signal=None),
-    event(9, "job.forgotten", GONE, "j2 is no longer watched"),
+    moved(9, GONE, None, "waiting"),
+    event(10, "job.forgotten", GONE, "j2 is no longer watched"),
 ]
 TRUE = History(
     events=EVENTS,

@@ -18,6 +18,7 @@ from dogwatch.logs.user import UserPatterns
 from dogwatch.model import Finished, Job, Step, Trouble
 
 OTHERS = 1.0  # seconds before a job's beginning at which a log that it writes may have been written last
+OTHER_CLOCKS = 60.0  # the same where a scheduler tells the beginning, and a file server the time of the log
 MOST_LOGS = 256
 MOST_OUTPUTS = 512
 MOST_CHECKPOINTS = 512
@@ -77,8 +78,8 @@ def read_logs(
     memory: Memory, readers: Readers, answer: Mapping[str, Any], news: News, since: float | None = None
 ) -> None:
     """Take the new bytes of every log into account, once; where nothing is new, what they said stands. A rotated file
-    is the earlier part of the log that now has its name: one reader reads both, the older bytes first. What a log held
-    before the job began (`since`) was said by others."""
+    is the earlier part of the log that now has its name: one reader reads both, the older bytes first. A log that
+    was last written before the job (`since`) was written by others."""
     news.unreadable.update(answer.get("unreadable") or {})
     for path in answer.get("gone") or ():
         memory.logs.pop(path, None)
@@ -97,7 +98,7 @@ def read_logs(
         known = memory.logs.get(path, {})
         if found.get("stale"):
             memory.logs[path] = {**known, "stale_seen": True}
-        elif not known and since is not None and found["mtime"] < since - OTHERS and len(memory.logs) < MOST_LOGS:
+        elif not known and since is not None and found["mtime"] < since and len(memory.logs) < MOST_LOGS:
             _pass_over(memory, readers, path, found)
         elif known or len(memory.logs) < MOST_LOGS:
             _read_log(memory, readers, path, found.get("rotated_from") or known.get("part_of") or path, found, news)

@@ -16,7 +16,17 @@ from dogwatch.engine.losses import watch_loss
 from dogwatch.engine.memory import Memory
 from dogwatch.engine.outlook import outlook, recall, remember
 from dogwatch.engine.ram import held, weighed
-from dogwatch.engine.reading import News, Readers, is_quiet, pass_time, read_files, read_logs, worker_of
+from dogwatch.engine.reading import (
+    OTHER_CLOCKS,
+    OTHERS,
+    News,
+    Readers,
+    is_quiet,
+    pass_time,
+    read_files,
+    read_logs,
+    worker_of,
+)
 from dogwatch.engine.room import Rooms, gone_in
 from dogwatch.engine.said import begins, change_event, checkpoint_event, is_new_attempt
 from dogwatch.engine.spent import Sample, add_up, measured, sampled
@@ -166,7 +176,7 @@ class Visit:
             self.one.readers.hearing.begin_attempt()
             attempts.begin(self.memory, self.after.attempts, self.started, self.at)
         for answer in self.glance.logs.get(ref, ()):
-            read_logs(self.memory, self.one.readers, answer, self.news, self.started)
+            read_logs(self.memory, self.one.readers, answer, self.news, self._writes_since())
         if ref in self.glance.files:
             read_files(self.memory, self.glance.files[ref], self.mono, self.news)
         if not is_quiet(self.news):
@@ -199,6 +209,12 @@ class Visit:
             self._add_proofs()
         if launching.is_open(self.memory):
             self.launched = self._launching()
+
+    def _writes_since(self) -> float | None:
+        """The time before which it has surely written no log."""
+        if self.started is None:
+            return None
+        return self.started - (OTHERS if self.workers else OTHER_CLOCKS)
 
     def _doubt(self) -> None:
         """What its own counter says against its success, unless the place has said something already."""
