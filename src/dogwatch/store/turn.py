@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import select
 import time
 
 from dogwatch.errors import StoreError
@@ -38,7 +39,9 @@ def wait_for(home: str, patience: float = PATIENCE) -> int:
                     f"Another process has been writing to the store in {home} for {patience:g} s: try again, "
                     "or see whether one hangs."
                 ) from None
-            time.sleep(_PAUSE)
+            # Not time.sleep: since Python 3.11 that sleeps until a moment, which libfaketime refuses once a clock was
+            # set, and a watcher must outlive that.
+            select.select((), (), (), _PAUSE)
 
 
 def _open(path: str) -> int:
