@@ -30,6 +30,7 @@ _AGAIN = re.compile(
     rb"|\b(?:loaded|loading|restored|restoring) (?:from )?(?:the )?(?:last |latest )?checkpoint\b|\brestart count\b"
     rb"|^[^a-z\n]{0,20}(?:job )?(?:re)?start(?:ed|ing)? at (?:\w{3} |\d{4}-)"
 )
+_AGAIN_WORDS = (b"resum", b"continuing", b"nohup", b"checkpoint", b"restart count", b"start")  # one is in each of them
 
 
 class Sign(NamedTuple):
@@ -49,13 +50,13 @@ def signs(low: bytes, bar: bytes = b"") -> Iterator[tuple[Sign, bytes]]:
         end = low.find(b"\n", start)
         end = len(low) if end < 0 else end
         line = low[start : min(end, start + LINE)]
-        drawn = _BAR.search(line)
+        drawn = _BAR.search(line) if b"%|" in line else None
         if drawn is not None:
             moved = drawn[2] == bar.partition(b"/")[2] and drawn[1] != bar.partition(b"/")[0]
             bar = drawn[1] + b"/" + drawn[2]
             if moved:
                 yield Sign(start, True, False), bar
-        elif _AGAIN.search(line):
+        elif any(word in line for word in _AGAIN_WORDS) and _AGAIN.search(line):
             yield Sign(start, False, True), bar
         elif _PROGRESS.search(line):
             yield Sign(start, _LOGGER.search(line) is not None, False), bar
