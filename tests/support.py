@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import time
+import uuid
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TypeVar
+
+import pytest
 
 from dogwatch import aboard
 from dogwatch.clock import Clock
@@ -24,6 +29,22 @@ def wait_until(predicate: Callable[[], T], timeout: float = 20.0, pause: float =
         if time.monotonic() > limit:
             raise AssertionError(f"still {answer!r} after {timeout} s")
         time.sleep(pause)
+
+
+@contextlib.contextmanager
+def memory_cgroup(limit: int) -> Iterator[Path]:
+    """A memory cgroup (v1) of so many bytes below our own; the test is skipped where none can be made."""
+    rows = [line.split(":", 2) for line in Path("/proc/self/cgroup").read_text().splitlines()]
+    mine = next((path for _, kind, path in rows if kind == "memory"), None)
+    group = Path(f"/sys/fs/cgroup/memory{mine}/dogwatch-test-{uuid.uuid4().hex[:8]}")
+    try:
+        group.mkdir()
+        (group / "memory.limit_in_bytes").write_text(str(limit))
+    except OSError as error:
+        pytest.skip(f"no cgroup v1 memory group can be made here: {error}")
+    yield group
+    wait_until(lambda: not (group / "cgroup.procs").read_text())
+    group.rmdir()
 
 
 class Ahead(Clock):

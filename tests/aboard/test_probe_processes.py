@@ -20,7 +20,7 @@ from dogwatch.aboard import MARK
 from dogwatch.aboard.probe.processes import memory_held
 from dogwatch.reach.here import Here
 from dogwatch.reach.interface import Answer
-from tests.support import wait_until
+from tests.support import memory_cgroup, wait_until
 
 BOOT = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
 SLEEP = "import time; time.sleep(600)"
@@ -221,18 +221,8 @@ def test_children_are_counted(here: Here, started: list[subprocess.Popen[bytes]]
 
 @pytest.fixture
 def small_cgroup() -> Iterator[Path]:
-    """A memory cgroup (v1) of 30 MB below our own."""
-    rows = [line.split(":", 2) for line in Path("/proc/self/cgroup").read_text().splitlines()]
-    mine = next((path for _, kind, path in rows if kind == "memory"), None)
-    group = Path(f"/sys/fs/cgroup/memory{mine}/dogwatch-test-{uuid.uuid4().hex[:8]}")
-    try:
-        group.mkdir()
-        (group / "memory.limit_in_bytes").write_text("30000000")
-    except OSError as error:
-        pytest.skip(f"no cgroup v1 memory group can be made here: {error}")
-    yield group
-    wait_until(lambda: not (group / "cgroup.procs").read_text())
-    group.rmdir()
+    with memory_cgroup(30_000_000) as group:
+        yield group
 
 
 def test_a_kill_for_lack_of_memory_leaves_its_evidence(

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.support import wait_until
+from tests.support import memory_cgroup
 
 STEPS = "import os, signal, sys, time\nfor i in range(3): print(f'step {i}/90 loss {3 - i}', flush=True)\n"
 MORE = "for i in range(3, 900): print(f'step {i}/9000 loss {3 - i / 900} lr 1e-4 tokens 4096', flush=True)\n"
@@ -49,18 +48,8 @@ def test_what_the_keeper_recorded_decides_where_the_log_does_not(dogwatch, code:
 
 @pytest.fixture
 def small_cgroup() -> Iterator[Path]:
-    """A memory cgroup (v1) of 40 MB below our own."""
-    rows = [line.split(":", 2) for line in Path("/proc/self/cgroup").read_text().splitlines()]
-    mine = next((path for _, kind, path in rows if kind == "memory"), None)
-    group = Path(f"/sys/fs/cgroup/memory{mine}/dogwatch-test-{uuid.uuid4().hex[:8]}")
-    try:
-        group.mkdir()
-        (group / "memory.limit_in_bytes").write_text("40000000")
-    except OSError as error:
-        pytest.skip(f"no cgroup v1 memory group can be made here: {error}")
-    yield group
-    wait_until(lambda: not (group / "cgroup.procs").read_text())
-    group.rmdir()
+    with memory_cgroup(40_000_000) as group:
+        yield group
 
 
 @pytest.mark.needs_root

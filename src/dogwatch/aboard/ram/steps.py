@@ -4,26 +4,23 @@ by what Slurm's daemons on their nodes count (sstat)."""
 import glob
 import os
 import re
-import signal
-import time
 
-from dogwatch.aboard.ram.trees import head_of
+from dogwatch.aboard.probe.command import run_command
+from dogwatch.aboard.probe.processes import FILE_PAGES
+from dogwatch.aboard.probe.slurm import Scheduler
+from dogwatch.aboard.probe.wire import slurp
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
 MOST_JOBS = 64
-OUT_CAP = 4 << 20
-BESIDE = "/usr/bin:/usr/local/bin:/bin:/opt/slurm/bin:/opt/slurm/current/bin:/opt/slurm/default/bin"
-BESIDE += ":/usr/local/slurm/bin:/usr/slurm/bin:/cm/shared/apps/slurm/current/bin"
+SAID_CAP = 4 << 20
 # Slurm's own groups, of both kinds of cgroup; a machine may have several slurmd with a name each.
 GROUPS = ["/sys/fs/cgroup/memory/slurm*/uid_*/job_%s", "/sys/fs/cgroup/system.slice/*slurmstepd.scope/job_%s"]
 ID = re.compile(r"^[0-9]{1,10}\Z")
 SIZE = re.compile(r"([0-9]{1,18}(?:\.[0-9]{1,9})?)([KMGTPE]?)[ncB]?\Z")
-FILES = re.compile(rb"^(?:total_)?(inactive_file|active_file) (\d+)", re.M)
 UNSET = 1 << 60  # a limit beyond this is none
-UNWANTED = re.compile(r"^(SQUEUE|SSTAT|SCONTROL|SLURM_(CLUSTERS|JSON|YAML|DEBUG_FLAGS|FEDERATION)\Z)")
 
 
 def octets(text: str) -> "int | None":
@@ -38,39 +35,20 @@ def tres(text: str) -> "dict[str, str]":
     return {name: value for name, equals, value in pairs if equals}
 
 
-class Commands:
-    """Slurm's programs, each with a deadline, and how often each was run."""
+class Meter(Scheduler):
+    """The Slurm of this host for a few questions with one deadline, and how often each of its programs was run."""
 
     def __init__(self, until: float) -> None:
+        Scheduler.__init__(self, [])
         self.until, self.counts = until, {}  # type: float, dict[str, int]
-        self.environment = {name: value for name, value in os.environ.items() if not UNWANTED.match(name)}
-        self.environment.update(LC_ALL="C", PATH=os.environ.get("PATH", "") + ":" + BESIDE)
+        self.environment = {name: value for name, value in self.environment.items() if not name.startswith(b"SSTAT_")}
 
     def said(self, argv: "list[str]") -> str:
         """What one prints, or nothing; what hangs is killed with all it started."""
-        left = self.until - time.monotonic()
-        if left <= 0:
-            return ""
-        import subprocess
-
-        nothing = subprocess.DEVNULL
-        streams = {"stdin": nothing, "stdout": subprocess.PIPE, "stderr": nothing}  # type: dict[str, Any]
-        try:
-            child = subprocess.Popen(argv, env=self.environment, cwd="/", start_new_session=True, **streams)
-        except (OSError, ValueError):
-            return ""
-        self.counts[argv[0]] = self.counts.get(argv[0], 0) + 1
-        try:
-            text, _ = child.communicate(timeout=left)
-        except subprocess.TimeoutExpired:
-            os.killpg(child.pid, signal.SIGKILL)
-            child.stdout.close()  # type: ignore[union-attr]
-            try:
-                child.wait(timeout=0.5)
-            except subprocess.TimeoutExpired:  # what hangs in the kernel dies later
-                pass
-            return ""
-        return text[:OUT_CAP].decode("utf-8", "replace") if child.returncode == 0 else ""
+        ran = run_command(argv, self.environment, self.search, self.until, SAID_CAP)
+        if ran["why"] != "not found":
+            self.counts[argv[0]] = self.counts.get(argv[0], 0) + 1
+        return ran["out"] if ran["rc"] == 0 else ""
 
 
 def in_group(folder: str) -> "dict[str, Any] | None":
@@ -78,9 +56,9 @@ def in_group(folder: str) -> "dict[str, Any] | None":
     old = os.path.exists(folder + "/memory.usage_in_bytes")
     names = ("memory.usage_in_bytes", "memory.limit_in_bytes") if old else ("memory.current", "memory.max")
     try:
-        used = int(head_of(folder + "/" + names[0]))
-        files = FILES.findall(head_of(folder + "/memory.stat", 16384))
-        limit = head_of(folder + "/" + names[1]).strip()
+        used = int(slurp(folder + "/" + names[0]))
+        files = re.findall(FILE_PAGES, slurp(folder + "/memory.stat", 16384), re.M)
+        limit = slurp(folder + "/" + names[1]).strip()
     except (OSError, ValueError):
         return None
     # Of a name that comes twice the last counts the groups below, too.
@@ -102,10 +80,10 @@ def by_groups(ids: "list[str]", patterns: "list[str]") -> "dict[str, dict[str, A
     return found
 
 
-def by_steps(ids: "list[str]", commands: Commands) -> "dict[str, dict[str, Any]]":
+def by_steps(ids: "list[str]", meter: Meter) -> "dict[str, dict[str, Any]]":
     """As the daemons on the nodes count it: all steps of a job together, and the most that one task ever had."""
     wanted = "--format=JobID,MaxRSS,TRESUsageInTot"
-    out = commands.said(["sstat", "--noheader", "--parsable2", "--allsteps", wanted, "--jobs=" + ",".join(ids)])
+    out = meter.said(["sstat", "--noheader", "--parsable2", "--allsteps", wanted, "--jobs=" + ",".join(ids)])
     found = {}  # type: dict[str, dict[str, Any]]
     for line in out.splitlines():
         cells = line.split("|")
@@ -120,10 +98,10 @@ def by_steps(ids: "list[str]", commands: Commands) -> "dict[str, dict[str, Any]]
     return found
 
 
-def given(ids: "list[str]", commands: Commands) -> "dict[str, dict[str, Any]]":
+def given(ids: "list[str]", meter: Meter) -> "dict[str, dict[str, Any]]":
     """On how many nodes each runs, and how much memory it was given on all of them together."""
     wanted = "--Format=JobID:|,NumNodes:|,tres-alloc:|"
-    out = commands.said(["squeue", "--noheader", "--all", "--states=running", wanted, "--jobs=" + ",".join(ids)])
+    out = meter.said(["squeue", "--noheader", "--all", "--states=running", wanted, "--jobs=" + ",".join(ids)])
     found = {}
     for line in out.splitlines():
         cells = line.split("|")
@@ -133,24 +111,24 @@ def given(ids: "list[str]", commands: Commands) -> "dict[str, dict[str, Any]]":
     return found
 
 
-def counted_by(commands: Commands) -> "dict[str, str]":
+def counted_by(meter: Meter) -> "dict[str, str]":
     """How Slurm's daemons count memory."""
-    out = commands.said(["scontrol", "show", "config"])
+    out = meter.said(["scontrol", "show", "config"])
     return dict(re.findall(r"^(JobAcctGather(?:Type|Params))\s*=\s*(\S+)", out, re.M))
 
 
 def weigh_jobs(spec: "dict[str, Any]", until: float) -> "dict[str, Any]":
     ids = [one for one in spec["ids"] if ID.match(one)][:MOST_JOBS]
-    commands = Commands(until)
+    meter = Meter(until)
     found = by_groups(ids, spec.get("groups", GROUPS))
     elsewhere = [one for one in ids if one not in found]
     if elsewhere:
-        found.update(by_steps(elsewhere, commands))
+        found.update(by_steps(elsewhere, meter))
     new = [one for one in spec.get("new", ()) if one in found and "limit" not in found[one]]
-    for one, row in (given(new, commands) if new else {}).items():
+    for one, row in (given(new, meter) if new else {}).items():
         found[one].update(row)
     answer = {"jobs": found}  # type: dict[str, Any]
     if spec.get("about") and any(row["by"] == "sstat" for row in found.values()):
-        answer["about"] = counted_by(commands)
-    answer["counts"] = commands.counts
+        answer["about"] = counted_by(meter)
+    answer["counts"] = meter.counts
     return answer

@@ -5,6 +5,8 @@ import os
 import re
 import time
 
+from dogwatch.aboard.probe.wire import slurp
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -14,15 +16,6 @@ MOST_TREES = 4096
 PSS = re.compile(rb"^Pss:\s{1,40}(\d{1,18}) kB", re.M)
 
 
-def head_of(path: str, most: int = 4096) -> bytes:
-    """The beginning of a small file of the kernel's."""
-    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        return os.read(fd, most)
-    finally:
-        os.close(fd)
-
-
 def all_processes() -> "dict[int, tuple[int, int, int]]":
     """(parent, session, resident bytes) by pid, of all that have not ended."""
     rows = {}
@@ -30,7 +23,7 @@ def all_processes() -> "dict[int, tuple[int, int, int]]":
         if not entry.isdigit():
             continue
         try:
-            text = head_of("/proc/" + entry + "/stat", 2048)
+            text = slurp("/proc/" + entry + "/stat", 2048)
         except OSError:
             continue
         fields = text[text.rindex(b")") + 2 :].split() if b")" in text else []
@@ -52,7 +45,7 @@ def root_of(pid: int, roots: "set[int]", rows: "dict[int, tuple[int, int, int]]"
 def proportional(pid: int) -> "int | None":
     """Its own pages and its share of those it has with others; None where that is not ours to see."""
     try:
-        found = PSS.search(head_of("/proc/%d/smaps_rollup" % pid))
+        found = PSS.search(slurp("/proc/%d/smaps_rollup" % pid))
     except OSError:
         return None
     return int(found.group(1)) << 10 if found else None
@@ -60,7 +53,7 @@ def proportional(pid: int) -> "int | None":
 
 def in_use() -> int:
     """What of the machine's memory is in use, beyond which no job holds any."""
-    sizes = dict(re.findall(rb"^(MemTotal|MemAvailable):\s{1,40}(\d{1,18}) kB", head_of("/proc/meminfo"), re.M))
+    sizes = dict(re.findall(rb"^(MemTotal|MemAvailable):\s{1,40}(\d{1,18}) kB", slurp("/proc/meminfo"), re.M))
     return (int(sizes[b"MemTotal"]) - int(sizes[b"MemAvailable"])) << 10
 
 
