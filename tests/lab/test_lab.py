@@ -300,6 +300,9 @@ def test_nothing_is_left_after_stop_nor_after_its_user_was_killed(lab):
         user.send_signal(signal.SIGKILL)
     try:
         wait_until(lambda: not leftovers(lab, pids), timeout=120, pause=0.2)
+    except AssertionError:
+        assert leftovers(lab, pids) == []  # which says what they are
+        raise
     finally:
         Lab.start(lab.directory)  # for the tests after this one, however it goes
     assert Lab.running() is not None
