@@ -5,22 +5,12 @@ from __future__ import annotations
 import base64
 import os
 import zlib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 from dogwatch.reach.here import Here
 from dogwatch.reach.interface import Answer
 from tests.support import wait_until
-
-
-@pytest.fixture
-def here() -> Iterator[Here]:
-    reach = Here()
-    yield reach
-    reach.close()
 
 
 def packed(body: str) -> str:

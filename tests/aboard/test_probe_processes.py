@@ -27,13 +27,6 @@ SLEEP = "import time; time.sleep(600)"
 
 
 @pytest.fixture
-def here() -> Iterator[Here]:
-    reach = Here()
-    yield reach
-    reach.close()
-
-
-@pytest.fixture
 def started() -> Iterator[list[subprocess.Popen[bytes]]]:
     """Processes that a test started; each is killed and reaped afterwards."""
     children: list[subprocess.Popen[bytes]] = []

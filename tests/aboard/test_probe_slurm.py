@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,17 +13,10 @@ import pytest
 
 from dogwatch.model import Dark
 from dogwatch.reach.here import Here
-from dogwatch.reach.interface import Answer
+from tests.aboard.asking import ask
 from tests.support import wait_until
 
 ROWS = "101\x1fR\n102\x1fPD\n103_[2-9%2]\x1fPD\n104+1\x1fR\n105\x1fCD\n106\x1fCA\nnoise\nx\x1fR\n"
-
-
-@pytest.fixture
-def here() -> Iterator[Here]:
-    reach = Here()
-    yield reach
-    reach.close()
 
 
 class Stage:
@@ -64,12 +56,6 @@ def stage(tmp_path: Path) -> Stage:
     stage.say("squeue", ROWS)
     stage.say("sacct", "105|COMPLETED\n")
     return stage
-
-
-def ask(here: Here, request: dict[str, Any], deadline: float = 30.0) -> dict[str, Any]:
-    answer = here.ask(request, deadline)
-    assert isinstance(answer, Answer), answer
-    return answer.body
 
 
 def section(here: Here, request: dict[str, Any], deadline: float = 30.0) -> dict[str, Any]:

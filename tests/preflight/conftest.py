@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.aboard.test_probe_files import frozen_disk
+from tests.aboard.test_probe_hung import frozen_disk
 from tests.reach.conftest import sshd
 
 __all__ = ["frozen_disk", "sshd"]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.aboard.test_probe_files import stop
+from tests.aboard.test_probe_hung import stop
 from tests.preflight.conftest import PYTHON, Preflight, program
 
 
