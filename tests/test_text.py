@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dogwatch.errors import UsageError
-from dogwatch.text import lasting, named, plain, without_escapes
+from dogwatch.text import as_counted, lasting, named, plain, without_escapes
 
 BAD_CATEGORIES = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 
@@ -125,3 +125,16 @@ def test_the_gate_is_light() -> None:
 def test_a_length_of_time_is_told_in_one_unit(seconds: float, told: str) -> None:
     """Seconds while they matter, then minutes, then hours."""
     assert lasting(seconds) == told
+
+
+def test_names_are_sorted_as_people_count() -> None:
+    """By the number, however it is padded; digits come before letters, and any text has a place."""
+    counted = ["7b", "job", "job1", "job02", "job10", "job10-a2", "job10-a10", "run"]
+    assert sorted(reversed(counted), key=as_counted) == counted
+
+
+@given(st.lists(st.text()))
+def test_any_names_can_be_sorted(names: list[str]) -> None:
+    """Whatever a job is called, and however long its digits are."""
+    assert sorted(sorted(names, key=as_counted)) == sorted(names)
+    assert as_counted("9" * 10_000) < as_counted("1" + "0" * 10_000)

@@ -5,6 +5,8 @@ Kept free of `re`, `typing` and `dataclasses`, because listing jobs imports it.
 
 from __future__ import annotations
 
+from itertools import groupby
+
 from dogwatch.errors import UsageError
 
 NAME_LIMIT = 200
@@ -70,6 +72,16 @@ def lasting(seconds: float) -> str:
     if seconds < 90:
         return f"{max(1, round(seconds))} s"
     return f"{seconds / 3600:.1f} h" if seconds >= 5400 else f"{round(seconds / 60)} min"
+
+
+def as_counted(text: str) -> list[tuple[int, int, str]]:
+    """The key that sorts names as people count: job2 before job10."""
+    key = []
+    for digits, run in groupby(text, str.isdecimal):
+        part = "".join(run)
+        counted = part.lstrip("0") if digits else part
+        key.append((0, len(counted), counted) if digits else (1, 0, counted))
+    return key
 
 
 def without_escapes(text: str) -> str:

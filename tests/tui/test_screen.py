@@ -175,6 +175,12 @@ def test_many_jobs_show_the_urgent_first_and_count_the_rest():
     assert any("more jobs" in line for line in lines)
 
 
+def test_jobs_of_one_kind_stand_in_the_order_in_which_people_count():
+    """The second before the tenth."""
+    lines = frame(sample.view(jobs=[sample.job(4, name=f"job{i}", ref=f"r{i}") for i in (10, 2, 1)]))
+    assert [line.split()[0] for line in lines[1:4]] == ["job1", "job2", "job10"]
+
+
 def test_inodes_are_mentioned_only_when_they_run_out():
     """They seldom matter, and then they matter a lot."""
     disk = {"path": "/data", "free": 5e11, "total": 1e12, "inodes_free": 90, "inodes": 100}

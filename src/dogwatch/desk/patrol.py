@@ -13,7 +13,7 @@ from dogwatch.clock import stamp
 from dogwatch.results.scores import words as score_words
 from dogwatch.store import cursors, events, jobs, places
 from dogwatch.store.database import Store
-from dogwatch.text import named, plain
+from dogwatch.text import as_counted, named, plain
 
 CURSOR = "patrol"  # the person's; every other reader has one of their own beside it
 NEWS = frozenset({"job.state", "job.attempt", "finding.opened", "finding.resolved", "store.repaired", "store.full"})
@@ -161,7 +161,7 @@ def _group(store: Store, run: str | None, some: Sequence[Document]) -> Group:
     order = sorted(set(found), key=lambda word: (LAST.index(word) + 1 if word in LAST else 0, word))
     counts = {word: found.count(word) for word in order}
     completed = [job["ref"] for job in some if job["outcome"] == "succeeded"][:MOST_SCORED]
-    scored = sorted(jobs.documents(store, refs=completed), key=lambda job: str(job["name"]))
+    scored = sorted(jobs.documents(store, refs=completed), key=lambda job: as_counted(str(job["name"])))
     tasks = [str(job["name"]).split("/")[1:2] for job in scored]
     words = [_scores(job, tasks.count(task) > 1) for job, task in zip(scored, tasks, strict=True)]
     return Group(run, len(some), counts, [word for some_words in words for word in some_words])

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from rich.text import Text
 
+from dogwatch.text import as_counted
 from dogwatch.tui import phrases, words
 from dogwatch.tui.pen import Pen
 from dogwatch.tui.view import Document
@@ -16,7 +17,7 @@ _ORDER = {"missing": 2, "running": 3, "waiting": 4, "None": 5, "ended": 6}
 
 def rows(jobs: Sequence[Document], width: int, height: int, now: float, pen: Pen) -> list[Text]:
     """A heading and one line per job in at most `height` lines; the last one counts what is left out."""
-    ordered = sorted(jobs, key=lambda job: (_urgency(job), phrases.title(job)))
+    ordered = sorted(jobs, key=lambda job: (_urgency(job), as_counted(phrases.title(job))))
     shown = ordered if len(ordered) < height else ordered[: height - 2]
     cells = [_cells(job, now, pen) for job in shown]
     heads = ["job", "state", "done", "", "left", "speed", "workers"]
