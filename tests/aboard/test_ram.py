@@ -31,12 +31,21 @@ for index in range(4):
 time.sleep(120)
 """
 SSTAT = """\
-14.extern|1700K|cpu=00:00:00,energy=0,fs/disk=6976,mem=1700K,pages=0,vmem=2920K
-14.batch|11164K|cpu=00:00:00,energy=0,fs/disk=30864,mem=11164K,pages=0,vmem=219644K
-14.0|6.50G|cpu=02:00:00,energy=0,fs/disk=44680,mem=12.00G,pages=3,vmem=75396K
-15.extern||energy=0
-15.batch|2G|cpu=00:00:00,mem=1.50G,vmem=1G
-77.batch|2G|cpu=00:00:00,mem=1.50G,vmem=1G
+14.extern|1700K|cpu=00:00:00,energy=0,fs/disk=6976,mem=1700K,pages=0,vmem=2920K|2
+14.batch|11164K|cpu=00:00:00,energy=0,fs/disk=30864,mem=11164K,pages=0,vmem=219644K|1
+14.0|6.50G|cpu=02:00:00,energy=0,fs/disk=44680,mem=12.00G,pages=3,vmem=75396K|4
+15.extern||energy=0|1
+15.batch|2G|cpu=00:00:00,mem=1.50G,vmem=1G|1
+77.batch|2G|cpu=00:00:00,mem=1.50G,vmem=1G|1
+"""
+SQUEUE = """\
+14|14|N/A|N/A|N/A|2|cpu=64,mem=32G,node=2,billing=64|1-00:00:10|
+15|15|N/A|N/A|N/A|1||UNLIMITED|
+21|20|7|N/A|N/A|1|cpu=1,mem=2G,node=1|59:30|
+20|20|9|N/A|N/A|1|cpu=1,mem=2G,node=1|10:00|
+30|30|N/A|30|0|2|cpu=2,mem=8G,node=2|2:00:00|
+31|31|N/A|30|1|1|cpu=1,mem=3G,node=1|2:00:00|
+noise
 """
 
 
@@ -81,7 +90,7 @@ def weigh(monkeypatch: pytest.MonkeyPatch, path: Path, spec: dict[str, Any], sec
 
 def test_what_slurm_counts_is_added_up_over_the_steps(tmp_path: Path, monkeypatch) -> None:
     """What a job holds now, the most that one task ever had, and what it was given; of jobs that were asked about."""
-    squeue = "printf '14|2|cpu=64,mem=32G,node=2,billing=64|\\n15|1||\\nnoise\\n'"
+    squeue = f"cat <<'X'\n{SQUEUE}X\n"
     config = "echo 'JobAcctGatherType       = jobacct_gather/cgroup'; echo 'JobAcctGatherParams = (null)'"
     tools(tmp_path, sstat=f"cat <<'X'\n{SSTAT}X\n", squeue=squeue, scontrol=config)
     told = weigh(monkeypatch, tmp_path, {"ids": ["14", "15", "16", "x; rm"], "new": ["14", "15"], "about": True})
@@ -89,6 +98,7 @@ def test_what_slurm_counts_is_added_up_over_the_steps(tmp_path: Path, monkeypatc
     assert told["jobs"]["14"] == {
         "used": 12 * 1024**3 + (1700 + 11164) * 1024,
         "top": int(6.5 * 1024**3),
+        "usual": 3 * 1024**3,
         "by": "sstat",
         "nodes": 2,
         "given": 32 * 1024**3,
@@ -116,6 +126,26 @@ def test_a_job_of_this_machine_is_weighed_by_its_cgroup_and_no_tool_is_run(tmp_p
     assert told["counts"] == {}
 
 
+def test_pieces_of_a_job_are_weighed_each_by_itself(tmp_path: Path, monkeypatch) -> None:
+    """Tasks of an array and parts of a heterogeneous job, by their own ids: those that were weighed before go first."""
+    steps_ = "".join(f"{one}.batch|1G|mem={one}M|1\n" for one in (20, 21, 31))
+    tools(tmp_path, sstat=f"cat <<'X'\n{steps_}X\n", squeue=f"cat <<'X'\n{SQUEUE}X\n")
+    told = weigh(monkeypatch, tmp_path, {"ids": [], "many": {"20": ["7", "5"], "30": [], "x; rm": []}})
+    assert told["jobs"] == {}
+    assert told["counts"] == {"squeue": 1, "sstat": 1}
+    tasks, parts = told["pieces"]["20"], told["pieces"]["30"]
+    assert [(task, row["used"], row["given"], row["left"]) for task, row in sorted(tasks.items())] == [
+        ("7", 21 * MB, 2048 * MB, 3570),
+        ("9", 20 * MB, 2048 * MB, 600),
+    ]
+    assert [(part, row["used"], row["given"], row["nodes"]) for part, row in parts.items()] == [
+        ("+1", 31 * MB, 3 << 30, 1)
+    ]
+    there = {str(id): {"of": "20", "piece": str(id)} for id in range(100, 120)}
+    first = steps.chosen({"20": ["117"]}, there)
+    assert first == ["117", *(str(id) for id in range(100, 107))]
+
+
 @pytest.mark.parametrize("script", ["exit 1", "sleep 60", "head -c 100000 /dev/urandom", "echo '14.0|9G'"])
 def test_a_tool_that_fails_hangs_or_raves_tells_nothing(tmp_path: Path, monkeypatch, script: str) -> None:
     """In its time, and without an error."""
@@ -130,3 +160,13 @@ def test_no_text_is_an_error_as_a_size(text: str) -> None:
     found = steps.octets(text)
     assert found is None or found >= 0
     assert all(isinstance(value, str) for value in steps.tres(text).values())
+    assert (steps.seconds(text) or 0) >= 0
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [("1-02:03:04", 93784), ("2:00:00", 7200), ("59:30", 3570), ("UNLIMITED", None), ("INVALID", None)],
+)
+def test_the_time_that_is_left_is_read_as_slurm_writes_it(text: str, told: int | None) -> None:
+    """Or not at all where there is no limit."""
+    assert steps.seconds(text) == told

@@ -10,7 +10,7 @@ from dogwatch.engine.memory import Memory
 from dogwatch.engine.ram import held, weighed
 from dogwatch.engine.reading import Readers
 from dogwatch.engine.visit import Watched
-from dogwatch.engine.weighing import FAR, MOST_JOBS, Weighing, with_trees
+from dogwatch.engine.weighing import FAR, MOST_JOBS, PIECES, Weighing, with_trees
 from dogwatch.model import Job, Known, Running, Seen, Waiting, Worker
 
 GB = 10**9
@@ -24,15 +24,14 @@ def slurm(number: int, state: Any = None) -> Watched:
 
 
 def answer(rows: dict[str, Any], about: Any = None, **more: Any) -> Glance:
-    return replace(SEEN, errands={"ram": {"slurm": {"jobs": rows, "about": about, "counts": {"sstat": 1}}, **more}})
+    told = {"jobs": rows, "about": about, "counts": {"sstat": 1}, **more}
+    return replace(SEEN, errands={"ram": {"slurm": told}})
 
 
-def test_running_jobs_of_one_piece_are_asked_about_now_and_then():
-    """In one question, a bounded number at a time and each in its turn; what waits or has tasks is not asked about."""
+def test_running_jobs_are_asked_about_now_and_then():
+    """In one question, a bounded number at a time and each in its turn; what waits is not asked about."""
     jobs = {one.job.ref: one for one in map(slurm, range(1, 41))}
     jobs["far/slurm:90"] = slurm(90, Waiting(""))
-    jobs["far/slurm:91"] = slurm(91)
-    jobs["far/slurm:91"].memory.facts["tasks"] = {"rows": []}
     turns = Weighing(far=True)
     first = turns.ask(jobs, 0.0, once=False)["ram"]["call"]["slurm"]
     assert len(first["ids"]) == len(first["new"]) == MOST_JOBS
@@ -41,7 +40,22 @@ def test_running_jobs_of_one_piece_are_asked_about_now_and_then():
     assert turns.ask(jobs, FAR - 1, once=False) == {}
     second = turns.ask(jobs, FAR, once=False)["ram"]["call"]["slurm"]["ids"]
     assert {str(number) for number in range(1, 41)} <= {*first["ids"], *second}
-    assert not {"90", "91"} & {*first["ids"], *second}
+    assert not {"90"} & {*first["ids"], *second}
+
+
+def test_a_job_of_several_pieces_is_asked_about_by_those_that_are_known():
+    """It takes the room of several jobs in a question, and what is told of each piece is kept apart."""
+    jobs = {one.job.ref: one for one in map(slurm, range(1, 9))}
+    for one in jobs.values():
+        one.memory.facts["tasks"] = {"rows": []}
+    jobs["far/slurm:1"].memory.ram = {"pieces": {"3": {}, "4": {}}}
+    turns = Weighing(far=True)
+    asked = turns.ask(jobs, 0.0, once=False)["ram"]["call"]["slurm"]
+    assert (asked["ids"], asked["new"], len(asked["many"])) == ([], [], MOST_JOBS // PIECES)
+    assert asked["many"]["1"] == ["3", "4"]
+    pieces = {"1": {"4": {"used": 5, "by": "cgroup", "limit": 9, "left": 60}}}
+    told = turns.heard(answer({}, pieces=pieces), jobs, 0.0).learnt
+    assert told == {"far/slurm:1": {"ram": {"pieces": {"4": {**pieces["1"]["4"], "anonymous": True}}, "weighed": 0.0}}}
 
 
 def test_a_job_that_nobody_answers_for_is_asked_about_less_and_less():
@@ -115,12 +129,52 @@ def test_on_several_nodes_the_fullest_is_watched():
     memory, found = Memory(), None
     for look in range(24):
         top = (10 + look) * GB
-        told = {"used": top + 30 * GB, "top": top, "by": "sstat", "anonymous": True, "given": 160 * GB, "nodes": 4}
-        found = weighed(memory, told, 180.0 * look)
+        told = {"used": top + 30 * GB, "top": top, "usual": (top + 30 * GB) // 4, "by": "sstat", "anonymous": True}
+        found = weighed(memory, {**told, "given": 160 * GB, "nodes": 4}, 180.0 * look)
     assert found is not None
     assert found.limit == 40 * GB
     assert found.full_in is not None
     assert found.full_in < 2400
+
+
+def test_a_peak_that_is_over_does_not_fill_a_node():
+    """The most that one task ever had may be from its beginning: what all of them hold now is what counts."""
+    memory, found = Memory(), None
+    for look in range(24):
+        used = (100 + look) * GB
+        told = {"used": used, "top": 60 * GB, "usual": used // 8, "by": "sstat", "anonymous": True}
+        found = weighed(memory, {**told, "given": 400 * GB, "nodes": 4}, 180.0 * look)
+    assert found is not None
+    assert found.used < 31 * GB
+    assert found.full_in is not None
+    assert found.full_in > 40_000
+
+
+def test_of_several_pieces_the_one_is_told_that_will_be_full_first():
+    """Each has a series and a limit of its own, for as long as it runs."""
+    memory, found = Memory(), None
+    for look in range(24):
+        rows = {
+            str(task): {
+                "used": (10 + task * look / 2) * GB,
+                "top": 0,
+                "by": "sstat",
+                "given": 64 * GB,
+                "nodes": 1,
+                "anonymous": True,
+                "left": 9000.0,
+            }
+            for task in range(4)
+        }
+        found = weighed(memory, {"pieces": rows}, 180.0 * look)
+        memory.ram = Memory.from_json(memory.to_json()).ram
+    assert found is not None
+    assert (found.piece, found.left) == ("3", 9000.0)
+    assert found.full_in is not None
+    assert 1800 < found.full_in < 3600
+    later = weighed(memory, {"pieces": {"0": rows["0"]}}, 180.0 * 24)
+    assert later is not None
+    assert (later.piece, later.full_in, list(memory.ram["pieces"])) == ("0", None, ["0"])
 
 
 def test_a_worker_weighs_what_its_tree_weighs():

@@ -87,6 +87,36 @@ def test_memory_that_runs_out_is_told_with_its_moment_and_what_to_do(held, eta, 
     assert found == [] if told is None else told in found[0] and found[0].endswith(memory_fills.REMEDY)
 
 
+@pytest.mark.parametrize(
+    ("piece", "left", "told"),
+    [
+        ("7", 4 * 3600.0, "the memory that task 7 may use (40.0 of 64.0 GB) will be full in about 60 min, at the pace"),
+        ("7", None, "at the pace of now"),
+        ("7", 4000.0, None),
+        (
+            "+1",
+            None,
+            "the memory that part 1 of the job may use (40.0 of 64.0 GB) will be full in about 60 min, about",
+        ),
+    ],
+    ids=["a task", "without a limit", "its time is over before", "a part"],
+)
+def test_a_piece_of_a_job_is_told_by_its_name_and_lasts_no_longer_than_it_may(piece, left, told):
+    """An array's end says nothing of one task; a part of a heterogeneous job lasts as long as the job."""
+    held = Held(40e9, 64e9, 3600.0, piece=piece, left=left)
+    found = [
+        finding.text for finding in memory_fills.judge(case(eta=Eta(36000.0, 30000.0, 40000.0, 0.9), held=held), NOW)
+    ]
+    assert found == [] if told is None else told in found[0]
+
+
+def test_memory_that_lasts_until_the_time_limit_lasts():
+    """Slurm ends the job before its memory is full."""
+    held = Held(40e9, 64e9, 3600.0)
+    assert list(memory_fills.judge(case(held=held, facts={"time_limit_at": NOW + 3000}), NOW)) == []
+    assert list(memory_fills.judge(case(held=held, facts={"time_limit_at": NOW + 8000}), NOW))
+
+
 def test_memory_that_slurm_counts_is_only_looked_ahead_of():
     """What it adds up may count shared pages twice, so that it looks full is no news; with mapped files among it, a
     rise is told as a hint."""

@@ -45,28 +45,54 @@ def _is_whole(memory: Memory, workers: Sequence[Worker]) -> bool:
 
 
 def weighed(memory: Memory, told: Mapping[str, Any] | None, mono: float) -> Held | None:
-    """The same of a Slurm job: what was `told` of it in this look, if anything, or lately."""
-    if told is not None and "by" in told:
-        _take(memory, told, mono)
-    ram = memory.ram
+    """The same of a Slurm job: what was `told` of it in this look, if anything, or lately; of one with several pieces,
+    each of which has memory of its own, the one that will be full first."""
+    if told is not None and "pieces" in told:
+        before = memory.ram.get("pieces", {})
+        series = {piece: _taken(before.get(piece, {}), row, mono) for piece, row in told["pieces"].items()}
+        memory.ram = {"pieces": series, "weighed": mono}
+    elif told is not None and "by" in told:
+        memory.ram = _taken(memory.ram, told, mono)
+    pieces = memory.ram.get("pieces", {"": memory.ram})
+    held = [found for piece, ram in pieces.items() if (found := _held(piece, ram, mono)) is not None]
+    return min(held, key=_nearness, default=None)
+
+
+def _nearness(held: Held) -> tuple[float, float]:
+    return (float("inf") if held.full_in is None else held.full_in, -held.used / held.limit)
+
+
+def _held(piece: str, ram: Mapping[str, Any], mono: float) -> Held | None:
     if ram.get("used") is None or not 0 <= mono - ram["weighed"] < STALE:
         return None
-    return Held(ram["used"], ram["limit"], ram["full_in"], counted=ram["by"] != "cgroup", rough=ram["rough"])
+    left = max(0.0, ram["left"] - (mono - ram["weighed"])) if ram.get("left") is not None else None
+    return Held(
+        ram["used"],
+        ram["limit"],
+        ram["full_in"],
+        counted=ram["by"] != "cgroup",
+        rough=ram["rough"],
+        piece=piece,
+        left=left,
+    )
 
 
-def _take(memory: Memory, told: Mapping[str, Any], mono: float) -> None:
-    """One more sample. On several nodes each has its share of the limit, and the fullest is known by the most that
-    one task ever held."""
-    ram, counted = memory.ram, told["by"] != "cgroup"
-    nodes = told.get("nodes") or ram.get("nodes") or 1
+def _taken(ram: dict[str, Any], told: Mapping[str, Any], mono: float) -> dict[str, Any]:
+    """The series with one more sample. On several nodes each has its share of the limit, and the fullest is known by
+    the most that one task held beyond the others, which is a peak: only what it has grown by since counts."""
+    counted, nodes = told["by"] != "cgroup", told.get("nodes") or ram.get("nodes") or 1
     limit = told.get("limit") or (told["given"] // nodes if told.get("given") else ram.get("limit"))
     if limit != ram.get("limit") or told["by"] != ram.get("by"):
-        memory.ram = ram = {"limit": limit, "nodes": nodes, "by": told["by"], "samples": []}
+        ram = {"limit": limit, "nodes": nodes, "by": told["by"], "samples": []}
     used = told["used"] / nodes if counted else told["used"]
-    ram.update(weighed=mono, used=used, rough=not told["anonymous"], full_in=ram.get("full_in"))
+    if counted and nodes > 1:
+        ahead = told["top"] - told.get("usual", told["top"])
+        used += max(0, ahead - ram.setdefault("ahead", ahead))
+    left = told.get("left")
+    ram.update(weighed=mono, used=used, rough=not told["anonymous"], full_in=ram.get("full_in"), left=left)
     if not limit or used > limit:
         # More than it may have is not held: nothing limits it, or what processes share is counted for each.
         ram.update(used=None, full_in=None, samples=[])
-        return
-    if filling.sample(ram["samples"], mono, max(used, told["top"]) if counted and nodes > 1 else used, used):
+    elif filling.sample(ram["samples"], mono, used, used):
         ram["full_in"] = filling.full_in(ram["samples"], limit)
+    return ram

@@ -356,7 +356,8 @@ class Visit:
         if self.workers:
             return held(self.memory, self.workers, self.mono)
         told = self.glance.learnt.get(self.job.ref, {}).get(FACT)
-        return weighed(self.memory, told, self.mono) if told or "by" in self.memory.ram else None
+        known = "by" in self.memory.ram or "pieces" in self.memory.ram
+        return weighed(self.memory, told, self.mono) if told or known else None
 
     def _gone_in(self) -> Mapping[tuple[str, str], float]:
         """When the room will be gone; a trend is as good as its newest sample, and those are few."""

@@ -23,6 +23,7 @@ LONGEST = 3600.0
 SHARE = 0.002  # of a core that it may cost in the long run
 HERE_WAIT, HERE_SECONDS, FAR_SECONDS = 1, 4.0, 8.0
 MOST_JOBS = 32  # of Slurm in one question: each is one to the controller and one to each of its nodes
+PIECES = 8  # so many jobs is one of several pieces counted as
 MOST_PIDS = 1024
 STALE = 900.0  # seconds after which what was weighed says nothing of now
 
@@ -53,10 +54,13 @@ class Weighing:
         running = [one for one in jobs.values() if isinstance(one.known.state, Running)]
         if pids := [pid for one in running for pid in tree_roots(one.workers)][:MOST_PIDS]:
             call["pids"] = pids
-        chosen = sorted(self._slurm(running, mono), key=lambda one: self._after.get(one.job.ref, 0.0))[:MOST_JOBS]
+        chosen = _within(sorted(self._slurm(running, mono), key=lambda one: self._after.get(one.job.ref, 0.0)))
         if chosen:
-            new = [one.job.id for one in chosen if not one.memory.ram.get("limit")]
-            call["slurm"] = {"ids": [one.job.id for one in chosen], "new": new, "about": self._about is None}
+            alone = [one for one in chosen if not _has_pieces(one)]
+            many = {one.job.id: list(one.memory.ram.get("pieces", ())) for one in chosen if _has_pieces(one)}
+            new = [one.job.id for one in alone if not one.memory.ram.get("limit")]
+            ids = [one.job.id for one in alone]
+            call["slurm"] = {"ids": ids, "many": many, "new": new, "about": self._about is None}
         if len(call) == 1:
             return {}
         self._asked = {one.job.ref: one.job.id for one in chosen}
@@ -66,9 +70,9 @@ class Weighing:
         return self._request
 
     def _slurm(self, running: Sequence[Watched], mono: float) -> Iterator[Watched]:
-        """The Slurm jobs of one piece that it is time to ask about; one that was weighed by another watcher rests."""
+        """The Slurm jobs that it is time to ask about; one that was weighed by another watcher rests."""
         for one in running:
-            if one.job.source != "slurm" or one.memory.facts.get("tasks"):
+            if one.job.source != "slurm":
                 continue
             weighed = mono - one.memory.ram.get("weighed", float("-inf"))
             if self._after.get(one.job.ref, float("-inf")) <= mono and not 0 <= weighed < 0.9 * self._every:
@@ -88,25 +92,46 @@ class Weighing:
         self._due = mono + max(self._every, float(row.get("cpu") or 0.0) / SHARE)
         told = row.get("slurm") or {}
         self._about = told.get("about") or self._about
-        learnt = {**self._of_slurm(told.get("jobs") or {}, mono), **_of_trees(row.get("trees"), jobs, mono)}
+        learnt = {**self._of_slurm(told, mono), **_of_trees(row.get("trees"), jobs, mono)}
         facts = _counted(seen.facts, told.get("counts") or {})
         return with_learnt(replace(seen, facts=facts), {ref: {FACT: found} for ref, found in learnt.items()})
 
-    def _of_slurm(self, rows: Mapping[str, Any], mono: float) -> dict[str, dict[str, Any]]:
+    def _of_slurm(self, told: Mapping[str, Any], mono: float) -> dict[str, dict[str, Any]]:
+        rows, pieces = told.get("jobs") or {}, told.get("pieces") or {}
         found = {}
         for ref, native in self._asked.items():
-            answered = native in rows
+            answered = native in rows or native in pieces
             pause = self._every if answered else min(LONGEST, 2 * self._pause.get(ref, self._every))
             self._pause[ref], self._after[ref] = pause, mono + 0.9 * pause
-            if answered:
-                found[ref] = {**rows[native], "weighed": mono, "anonymous": self._anonymous(rows[native]["by"])}
+            if native in rows:
+                found[ref] = {**self._taken(rows[native]), "weighed": mono}
+            elif native in pieces:
+                found[ref] = {"pieces": {one: self._taken(row) for one, row in pieces[native].items()}, "weighed": mono}
         return found
+
+    def _taken(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        return {**row, "anonymous": self._anonymous(row["by"])}
 
     def _anonymous(self, by: str) -> bool:
         """Whether files that are mapped into memory, and can be given back, are left out of the count."""
         about = self._about or {}
         kind, options = about.get("JobAcctGatherType", ""), about.get("JobAcctGatherParams", "")
         return by == "cgroup" or kind.endswith("/cgroup") or "noshare" in options.lower()
+
+
+def _has_pieces(one: Watched) -> bool:
+    return bool(one.memory.facts.get("tasks"))
+
+
+def _within(wanted: Sequence[Watched]) -> list[Watched]:
+    """As many of them as one question may be about."""
+    found, spent = [], 0
+    for one in wanted:
+        spent += PIECES if _has_pieces(one) else 1
+        if spent > MOST_JOBS:
+            break
+        found.append(one)
+    return found
 
 
 def _of_trees(told: Mapping[str, Any] | None, jobs: Mapping[str, Watched], mono: float) -> dict[str, dict[str, Any]]:

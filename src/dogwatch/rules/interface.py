@@ -37,7 +37,8 @@ class Disk:
 class Held:
     """Memory in use where a job lives, and the seconds until it is full where it rises steadily; `machine` when
     nothing but the size of the machine limits it. `counted` when Slurm added up the sizes of processes, per node; then
-    `rough` when files that they have mapped are among them."""
+    `rough` when files that they have mapped are among them. `piece` is the task or part of a job that it is about, and
+    `left` the seconds for which that may still run."""
 
     used: float
     limit: float
@@ -45,6 +46,8 @@ class Held:
     machine: bool = False
     counted: bool = False
     rough: bool = False
+    piece: str = ""
+    left: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

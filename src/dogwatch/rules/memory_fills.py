@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from dogwatch.model import Finding, Level, Running
@@ -26,16 +27,30 @@ def judge(case: Case, now: float) -> Iterator[Finding]:
         text = f"{_of(held)} is {100 * held.used / held.limit:.0f} % full ({_sizes(held)}): {REMEDY}"
         yield Finding(case.job.ref, name, Level.WARNING, text, "now")
         return
-    to_go = case.eta.remaining if case.eta is not None else AHEAD
+    # An array is done when its last task is, which says nothing of this one.
+    eta = case.eta if not held.piece or held.piece.startswith("+") else None
+    to_go = min(eta.remaining if eta is not None else AHEAD, _left(case, held, now))
     if held.full_in is not None and held.full_in < SURE * to_go:
-        ends = f"about {lasting(to_go - held.full_in)} before the job is done" if case.eta else "at the pace of now"
+        ends = f"about {lasting(to_go - held.full_in)} before the job is done" if eta else "at the pace of now"
         text = f"{_of(held)} ({_sizes(held)}) will be full in about {lasting(held.full_in)}, {ends}: {REMEDY}"
         text += ROUGH if held.rough else ""
         yield Finding(case.job.ref, name, Level.INFO if held.rough else Level.WARNING, text, "ahead")
 
 
+def _left(case: Case, held: Held, now: float) -> float:
+    """Seconds until its scheduler would end it."""
+    if held.piece:
+        return math.inf if held.left is None else held.left
+    limit = case.facts.get("time_limit_at")
+    return math.inf if limit is None else max(0.0, limit - now)
+
+
 def _of(held: Held) -> str:
-    return "the memory of the machine" if held.machine else "the memory that the job may use"
+    if held.machine:
+        return "the memory of the machine"
+    part = held.piece.lstrip("+")
+    who = "the job" if not part else f"part {part} of the job" if part != held.piece else f"task {part}"
+    return f"the memory that {who} may use"
 
 
 def _sizes(held: Held) -> str:

@@ -15,11 +15,14 @@ if TYPE_CHECKING:
     from typing import Any
 
 MOST_JOBS = 64
+MOST_PIECES = 8  # of a job that are weighed: each is a question to the controller and one to each of its nodes
 SAID_CAP = 4 << 20
 # Slurm's own groups, of both kinds of cgroup; a machine may have several slurmd with a name each.
 GROUPS = ["/sys/fs/cgroup/memory/slurm*/uid_*/job_%s", "/sys/fs/cgroup/system.slice/*slurmstepd.scope/job_%s"]
+RUNNING = ("JobID", "ArrayJobID", "ArrayTaskID", "HetJobID", "HetJobOffset", "NumNodes", "tres-alloc", "TimeLeft")
 ID = re.compile(r"^[0-9]{1,10}\Z")
 SIZE = re.compile(r"([0-9]{1,18}(?:\.[0-9]{1,9})?)([KMGTPE]?)[ncB]?\Z")
+LEFT = re.compile(r"(?:([0-9]{1,6})-)?(?:([0-9]{1,6}):)?([0-9]{1,6}):([0-9]{1,2})\Z")
 UNSET = 1 << 60  # a limit beyond this is none
 
 
@@ -33,6 +36,13 @@ def tres(text: str) -> "dict[str, str]":
     """`cpu=1,mem=200M` as a mapping."""
     pairs = [part.partition("=") for part in text.split(",")]
     return {name: value for name, equals, value in pairs if equals}
+
+
+def seconds(text: str) -> "int | None":
+    """Of `1-02:03:04`, `03:04`; nothing for a time without a limit."""
+    found = LEFT.match(text)
+    days, hours, minutes, rest = (int(part or 0) for part in found.groups()) if found else (0, 0, 0, 0)
+    return ((days * 24 + hours) * 60 + minutes) * 60 + rest if found else None
 
 
 class Meter(Scheduler):
@@ -81,34 +91,53 @@ def by_groups(ids: "list[str]", patterns: "list[str]") -> "dict[str, dict[str, A
 
 
 def by_steps(ids: "list[str]", meter: Meter) -> "dict[str, dict[str, Any]]":
-    """As the daemons on the nodes count it: all steps of a job together, and the most that one task ever had."""
-    wanted = "--format=JobID,MaxRSS,TRESUsageInTot"
+    """As the daemons on the nodes count it: all steps of a job together, the most that one task ever had, and what
+    the tasks beside that one have on average."""
+    wanted = "--format=JobID,MaxRSS,TRESUsageInTot,NTasks"
     out = meter.said(["sstat", "--noheader", "--parsable2", "--allsteps", wanted, "--jobs=" + ",".join(ids)])
     found = {}  # type: dict[str, dict[str, Any]]
     for line in out.splitlines():
         cells = line.split("|")
         base = cells[0].partition(".")[0]
-        if len(cells) != 3 or base not in ids:
+        if len(cells) != 4 or base not in ids:
             continue
-        now, top = octets(tres(cells[2]).get("mem", "")), octets(cells[1])
+        now, top, tasks = octets(tres(cells[2]).get("mem", "")), octets(cells[1]) or 0, cells[3]
         if now is not None:
-            row = found.setdefault(base, {"used": 0, "top": 0, "by": "sstat"})
+            row = found.setdefault(base, {"used": 0, "top": 0, "usual": 0, "by": "sstat"})
             row["used"] += now
-            row["top"] = max(row["top"], top or 0)
+            if top > row["top"]:
+                row.update(top=top, usual=now // max(1, int(tasks) if tasks.isdigit() else 1))
     return found
 
 
-def given(ids: "list[str]", meter: Meter) -> "dict[str, dict[str, Any]]":
-    """On how many nodes each runs, and how much memory it was given on all of them together."""
-    wanted = "--Format=JobID:|,NumNodes:|,tres-alloc:|"
+def running(ids: "list[str]", meter: Meter) -> "dict[str, dict[str, Any]]":
+    """What runs of these jobs, by its own id: of which it is which piece, on how many nodes, how much memory it was
+    given on all of them together, and how long it may still run."""
+    wanted = "--Format=" + ",".join(name + ":|" for name in RUNNING)
     out = meter.said(["squeue", "--noheader", "--all", "--states=running", wanted, "--jobs=" + ",".join(ids)])
     found = {}
     for line in out.splitlines():
         cells = line.split("|")
-        if len(cells) == 4 and cells[0] in ids and cells[1].isdigit():
-            memory = octets(tres(cells[2]).get("mem", ""))
-            found[cells[0]] = {"nodes": max(1, int(cells[1])), "given": memory}
+        if len(cells) != len(RUNNING) + 1 or not ID.match(cells[0]) or not cells[5].isdigit():
+            continue
+        own, array, task, whole, offset = cells[:5]
+        base, piece = (whole, "+" + offset) if ID.match(whole) and whole != "0" else (array, task)
+        if base in ids:
+            memory, left = octets(tres(cells[6]).get("mem", "")), seconds(cells[7])
+            plain = piece if ID.match(piece.lstrip("+")) else ""
+            row = {"of": base, "piece": plain, "nodes": max(1, int(cells[5])), "given": memory, "left": left}
+            found[own] = row
     return found
+
+
+def chosen(many: "dict[str, list[str]]", there: "dict[str, dict[str, Any]]") -> "list[str]":
+    """The ids of pieces to weigh: of each job those first that were weighed before, then the oldest."""
+    found = []
+    for base, before in many.items():
+        own = [one for one in there if there[one]["of"] == base and there[one]["piece"]]
+        own.sort(key=lambda one: (there[one]["piece"] not in before, int(one)))
+        found += own[:MOST_PIECES]
+    return found[:MOST_JOBS]
 
 
 def counted_by(meter: Meter) -> "dict[str, str]":
@@ -118,16 +147,26 @@ def counted_by(meter: Meter) -> "dict[str, str]":
 
 
 def weigh_jobs(spec: "dict[str, Any]", until: float) -> "dict[str, Any]":
+    """`ids` are jobs of one piece; `many` names those of several, each with the pieces that were weighed before."""
     ids = [one for one in spec["ids"] if ID.match(one)][:MOST_JOBS]
+    many = {one: pieces for one, pieces in spec.get("many", {}).items() if ID.match(one)}
     meter = Meter(until)
-    found = by_groups(ids, spec.get("groups", GROUPS))
-    elsewhere = [one for one in ids if one not in found]
+    there = running(sorted(many), meter) if many else {}
+    parts = chosen(many, there)
+    found = by_groups(ids + parts, spec.get("groups", GROUPS))
+    elsewhere = [one for one in ids + parts if one not in found]
     if elsewhere:
         found.update(by_steps(elsewhere, meter))
     new = [one for one in spec.get("new", ()) if one in found and "limit" not in found[one]]
-    for one, row in (given(new, meter) if new else {}).items():
-        found[one].update(row)
-    answer = {"jobs": found}  # type: dict[str, Any]
+    there.update(running(new, meter) if new else {})
+    answer = {"jobs": {}, "pieces": {}}  # type: dict[str, Any]
+    for one, row in found.items():
+        told = there.get(one, {})
+        row.update((name, told[name]) for name in ("nodes", "given") if name in told)
+        if one in parts:
+            answer["pieces"].setdefault(told["of"], {})[told["piece"]] = dict(row, left=told["left"])
+        else:
+            answer["jobs"][one] = row
     if spec.get("about") and any(row["by"] == "sstat" for row in found.values()):
         answer["about"] = counted_by(meter)
     answer["counts"] = meter.counts

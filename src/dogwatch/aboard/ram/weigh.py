@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def errand(call: "dict[str, Any]") -> "dict[str, Any]":
-    """`pids` are roots of trees, `slurm` names jobs: {"ids", "new", "about"}."""
+    """`pids` are roots of trees, `slurm` names jobs: {"ids", "many", "new", "about"}."""
     until, spent = time.monotonic() + float(call["seconds"]), time.process_time()
     answer = {}  # type: dict[str, Any]
     if call.get("pids"):
