@@ -57,11 +57,7 @@ _LITERALS = (
 )
 _GATES = _linear("|".join(map(re.escape, _LITERALS)))
 _TABLE = Table({0: [literal.encode() for literal in _LITERALS]}, every=True)
-_PROGRESS = _linear(
-    r"(?m)\d ?(?:it/s|s/it)|\d%\||^\s{0,12}\[?\d{1,9}/\d{1,9}\]?[\s:]"
-    r"|(?:loss|step|steps|epoch|iter|iteration|global_step|batch)['\"]?\s{0,3}[:=\[(/| ]\s{0,3}[\[(]?\d"
-    r"|HTTP/[12](?:\.[01])?\" [24]\d\d\b|throughput: \d"
-)
+_PROGRESS = _linear("(?m)" + scan.without_looks(life.PROGRESS.pattern).decode())
 # The rare ones are asked of the scanner first, which is much faster where they are not.
 _DONE_SIGN = (
     rb"(?:training|run|evaluation|finetuning|fine-tuning|inference|experiment) (?:is |has |was )?"
@@ -69,7 +65,8 @@ _DONE_SIGN = (
     rb"|ending timing run|finished (?:training|run)|all done|trainer\.fit` stopped: `max_\w{1,12}=\S{1,20} reached"
 )
 _CLOSED_SIGN = rb"\bjob (?:is |has |was )?(?:complete|finish|done|ended)|finished server process"
-_LIFE = ((b"", _PROGRESS), *((sign, _linear(sign.decode())) for sign in (_DONE_SIGN, _CLOSED_SIGN)))
+_RARE = (_DONE_SIGN, _CLOSED_SIGN)
+_LIFE = (_PROGRESS, *(_linear(sign.decode()) for sign in _RARE))
 
 
 class Gather:
@@ -224,7 +221,9 @@ class _Block:
         """What the text since the last hit shows of a program that went on."""
         begin = max(self._at, stop - HELD // 4)
         text = self._text[begin:stop]
-        gap.sure, gap.again = life.shown(text.replace(b"\r", b"\n").lower())
+        low = text.replace(b"\r", b"\n").lower()
+        if self._notes.after.sure < ALIVE or life.may_begin(low):
+            gap.sure, gap.again = life.shown(low)
         for line in reversed(decoded(text, max(0, len(text) - REACH), len(text)).splitlines()[-ALIVE:]):
             found = dated(line)
             for clock in ("wall", "yearless"):
@@ -351,17 +350,12 @@ class _Block:
         if stop <= start:
             return Gap()
         parts = [(start, stop)] if stop - start <= 2 * HELD else [(start, start + HELD), (stop - HELD, stop)]
-        counts = [
-            sum(
-                _lines_with(pattern, self._text, begin, end) for begin, end in parts if self._may_hold(sign, begin, end)
-            )
-            for sign, pattern in _LIFE
-        ]
+        counts = [0] * len(_LIFE)
+        for begin, end in parts:
+            for number in (0, *(1 + rare for rare in scan.present(_RARE, self._text, begin, end))):
+                counts[number] += _lines_with(_LIFE[number], self._text, begin, end)
         progress, done, closed = counts
         return Gap(newlines(self._text, start, stop), stop - start, progress, done, closed)
-
-    def _may_hold(self, sign: bytes, start: int, stop: int) -> bool:
-        return not sign or scan.first(sign, self._text, start, stop) is not None
 
 
 def _lines_with(pattern: re2._Regexp, text: bytes, start: int, stop: int) -> int:

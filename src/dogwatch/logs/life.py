@@ -15,7 +15,7 @@ ENOUGH = 3  # lines of progress that show life; ranks and streams that share a l
 REACH = 16384  # bytes at the end that are looked through
 LINE = 600  # bytes of one line that are read
 
-_PROGRESS = re.compile(
+PROGRESS = re.compile(
     rb"\d ?(?:it/s|s/it)|\d%\||^\s{0,12}\[?\d{1,9}/\d{1,9}\]?(?! ?\d\d:\d\d)[\s:]"
     rb"|(?:loss|step|steps|epoch|iter|iteration|global_step|batch)['\"]?\s{0,3}[:=\[(/| ]\s{0,3}[\[(]?\d"
     rb"|\btrial \d{1,6} (?:finished|pruned|complete)|http/[12](?:\.[01])?\" [24]\d\d\b|throughput: \d"
@@ -56,11 +56,16 @@ def signs(low: bytes, bar: bytes = b"") -> Iterator[tuple[Sign, bytes]]:
             bar = drawn[1] + b"/" + drawn[2]
             if moved:
                 yield Sign(start, True, False), bar
-        elif any(word in line for word in _AGAIN_WORDS) and _AGAIN.search(line):
+        elif may_begin(line) and _AGAIN.search(line):
             yield Sign(start, False, True), bar
-        elif _PROGRESS.search(line):
+        elif PROGRESS.search(line):
             yield Sign(start, _LOGGER.search(line) is not None, False), bar
         start = end + 1
+
+
+def may_begin(low: bytes) -> bool:
+    """Whether a run may say in lower-cased text that it goes on from where another stopped."""
+    return any(word in low for word in _AGAIN_WORDS)
 
 
 def shown(low: bytes) -> tuple[int, int]:
