@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dogwatch.errors import UsageError
-from dogwatch.text import as_counted, lasting, named, plain, without_escapes
+from dogwatch.text import as_counted, lasting, named, plain
 
 BAD_CATEGORIES = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 
@@ -69,12 +69,6 @@ def test_a_caller_may_keep_newlines() -> None:
 def test_hostile_text_cannot_hang_it(unit: str) -> None:
     """A megabyte of unfinished sequences is done with at once."""
     assert len(plain(unit * 500_000, 100_000)) <= 100_000
-    assert len(without_escapes(unit * 500_000)) <= 1_500_000
-
-
-def test_escapes_can_be_taken_out_alone() -> None:
-    """Colours go; tabs and letters stay."""
-    assert without_escapes("\x1b[32mEpoch\x1b[0m\t3/10") == "Epoch\t3/10"
 
 
 @pytest.mark.parametrize(

@@ -84,19 +84,6 @@ def as_counted(text: str) -> list[tuple[int, int, str]]:
     return key
 
 
-def without_escapes(text: str) -> str:
-    """`text` with terminal escape sequences taken out and everything else left as it is."""
-    if "\x1b" not in text:
-        return text
-    out: list[str] = []
-    at = 0
-    while (found := text.find("\x1b", at)) >= 0:
-        out.append(text[at:found])
-        at = max(_past_escape(text, found), found + 1)
-    out.append(text[at:])
-    return "".join(out)
-
-
 def _past_escape(text: str, at: int) -> int:
     """Where the escape sequence that starts at `at` ends, or `at` when none starts there."""
     opener, past = text[at], at + 1

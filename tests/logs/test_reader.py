@@ -14,6 +14,7 @@ from dogwatch.logs.interface import EPOCH, INNER
 from dogwatch.logs.reader import LINE_LIMIT, Reader, Reading
 from dogwatch.logs.user import compile_patterns
 from dogwatch.model import Finished, Step, Trouble
+from dogwatch.text import plain
 
 PATTERNS = compile_patterns(
     {"tiles": r"tile (\d+)/(\d+)", "throughput": r"([\d.]+) tiles/s"}, [("boom", "critical"), ("slow$", "warning")], "f"
@@ -70,6 +71,37 @@ def test_where_the_log_is_cut_changes_nothing(parts, cuts):
     split, split_troubles = feed_all(pieces)
     assert (split.step, split.phase, split.finished) == (whole.step, whole.phase, whole.finished)
     assert split_troubles == whole_troubles
+
+
+CODES = [
+    "\x1b",
+    "\x1b[",
+    "\x1b[3",
+    "\x1b[0m",
+    "\x1b]0;",
+    "\x1bP",
+    "\x07",
+    "\x9c",
+    "\x1b\\",
+    "[",
+    "1m",
+    ";",
+    "x",
+    "é",
+    " ",
+    "/",
+]
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.lists(st.sampled_from([*CODES, "█", "\n", "0" * 70, "y" * 4096]), max_size=14).map("".join))
+@example("\x1b[3\x1b[0m1m")
+@example("\x1b]0;title\x1b[0mstep 3/9")
+def test_terminal_codes_are_taken_out_as_before_a_screen(text):
+    """Whole or unfinished, one within the other: what is read is what `plain` would show."""
+    heard: list[bytes] = []
+    Reader(listen=lambda at, lines: heard.append(lines)).feed(text.encode() + b"\n")
+    assert b"".join(heard).decode() == plain(text + "\n", 1 << 20, keep="\n\x07\x9c")
 
 
 @settings(max_examples=60, deadline=None)

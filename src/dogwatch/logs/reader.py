@@ -17,7 +17,6 @@ from dogwatch.logs.piece import read_piece
 from dogwatch.logs.sight import Sight, hand_on
 from dogwatch.logs.wrapped import unwrapped
 from dogwatch.model import Trouble
-from dogwatch.text import without_escapes
 
 if TYPE_CHECKING:
     from dogwatch.logs.user import UserPatterns
@@ -26,8 +25,14 @@ __all__ = ["LINE_LIMIT", "Reader", "Reading"]
 
 LINE_LIMIT = 65536
 STATE_VERSION = 2
-MOST_COLOURS = 8  # that are looked for one by one
-_COLOUR = re.compile(rb"\x1b\[[0-?]{0,64}[ -/]{0,4}[@-~]")
+# The rest of an escape sequence, which may be unfinished: a code; a string, which the next sequence ends, and of which
+# only the opener goes if it does not end soon; or everything else.
+_ESCAPED = (
+    rb"(?:\[[ -?]{0,64}+[0-~]?+"
+    rb"|[\]PX^_](?:(?:[^\x00-\x1f\x7f\xc2]|\xc2[\xa0-\xbf]){0,4095}+(?:\x07|\xc2\x9c|\x1b\\|(?=\x1b)))?+"
+    rb"|[ -/]{0,4}+[0-~]?+)"
+)
+_ESCAPES = re.compile(rb"\x1b\x1b*+" + _ESCAPED + rb"(?:\x1b++" + _ESCAPED + rb")*+")
 
 
 class Reader:
@@ -132,16 +137,7 @@ def _lines(chunk: bytes) -> bytes:
 
 def _clean(text: bytes) -> bytes:
     """The lines without terminal escapes; never joins or splits a line."""
-    for _ in range(MOST_COLOURS):
-        at = text.find(b"\x1b")
-        if at < 0:
-            return text
-        colour = _COLOUR.match(text, at)
-        if colour is None:
-            break
-        text = text.replace(colour[0], b"")  # a log has few colours, and this is much faster than a pattern
-    text = _COLOUR.sub(b"", text)
-    return without_escapes(text.decode("utf-8", "replace")).encode("utf-8") if b"\x1b" in text else text
+    return _ESCAPES.sub(b"", text) if b"\x1b" in text else text
 
 
 def _valid(text: bytes) -> bytes:
