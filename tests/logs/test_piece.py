@@ -44,7 +44,17 @@ LINES = st.one_of(
     st.sampled_from(SHAPED),
     st.binary(max_size=12).map(lambda some: some.replace(b"\n", b"")),
     st.sampled_from(
-        [b"[3/7] saved", b"[5, 6]", b"epoch 0", b"x" * 300, b'{"loss": 1.5}', b"\xff\xfe 10%|", b"% 3/4 [0"]
+        [
+            b"[3/7] saved",
+            b"[5, 6]",
+            b"epoch 0",
+            b"Ep 3/9",
+            b"iter: 7",
+            b"x" * 300,
+            b'{"loss": 1.5}',
+            b"\xff\xfe 10%|",
+            b"% 3/4 [0",
+        ]
     ),
 )
 LOGS = st.lists(st.one_of(LINES, st.builds(lambda line, times: b"\n".join([line] * times), LINES, st.integers(1, 40))))
@@ -111,9 +121,9 @@ def sifted(fmt, bar: bytes) -> list[tuple[str, int]]:
 @settings(max_examples=200, deadline=None)
 @given(LOGS)
 def test_no_format_is_missed_in_a_long_text(lines):
-    """A format whose literal is anywhere in a text is named, and so is the literal."""
+    """A format whose literal is anywhere in a text is named, and so is the literal; also one that begins a line."""
     text = b"".join(line + b"\n" for line in lines) + b"." * 3000
-    found, low = plan().present(Sight(text), 0, len(text)), text.lower()
+    found, low = plan().present(Sight(text), 0, len(text)), b"\n" + text.lower()
     for number, fmt in enumerate(shipped()):
         assert set(found.get(number, ())) >= {needle for needle in fmt.needles if needle in low}
 

@@ -267,9 +267,10 @@ def _ep(line: str) -> list[Mark]:
 
 
 _EP_ALONE = re.compile(
-    r"(?:^|[^a-z0-9_./-])ep[ .:=#]{1,3}\[?(\d{1,9})(?!\d|\.\d)(?:[ ]?/[ ]?(\d{1,9})(?!\d|\.\d))?", re.ASCII
+    r"(?:^|[ \t\[\](|,:;>\"'])ep[ .:=#]{1,3}\[?(\d{1,9})(?!\d|\.\d)(?:[ ]?/[ ]?(\d{1,9})(?!\d|\.\d))?", re.ASCII
 )
-_EP_HINT = re.compile(rb"(?:^|[^a-z0-9_./-])ep[ .:=#]{1,3}\[?\d")
+_EP_HINT = re.compile(rb"(?:^|[\n \t\[\](|,:;>\"'])ep[ .:=#]{1,3}\[?\d")
+_EP_WORDS = tuple(f"{before}ep{behind}".encode() for before in "\n \t[](|,:;>\"'" for behind in " .:=#")
 
 
 def _epoch_of(line: str) -> list[Mark]:
@@ -299,7 +300,9 @@ _BEHIND = re.compile(
     r"(?:processed|completed|finished|done)\b",
     re.ASCII,
 )
-_BEHIND_HINT = re.compile(rb"\d (?:[a-z]{2,20} )?(?:have been |were |are )?(?:processed|completed|finished|done)")
+_BEHIND_HINT = re.compile(
+    rb"(?:/| of ) ?[\d,]{1,19} (?:[a-z]{2,20} )?(?:have been |were |are )?(?:processed|completed|finished|done)"
+)
 
 
 def _alone(line: str) -> list[Mark]:
@@ -310,7 +313,13 @@ def _alone(line: str) -> list[Mark]:
 
 
 _ALONE_COUNT = re.compile(r"(?:^|[\s:|\]])(iter|iteration|step)[ ]{0,2}[:=][ ]{0,2}(\d{1,15})\s{0,4}$", re.ASCII)
-_ALONE_HINT = re.compile(rb"(?:iter|iteration|step) {0,2}[:=] {0,2}\d{1,15}\s")
+_ALONE_HINT = re.compile(rb"(?:iter|iteration|step) {0,2}[:=] {0,2}\d{1,15}[ \t\r\f\v]{0,4}\n")
+_ALONE_WORDS = tuple(
+    f"{word}{blanks}{sign}".encode()
+    for word in ("iter", "iteration", "step")
+    for blanks in ("", " ", "  ")
+    for sign in ":="
+)
 
 
 def _epoch_part(low: str) -> list[Mark]:
@@ -397,10 +406,10 @@ rows = (
     _row("task", "task", "s?", "tasks", INNER),
     _row("question", "question", "s?", "questions", INNER),
     Format("epoch", (b"epoch",), _epoch, hint=_EPOCH_HINT, family="plain"),
-    Format("ep", (b"ep ", b"ep:", b"ep=", b"ep.", b"ep#"), _ep, hint=_EP_HINT, family="plain"),
+    Format("ep", _EP_WORDS, _ep, hint=_EP_HINT, family="plain"),
     Format("epoch of", (b"epoch",), _epoch_of, hint=_EPOCH_PAIR.hint, family="plain"),
     Format("epoch zero", (b"epoch",), _epoch_zero, hint=_ZERO_HINT),
-    Format("alone", (b"iter", b"step"), _alone, hint=_ALONE_HINT, begins=True, family="plain"),
+    Format("alone", _ALONE_WORDS, _alone, hint=_ALONE_HINT, begins=True, family="plain"),
     Format("bracket", (b"]",), partial(_bracket, _BRACKET), hint=_BRACKET_END, begins=True, family="plain"),
     Format("parenthesis", (b")",), partial(_bracket, _PAREN), hint=_PAREN_END, begins=True, family="plain"),
     Format("percent", (b"progress",), partial(_percent, _PERCENT), hint=_bytes(_PERCENT), family="plain"),

@@ -76,7 +76,7 @@ class Plan:
     def _by_shape(self, low: bytes) -> dict[int, Needles]:
         """Most small pieces are the last one with other numbers: what was found in their shape, the distinct lines
         without their numbers, is remembered. What has no digits is in a text only if it is in the text's shape."""
-        shape = b"\n".join(dict.fromkeys(low.translate(None, self._numbers).split(b"\n")))
+        shape = b"\n" + b"\n".join(dict.fromkeys(low.translate(None, self._numbers).split(b"\n")))
         found = self._shapes.get(shape)
         if found is None:
             if len(self._shapes) >= MOST_SHAPES:
@@ -128,8 +128,9 @@ class _Window:
 
     @property
     def low(self) -> bytes:
+        """The lines in lower case, behind a line end."""
         if not self._low:
-            self._low = self.text[self.start : self.end].lower()
+            self._low = b"\n" + self.text[self.start : self.end].lower()
         return self._low
 
     def holds(self, sign: bytes) -> bool:
@@ -146,15 +147,15 @@ class _Window:
         low, tries = self.low, 0
         spots = [low.rfind(needle) for needle in needles]
         while spots and (at := max(spots)) >= 0:
-            before = low.rfind(b"\n", 0, at) + 1
-            yield self.start + before
+            before = low.rfind(b"\n", 0, at + 1) + 1
+            yield self.start + before - 1
             tries += 1
             if fmt.hint is not None and tries == TRIES:
                 for hit in reversed(list(fmt.hint.finditer(low, 0, before))):
-                    yield self.start + low.rfind(b"\n", 0, hit.end() - 1) + 1
+                    yield self.start + low.rfind(b"\n", 0, hit.end() - 1)
                 return
             for i, spot in enumerate(spots):
-                if spot >= before:
+                if spot >= before - 1:
                     spots[i] = low.rfind(needles[i], 0, before)
 
 
@@ -265,7 +266,7 @@ class _Sifted:
             self._narrow(window)
             return
         for counter, places in self._records(window.low).items():
-            starts = [window.start + window.low.rfind(b"\n", 0, place) + 1 for place in places]
+            starts = [window.start + window.low.rfind(b"\n", 0, place) for place in places]
             self._first[counter] = starts[0]
             self._take(counter, starts)
 

@@ -19,7 +19,8 @@ LEAST = 1 << 16  # bytes of a piece that is worth keeping
 
 
 class Table:
-    """Rows of literals (lower case). With `every`, each place of theirs matters; otherwise only what is there."""
+    """Rows of literals (lower case). With `every`, each place of theirs matters; otherwise only what is there. One that
+    begins with a line end is at the beginning of a line."""
 
     def __init__(self, rows: Mapping[int, Iterable[bytes]], every: bool = False) -> None:
         of: dict[bytes, list[int]] = {}
@@ -28,21 +29,26 @@ class Table:
                 of.setdefault(literal, []).append(number)
         self.literals, self._of, self.every = tuple(of), list(of.values()), every
         self._numbers = {literal: number for number, literal in enumerate(of)}
+        self._leading = {literal[1:]: number for literal, number in self._numbers.items() if literal.startswith(b"\n")}
         self.longest = max(map(len, self.literals), default=0)
         self._set: Any = None
         _tables.append(self)
 
     def present(self, sight: Sight, start: int, end: int) -> dict[int, tuple[bytes, ...]]:
-        """The rows of which something is between two places, by number, each with what of it is there."""
+        """The rows of which something is between two places, where lines begin, by number, each with what of it is
+        there."""
         if scan.fast():
             there = sight.stretch(start, end).there
-            hits = sorted(self._numbers[literal] for literal in there if literal in self._numbers)
+            hits = {self._numbers[literal] for literal in there if literal in self._numbers}
         else:
             if self._set is None:
                 self._set = scan.literals(self.literals)
-            hits = sorted(self._set.Match(memoryview(sight.text)[start:end]) or ())
+            hits = set(self._set.Match(memoryview(sight.text)[max(0, start - 1) : end]) or ())
+        if not start:
+            opening = sight.text[: self.longest].lower()
+            hits |= {number for literal, number in self._leading.items() if opening.startswith(literal)}
         rows: dict[int, tuple[bytes, ...]] = {}
-        for hit in hits:
+        for hit in sorted(hits):
             for number in self._of[hit]:
                 rows[number] = (*rows.get(number, ()), self.literals[hit])
         return rows
