@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import pairwise
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dogwatch.logs.axis import choose, forward
+from dogwatch.logs.axis import Count, choose, forward
 
 DAY = 86400.0
 
 
-def run(axis: str, values: list[float], steps: list[float] | None = None) -> list[float | None]:
+def run(
+    axis: str, values: list[float], steps: list[float] | None = None, rate: float | None = None
+) -> list[float | None]:
     rows = [{axis: value} for value in values]
-    return choose(steps or [float(n) for n in range(len(values))], rows, [{}] * len(rows))
+    return choose(counts(steps or [float(n) for n in range(len(values))], rate), rows, [{}] * len(rows))
+
+
+def counts(steps: Iterable[float], rate: float | None = None) -> list[Count]:
+    return [Count(step, rate) for step in steps]
 
 
 def test_midnight_without_a_date_is_a_new_day() -> None:
@@ -55,6 +62,22 @@ def test_bars_one_after_the_other_are_one_stopwatch() -> None:
     assert run("bar", [0.0, 30.0, 60.0, 0.0, 30.0, 60.0]) == [0.0, 30.0, 60.0, 60.0, 90.0, 120.0]
 
 
+def test_the_end_of_a_bar_that_was_not_kept_took_its_time() -> None:
+    """Epochs of 100 s, of which a long log keeps a line or two each: what lies between two of them went by as well."""
+    times = run("bar", [0.0, 60.0, 20.0, 90.0, 50.0], [0.0, 0.6, 1.2, 1.9, 2.5], rate=0.01)
+    assert times == [0.0, 60.0, 120.0, 190.0, 250.0]
+
+
+def test_bars_that_nobody_saw_took_their_time() -> None:
+    """From the third of the first epoch to the half of the fifth the clock went from 30 s to 50 s."""
+    assert run("bar", [0.0, 30.0, 50.0], [0.0, 0.3, 4.5], rate=0.01) == [0.0, 30.0, 450.0]
+
+
+def test_a_bar_that_becomes_quicker_is_believed() -> None:
+    """Its own clock is exact; the rate it shows is smoothed, and late."""
+    assert run("bar", [0.0, 50.0, 60.0], [0.0, 0.5, 0.8], rate=0.015) == [0.0, 50.0, 60.0]
+
+
 def test_a_stopwatch_that_falls_all_the_time_is_none() -> None:
     """What every step took is not what the run took."""
     assert run("elapsed", [0.5, 0.4, 0.5, 0.3, 0.6, 0.4]) == [None] * 6
@@ -71,6 +94,12 @@ def test_a_slow_line_does_not_speak_for_its_neighbours() -> None:
     assert times == [0.0, 10.0, 79.0, 89.0]
 
 
+def test_a_first_step_that_compiles_does_not_speak_for_those_after_it() -> None:
+    """It took a minute, the nine before the next line a second each."""
+    times = run("pace", [60.0, 1.0, 1.0, 1.0], [0.0, 10.0, 20.0, 30.0])
+    assert times == [0.0, 10.0, 20.0, 30.0]
+
+
 def test_days_and_months_are_told_apart_by_the_whole_log() -> None:
     """09/10 to 11/10 in two days: the days come first; the other reading would take two months."""
     rows = [
@@ -78,7 +107,7 @@ def test_days_and_months_are_told_apart_by_the_whole_log() -> None:
         {"wall dmy": 1728518400.0, "wall mdy": 1728518400.0},
         {"wall dmy": 1728604800.0, "wall mdy": 1731196800.0},
     ]
-    assert choose([1.0, 2.0, 3.0], rows, [{}] * 3) == [row["wall dmy"] for row in rows]
+    assert choose(counts([1.0, 2.0, 3.0]), rows, [{}] * 3) == [row["wall dmy"] for row in rows]
 
 
 def test_a_clock_on_the_lines_themselves_is_believed_before_one_nearby() -> None:
@@ -87,8 +116,8 @@ def test_a_clock_on_the_lines_themselves_is_believed_before_one_nearby() -> None
         [{"bar": float(n)} for n in range(4)],
         [{"wall": 1e9}, {"wall": 1e9}, {"wall": 1e9 + 1}, {"wall": 1e9 + 1}],
     )
-    assert choose([0.0, 1.0, 2.0, 3.0], own, near) == [0.0, 1.0, 2.0, 3.0]
-    assert choose([0.0, 1.0, 2.0, 3.0], [{}] * 4, near) == [1e9, 1e9, 1e9 + 1, 1e9 + 1]
+    assert choose(counts([0.0, 1.0, 2.0, 3.0]), own, near) == [0.0, 1.0, 2.0, 3.0]
+    assert choose(counts([0.0, 1.0, 2.0, 3.0]), [{}] * 4, near) == [1e9, 1e9, 1e9 + 1, 1e9 + 1]
 
 
 def test_a_clock_that_stands_still_is_no_clock() -> None:
@@ -99,13 +128,15 @@ def test_a_clock_that_stands_still_is_no_clock() -> None:
 AXES = ["wall", "wall dmy", "wall mdy", "yearless", "day", "elapsed", "bar", "count", "pace"]
 ROWS = st.dictionaries(st.sampled_from(AXES), st.floats(0, 2e9), max_size=4)
 
+RATES = st.none() | st.floats(allow_nan=False, allow_infinity=False)
+
 
 @settings(max_examples=300, deadline=None)
-@given(st.lists(st.tuples(st.floats(0, 1e9), ROWS, ROWS), max_size=12))
+@given(st.lists(st.tuples(st.builds(Count, st.floats(0, 1e9), RATES), ROWS, ROWS), max_size=12))
 def test_time_never_runs_backwards(records) -> None:
     """Whatever the lines say, in whatever order."""
-    steps = [step for step, _, _ in records]
-    times = choose(steps, [own for _, own, _ in records], [near for _, _, near in records])
+    told = [count for count, _, _ in records]
+    times = choose(told, [own for _, own, _ in records], [near for _, _, near in records])
     assert len(times) == len(records)
     known = [time for time in times if time is not None]
     assert all(a <= b for a, b in pairwise(known))

@@ -8,19 +8,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
+from statistics import median_low
+from typing import NamedTuple
 
 from dogwatch.logs.stamps import DAY
 
 LEAST = 2
 COVERED = 0.6  # of the records must carry an axis for it to be the log's
 SETTLED = 3  # records in a row that say an earlier time: the clock was set, not the lines mixed
+UNSEEN = 0.5  # of the time that the units of a bar take at its rate: if less went by, bars came and went unseen
 _AMBIGUOUS = ("wall dmy", "wall mdy", "wall ymd")
 _YEAR = 366 * DAY
 
 Times = Mapping[str, float]
 
 
-def choose(steps: Sequence[float], own: Sequence[Times], near: Sequence[Times]) -> list[float | None]:
+class Count(NamedTuple):
+    """What a record's counter said: where it stood, and how many units a second it made."""
+
+    done: float
+    rate: float | None = None
+
+
+def choose(counts: Sequence[Count], own: Sequence[Times], near: Sequence[Times]) -> list[float | None]:
     """One time per record, in seconds, never falling; None for a record that the log's clock does not cover.
     A clock that stands on the records' own lines is believed before one on lines near them."""
     for times in (own, near):
@@ -29,14 +39,13 @@ def choose(steps: Sequence[float], own: Sequence[Times], near: Sequence[Times]) 
             known = [(place, value) for place, value in enumerate(raw) if value is not None]
             if len(known) < max(LEAST, COVERED * len(raw)):
                 continue
-            values, counts = [value for _, value in known], [steps[place] for place, _ in known]
-            run = _RUNS[axis](values, counts)
+            run = _RUNS[axis]([value for _, value in known], [counts[place] for place, _ in known])
             if run is not None and run[-1] > run[0]:
                 filled: list[float | None] = [None] * len(raw)
                 for (place, _), value in zip(known, run, strict=True):
                     filled[place] = value
                 return filled
-    return [None] * len(steps)
+    return [None] * len(counts)
 
 
 def _by_trust(times: Sequence[Times]) -> list[str]:
@@ -68,10 +77,10 @@ def forward(values: Sequence[float]) -> list[float]:
     return out
 
 
-def _wrapped(period: float) -> Callable[[Sequence[float], Sequence[float]], list[float]]:
+def _wrapped(period: float) -> Callable[[Sequence[float], Sequence[Count]], list[float]]:
     """A clock that starts again after a period: a day, a year without its number."""
 
-    def unroll(values: Sequence[float], _: Sequence[float]) -> list[float]:
+    def unroll(values: Sequence[float], _: Sequence[Count]) -> list[float]:
         turns, out = 0.0, [values[0]]
         for before, now in pairwise(values):
             if now < before - period / 2:
@@ -84,35 +93,42 @@ def _wrapped(period: float) -> Callable[[Sequence[float], Sequence[float]], list
     return unroll
 
 
-def _since_start(values: Sequence[float], _: Sequence[float]) -> list[float] | None:
+def _since_start(values: Sequence[float], _: Sequence[Count]) -> list[float] | None:
     """A stopwatch that may start again a few times, after a restart; one that falls all the time is none."""
     falls = sum(1 for a, b in pairwise(values) if b < a)
-    return _bars(values, ()) if falls <= max(1, len(values) // 10) else None
-
-
-def _bars(values: Sequence[float], _: Sequence[float]) -> list[float]:
-    """Stopwatches one after the other."""
-    base, out = 0.0, [values[0]]
+    if falls > max(1, len(values) // 10):
+        return None
+    out = [values[0]]
     for before, now in pairwise(values):
-        if now < before:
-            base += before
-        out.append(base + now)
+        out.append(out[-1] + (now if now < before else now - before))
     return out
 
 
-def _paced(values: Sequence[float], steps: Sequence[float]) -> list[float]:
-    """The sum of what every unit took. The unit that a line is about took what the line says (a validation in
-    it included), the units between two lines what is usual."""
-    out, usual = [0.0], values[0]
-    for (a, b), value in zip(pairwise(steps), values[1:], strict=True):
-        recent = sorted((usual, value, values[max(0, len(out) - 2)]))
-        usual = recent[1]
-        units = max(0.0, b - a)
+def _bars(values: Sequence[float], counts: Sequence[Count]) -> list[float]:
+    """Stopwatches one after the other. Of a long log not every line is kept: the end of a bar, or whole bars, may lie
+    between two records, and their units took what they take at the rate that the bars tell."""
+    out = [values[0]]
+    for (before, now), (last, count) in zip(pairwise(values), pairwise(counts), strict=True):
+        told = now if now < before else now - before
+        rate = max(last.rate or 0.0, count.rate or 0.0)
+        took = (count.done - last.done) / rate if rate > 0 else 0.0
+        unseen = now < before or told + 1 < UNSEEN * took  # a bar's clock shows whole seconds
+        out.append(out[-1] + (max(told, took) if unseen else told))
+    return out
+
+
+def _paced(values: Sequence[float], counts: Sequence[Count]) -> list[float]:
+    """The sum of what every unit took. The unit that a line is about took what the line says (a compilation or a
+    validation in it included), the units between two lines what is usual round them."""
+    out = [0.0]
+    for place, (last, count) in enumerate(pairwise(counts), 1):
+        units, value = max(0.0, count.done - last.done), values[place]
+        usual = median_low(values[place - 1 : place + 2])
         out.append(out[-1] + (value if units >= 1 else value * units) + usual * max(0.0, units - 1))
     return out
 
 
-_RUNS: dict[str, Callable[[Sequence[float], Sequence[float]], list[float] | None]] = {
+_RUNS: dict[str, Callable[[Sequence[float], Sequence[Count]], list[float] | None]] = {
     "wall": lambda values, _: forward(values),
     "wall dmy": lambda values, _: forward(values),
     "wall mdy": lambda values, _: forward(values),

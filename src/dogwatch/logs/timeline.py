@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
 from dogwatch.logs import scan
-from dogwatch.logs.axis import choose
+from dogwatch.logs.axis import Count, choose
 from dogwatch.logs.ending import Counter
 from dogwatch.logs.interface import EPOCH
 from dogwatch.logs.reader import Reader, Reading
@@ -83,7 +83,9 @@ class Timeline:
         """The series: times never fall; a counter that went back resumed, and what it had counted beyond is gone."""
         same = self._counted()
         times = choose(
-            [record.step.done for record in same], [record.own for record in same], [record.near for record in same]
+            [Count(record.step.done, record.step.rate) for record in same],
+            [record.own for record in same],
+            [record.near for record in same],
         )
         out: list[Moment] = []
         for record, time in zip(same, times, strict=True):
