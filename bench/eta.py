@@ -10,8 +10,9 @@ from pathlib import Path
 from bench.figures import Figure
 from bench.traces import KINDS, traces
 from dogwatch.desk.eta import series
-from dogwatch.estimate.backtest import OURS, Moment, Row, backtest, unfit
+from dogwatch.estimate.backtest import OURS, Moment, backtest, unfit
 from dogwatch.estimate.eta import estimate
+from dogwatch.estimate.rows import Row
 from dogwatch.estimate.series import add
 from dogwatch.model import Point
 

@@ -122,6 +122,36 @@ def test_the_same_series_in_other_clothes_has_the_same_answer(dogwatch, half) ->
         assert json.loads(done.stdout) == wanted, text[:80]
 
 
+def test_a_clock_that_was_set_back_does_not_hide_what_came_after(dogwatch) -> None:
+    """An hour back in the middle of the run: it goes on at its pace, as of the newest row."""
+    rows = [f"{1.7e9 + 10 * i - (3600 if i > 25 else 0):.0f},{i},100" for i in range(51)]
+    found = json.loads(dogwatch("eta", "--csv", "-", "--json", input=HEADER + "\n".join(rows)).stdout)
+    assert found["remaining"] == pytest.approx(500, rel=0.05)
+
+
+@pytest.mark.parametrize("none", ["0", "-1", "", "nan"])
+def test_a_total_that_is_not_known_any_more_is_the_one_before(dogwatch, none: str) -> None:
+    """Some write 0 or less where they know none."""
+    rows = [f"{1.7e9 + 10 * i:.0f},{i},{100 if 3 < i < 40 else none}" for i in range(51)]
+    found = json.loads(dogwatch("eta", "--csv", "-", "--json", input=HEADER + "\n".join(rows)).stdout)
+    assert found["remaining"] == pytest.approx(500, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("body", "now", "why"),
+    [
+        ("1700000000,5,\n1700000010,6,\n", None, "there is no total"),
+        ("1700000000,5,9\n1700000010,5,9\n", None, "the counter has not moved yet"),
+        ("1700000000,5,9\n", 1.0, "nothing had been written by then"),
+        ("1700000000,0,9\n1700000010,1,9\n1700000020,2,9\n", 1700009999.0, "it may be done, or stuck"),
+    ],
+)
+def test_why_it_is_not_known_is_said(dogwatch, body: str, now: float | None, why: str) -> None:
+    """In words, for a person; a silence beyond the end is no promise."""
+    at = () if now is None else ("--now", now)
+    assert why in dogwatch("eta", "--csv", "-", *at, input=HEADER + body).stdout
+
+
 def test_a_file_that_is_not_there_is_exit_3(dogwatch, tmp_path: Path) -> None:
     """Not a wrong request: it could not be looked at."""
     done = dogwatch("eta", "--csv", tmp_path / "nowhere.csv")

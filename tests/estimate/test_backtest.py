@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from dogwatch.estimate.backtest import OURS, Row, backtest, unfit
+from dogwatch.estimate.backtest import OURS, backtest, unfit
 from dogwatch.estimate.baselines import BASELINES
+from dogwatch.estimate.rows import Row
 from dogwatch.estimate.totals import expected
 from dogwatch.model import Point
 from tests.estimate.traces import run

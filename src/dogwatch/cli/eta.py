@@ -32,21 +32,19 @@ def run(args: Namespace) -> int:
 
     if args.now is not None and not math.isfinite(args.now):
         raise UsageError("--now takes a number of seconds since 1970")
-    found = eta(args.csv, args.now)
+    found, unknown = eta(args.csv, args.now)
     if args.json:
         emit(found)
     else:
-        print(sentence(found))
+        print(sentence(found) if not unknown else f"not known: {unknown}")
     return FINE
 
 
 def sentence(found: dict[str, float | None]) -> str:
     from dogwatch.tui import words
 
-    left, sure = found["remaining"], found["confidence"]
-    if left is None:
-        return "not known: there is no total, or the counter has not moved yet"
-    if left == 0:
+    sure = found["confidence"]
+    if not found["high"]:
         return "done"
     times = f"{10 * sure:g} times in 10" if sure is not None else ""
-    return f"{words.roughly(left)} left ({words.between(found['low'], found['high'])}, {times})"
+    return f"{words.roughly(found['remaining'])} left ({words.between(found['low'], found['high'])}, {times})"

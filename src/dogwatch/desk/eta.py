@@ -11,34 +11,46 @@ from typing import Any, TextIO
 
 from dogwatch.desk.read import timeline
 from dogwatch.errors import CouldNotLook, UsageError
-from dogwatch.estimate.backtest import Row, backtest, unfit
-from dogwatch.estimate.eta import estimate
-from dogwatch.estimate.totals import expected
-from dogwatch.model import Point
+from dogwatch.estimate.backtest import backtest, unfit
+from dogwatch.estimate.rows import Row, of_rows
+from dogwatch.logs.axis import forward
 from dogwatch.text import plain
 
 COLUMNS = ("unix_seconds", "step", "total")
 STDIN = "-"
-MOST_ROWS = 50_000  # kept; of longer series every second older row goes
+MOST_ROWS = 16_384  # kept; of longer series every second older row goes
 LONGEST_LINE = 4096
-NOTHING = frozenset({"", "nan", "none", "null", "na", "n/a", "-", "inf", "-inf", "+inf"})  # a cell without a number
+MOST_SETS = 3  # times that a clock is set back
+NOTHING = frozenset({"", "none", "null", "na", "n/a", "-"})  # a cell without a number
 
 
-def eta(path: str, now: float | None) -> dict[str, float | None]:
-    """The document of one series; `now` is the time of its newest row unless it is given."""
+def eta(path: str, now: float | None) -> tuple[dict[str, float | None], str]:
+    """The document of one series, and in words why it knows nothing; `now` is the time of its newest row unless it is
+    given."""
     rows = series(path)
     moment = now if now is not None else max((row.at for row in rows), default=0.0)
-    past = [row for row in rows if row.at <= moment]
-    total = expected([(row.done, row.total) for row in past])
-    found = estimate([Point(row.at, row.done) for row in past], total, moment)
+    found = of_rows(rows, moment)
     if found is None:
-        return {"remaining": None, "low": None, "high": None, "confidence": None}
+        return {"remaining": None, "low": None, "high": None, "confidence": None}, _unknown(rows, moment)
     return {
         "remaining": round(found.remaining, 3),
         "low": round(found.low, 3),
         "high": round(found.high, 3),
         "confidence": found.confidence,
-    }
+    }, ""
+
+
+def _unknown(rows: Sequence[Row], moment: float) -> str:
+    past = [row for row in rows if row.at <= moment]
+    if not past:
+        return "nothing had been written by then"
+    if past[-1].total is None:
+        return "there is no total"
+    if len({row.done for row in past}) == 1:
+        return "the counter has not moved yet"
+    if past[-1].at < moment:
+        return "nothing was written since it should have ended: it may be done, or stuck"
+    return "no end is in sight"
 
 
 def scores(runs: Iterable[tuple[str, Sequence[Row], str | None]]) -> dict[str, Any]:
@@ -72,7 +84,7 @@ def series(path: str) -> list[Row]:
     try:
         source = sys.stdin.fileno() if path == STDIN else path
         with open(source, encoding="utf-8-sig", errors="replace", newline="", closefd=path != STDIN) as file:
-            return _known_totals(_in_order(_rows(file, name)))
+            return _known_totals(_one_clock(_in_order(_rows(file, name))))
     except (OSError, ValueError) as error:
         raise CouldNotLook(f"{name} could not be read: {getattr(error, 'strerror', None) or error}") from None
 
@@ -120,8 +132,12 @@ def _read(lines: Iterable[list[str]], places: Sequence[int], name: str) -> Itera
 
 def _number(cell: str) -> float | None:
     """None of a cell that holds nothing; ValueError of one that holds something else."""
-    word = cell.strip()
-    value = float(word) if word.lower() not in NOTHING else math.nan
+    try:
+        value = float(cell)
+    except ValueError:
+        if cell.strip().lower() in NOTHING:
+            return None
+        raise
     return value if math.isfinite(value) else None
 
 
@@ -131,15 +147,25 @@ def _in_order(rows: list[Row]) -> list[Row]:
     return ordered if _times_back(ordered) <= _times_back(rows) else rows
 
 
+def _one_clock(rows: list[Row]) -> list[Row]:
+    """A clock that was set back takes what was before along: the newest rows are right. Times that go back more often
+    than a clock is set are only told in no order."""
+    if not 0 < sum(b.at < a.at for a, b in pairwise(rows)) <= MOST_SETS:
+        return rows
+    times = forward([row.at for row in rows])
+    shift = rows[-1].at - times[-1]
+    return [row._replace(at=time + shift) for row, time in zip(rows, times, strict=True)]
+
+
 def _times_back(rows: Sequence[Row]) -> int:
     return sum(b.done < a.done for a, b in pairwise(rows))
 
 
 def _known_totals(rows: list[Row]) -> list[Row]:
-    """A total that was told once holds until another one is."""
+    """A total that was told once holds until another one is; 0 and less are how some say that they know none."""
     known: float | None = None
     for i, row in enumerate(rows):
-        known = row.total if row.total is not None else known
+        known = row.total if row.total is not None and row.total > 0 else known
         rows[i] = row._replace(total=known)
     return rows
 

@@ -6,25 +6,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from statistics import median
-from typing import NamedTuple
 
 from dogwatch.estimate.baselines import BASELINES
-from dogwatch.estimate.eta import estimate
-from dogwatch.estimate.totals import expected
+from dogwatch.estimate.rows import Row, of_rows
 from dogwatch.model import Point
 
 OURS = "dogwatch"
 MOMENTS = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9)  # of a run's time
 NEAR = 0.1  # of the true time left
 FINISHED = 0.95  # of its total, at least, that a run must have reached to have a known end
-
-
-class Row(NamedTuple):
-    """One line of a series: when, how far, of how much (None: not known then)."""
-
-    at: float
-    done: float
-    total: float | None
 
 
 @dataclass(slots=True)
@@ -104,7 +94,7 @@ def _ask(moment: Moment, past: Sequence[Row], now: float, truth: float) -> None:
     for name, baseline in BASELINES.items():
         seconds = baseline(points, total, now)
         moment.scores[name].errors.append(None if seconds is None else abs(seconds - truth) / truth)
-    eta = estimate(points, expected([(row.done, row.total) for row in past]), now)
+    eta = of_rows(past, now)
     moment.scores[OURS].errors.append(None if eta is None else abs(eta.remaining - truth) / truth)
     if eta is not None:
         moment.held.append(eta.low <= truth <= eta.high)
