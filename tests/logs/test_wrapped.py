@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dogwatch.logs.reader import Reader
-from dogwatch.logs.wrapped import unwrapped
+from dogwatch.logs.wrapped import WITHIN, unwrapped
 from tests.logs.shapes import SHAPES
 from tests.logs.test_shapes import shown
 
@@ -46,3 +46,17 @@ def test_what_only_looks_wrapped_stays_as_it_is(some, word) -> None:
     text = some.replace(b"\n", b"") + b'","stream":"std' + word.replace("\n", "").encode() + b"\n"
     assert unwrapped(text).endswith(b"\n")
     assert unwrapped(b"plain\n") == b"plain\n"
+
+
+@pytest.mark.parametrize("size", [97, 1 << 20])
+def test_docker_wraps_a_log_from_its_beginning(size) -> None:
+    """What a log of other lines quotes later on stays as it is; a wrapped one is known for good, by another reader
+    that goes on too; and nothing depends on the pieces."""
+    plain = b"nothing to see here\n" * (WITHIN // 20 + 1)
+    record, other = wrapped('{"step": 3, "total_steps": 9}'), wrapped('{"step": 4, "total_steps": 9}')
+    for log, done in ((plain + record, None), (record + plain + other, 4.0)):
+        reader = Reader()
+        for place in range(0, len(log), size):
+            reader = Reader.restore(reader.state())
+            step = reader.feed(log[place : place + size]).step
+        assert (step and step.done) == done

@@ -57,7 +57,14 @@ _LITERALS = (
 )
 _GATES = _linear("|".join(map(re.escape, _LITERALS)))
 _TABLE = Table({0: [literal.encode() for literal in _LITERALS]}, every=True)
-_PROGRESS = _linear("(?m)" + scan.without_looks(life.PROGRESS.pattern).decode())
+_PROGRESS, _AGAIN, _SURE = (
+    _linear("(?m)" + scan.without_looks(b"|".join(either)).decode())
+    for either in (
+        [life.PROGRESS.pattern],
+        [life.AGAIN.pattern],
+        [life.AGAIN.pattern, life.LOGGER.pattern, rb"%\|"],
+    )
+)
 # The rare ones are asked of the scanner first, which is much faster where they are not.
 _DONE_SIGN = (
     rb"(?:training|run|evaluation|finetuning|fine-tuning|inference|experiment) (?:is |has |was )?"
@@ -65,8 +72,8 @@ _DONE_SIGN = (
     rb"|ending timing run|finished (?:training|run)|all done|trainer\.fit` stopped: `max_\w{1,12}=\S{1,20} reached"
 )
 _CLOSED_SIGN = rb"\bjob (?:is |has |was )?(?:complete|finish|done|ended)|finished server process"
-_RARE = (_DONE_SIGN, _CLOSED_SIGN)
-_LIFE = (_PROGRESS, *(_linear(sign.decode()) for sign in _RARE))
+_LIFE = (_PROGRESS, *(_linear(sign.decode()) for sign in (_DONE_SIGN, _CLOSED_SIGN)))
+_RARE = (scan.loose(_DONE_SIGN), scan.loose(_CLOSED_SIGN))
 
 
 class Gather:
@@ -222,7 +229,7 @@ class _Block:
         begin = max(self._at, stop - HELD // 4)
         text = self._text[begin:stop]
         low = text.replace(b"\r", b"\n").lower()
-        if self._notes.after.sure < ALIVE or life.may_begin(low):
+        if (_AGAIN if self._notes.after.sure >= life.ENOUGH else _SURE).search(low):
             gap.sure, gap.again = life.shown(low)
         for line in reversed(decoded(text, max(0, len(text) - REACH), len(text)).splitlines()[-ALIVE:]):
             found = dated(line)

@@ -312,10 +312,11 @@ def _alone(line: str) -> list[Mark]:
     return [Step(float(found[2]), None, unit, None, AGAIN)] if found else []
 
 
-_ALONE_COUNT = re.compile(r"(?:^|[\s:|\]])(iter|iteration|step)[ ]{0,2}[:=][ ]{0,2}(\d{1,15})\s{0,4}$", re.ASCII)
+_ALONE_COUNT = re.compile(r"(?:^|[ \t:|\]])(iter|iteration|step)[ ]{0,2}[:=][ ]{0,2}(\d{1,15})\s{0,4}$", re.ASCII)
 _ALONE_HINT = re.compile(rb"(?:iter|iteration|step) {0,2}[:=] {0,2}\d{1,15}[ \t\r\f\v]{0,4}\n")
 _ALONE_WORDS = tuple(
-    f"{word}{blanks}{sign}".encode()
+    f"{before}{word}{blanks}{sign}".encode()
+    for before in "\n \t:|]"
     for word in ("iter", "iteration", "step")
     for blanks in ("", " ", "  ")
     for sign in ":="

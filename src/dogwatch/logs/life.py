@@ -20,12 +20,12 @@ PROGRESS = re.compile(
     rb"|(?:loss|step|steps|epoch|iter|iteration|global_step|batch)['\"]?\s{0,3}[:=\[(/| ]\s{0,3}[\[(]?\d"
     rb"|\btrial \d{1,6} (?:finished|pruned|complete)|http/[12](?:\.[01])?\" [24]\d\d\b|throughput: \d"
 )
-_LOGGER = re.compile(
+LOGGER = re.compile(
     rb"^.{0,50}\d\d:\d\d:\d\d.{0,60}\b(?:info|debug|warning|warn)\b|^.{0,20}\b(?:info|debug)\b.{0,30}\d\d:\d\d:\d\d"
     rb"|^[iw]\d{4} \d\d:\d\d:\d\d"
 )
 _BAR = re.compile(rb"\d%\|[^|\n]{0,300}\| {0,3}([\d.]{1,12}[km]?)/([\d.]{1,12}[km]?) \[")
-_AGAIN = re.compile(
+AGAIN = re.compile(
     rb"\bresum(?:ed|ing) (?:from|training|at|run|after)\b|\bcontinuing (?:training )?from\b|^nohup: ignoring input"
     rb"|\b(?:loaded|loading|restored|restoring) (?:from )?(?:the )?(?:last |latest )?checkpoint\b|\brestart count\b"
     rb"|^[^a-z\n]{0,20}(?:job )?(?:re)?start(?:ed|ing)? at (?:\w{3} |\d{4}-)"
@@ -56,25 +56,23 @@ def signs(low: bytes, bar: bytes = b"") -> Iterator[tuple[Sign, bytes]]:
             bar = drawn[1] + b"/" + drawn[2]
             if moved:
                 yield Sign(start, True, False), bar
-        elif may_begin(line) and _AGAIN.search(line):
+        elif any(word in line for word in _AGAIN_WORDS) and AGAIN.search(line):
             yield Sign(start, False, True), bar
         elif PROGRESS.search(line):
-            yield Sign(start, _LOGGER.search(line) is not None, False), bar
+            yield Sign(start, LOGGER.search(line) is not None, False), bar
         start = end + 1
 
 
-def may_begin(low: bytes) -> bool:
-    """Whether a run may say in lower-cased text that it goes on from where another stopped."""
-    return any(word in low for word in _AGAIN_WORDS)
-
-
 def shown(low: bytes) -> tuple[int, int]:
-    """How many lines of a text surely show life, and how many say that a run began again and went on."""
+    """How many lines of a text surely show life, and whether they say that a run began again and went on."""
     sure = began = since = 0
+    may_begin = any(word in low for word in _AGAIN_WORDS)
     for sign, _ in signs(low):
         sure += sign.sure
         since = 0 if sign.again else since + 1
         began = 1 if sign.again else began
+        if sure >= ENOUGH and not may_begin:
+            break
     return min(sure, ENOUGH), int(bool(began) and since >= ENOUGH)
 
 

@@ -47,6 +47,7 @@ class Plan:
         self.formats = tuple(formats)
         self.signs = tuple(map(_sign, formats))
         self._vague = {n: fmt.needles for n, fmt in enumerate(formats) if min(map(len, fmt.needles)) < VAGUE}
+        self._bytes = {n: needles[0].strip()[:1] for n, needles in self._vague.items()}
         self._literals = Table({n: fmt.needles for n, fmt in enumerate(formats) if n not in self._vague})
         self._words = tuple(word[0] if (word := _WORD.match(sign)) else b"" for sign in self.signs)
         self._shapes: dict[bytes, dict[int, Needles]] = {}
@@ -58,7 +59,8 @@ class Plan:
         """The formats that may speak between two places, by number, each with those of its needles that are there."""
         if end - start <= LONGEST_SHAPE:
             return self._by_shape(sight.text[start:end].lower())
-        return dict(sorted({**self._literals.present(sight, start, end), **self._vague}.items()))
+        vague = {n: self._vague[n] for n, byte in self._bytes.items() if sight.text.find(byte, start, end) >= 0}
+        return dict(sorted({**self._literals.present(sight, start, end), **vague}.items()))
 
     def matching(self, candidates: Collection[int], text: bytes, start: int, end: int) -> Collection[int]:
         """Those of some formats whose signs may be between two places. Signs that begin with the same word are looked

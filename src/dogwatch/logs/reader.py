@@ -15,7 +15,7 @@ from dogwatch.logs.formats import plan
 from dogwatch.logs.meaning import Meaning, Reading
 from dogwatch.logs.piece import read_piece
 from dogwatch.logs.sight import Sight, hand_on
-from dogwatch.logs.wrapped import unwrapped
+from dogwatch.logs.wrapped import WITHIN, unwrapped, wraps
 from dogwatch.model import Trouble
 
 if TYPE_CHECKING:
@@ -46,13 +46,15 @@ class Reader:
         self._listen = listen
         self._partial = b""
         self._offset = 0
+        self._wraps = False
         self.meaning = Meaning()
 
     def feed(self, chunk: bytes) -> Reading:
         """Take the next bytes of the log; a last line without its end waits for the next piece."""
         held = len(self._partial)
         whole = self._whole(_lines(chunk))
-        text = _clean(unwrapped(whole))
+        self._wraps = self._wraps or (self._offset < WITHIN and wraps(whole[: WITHIN - self._offset]))
+        text = _clean(unwrapped(whole) if self._wraps else whole)
         troubles: list[Trouble] = []
         if text:
             text = text if self._patterns is None else _valid(text)
@@ -94,6 +96,7 @@ class Reader:
             "v": STATE_VERSION,
             "partial": self._partial.decode("latin-1"),
             "offset": self._offset,
+            "wraps": self._wraps,
             **self.meaning.state(),
         }
 
@@ -105,7 +108,7 @@ class Reader:
         if state.get("v") != STATE_VERSION:
             return reader
         reader._partial = state["partial"].encode("latin-1")
-        reader._offset = state["offset"]
+        reader._offset, reader._wraps = state["offset"], state.get("wraps", False)
         reader.meaning = Meaning.restore(state)
         return reader
 

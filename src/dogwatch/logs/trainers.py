@@ -248,11 +248,11 @@ TRAINERS = (
     ),
     Row(
         "rllib",
-        ("running ", "terminated "),
-        rf"^[^\n]{{0,160}}?(?:running|terminated)[ |]{{1,12}}(?:[^\n]{{0,400}}?[ |]{{2,40}})??"
+        ("running  ", "running |", "terminated  ", "terminated |"),
+        rf"^[^\n]{{0,160}}?(?:running|terminated) [ |]{{1,12}}(?:[^\n]{{0,400}}?[ |]{{2,40}})??"
         rf"(?P<run>{_N})[ |]{{2,40}}{_F}[ |]{{2,40}}{_N}[ |]{{2,40}}-?{_F}",
         unit="iterations",
-        hint=r"(?:running|terminated) [^\n]{0,440}\d[ |]{2,40}\d[\d.]{0,24}[ |]{2,40}\d",
+        hint=r"(?:running|terminated) [ |][^\n]{0,440}\d[ |]{2,40}\d[\d.]{0,24}[ |]{2,40}\d",
         metrics=False,
     ),
     Row(

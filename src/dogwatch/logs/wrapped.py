@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 import json
-import re
 
-from dogwatch.logs import scan
-
-LONG = 1 << 16  # bytes that the fast engine is worth being asked for
+WITHIN = 1 << 16  # bytes of a log, of which a line is wrapped if any is: Docker wraps the first as it does the last
 _OPENS, _HAS = b'{"log":"', b'","stream":"std'
-_SIGN = re.escape(_HAS)
+
+
+def wraps(text: bytes) -> bool:
+    """Whether a line of the text may be wrapped."""
+    return _HAS in text
 
 
 def unwrapped(text: bytes) -> bytes:
     """The lines as the program wrote them, each behind its time; other lines as they are. `text` is whole lines."""
-    if not _wraps(text):
-        return text
     return b"".join(_line(line) if line.startswith(_OPENS) else line for line in text.splitlines(keepends=True))
-
-
-def _wraps(text: bytes) -> bool:
-    if len(text) > LONG and scan.fast():
-        return scan.first(_SIGN, text, 0, len(text)) is not None
-    return _HAS in text
 
 
 def _line(line: bytes) -> bytes:
