@@ -12,7 +12,7 @@ from typing import Any
 from dogwatch.engine.produced import Produced
 from dogwatch.engine.spent import Spent
 from dogwatch.estimate.patience import STEADY, Gaps
-from dogwatch.model import Point, Step
+from dogwatch.model import Interval, Point, Step
 
 GROWTH_WINDOW = 90.0
 GROWTH_SAMPLES = 12
@@ -74,6 +74,7 @@ class Memory:
     launch: dict[str, Any] | None = None
     attempts: list[dict[str, Any]] = field(default_factory=list)
     may_stop: bool = False  # its logs speak of early stopping: it may end before its total
+    intervals: list[Interval] = field(default_factory=list)  # that its logs' configurations state
     tries: int = 0  # looks after the end in which a check got no answer
 
     def hush_of(self, what: str) -> Hush:
@@ -103,6 +104,7 @@ class Memory:
         """As plain JSON values, sharing what it can: it is written out before it changes again."""
         body = {f.name: getattr(self, f.name) for f in fields(self)}
         body["steps"] = {log: [s.done, s.total, s.unit, s.rank] for log, s in self.steps.items()}
+        body["intervals"] = [[one.what, one.every, one.unit] for one in self.intervals]
         body["gaps"] = {phase: gaps.to_json() for phase, gaps in self.gaps.items()}
         body["counter"] = self.counter.to_json()
         body["spent"] = self.spent.to_json()
@@ -122,6 +124,7 @@ class Memory:
         memory.produced = Produced.from_json(body.get("produced", {}))
         memory.points = [Point(at, done) for at, done in memory.points]
         memory.earlier = [Point(at, done) for at, done in memory.earlier]
+        memory.intervals = [Interval(what, every, unit) for what, every, unit in body.get("intervals", ())]
         steps = body.get("steps", {}).items()
         memory.steps = {log: Step(done, total, unit, None, rank) for log, (done, total, unit, rank) in steps}
         return memory

@@ -15,7 +15,7 @@ from dogwatch.estimate.patience import STEADY
 from dogwatch.logs.reader import Reader, Reading
 from dogwatch.logs.timeline import Moment, timeline
 from dogwatch.logs.user import UserPatterns
-from dogwatch.model import Finished, Job, Step, Trouble
+from dogwatch.model import Finished, Interval, Job, Step, Trouble
 
 OTHERS = 1.0  # seconds before a job's beginning at which a log that it writes may have been written last
 OTHER_CLOCKS = 60.0  # the same where a scheduler tells the beginning, and a file server the time of the log
@@ -45,6 +45,7 @@ class News:
     written: dict[str, float] = field(default_factory=dict)
     grew_at: float | None = None  # by the place's clock, the newest write to a log that grew
     broken: set[str] = field(default_factory=set)
+    intervals: dict[Interval, None] = field(default_factory=dict)
 
     def ages(self, at: float) -> dict[str, float]:
         """How long before this moment each log was last written."""
@@ -102,6 +103,7 @@ def read_logs(
             _pass_over(memory, readers, path, found)
         elif known or len(memory.logs) < MOST_LOGS:
             _read_log(memory, readers, path, found.get("rotated_from") or known.get("part_of") or path, found, news)
+    memory.intervals = list(news.intervals) or memory.intervals
 
 
 def _said(memory: Memory, readers: Readers) -> News:
@@ -177,6 +179,7 @@ def _take(reading: Reading, path: str, news: News) -> None:
     news.phase = reading.phase or news.phase
     news.finished = reading.finished or news.finished
     news.troubles.extend(reading.troubles)
+    news.intervals.update(dict.fromkeys(reading.intervals))
 
 
 def read_files(memory: Memory, answer: Mapping[str, Any], mono: float, news: News) -> None:

@@ -10,11 +10,19 @@ from typing import Any
 from dogwatch.logs.current import Known, Slot, current
 from dogwatch.logs.formats import named
 from dogwatch.logs.interface import STEPS, SUITE
-from dogwatch.model import Finished, Mark, Metric, Origin, Phase, Resumed, Step, Total, Trouble
+from dogwatch.model import Finished, Interval, Mark, Metric, Origin, Phase, Resumed, Step, Total, Trouble
 
 MOST_COUNTERS = 12  # of one format; the newest are kept
 MOST_METRICS = 64
-_KEPT: dict[str, type[Mark]] = {"s": Step, "t": Total, "r": Resumed, "p": Phase, "f": Finished, "o": Origin}
+_KEPT: dict[str, type[Mark]] = {
+    "s": Step,
+    "t": Total,
+    "i": Interval,
+    "r": Resumed,
+    "p": Phase,
+    "f": Finished,
+    "o": Origin,
+}
 _CODE = {kept: code for code, kept in _KEPT.items()}
 
 
@@ -22,7 +30,8 @@ _CODE = {kept: code for code, kept in _KEPT.items()}
 class Reading:
     """What the log says now. `troubles` are of the last piece alone; the rest is the newest
     word so far, whichever piece it came in. `format` names what seems to have written the log, `at` is the
-    place of the line that `step` came from. `broken` are metrics whose newest value is no finite number."""
+    place of the line that `step` came from. `broken` are metrics whose newest value is no finite number, `intervals`
+    what a configuration says of how often it saves, evaluates and logs."""
 
     step: Step | None
     metrics: Mapping[str, float]
@@ -32,6 +41,7 @@ class Reading:
     format: str | None = None
     at: int | None = None
     broken: tuple[str, ...] = ()
+    intervals: tuple[Interval, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +119,7 @@ class Meaning:
             heard.family[2] or None,
             slot.at if slot else None,
             tuple(name for name in self._metrics if name not in metrics),
+            heard.often(),
         )
 
     def state(self) -> dict[str, Any]:
@@ -145,6 +156,7 @@ class _Heard:
     resumed: tuple[int, float, str] = (-1, 0.0, "")
     phase: tuple[int, str] = (-1, "")
     finished: tuple[int, str] = (-1, "")
+    intervals: list[tuple[int, Interval]] = field(default_factory=list)
     serving: int = -1
     family: tuple[int, int, str] = (-1, -1, "")
 
@@ -159,6 +171,8 @@ class _Heard:
                 case Total():
                     unit = "steps" if mark.unit in STEPS else mark.unit
                     self.totals[unit] = max(self.totals.get(unit, (-1, 0.0)), (at, mark.count))
+                case Interval():
+                    self.intervals.append((at, mark))
                 case Resumed():
                     self.resumed = max(self.resumed, (at, mark.done, mark.unit))
                 case Phase():
@@ -176,6 +190,14 @@ class _Heard:
         resumed = (at, Resumed(done, unit)) if at > stated else None
         totals = {unit: count for unit, (_, count) in self.totals.items()}
         return Known(totals, resumed, self.finished[0] if self.finished[0] >= 0 else None, self.serving)
+
+    def often(self) -> tuple[Interval, ...]:
+        """What was said of intervals, the newest last; an epoch is its part of all steps where nobody says it."""
+        told = [interval for _, interval in sorted(self.intervals, key=lambda said: said[0])]
+        (_, steps), (_, epochs) = (self.totals.get(unit, (-1, 0.0)) for unit in ("steps", "epochs"))
+        if epochs > 1 and steps > epochs and steps % epochs == 0:
+            told.insert(0, Interval("epoch", steps / epochs, "steps"))
+        return tuple(dict.fromkeys(told))
 
     def doing(self, slot: Slot | None, learns: bool) -> str | None:
         """The newest word on what the job does; a counter that moved since then says that it trains or runs."""

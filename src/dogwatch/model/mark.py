@@ -28,6 +28,16 @@ class Total:
 
 
 @dataclass(frozen=True, slots=True)
+class Interval:
+    """How often the job does `what` (save, evaluate, log), as a configuration says once: `every` so many steps or
+    epochs, 0 for never; the unit is empty where the name does not tell. Of `epoch` it is how many steps one has."""
+
+    what: str
+    every: float
+    unit: str
+
+
+@dataclass(frozen=True, slots=True)
 class Resumed:
     """The run goes on from here: what its counters say below this is not a new beginning."""
 
@@ -73,4 +83,4 @@ class Trouble:
     pattern: str = ""
 
 
-Mark: TypeAlias = Step | Total | Resumed | Metric | Phase | Finished | Origin | Trouble
+Mark: TypeAlias = Step | Total | Interval | Resumed | Metric | Phase | Finished | Origin | Trouble
