@@ -7,7 +7,7 @@ import json
 from dogwatch.engine.holdings import checkpoint_interval
 from dogwatch.engine.memory import Memory, grow, growth_per_minute
 from dogwatch.engine.reading import News, pass_time
-from dogwatch.model import Expectation, Job, Point, Step
+from dogwatch.model import Expectation, Interval, Job, Point, Step
 
 JOB = Job("here/process:t", "here", "process", "t", "t", expect=Expectation(logs=("/l/*.log",)))
 
@@ -15,6 +15,7 @@ JOB = Job("here/process:t", "here", "process", "t", "t", expect=Expectation(logs
 def test_a_memory_is_the_same_after_json() -> None:
     """Every part of it."""
     memory = Memory(age=3.5, points=[Point(1.0, 2.0)], steps={"/l/1.log": Step(3.0, 9.0, "items")}, milestone=25)
+    memory.intervals = [Interval("save", 500.0, "steps")]
     memory.hush_of("log").seconds += 7.0
     grow(memory.outputs.setdefault("/o", []), 10.0, 5)
     assert Memory.from_json(json.loads(json.dumps(memory.to_json()))) == memory

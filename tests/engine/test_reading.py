@@ -14,6 +14,7 @@ from dogwatch.engine.gaps import gap_event
 from dogwatch.engine.memory import Memory
 from dogwatch.engine.reading import News, Readers, read_logs
 from dogwatch.logs.user import compile_patterns
+from dogwatch.model import Interval
 from dogwatch.reach.here import Here
 from dogwatch.reach.interface import Answer
 from tests.support import wait_until
@@ -91,6 +92,20 @@ def test_a_rename_loses_and_repeats_nothing(here: Here, tmp_path: Path) -> None:
         watcher.restart()
     assert sorted(watcher.lines) == sorted(f"line {turn} {part}" for turn in range(5) for part in "abc")
     assert watcher.gaps == []
+
+
+def test_what_a_configuration_said_outlives_rotation_and_restart(here: Here, tmp_path: Path) -> None:
+    """The lines that said it are in a file that has another name by now."""
+    log = tmp_path / "train.log"
+    watcher = Watcher(here, log)
+    append(log, "save_steps=400,\nstep 1/9000\n")
+    watcher.look()
+    watcher.restart()
+    log.rename(tmp_path / "train.log.1")
+    append(log, "step 2/9000\n")
+    watcher.look()
+    watcher.look()
+    assert watcher.memory.intervals == [Interval("save", 400.0, "steps")]
 
 
 def test_half_a_line_at_the_end_of_a_rotated_file_is_not_the_start_of_the_next(here: Here, tmp_path: Path) -> None:

@@ -120,6 +120,7 @@ def test_in_the_first_half_the_end_of_an_epoch_may_come_as_a_surprise() -> None:
     early = patience(even, STEADY, on=at(Ground.OPEN, gone=0.3))
     assert early == pytest.approx(SURPRISE * even[STEADY].seconds)
     assert patience(even, STEADY, on=at(Ground.OPEN, gone=EPOCH)) == ROAD
+    assert patience(even, STEADY, on=Way(Ground.OPEN, 0.05, told=True)) == ROAD
 
 
 def test_what_is_new_lasts_no_longer_than_a_share_of_the_whole() -> None:

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dogwatch.estimate.places import COUNTED, Ground, ground
-from dogwatch.model import Point
+from dogwatch.estimate.places import COUNTED, Ground, way
+from dogwatch.estimate.stops import stops
+from dogwatch.model import Interval, Point
 
 
 def walk(done: float, stride: float, first: float = 0.0) -> list[Point]:
@@ -24,59 +25,59 @@ def test_the_last_line_of_the_first_epoch_is_at_a_place(epochs: int) -> None:
     """Whether the log shows that there are epochs or only how many steps there are in all."""
     steps = 3671
     last_line = steps // 50 * 50
-    assert ground(walk(last_line, 50), epochs * steps, "steps", paused=True) is Ground.PLACE
-    assert ground(walk(last_line / steps, 50 / steps), epochs, "epochs", paused=True) is Ground.PLACE
+    assert way(walk(last_line, 50), epochs * steps, "steps", paused=True).ground is Ground.PLACE
+    assert way(walk(last_line / steps, 50 / steps), epochs, "epochs", paused=True).ground is Ground.PLACE
 
 
 @pytest.mark.parametrize("step", [990, 4990, 9990, 24_990, 60_000])
 def test_a_round_number_of_steps_is_a_place(step: int) -> None:
     """Validation every 1,000, 5,000 or 25,000 steps begins there."""
-    assert ground(walk(step, 10), 100_003, "steps", paused=True) is Ground.PLACE
+    assert way(walk(step, 10), 100_003, "steps", paused=True).ground is Ground.PLACE
 
 
 def test_between_two_places_the_road_is_open() -> None:
     """In the middle of an epoch nothing begins."""
-    assert ground(walk(40_250, 50), 12 * 7330, "steps") is Ground.OPEN
-    assert ground(walk(5.42, 0.01), 12, "epochs") is Ground.OPEN
-    assert ground(walk(173, 1), 500, "steps") is Ground.OPEN
+    assert way(walk(40_250, 50), 12 * 7330, "steps").ground is Ground.OPEN
+    assert way(walk(5.42, 0.01), 12, "epochs").ground is Ground.OPEN
+    assert way(walk(173, 1), 500, "steps").ground is Ground.OPEN
 
 
 def test_early_in_a_run_that_has_not_paused_every_place_is_near() -> None:
     """It may be going to pause a hundred times; a pause that was seen tells what it does."""
     early = walk(5650, 50)
-    assert ground(early, 12 * 7330, "steps") is Ground.PLACE
-    assert ground(early, 12 * 7330, "steps", paused=True) is Ground.OPEN
+    assert way(early, 12 * 7330, "steps").ground is Ground.PLACE
+    assert way(early, 12 * 7330, "steps", paused=True).ground is Ground.OPEN
 
 
 def test_a_validation_that_starts_late_may_begin_at_any_epoch_of_few() -> None:
     """Such as after fifteen of twenty; by a plain count of steps that is three quarters."""
-    assert ground(walk(14.99, 0.02), 20, "epochs") is Ground.PLACE
-    assert ground(walk(15 * 1200 - 20, 20), 20 * 1200, "steps") is Ground.LATE
+    assert way(walk(14.99, 0.02), 20, "epochs").ground is Ground.PLACE
+    assert way(walk(15 * 1200 - 20, 20), 20 * 1200, "steps").ground is Ground.LATE
 
 
 def test_the_end_is_a_place() -> None:
     """The last evaluation, the export and the upload come there, and the last line may be some steps before it."""
-    assert ground(walk(87_900, 50), 87_960, "steps", paused=True) is Ground.PLACE
-    assert ground(walk(88_500, 50), 87_960, "steps", paused=True) is Ground.PLACE
+    assert way(walk(87_900, 50), 87_960, "steps", paused=True).ground is Ground.PLACE
+    assert way(walk(88_500, 50), 87_960, "steps", paused=True).ground is Ground.PLACE
 
 
 def test_a_run_that_was_resumed_has_its_places_ahead_of_where_it_began() -> None:
     """What it did before is not known; the next epoch's end may be its first."""
-    assert ground(walk(41_200, 50, first=37_500), 45_000, "steps") is Ground.PLACE
-    assert ground(walk(41_200, 50, first=37_500), 45_000, "steps", paused=True) is Ground.PLACE
-    assert ground(walk(43_350, 50, first=20_000), 45_000, "steps") is Ground.OPEN
+    assert way(walk(41_200, 50, first=37_500), 45_000, "steps").ground is Ground.PLACE
+    assert way(walk(41_200, 50, first=37_500), 45_000, "steps", paused=True).ground is Ground.PLACE
+    assert way(walk(43_350, 50, first=20_000), 45_000, "steps").ground is Ground.OPEN
 
 
 @pytest.mark.parametrize("total", [None, 0.0, -5.0, math.nan, math.inf])
 def test_without_a_total_nobody_knows_where_a_job_is(total: float | None) -> None:
     """Its end, and what comes there, may be the next thing."""
-    assert ground(walk(40_250, 50), total, "steps", paused=True) is Ground.UNKNOWN
+    assert way(walk(40_250, 50), total, "steps", paused=True).ground is Ground.UNKNOWN
 
 
 def test_a_counter_that_hardly_moved_tells_no_place() -> None:
     """Its stride is not known yet."""
-    assert ground(walk(10, 1)[:COUNTED], 500, "steps", paused=True) is Ground.UNKNOWN
-    assert ground([Point(float(i), 7.0) for i in range(40)], 500, "steps", paused=True) is Ground.UNKNOWN
+    assert way(walk(10, 1)[:COUNTED], 500, "steps", paused=True).ground is Ground.UNKNOWN
+    assert way([Point(float(i), 7.0) for i in range(40)], 500, "steps", paused=True).ground is Ground.UNKNOWN
 
 
 @given(
@@ -84,8 +85,56 @@ def test_a_counter_that_hardly_moved_tells_no_place() -> None:
     st.none() | st.floats(),
     st.sampled_from(["steps", "epochs", "%", ""]),
     st.booleans(),
+    st.lists(
+        st.builds(
+            Interval,
+            st.sampled_from(["save", "evaluate", "log", "epoch"]),
+            st.floats(0, 1e12, allow_nan=False),
+            st.sampled_from(["steps", "epochs", ""]),
+        ),
+        max_size=4,
+    ),
 )
-def test_any_counter_has_an_answer(counts: list[float], total: float | None, unit: str, paused: bool) -> None:
+def test_any_counter_has_an_answer(
+    counts: list[float], total: float | None, unit: str, paused: bool, intervals: list[Interval]
+) -> None:
     """However absurd the numbers that a log prints."""
     points = [Point(float(i), count) for i, count in enumerate(sorted(counts))]
-    assert ground(points, total, unit, paused=paused) in Ground
+    assert way(points, total, unit, paused=paused, intervals=intervals).ground in Ground
+
+
+TOLD = (Interval("save", 700.0, "steps"), Interval("evaluate", 0.0, "steps"))
+
+
+def test_between_the_stops_that_a_configuration_names_the_road_is_open() -> None:
+    """From the beginning, without a total, and whatever round number is near."""
+    early = way(walk(230, 10), 90_000, "steps", intervals=TOLD)
+    assert (early.ground, early.told) == (Ground.OPEN, True)
+    assert way(walk(1000, 10), None, "steps", intervals=TOLD).ground is Ground.OPEN
+    assert way(walk(1390, 10), None, "steps", intervals=TOLD).ground is Ground.PLACE
+    assert way(walk(89_990, 10), 90_000, "steps", intervals=TOLD).ground is Ground.PLACE
+
+
+def test_a_configuration_that_names_one_stop_may_keep_silent_on_others() -> None:
+    """Only who says when it saves and when it evaluates has said all; the one that is named is a place."""
+    save = TOLD[:1]
+    assert way(walk(230, 10), None, "steps", intervals=save).ground is Ground.UNKNOWN
+    assert way(walk(40_600 - 10, 10), 12 * 7330, "steps", intervals=save).ground is Ground.PLACE
+    assert not way(walk(40_250, 50), 12 * 7330, "steps", intervals=save).told
+
+
+@pytest.mark.parametrize(
+    ("interval", "unit", "stride", "expected"),
+    [
+        (Interval("save", 2.0, "epochs"), "steps", 10.0, (130.0, 260.0)),
+        (Interval("save", 2.0, ""), "steps", 10.0, (130.0, 260.0)),
+        (Interval("save", 40.0, ""), "steps", 10.0, (130.0, 40.0, 5200.0)),
+        (Interval("save", 65.0, "steps"), "epochs", 0.1, (1.0, 0.5)),
+        (Interval("save", 5.0, ""), "epochs", 1.0, (1.0, 5.0)),
+    ],
+)
+def test_an_interval_is_told_in_the_unit_of_the_counter(
+    interval: Interval, unit: str, stride: float, expected: tuple[float, ...]
+) -> None:
+    """By the length of an epoch; a number without a unit is taken for whatever it can be."""
+    assert stops([Interval("epoch", 130.0, "steps"), interval], unit, stride).every == expected

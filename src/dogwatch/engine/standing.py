@@ -137,7 +137,8 @@ def _way(memory: Memory, progress: Progress | None) -> Way:
     """Where on its way this job is by its one counter; the sum of several workers' tells no place."""
     if progress is None or len(memory.steps) != 1:
         return LOST
-    return way(memory.points, progress.total, progress.unit, paused=has_paused(memory.gaps))
+    paused = has_paused(memory.gaps)
+    return way(memory.points, progress.total, progress.unit, paused=paused, intervals=memory.intervals)
 
 
 def still_working(memory: Memory, before: Verdict | None) -> bool:

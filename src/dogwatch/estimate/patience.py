@@ -137,7 +137,7 @@ def _slower(gaps: Gaps) -> float:
 def _allowance(gaps: Mapping[str, Gaps], asleep: bool, on: Way) -> float:
     """What is allowed to the steady phase beyond its own gaps."""
     steady, paused = gaps.get(STEADY, NO_GAPS), _paused(gaps)
-    surprise = 0.0 if paused or on.gone >= EPOCH else SURPRISE * steady.seconds
+    surprise = 0.0 if paused or on.told or on.gone >= EPOCH else SURPRISE * steady.seconds
     new, road = _new(steady, on, surprise), steady.seconds >= ROAD_SEEN and steady.count >= COUNTED
     if on.ground is Ground.OPEN and road:
         known = max(ROAD, min(new, surprise))

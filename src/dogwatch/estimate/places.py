@@ -1,19 +1,21 @@
 """Places: counts at which jobs begin what they have not done before; pure.
 
 A first validation, checkpoint or export comes at the end of an epoch, at a part of the whole, at a round number of
-steps or at the end. Between two such places, on the open road, nothing new is due: a job that has gone a good part of
-its way, and whose counter tells where it is, has little reason there for a silence that it has never shown.
+steps or at the end; or where the job's own configuration says. Between two such places, on the open road, nothing new
+is due: a job that has gone a good part of its way, and whose counter tells where it is, has little reason there for a
+silence that it has never shown.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import pairwise
 
-from dogwatch.model import Point
+from dogwatch.estimate.stops import NO_STOPS, Stops, stops
+from dogwatch.model import Interval, Point
 
 COUNTED = 12  # moves of the counter before its stride is known
 STRIDE, WIDE = (
@@ -41,42 +43,75 @@ class Ground(Enum):
 @dataclass(frozen=True, slots=True)
 class Way:
     """Where a job is: on which ground, how much of the whole it was seen to do, and the seconds that the whole takes
-    at its pace so far, None where no total tells that."""
+    at its pace so far, None where no total tells that. It is `told` where a configuration says what will begin when."""
 
     ground: Ground = Ground.UNKNOWN
     gone: float = 0.0
     whole: float | None = None
+    told: bool = False
 
 
 LOST = Way()
 
 
-def way(points: Sequence[Point], total: float | None, unit: str, *, paused: bool = False) -> Way:
-    """Where on its way a job is by its counter."""
-    found = ground(points, total, unit, paused=paused)
-    if found is Ground.UNKNOWN or total is None:
+@dataclass(frozen=True, slots=True)
+class Count:
+    """A counter: where it was first seen, where it is, and by how much it moves from line to line."""
+
+    first: float
+    done: float
+    stride: float
+    unit: str
+
+
+def way(
+    points: Sequence[Point],
+    total: float | None,
+    unit: str,
+    *,
+    paused: bool = False,
+    intervals: Iterable[Interval] = (),
+) -> Way:
+    """Where on its way a job is by its counter, and by what its configuration says of `intervals`."""
+    count = counted(points, unit)
+    if count is None:
         return LOST
-    steps, seconds = points[-1].done - points[0].done, points[-1].at - points[0].at
-    if not (steps > 0 and seconds > 0):
-        return Way(found)
-    return Way(found, steps / total, seconds * (total / steps))
+    said = stops(intervals, unit, count.stride)
+    whole = total if total is not None and math.isfinite(total) and total > 0 else None
+    found = ground(count, whole, said, paused=paused)
+    steps, seconds = count.done - count.first, points[-1].at - points[0].at
+    if found is Ground.UNKNOWN:
+        return LOST
+    if whole is None or not (steps > 0 and seconds > 0):
+        return Way(found, told=said.all)
+    return Way(found, steps / whole, seconds * (whole / steps), said.all)
 
 
-def ground(points: Sequence[Point], total: float | None, unit: str, *, paused: bool = False) -> Ground:
-    """What lies within the next stride of this counter; unknown without a total or with a counter that has hardly
-    moved. Early in a run every place is near, unless a pause was seen, which tells sooner what the job does."""
-    if total is None or not math.isfinite(total) or total <= 0 or len(points) <= COUNTED:
-        return Ground.UNKNOWN
-    first, done = points[0].done, points[-1].done
+def counted(points: Sequence[Point], unit: str) -> Count | None:
+    """The counter of these points; None where it has hardly moved."""
     moves = [b.done - a.done for a, b in pairwise(points[-STRIDE - 1 :]) if b.done > a.done]
-    stride = sorted(moves)[len(moves) // 4] if moves else math.inf
-    if not math.isfinite(stride) or not math.isfinite(first):
+    if len(points) <= COUNTED or not moves:
+        return None
+    stride = sorted(moves)[len(moves) // 4]
+    known = math.isfinite(stride) and math.isfinite(points[0].done)
+    return Count(points[0].done, points[-1].done, stride, unit) if known else None
+
+
+def ground(count: Count, whole: float | None, said: Stops = NO_STOPS, *, paused: bool = False) -> Ground:
+    """What lies within the next stride of this counter; unknown without a total, unless all stops are said. Early in
+    a run every place is near, unless a pause was seen, which tells sooner what the job does."""
+    if whole is None and not said.all:
         return Ground.UNKNOWN
-    slack = _NEAR * total
-    near, far = done - slack, done + WIDE * stride + slack
-    if far >= total or (not paused and done - first < GONE * total):
+    slack = _NEAR * (whole or count.done)
+    near, far = count.done - slack, count.done + WIDE * count.stride + slack
+    stop = any(_next_multiple(every, near) <= far for every in said.every)
+    if stop or (whole is not None and far >= whole):
         return Ground.PLACE
-    return _between(first, near, far, total, unit, stride)
+    if said.all or whole is None:
+        return Ground.OPEN
+    if not paused and count.done - count.first < GONE * whole:
+        return Ground.PLACE
+    return _between(count.first, near, far, whole, count.unit, count.stride)
 
 
 def _between(first: float, near: float, far: float, total: float, unit: str, stride: float) -> Ground:
@@ -103,7 +138,8 @@ def _round(stride: float, most: float) -> list[float]:
 
 
 def _next_multiple(period: float, at: float) -> float:
-    return math.ceil(at / period) * period
+    times = at / period
+    return math.ceil(times) * period if math.isfinite(times) else at
 
 
 def _first_multiple(period: float, after: float) -> float:
