@@ -47,9 +47,21 @@ def test_a_slow_start_does_not_count_against_the_run(share):
     assert eta.remaining == pytest.approx(truth, rel=0.07 if share < 0.5 else 0.04)
 
 
-@pytest.mark.parametrize("share", [0.15, 0.3, 0.5, 0.7, 0.85, 0.95])
+def test_a_first_pause_is_the_first_of_many_and_longer_than_they():
+    """Five minutes of validation every 500 steps, seen once; or five minutes first, and two thirds of that after it."""
+    seen = 0.15
+    alike, truth = asked(run(6000, 1.0, every=10, pauses=[(500, 300)]), seen)
+    assert alike.remaining == pytest.approx(truth, rel=0.1)
+    assert alike.low <= truth <= alike.high
+    moments = run(6000, 1.0, every=10, pauses=[(500, 300)])
+    shorter = [Point(p.at - 100 * max(0, (p.done - 510) // 500), p.done) for p in moments]
+    less, truth = asked(shorter, seen)
+    assert less.remaining == pytest.approx(truth, rel=0.1)
+
+
+@pytest.mark.parametrize("share", [0.3, 0.5, 0.7, 0.85, 0.95])
 def test_pauses_that_come_in_a_cycle_are_carried_on(share):
-    """Five minutes of validation every 500 steps: known after the first, and counted one by one at the end."""
+    """Five minutes of validation every 500 steps: known after the second, and counted one by one at the end."""
     eta, truth = asked(run(6000, 1.0, every=10, pauses=[(500, 300)]), share)
     assert eta.remaining == pytest.approx(truth, rel=0.03)
     assert eta.low <= truth <= eta.high
@@ -100,6 +112,22 @@ def test_a_slow_drift_is_followed():
     assert eta is not None
     level = (past[-1].at - past[-20].at) / (past[-1].done - past[-20].done) * (4000 - past[-1].done)
     assert abs(eta.remaining - truth) < 0.6 * abs(level - truth)
+
+
+def test_a_run_whose_pauses_come_as_they_like_has_a_wider_interval():
+    """Between its pauses it is even; but its average has been wrong before."""
+    lengths, points, at = (900, 60, 60, 1500, 30, 900, 60, 2000, 30), [Point(0.0, 0.0)], 0.0
+    for i, length in enumerate(lengths):
+        for _ in range(17 + 13 * (i % 4)):
+            at += 10
+            points.append(Point(at, points[-1].done + 10))
+        at += length
+    total = 2 * points[-1].done
+    wild = estimate(points, total, points[-1].at)
+    even = estimate(run(int(points[-1].done), 1.0, every=10), total, points[-1].done)
+    assert wild is not None
+    assert even is not None
+    assert wild.high / wild.low > 2 * even.high / even.low
 
 
 def test_a_restless_run_has_a_wider_interval():
@@ -382,7 +410,7 @@ def test_units_and_the_hour_do_not_matter(moves, unit, weeks):
         assert (two.remaining, two.low, two.high) == pytest.approx((one.remaining, one.low, one.high), rel=1e-6)
 
 
-@pytest.mark.parametrize("share", [0.3, 0.6, 0.85])
+@pytest.mark.parametrize("share", [0.55, 0.6, 0.85])
 @pytest.mark.parametrize("pauses", [[], [(500, 300)], [(700, 200), (150, 30)]])
 def test_how_often_a_count_is_told_does_not_matter(share, pauses):
     """Every step, every twentieth, or every one only late or only early in the past: the same time is left."""

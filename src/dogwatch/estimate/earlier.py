@@ -67,6 +67,7 @@ class Earlier:
             cycle=max(doubt.cycle, 2) if sure > 0.5 else doubt.cycle,
             spread=math.hypot(doubt.spread * (1 - sure), REPEATS * sure, (1 - trust) * known * math.log(its / ours)),
             missed=doubt.missed * (1 - sure),
+            hindsight=doubt.hindsight * (1 - sure),
             unseen=doubt.unseen * (1 - sure),
         )
 

@@ -13,7 +13,8 @@ from statistics import median
 
 from dogwatch.estimate.course import Course, Gap, course
 from dogwatch.estimate.earlier import Earlier
-from dogwatch.estimate.pace import Pace, pace
+from dogwatch.estimate.hindsight import hindsight
+from dogwatch.estimate.pace import pace
 from dogwatch.estimate.pauses import Pauses, find
 from dogwatch.estimate.spread import Doubt, interval
 from dogwatch.model import Eta, Point
@@ -24,7 +25,7 @@ TOO_FAR = 1e9  # seconds; beyond thirty years nothing is an estimate
 ONCE, ALIKE = 0.9, 0.25  # of the first chance pause of a kind: one is no rate; and of the longest, those of its kind
 # Early in a run that has not paused yet, what it has not shown yet (a validation, a slower stretch) is as likely as not
 # to cost this much of it, as a logarithm, until so much is done; the middle of real runs.
-UNSEEN, UNSEEN_FULL, UNSEEN_UNTIL = 0.06, 0.12, 0.25
+UNSEEN, UNSEEN_FULL, UNSEEN_UNTIL = 0.05, 0.12, 0.25
 FEW = 5  # gaps, in which no pause can be told by itself
 STARTS, PAUSES = 1.1, 1.2  # times the pace of the others: the second gap also loads; a later one also holds a pause
 # Silence, not a count that is told to stand still, of so many times the longest gap and of such a share of the time so
@@ -87,7 +88,7 @@ def _unmoved(newest: Point | None, total: float, now: float, earlier: Earlier | 
     left = earlier.alone(newest.done, total) if earlier is not None and newest is not None else None
     if left is None or newest is None:
         return None
-    return Outlook(left, max(0.0, min(now - newest.at, left / 2)), Doubt(0.0, 1, 0, 0.0, 0.0))
+    return Outlook(left, max(0.0, min(now - newest.at, left / 2)), Doubt(0.0, 1, 0, 0.0, 0.0, 0.0))
 
 
 def _moved(run: Course, total: float, now: float, earlier: Earlier | None) -> Outlook | None:
@@ -113,7 +114,9 @@ def foretell(run: Course, total: float, now: float, earlier: Earlier | None = No
     cost, doubt_of_pauses, due = _to_come(run, pauses, total)
     unseen = _unseen(share) if not pauses.cycles and len(run.gaps) > 2 else 0.0
     left = (ahead * tempo.value + cost + run.tail) * math.exp(unseen) + pauses.going
-    doubt = _doubt(run, tempo, pauses, share, unseen, doubt_of_pauses / left if left > 0 else 0.0)
+    spread = math.hypot(tempo.spread, doubt_of_pauses / left if left > 0 else 0.0)
+    seen = max((cycle.seen for cycle in pauses.cycles), default=0)
+    doubt = Doubt(share, len(run.gaps), seen, spread, tempo.missed, hindsight(run.gaps, ahead), unseen)
     if earlier is not None:
         left, doubt = earlier.correct(run, total, left, doubt)
     base = left - pauses.going
@@ -176,8 +179,3 @@ def _again(chance: Sequence[float]) -> float:
         cost += math.fsum(kind) * (len(kind) - ONCE) / len(kind)
         rest = rest[len(kind) :]
     return cost
-
-
-def _doubt(run: Course, tempo: Pace, pauses: Pauses, share: float, unseen: float, of_pauses: float) -> Doubt:
-    seen = max((cycle.seen for cycle in pauses.cycles), default=0)
-    return Doubt(share, len(run.gaps), seen, math.hypot(tempo.spread, of_pauses), tempo.missed, unseen)

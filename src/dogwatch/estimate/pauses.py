@@ -28,6 +28,7 @@ REGULAR = 0.6  # of the pauses that a cycle foretold, beyond what chance would g
 SLACK = 0.02  # of a period that a pause may be off
 NEWEST = 6  # pauses whose mean length the next ones have
 EARLY = 8  # gaps; a single pause before that belongs to the start
+FIRST = 0.75  # of its length that the next ones are taken for: the middle of what real runs still pause after a first
 GOES_ON = 0.5  # a pause that nobody has seen end yet lasts half as long again
 OVERDUE = 1.3
 CEASED, BEGUN = 0.05, 0.15  # how unlikely it must be that chance pauses all lie in the first, or the last, part
@@ -217,7 +218,7 @@ def _first_of_many(pause: Pause, course: Course) -> Cycle | None:
     every, usual = pause.middle - course.first, median(gap.steps for gap in course.gaps)
     if every < EARLY * usual or course.done >= course.first + 2 * every + 2 * usual:
         return None
-    return Cycle(every, pause.middle, pause.seconds, pause.seconds / 2, 1, pause.end - pause.start)
+    return Cycle(every, pause.middle, FIRST * pause.seconds, pause.seconds / 2, 1, pause.end - pause.start)
 
 
 def _regular(pauses: Sequence[Pause], course: Course) -> tuple[Cycle, list[Pause]] | None:
