@@ -83,6 +83,20 @@ def at(log: str, word: str, done: float, total: float | None, rank: int = RUN, *
         "saved to out/answers.json, 4079 in all",
         "wandb: Find logs at: ./wandb/run-1/logs",
         "|Tasks|Version|Filter|n-shot|Metric|",
+        "Finished mdrun on rank 0 Fri Jan  2 03:04:05 2026",
+        'GROMACS reminds you: "It takes a while." (Anonymous)',
+        "Total wall time: 0:11:12",
+        "|  Total wall time:         612    seconds     0.17 hours",
+        "	(1) Normal termination (return value 0)",
+        "                             ****SOLVER TERMINATED NORMALLY****",
+        "Best Epoch 31. Final test result: {'recall': 0.05}",
+        "model saved to runs/walker/final_ckpt.pt",
+        "Wrote tokenized data to bins",
+        "prepare.sh for /data/a completed at time: 2026-01-02 03:04:05",
+        "build	Complete job	2026-01-02T03:04:05.1Z Cleaning up orphan processes",
+        "🎉 评估完成！",
+        "INFO - 预训练任务圆满结束 (总耗时: 1.5 小时)",
+        "所有测试运行完毕。",
     ],
 )
 def test_words_that_say_it_is_done(last: str) -> None:
@@ -118,6 +132,11 @@ def test_words_that_say_it_is_done(last: str) -> None:
         "[77.1] Out of memory: Killed process 4242 (python)",
         "[Fri Jan 02 12:04:05 2026] NVRM: Xid (PCI:0000:9b:00): 79, pid=1, GPU has fallen off the bus.",
         "Exited with exit code 1.",
+        "❌ Training failed: no such column 'label'",
+        "ERROR on proc 0: Cannot open restart file melt.restart (../read_restart.cpp:144)",
+        "97% tests passed, 2 tests failed out of 80",
+        "	(1) Normal termination (return value 2)",
+        "	(0) Abnormal termination (signal 9)",
     ],
 )
 def test_words_that_say_it_failed(last: str) -> None:
@@ -305,6 +324,39 @@ def test_a_finish_before_more_work_is_not_the_end() -> None:
     """The first stage has finished, the second is under way."""
     log = f"Training finished\n{WORK}"
     assert ends(log, at(log, "step 20", 20, 100)) == "cut"
+
+
+def test_a_finish_before_a_long_run_without_a_total_is_not_the_end() -> None:
+    """The first of several runs in one log has finished; the next counts on and on."""
+    log = "Training finished\n" + "".join(f"round {n} loss 0.{n}\n" for n in range(SURVIVED // 10))
+    assert ends(log, at(log, "round", 900, None)) == "unknown"
+
+
+def test_a_phase_that_begins_after_an_early_stop_is_under_way() -> None:
+    """One part of a pipeline stopped of its own will; the next began, and died."""
+    stop = f"{WORK}Early stopping triggered in phase one!\n"
+    assert ends(stop, at(stop, "step 20", 20, 100)) == "finished"
+    logged = "ERROR - phase two failed\n" + CAUGHT.partition("\n")[2]
+    log = f"{stop}===> Starting Classifier Training Phase\n{logged}"
+    assert ends(log, at(log, "step 20", 20, 100)) == "failed"
+
+
+def test_the_best_epoch_after_an_early_stop_is_no_progress() -> None:
+    """Weights of an earlier epoch are taken: the counter seems to move, and the run is over."""
+    log = f"{WORK}Patience exhausted: early stopping.\nrestored weights of epoch 17\n"
+    assert ends(log, at(log, "epoch 17", 17, 60)) == "finished"
+
+
+def test_a_full_counter_of_a_part_is_no_finish() -> None:
+    """The data were loaded, all of them; then much was counted that says no total."""
+    log = "100%|####| 50/50\n" + "".join(f"train loss 0.{n}\n" for n in range(300))
+    assert ends(log, at(log, "50/50", 50, 50, INNER)) == "unknown"
+
+
+def test_a_line_of_progress_closes_nothing() -> None:
+    """The total time so far, after every step."""
+    steps = "".join(f"step {n} | loss 0.{n} | total time: {n}.5m\n" for n in range(300))
+    assert ends(steps) == "unknown"
 
 
 def test_a_score_after_every_sample_closes_nothing() -> None:

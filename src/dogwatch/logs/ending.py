@@ -143,7 +143,7 @@ class Ending:
         died, said = self._died(counter), self._finished(counter)
         if died >= 0 and not said > died + ECHO:
             return "failed"
-        if said >= 0 or self._closes(counter) or _full(counter):
+        if said >= 0 or self._closes(counter) or self._full(counter):
             return "finished"
         return "cut" if counter is not None and _under_way(counter) else "unknown"
 
@@ -153,8 +153,14 @@ class Ending:
         if counter is None or not _under_way(counter) or _nearly(counter):
             said = max(said, self._places[STAGE])
         over = self._end - said <= WINDOW and self._places[BEGUN] < said
-        goes_on = counter is not None and counter.at > said and _under_way(counter)
-        return said if over and not goes_on else -1
+        return said if over and not self._goes_on(counter, said) else -1
+
+    def _goes_on(self, counter: Counter | None, said: int) -> bool:
+        """Does the counter show that something runs after what was said there? Of a run that stopped early, one line
+        may still name an epoch: the best one."""
+        if counter is None or counter.at <= said or (said == self._places[EARLY] and not self._life.went_on(said)):
+            return False
+        return _under_way(counter) or (not counter.step.total and counter.at - said > SURVIVED)
 
     def _died(self, counter: Counter | None) -> int:
         """Where the failure stands that the log ends with; -1 when there is none, or it was survived."""
@@ -170,7 +176,9 @@ class Ending:
             place = self._places[sign]
             if place < 0 or self._end - place > reach or self._survived(sign, place):
                 continue
-            if sign in (COMPLAINT, NAMED) and (self._finished(counter) >= 0 or _full(counter) or moved > place + ECHO):
+            if sign in (COMPLAINT, NAMED) and (
+                self._finished(counter) >= 0 or self._full(counter) or moved > place + ECHO
+            ):
                 continue
             found = max(found, place)
         return found
@@ -183,10 +191,16 @@ class Ending:
             return self._life.surely_went_on(place)
         return sign != FAILED and self._life.went_on(place)
 
+    def _full(self, counter: Counter | None) -> bool:
+        """Whether the counter of the run has arrived, and little was counted after that: of what came before the run,
+        or of one of its parts, a counter arrives too."""
+        return counter is not None and _arrived(counter) and not self._life.went_on(counter.at + TAIL)
+
     def _closes(self, counter: Counter | None) -> bool:
         """Last words count at the very end only, and not while the counter says that much is left."""
         place = max([self._places[CLOSING], *self._first.values()])
-        if (place < 0 or self._end - place > TAIL) and self._places[SUMMARY] < self._last:
+        last = self._places[SUMMARY] >= self._last and not self._life.stirred(self._last - 1)
+        if (place < 0 or self._end - place > TAIL) and not last:
             return False
         return counter is None or not _under_way(counter) or _nearly(counter)
 
@@ -315,7 +329,7 @@ def _says(low: bytes, row: Row, start: int, here: int) -> bool:
         return not retold(text[:begin]) and not mentioned(text, begin, begin + len(found[0].decode("utf-8", "replace")))
     if row.sign == EARLY:
         return True
-    near = max(0, found.start() - 40)
+    near = max(0, found.start() - 40, line.rfind(b". ", 0, found.start()))
     if _AFTERWARDS.search(line, near, found.start()):
         return False
     doubt = _NOT_YET.search(line, near, found.end() + 24)
@@ -327,9 +341,9 @@ def _under_way(counter: Counter) -> bool:
     return bool(step.total) and step.done < (step.total or 0.0)
 
 
-def _full(counter: Counter | None) -> bool:
-    """Whether the counter of the run has arrived."""
-    if counter is None or not counter.step.total or counter.step.rank < INNER:
+def _arrived(counter: Counter) -> bool:
+    """Whether the counter of the run is at its end."""
+    if not counter.step.total or counter.step.rank < INNER:
         return False
     if counter.step.rank < EPOCH and counter.laps:
         return False  # a bar that runs once per epoch

@@ -27,6 +27,7 @@ _STAGE = (
     "evaluation|evaluating|inference|generation|testing|test|benchmark|prediction|processing|preprocessing|conversion"
     "|export|build|download|compression|quantization|sampling|encoding|indexing|analysis"
 )
+_STOP = r"(?:[!.\s(]|！|。|$)"
 _RANK = r"(?:\[?rank ?\d{1,6}\]?:? ?|\[?\d{1,5}\]?: {0,2}|\([^()\n]{1,80}\) ){0,2}"
 
 
@@ -118,6 +119,8 @@ ROWS = (
     _row(FAILED, "actordiederror", r"\bactordiederror\b"),
     _row(FAILED, "raytaskerror", r"raytaskerror\("),
     # Programs that give up
+    _row(COMPLAINT, "failed", rf"^[^a-z0-9]{{0,40}}(?:{_RUN}|{_STAGE}) failed(?: with error)?(?::|[!.]{{0,3}}$)"),
+    _row(FAILED, "error", r"^error(?: on proc \d{1,6})?: .{1,400}\(\S{1,120}\.cpp:\d{1,6}\)$"),
     _row(FAILED, "terminate called", r"terminate called (?:after throwing|without an active)"),
     _row(FAILED, "collective operation timeout", r"watchdog caught collective operation timeout"),
     _row(
@@ -149,6 +152,9 @@ ROWS = (
     _row(FINISHED, "exiting program", r"\[exiting program (?:at|after)"),
     _row(FINISHED, "server process", r"finished server process \["),
     _row(FINISHED, "exit code", r"\bexit code(?: was| is| of)?[:=]? {0,2}0\b"),
+    _row(FINISHED, "normal", r"(?<![a-z])normal termination\b(?! \(return value [1-9])|terminated normally(?!, but)"),
+    _row(TOLD, "termination", r"\bnormal termination \(return value [1-9]|\babnormal termination \(signal \d"),
+    _row(FINISHED, "finished mdrun"),
     _row(FINISHED, "ret_code", r"^\+? ?ret_?code=0$"),
     _row(FINISHED, "ending timing run", r"ending timing run at "),
     _row(FINISHED, "#> joined", r"^#> joined"),
@@ -162,6 +168,7 @@ ROWS = (
     _row(FINISHED, "tests passed", r"^100% tests passed, 0 tests failed out of \d"),
     _row(FINISHED, "test result: ok", r"^test result: ok\. \d{1,6} passed; 0 failed"),
     _row(FAILED, "test result: failed", r"^test result: failed\. "),
+    _row(FAILED, "tests failed", r"^\d{1,3}% tests passed, [1-9]\d{0,6} tests failed out of \d"),
     _row(FINISHED, "ran ", r"^ran \d{1,6} tests? in [\d.]{1,12}s$"),
     _row(FAILED, "failed (", r"^failed \((?:failures|errors)=\d"),
     # Of its own will
@@ -186,8 +193,14 @@ ROWS = (
         _row(FINISHED, word)
         for word in ("训练完成", "训练结束", "訓練完成", "学習完了", "学習が完了", "학습 완료", "бучение завершено")
     ),
-    _row(FINISHED, "完成", r"(?:全部|所有)(?:任务|训练|实验)(?:已|都)?(?:完成|结束)"),
-    _row(FINISHED, "结束", r"训练.{0,20}(?:圆满|顺利|全部|成功)结束"),
+    *(
+        _row(FINISHED, over, rf"(?:全部|所有).{{0,30}}{over}|(?:训练|实验|程序).{{0,20}}{over}{_STOP}")
+        for over in ("完成", "结束", "完毕")
+    ),
+    *(
+        _row(STAGE, over, rf"(?:评估|测试|推理|处理|生成|导出|验证|下载|转换|分析|运行|任务).{{0,12}}{over}{_STOP}")
+        for over in ("完成", "结束", "完毕")
+    ),
     _row(FINISHED, "abgeschlossen", r"\b(?:training|lauf|auswertung|berechnung) (?:erfolgreich )?abgeschlossen\b"),
     _row(FINISHED, " termin", r"\b(?:entra(?:î|i)nement|entrenamiento|addestramento) (?:ha )?termin(?:é|e|ado|ato)"),
     _row(FINISHED, " complet", r"\b(?:entrenamiento|treinamento|addestramento) (?:foi )?complet(?:ado|o|ato)\b"),
@@ -197,20 +210,27 @@ ROWS = (
     # Begun
     _row(BEGUN, "server process", r"started server process \["),
     _row(BEGUN, "startup complete", r"application startup complete"),
-    _row(BEGUN, "training", r"\b(?:start(?:ed|ing)?|begin(?:ning)?|running|resuming) (?:the )?training\b"),
+    _row(
+        BEGUN,
+        "training",
+        r"\b(?:start(?:ed|ing)?|begin(?:ning)?|running|resuming) (?:the )?(?:[\w-]{1,20} ){0,2}training\b",
+    ),
     # Last words
     _row(CLOSING, "done", rf"^{_RANK}[^a-z0-9]{{0,40}}(?:all )?done[^a-z0-9]{{0,40}}$"),
     _row(CLOSING, "finish", rf"^{_RANK}[^a-z0-9]{{0,40}}(?:all )?finish(?:ed)?[^a-z0-9]{{0,40}}$"),
     _row(CLOSING, "complete", rf"^{_RANK}[^a-z0-9]{{0,40}}(?:all )?completed?[^a-z0-9]{{0,40}}$"),
     _row(CLOSING, "finished", r"\bfinished (?:at|in|on|after|job|run|all)\b|\b(?:job|end) (?:finished|time|date)\b"),
+    _row(CLOSING, "completed", r"\b(?:completed|ended) (?:at|on)\b"),
     _row(CLOSING, "all ", r"\ball (?:\w{1,20} ){0,2}(?:done|finished|complete|completed|processed|saved)\b"),
-    _row(SUMMARY, "total time", r"\btotal (?:\w{1,20} )?time\b"),
+    _row(SUMMARY, "total time"),
+    _row(SUMMARY, "total ", r"\btotal \w{1,20} time\b"),
     _row(SUMMARY, "elapsed", r"\b(?:total|time) elapsed\b|\belapsed time:"),
     _row(SUMMARY, "peak memory"),
     _row(
         SUMMARY,
         "final",
-        r"\bfinal (?:\w{1,20} ){0,2}(?:model|checkpoint|weights|results?|metrics|accuracy|loss|score|eval\w*|test"
+        r"(?<![a-z])final[_-](?:ckpt|checkpoint|model|weights|results?|metrics|report)(?![a-z])"
+        r"|\bfinal (?:\w{1,20} ){0,2}(?:model|checkpoint|weights|results?|metrics|accuracy|loss|score|eval\w*|test"
         r"|\w{1,20} ?[:=] ?-?\d)",
     ),
     _row(SUMMARY, "test loss", r"\b(?:total|overall|final|average|mean)\b.{0,40}\btest loss\b"),
@@ -224,6 +244,7 @@ ROWS = (
         r" (?:results?|metrics|summary|predictions?|final|report|metadata|outputs?)\b",
     ),
     _row(SUMMARY, "results", r"\bresults? (?:is |are |was |were )?(?:saved|written|stored|logged|dumped)\b"),
+    _row(SUMMARY, "wrote ", r"\bwrote (?:[\w/-]{1,20} ){0,3}(?:data|results?|output|predictions?|summary|report) to\b"),
     _row(SUMMARY, "written to", r"\b(?:results?|output|predictions?|metrics|summary|report) \S{0,40} ?written to\b"),
     _row(SUMMARY, "accuracy", r"\b(?:total|overall|final|average|mean)\b.{0,80}\baccuracy\b"),
     _row(SUMMARY, "score", r"\b(?:total|overall|final|average|mean)\b.{0,80}\bscore\b"),
@@ -241,6 +262,8 @@ ROWS = (
     _row(CLOSING, "|\u00b1", "\\|\u00b1 {0,4}\\|"),
     _row(SUMMARY, "early stopping", r"early stopping|early stop\b"),
     _row(CLOSING, "benchmark result", r"={4,60} serving benchmark result"),
+    _row(CLOSING, "cleaning up orphan processes"),
+    _row(CLOSING, "gromacs reminds you"),
     _row(CLOSING, "shutdown complete", r"application shutdown complete"),
     _row(CLOSING, "result,", r"^(?:\s{0,4}\d{1,5}: )?result,\w"),
     _row(CLOSING, "joined", r"\ball (?:workers|processes|ranks) (?:have )?joined"),
