@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dogwatch.redaction import redacted
+from dogwatch.redaction import LONG, redacted
 
 SECRET = "Zq3" + "x9Lm2Kp7Rt5Vw8Yb4Nc6Df1Gh0Js"
 
@@ -25,6 +25,9 @@ SECRET = "Zq3" + "x9Lm2Kp7Rt5Vw8Yb4Nc6Df1Gh0Js"
         f"'password': '{SECRET}'",
         f"https://example.org/x?access_token={SECRET}&b=1",
         f"export SECRET={SECRET}",
+        f"the token WANDB_API_KEY: {SECRET}",
+        f"token x/auth:/y secret={SECRET}",
+        f"İstanbul İ API_KEY={SECRET}",
     ],
 )
 def test_a_secret_does_not_get_through(text):
@@ -48,6 +51,17 @@ def test_a_secret_does_not_get_through(text):
 def test_ordinary_lines_are_left_as_they_are(text):
     """What only speaks of tokens and keys is evidence, and stays readable."""
     assert redacted(text) == text
+
+
+@pytest.mark.parametrize("filling", [" ", "x", ".\n", "token", "auth key\v"])
+@pytest.mark.parametrize(
+    "secret", ["hf" + f"_{SECRET}", f"Bearer {SECRET}", f"TOKEN\v=\v'{SECRET}'", f"wandb-Api-Key: {SECRET}"]
+)
+def test_a_secret_in_a_long_text_does_not_get_through(secret, filling):
+    """A long text is asked first whether it can hold any; it says so."""
+    text = filling * LONG + f" {secret} " + filling * LONG
+    assert SECRET not in redacted(text)
+    assert redacted(filling * LONG) == filling * LONG
 
 
 @given(st.text(max_size=400))

@@ -6,6 +6,10 @@ What is redacted keeps its first characters, so that its owner can tell which se
 from __future__ import annotations
 
 import re
+from functools import cache
+from typing import Any
+
+LONG = 4096  # characters of a text that is worth being asked first whether anything in it can be a secret
 
 # Every way begins with a letter, by which `re` looks for it much faster than for a \b; the rest looks back for that.
 _SHAPES = re.compile(
@@ -29,12 +33,13 @@ _SHAPED = (
 )
 _BEARER = re.compile(r"\b(bearer|basic|token)\s{1,4}([A-Za-z0-9+/._~=-]{12,2000})", re.IGNORECASE | re.ASCII)
 _IN_URL = re.compile(r"(://[^\s:/@'\"]{0,100}):([^\s/@'\"]{1,200})@", re.ASCII)
-_NAMED = re.compile(
-    r"([aAcCpPsStT](?:(?<=[aA])(?i:pi[_-]?key|ccess[_-]?key|uth)|(?<=[sS])(?i:ecret[_-]?key|ecret)"
-    r"|(?<=[tT])(?i:oken)|(?<=[pP])(?i:asswd|assword|assphrase|rivate[_-]?key)|(?<=[cC])(?i:redential))"
-    r"[A-Za-z0-9_-]{0,30}+['\"]{0,1}\s{0,3}(?:=|:|\s)\s{0,3}['\"]{0,1})([^\s'\"&,;)}\]]{6,2000})",
-    re.ASCII,
+_NAME = (
+    r"(?:a(?:pi[_-]?key|ccess[_-]?key|uth)|secret|token|p(?:asswd|assword|assphrase|rivate[_-]?key)|credential)"
+    r"[a-z0-9_-]{0,30}+['\"]{0,1}"
 )
+_VALUE = r"['\"]{0,1}([^\s'\"&,;)}\]]{6,2000})"
+_GIVEN = re.compile(rf"{_NAME}\s{{0,3}}[=:]\s{{0,3}}{_VALUE}", re.ASCII)  # both in lower-cased text
+_BESIDE = re.compile(rf"{_NAME}\s{{1,7}}{_VALUE}", re.ASCII)
 _NAMES = ("key", "secret", "token", "passw", "passphrase", "credential", "auth")
 _HARMLESS = re.compile(
     r"[A-Za-z]{1,11}[.,:]{0,1}|[-+]{0,1}[\d.,_]{1,40}(?:[kKMGTB]{1,2}|e[-+]{0,1}\d{1,4}){0,1}|[\w.]{0,20}/.{0,2000}"
@@ -43,24 +48,63 @@ _KEPT = 4
 
 
 def redacted(text: str) -> str:
-    """`text` without secrets; linear in its length, and unchanged where there is none."""
-    if any(literal in text for literal in _SHAPED):
+    """`text` without secrets; linear in its length, and unchanged where there is none. What is given to a name goes
+    first: what stands beside a name (`token WANDB_API_KEY: …`) may be the name of another."""
+    if _may_hold(text, _SHAPED, _SHAPE_SIGN):
         text = _SHAPES.sub(lambda found: _masked(found.group()), text)
     if "://" in text:
         text = _IN_URL.sub(r"\1:[redacted]@", text)
-    low = text.lower()
-    if any(word in low for word in ("bearer", "basic", "token")):
+    low = _lower(text)
+    for pattern, sign in ((_GIVEN, _GIVEN_SIGN), (_BESIDE, _BESIDE_SIGN)):
+        if _may_hold(low, _NAMES, sign):
+            text = _without_values(text, low, pattern)
+            low = _lower(text)
+    if _may_hold(low, ("bearer", "basic", "token"), _BEARER_SIGN):
         text = _BEARER.sub(lambda found: f"{found.group(1)} {_masked(found.group(2))}", text)
-    return _NAMED.sub(_named, text) if any(name in low for name in _NAMES) else text
+    return text
 
 
-def _named(found: re.Match[str]) -> str:
-    """A value behind a telling name, unless it is plainly a word, a number or a path."""
-    name, value = found.groups()
-    if "[redacted" in value or _HARMLESS.fullmatch(value):
-        return found.group()
-    given = name.rstrip(" '\"").endswith(("=", ":")) or "--" in found.string[max(0, found.start() - 20) : found.start()]
-    return f"{name}[redacted]" if given or _looks_secret(value) else found.group()
+def _lower(text: str) -> str:
+    """The text in lower case, every character in its place."""
+    low = text.lower()
+    return low if len(low) == len(text) else "".join(char if len(char.lower()) > 1 else char.lower() for char in text)
+
+
+# What is in every text with a secret of that kind, in lower case where case does not matter: for an engine that goes
+# through a long text once, whatever stands in it.
+_SHAPE_SIGN = "|".join(map(re.escape, _SHAPED))
+_BEARER_SIGN = r"(?:bearer|basic|token)[\s\v]{1,4}[a-z0-9+/._~=-]{12}"
+_GIVEN_SIGN, _BESIDE_SIGN = (
+    r"(?:api[_-]?key|access[_-]?key|private[_-]?key|auth|secret|token|passwd|password|passphrase|credential)"
+    rf"[a-z0-9_-]{{0,30}}['\"]?{sign}['\"]?[^\s'\"&,;)}}\]]{{6}}"
+    for sign in (r"[\s\v]{0,3}[=:][\s\v]{0,3}", r"[\s\v]{1,7}")
+)
+
+
+def _may_hold(text: str, words: tuple[str, ...], sign: str) -> bool:
+    return any(word in text for word in words) if len(text) < LONG else _linear(sign).search(text) is not None
+
+
+@cache
+def _linear(sign: str) -> Any:
+    import re2
+
+    return re2.compile(sign)
+
+
+def _without_values(text: str, low: str, pattern: re.Pattern[str]) -> str:
+    """The text without values behind telling names, unless they are plainly words, numbers or paths. What stands
+    beside a name is such a value if the name is a flag, or if it looks like a secret."""
+    parts: list[str] = []
+    done = 0
+    for found in pattern.finditer(low):
+        start, end = found.span(1)
+        value = text[start:end]
+        sure = pattern is _GIVEN or _looks_secret(value) or "--" in text[max(0, found.start() - 20) : found.start()]
+        if sure and not _HARMLESS.fullmatch(value) and "[redacted" not in value:
+            parts += (text[done:start], "[redacted]")
+            done = end
+    return "".join((*parts, text[done:])) if parts else text
 
 
 def _looks_secret(value: str) -> bool:
