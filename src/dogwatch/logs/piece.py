@@ -137,7 +137,7 @@ class _Window:
 
     def holds(self, sign: bytes) -> bool:
         """Whether the window has a line that a format with this sign may be able to read."""
-        return self.is_last or scan.first(sign, self.text, self.start, self.end) is not None
+        return scan.first(sign, self.text, self.start, self.end) is not None
 
     def lines(self, fmt: Format, needles: Needles, sign: bytes) -> Iterator[int]:
         """Where the lines begin that the format may be able to read, the newest first."""
@@ -199,8 +199,10 @@ class _Piece:
         for number in asked:
             fmt, sign = self._plan.formats[number], self._plan.signs[number]
             if fmt.sift is not None:
-                if fmt.crowd is not None or window.holds(sign):
+                if fmt.crowd is not None or window.is_last or window.holds(sign):
                     self._sifted.setdefault(number, _Sifted(fmt, self)).read(window)
+            elif window.is_last and self._is_new(fmt) and not window.holds(sign):
+                continue
             elif self._newest(number, window.lines(fmt, present[number], sign)):
                 self._spoken.add(number)
         self._decoded.clear()
@@ -216,6 +218,10 @@ class _Piece:
             line = self._text[start : self._text.find(b"\n", start)].decode("utf-8", "replace")
             self._decoded[start] = line
         return line
+
+    def _is_new(self, fmt: Format) -> bool:
+        """Whether a format has never spoken, so that asking for its sign is likely to spare reading lines."""
+        return fmt.hint is not None and not self._notes.knows(fmt.kind, "")
 
     def _newest(self, number: int, starts: Iterable[int]) -> bool:
         """Read lines until one of them speaks for the format, or so many did not that it is given up."""
