@@ -390,6 +390,14 @@ def test_what_was_added_for_the_unseen_is_in_the_interval():
     assert eta.low <= truth
 
 
+@pytest.mark.parametrize("every", [1, 0.25])
+def test_what_comes_with_every_epoch_has_been_seen(every):
+    """A counter that moves by epochs or by parts of one is told no longer than its pace says."""
+    moments = [Point(60 * point.at, every * point.done) for point in run(int(200 / every), 1.0)]
+    eta, truth = asked(moments, 0.1)
+    assert eta.remaining == pytest.approx(truth, rel=0.01)
+
+
 @settings(max_examples=40, deadline=None)
 @given(
     st.lists(st.tuples(st.integers(1, 400), st.integers(1, 30)), min_size=1, max_size=60),
@@ -400,7 +408,7 @@ def test_units_and_the_hour_do_not_matter(moves, unit, weeks):
     """Tokens or steps, this week or another: the same seconds are left."""
     at, done, points = 1_700_000_000.125, 0.0, [Point(1_700_000_000.125, 0.0)]
     for quarters, steps in moves:
-        at, done = at + quarters / 4, done + steps
+        at, done = at + quarters / 4, done + 1000 * steps
         points.append(Point(at, done))
     total, shift = done * 3, weeks * 604_800.0
     other = [Point(point.at + shift, point.done * unit) for point in points]

@@ -26,6 +26,9 @@ ONCE, ALIKE = 0.9, 0.25  # of the first chance pause of a kind: one is no rate; 
 # Early in a run that has not paused yet, what it has not shown yet (a validation, a slower stretch) is as likely as not
 # to cost this much of it, as a logarithm, until so much is done; the middle of real runs.
 UNSEEN, UNSEEN_FULL, UNSEEN_UNTIL = 0.05, 0.12, 0.25
+# A counter that moves by one or by parts of one, up to a total like this, counts epochs, files, rounds: what comes with
+# each of them has been seen.
+ROUNDS = 1000.0
 FEW = 5  # gaps, in which no pause can be told by itself
 STARTS, PAUSES = 1.1, 1.2  # times the pace of the others: the second gap also loads; a later one also holds a pause
 # Silence, not a count that is told to stand still, of so many times the longest gap and of such a share of the time so
@@ -112,7 +115,7 @@ def foretell(run: Course, total: float, now: float, earlier: Earlier | None = No
         tempo = replace(tempo, value=_of_few(run))
     share = min(1.0, max(0.0, (run.done - run.first) / (total - run.first)))
     cost, doubt_of_pauses, due = _to_come(run, pauses, total)
-    unseen = _unseen(share) if not pauses.cycles and len(run.gaps) > 2 else 0.0
+    unseen = _unseen(share) if not pauses.cycles and len(run.gaps) > 2 and not _rounds(run, total) else 0.0
     left = (ahead * tempo.value + cost + run.tail) * math.exp(unseen) + pauses.going
     spread = math.hypot(tempo.spread, doubt_of_pauses / left if left > 0 else 0.0)
     seen = max((cycle.seen for cycle in pauses.cycles), default=0)
@@ -139,6 +142,10 @@ def _of_few(run: Course) -> float:
 
 def _average(gaps: Sequence[Gap]) -> float:
     return math.fsum(gap.seconds for gap in gaps) / math.fsum(gap.steps for gap in gaps)
+
+
+def _rounds(run: Course, total: float) -> bool:
+    return total <= ROUNDS and min(gap.end - gap.start for gap in run.gaps) <= 1
 
 
 def _unseen(share: float) -> float:
