@@ -107,14 +107,18 @@ def with_logs(job: Job, memory: Memory) -> Job:
 
 def file_request(jobs: Sequence[Job], memories: Mapping[str, Memory]) -> dict[str, Any]:
     """The sections about files that every kind of job shares."""
-    logs = {job.ref: _log_request(job, memories[job.ref]) for job in jobs if job.expect.logs}
-    files = {
-        job.ref: {"outputs": list(job.expect.outputs), "checkpoints": list(job.expect.checkpoints) or guessed}
-        for job in jobs
-        if (guessed := memories[job.ref].produced.guessed) or job.expect.outputs or job.expect.checkpoints
-    }
-    disks = sorted({path for job in jobs for path in disk_paths(job)})
-    return {"logs": logs, "files": files, "disks": disks}
+    logs, files = {}, {}
+    disks: set[str] = set()
+    for job in jobs:
+        ref, expect = job.ref, job.expect
+        memory = memories[ref]
+        guessed = memory.produced.guessed
+        if expect.logs:
+            logs[ref] = _log_request(job, memory)
+        if guessed or expect.outputs or expect.checkpoints:
+            files[ref] = {"outputs": list(expect.outputs), "checkpoints": list(expect.checkpoints) or guessed}
+        disks.update(disk_paths(job))
+    return {"logs": logs, "files": files, "disks": sorted(disks)}
 
 
 def disk_paths(job: Job) -> tuple[str, ...]:
@@ -124,8 +128,10 @@ def disk_paths(job: Job) -> tuple[str, ...]:
 
 def _log_request(job: Job, memory: Memory) -> dict[str, Any]:
     """A log that is known is asked for by that alone; its path need not be given twice."""
-    paths = (*job.expect.logs, *(job.track.get("progress") or ()))
-    return {"globs": [path for path in paths if path not in memory.logs], "known": memory.logs}
+    paths, known = job.expect.logs, memory.logs
+    if own := job.track.get("progress"):
+        paths = (*paths, *own)
+    return {"globs": [path for path in paths if path not in known], "known": known}
 
 
 def _read(
@@ -154,7 +160,8 @@ def _read(
         spoken_for, seen = sources[kind].read(section, group, known, answer.at)
         asked |= spoken_for
         sightings.update(seen)
-        blind |= sources[kind].blind(section, group)
+        if len(spoken_for) < len(group):
+            blind |= sources[kind].blind(section, group)
     if troubles and not asked:
         return Glance(Dark(place, answer.at, answer.duration, "; ".join(troubles)))
     look = Seen(place, answer.at, answer.duration, frozenset(asked), sightings)

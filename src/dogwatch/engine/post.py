@@ -64,6 +64,7 @@ class Post:
         self._dark_looks, self._most = 0, ANSWER_BYTES
         self._dark_since: float | None = None
         self._last_seen: float | None = None
+        self._interval = 0.0
         self._rng = random.Random()
         self.due = self._written = float("-inf")
         self._deadline = HERE_DEADLINE if place.kind == "here" else FAR_DEADLINE
@@ -116,9 +117,10 @@ class Post:
         nobody else touches this post."""
         mono = self._clock.mono()
         self.rung = False
-        jobs = [with_logs(one.job, one.memory) for one in self._jobs.values()]
-        known = {ref: one.known for ref, one in self._jobs.items()}
-        memories = {ref: one.memory for ref, one in self._jobs.items()}
+        jobs, known, memories = [], {}, {}
+        for ref, one in self._jobs.items():
+            jobs.append(with_logs(one.job, one.memory))
+            known[ref], memories[ref] = one.known, one.memory
         errands = self._closer.request(self._jobs, mono)
         beside = self._gpus.ask(self._jobs.values(), mono, once=self.once) or {}
         beside |= self._weighing.ask(self._jobs, mono, once=self.once)
@@ -196,7 +198,8 @@ class Post:
         self._jobs |= round_.jobs
         for ref in [ref for ref, one in self._jobs.items() if _is_over(one.known)]:
             del self._jobs[ref]
-        self.due = float("-inf") if self.rung else mono + self.interval()
+        self._interval = self.interval()
+        self.due = float("-inf") if self.rung else mono + self._interval
 
     def interval(self) -> float:
         """Seconds until the next look that suits the jobs and is polite to the place."""
@@ -214,7 +217,7 @@ class Post:
         if self._last_seen is None:
             return 0.0
         passed = mono - self._last_seen
-        if passed > GAP_LEAST and passed > GAP_INTERVALS * self.interval():
+        if passed > GAP_LEAST and passed > GAP_INTERVALS * self._interval:
             return 0.0
         return max(0.0, passed)
 

@@ -238,6 +238,15 @@ def pass_time(memory: Memory, watched: float, news: News, job: Job, moved: bool,
     _enter_phase(memory, news, moved)
 
 
+def pass_quietly(memory: Memory, watched: float) -> None:
+    """The same for a job whose files said nothing new, as they had before."""
+    memory.age += watched
+    for hush in memory.hush.values():
+        hush.seconds += watched
+    if memory.unseen_hush:
+        _begin_before(memory)
+
+
 def _begin_before(memory: Memory) -> None:
     """The silence began before the look that saw its beginning, which has counted that time as the gap's before."""
     gaps = memory.gaps_of(memory.phase)

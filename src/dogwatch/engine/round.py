@@ -82,6 +82,9 @@ def seen_round(
         events.append(Event("place.seen", f"{look.place} answers again", place=look.place))
     changed = {change.ref: change for change in changes}
     held, rooms = by_subject(open_now), Rooms(glance.disks)
+    updates: list[JobUpdate | Proved] = []
+    after_jobs: dict[str, Watched] = {}
+    saves = False
     for ref, one in jobs.items():
         if ref in glance.blind:
             case = BlindCase(one.job, one.known, glance.blind[ref])
@@ -93,21 +96,28 @@ def seen_round(
         judgement = judge_job(visit.case(), held.get(ref, {}), look.at)
         said = visit.events()
         visit.save |= bool(said or judgement.opened or judgement.resolved)
-        visits.append(visit)
+        saves = saves or visit.save
+        if visit.steady:  # nearly all of ten thousand: they are let go one by one
+            updates.append(visit.update())
+            after_jobs[ref] = visit.watched()
+        else:
+            visits.append(visit)
         if judgement is not NOTHING:
             judgements.append(judgement)
         events += said
     opened = tuple(f for j in judgements for f in j.opened)
     resolved = tuple(f for j in judgements for f in j.resolved)
     happened = events or opened or resolved or any(judgement.reworded for judgement in judgements)
-    if may_wait and not happened and not any(visit.save for visit in visits):
-        return Round(Tick(look.at, mono), jobs={visit.job.ref: visit.watched() for visit in visits}, waits=True)
+    if may_wait and not happened and not saves:
+        after_jobs |= {visit.job.ref: visit.watched() for visit in visits}
+        return Round(Tick(look.at, mono), jobs=after_jobs, waits=True)
     update = PlaceUpdate(look.place, look.at, seen=True, facts=dict(glance.facts))
-    tick = _tick(look.at, mono, update, [visit.update() for visit in visits], events, judgements, changes)
+    updates += [visit.update() for visit in visits]
+    tick = _tick(look.at, mono, update, updates, events, judgements, changes)
     read = {ref: facts["gpu"] for ref, facts in glance.learnt.items() if "gpu" in facts}
-    after_jobs = {visit.job.ref: visit.watched() for visit in visits}
+    after_jobs |= {visit.job.ref: visit.watched() for visit in visits}
     read |= {} if glance.gpus is None else readings(after_jobs.values())
-    found = [(after_jobs[visit.job.ref], visit.measured()) for visit in visits if not visit.steady]
+    found = [(after_jobs[visit.job.ref], visit.measured()) for visit in visits]
     tick = replace(tick, readings=due_readings(found, mono))
     return Round(tick, changes, opened, resolved, jobs=after_jobs, readings=read)
 

@@ -22,6 +22,7 @@ from dogwatch.engine.reading import (
     News,
     Readers,
     is_quiet,
+    pass_quietly,
     pass_time,
     read_files,
     read_logs,
@@ -99,6 +100,7 @@ class Watched:
     kept: float = float("-inf")
     gpu_past: GpuPast | None = None
     loss: Loss | None = None
+    case: Case | None = None  # as the rules saw it in the round before, if nothing but time has passed since
 
 
 class Visit:
@@ -163,7 +165,7 @@ class Visit:
         """Take in the files, run the patience clocks, and work out the progress."""
         ref = self.job.ref
         if self.steady:
-            pass_time(self.memory, watched, self.news, self.job, False)
+            pass_quietly(self.memory, watched)
             self._judge_steady()
             return
         if self.change is not None and is_new_attempt(self.change):
@@ -326,6 +328,20 @@ class Visit:
             self.after = replace(self.after, proof=(*self.after.proof, *more))
 
     def case(self) -> Case:
+        """As the rules see it; of a job that stays what it was, the case of the round before with what time moves."""
+        memory = self.memory
+        if not self.steady or memory.checkpoints or memory.produced.told:
+            return self._new_case()
+        case = self.one.case
+        if case is None:
+            case = self.one.case = self._new_case()
+            return case
+        case.known, case.age, case.disks = self.after, memory.age, self.disks
+        case.verdict, case.straggler, case.gone_in = self.one.verdict, self.one.straggler, self._gone_in()
+        case.held = self._held() if memory.ram else None
+        return case
+
+    def _new_case(self) -> Case:
         memory = self.memory
         return Case(
             job=self.job,
@@ -446,4 +462,5 @@ class Visit:
             told=told,
             disks=self.disks,
             workers=self.workers,
+            case=None,
         )

@@ -36,9 +36,9 @@ BEAT = 5.0
 GAP = 60.0
 BACKUP_AGAIN = 60.0
 READ = "read the store"
-# A look at ten thousand jobs makes and drops some hundred thousand objects and no cycle: searching all that is
-# held for cycles several times meanwhile would take longer than the look.
-SELDOM = (50_000, 20, 100)
+# A look makes and drops some dozens of objects for each job and no cycle: searching all that is held for cycles several
+# times meanwhile would take longer than the look.
+SELDOM, OBJECTS = (50_000, 20, 100), 40
 
 
 class Watch:
@@ -138,7 +138,6 @@ class Watch:
 
     def look_once(self) -> list[str]:
         """One tick of every place that has jobs and was not looked at within its floor; their names."""
-        gc.set_threshold(*SELDOM)
         self._muster()
         told = {row["name"]: row for row in places.places(self._store)}
         looked: list[str] = []
@@ -151,6 +150,7 @@ class Watch:
             too_soon = last is not None and (stamp(now - post.place.floor) or "") < last <= (stamp(now) or "")
             if post.jobs and not too_soon:
                 self._scouts.send(post)
+        self._spare_memory()
         while not self._scouts.all_back:
             self._scouts.wait()
             looked += self._take_back()
@@ -173,7 +173,6 @@ class Watch:
 
     def run(self, until: Callable[[], bool] = lambda: False) -> None:
         """Watch until stopped, or until `until` says that nothing is left to wait for."""
-        gc.set_threshold(*SELDOM)
         bell = Bell(self._store.home)
         try:
             while not self._stopping:
@@ -195,6 +194,7 @@ class Watch:
         at_rest = [post for post in self._posts if not self._scouts.is_out(post)]
         for post in at_rest:
             self._record.attempt(READ, partial(post.refresh, self._store))
+        self._spare_memory()
         for post in at_rest:
             if post.jobs and post.due <= self._clock.mono():
                 looked += self._look(post)
@@ -208,6 +208,11 @@ class Watch:
         resting = [post for post in self._posts if post.jobs and not self._scouts.is_out(post)]
         rest = BEAT if self._dispatch is None else min(BEAT, self._dispatch.rest)
         return min([*(max(0.0, post.due - self._clock.mono()) for post in resting), rest])
+
+    def _spare_memory(self) -> None:
+        """Let garbage be collected only when more was made than looks at all jobs make."""
+        often, *rest = SELDOM
+        gc.set_threshold(max(often, OBJECTS * sum(len(post.jobs) for post in self._posts)), *rest)
 
     def _muster(self) -> None:
         """A post for every place that the store knows; places come and go while we watch."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from dogwatch.store import cells
+from dogwatch.store.cells import checksum
 from dogwatch.store.jobs import cells_of
 from dogwatch.store.memories import remember_all
 from dogwatch.store.tables import JOBS
@@ -41,11 +42,19 @@ class _Spelt(NamedTuple):
     started: bytes
     after: bytes
 
-    def seal(self, proved_at: bytes, proof: bytes) -> int:
-        """Of the row with these cells, as `_spelling` spells them."""
-        return cells.checksum(
-            self.after, cells.checksum(b"%s, %s, %s, " % (proved_at, self.started, proof), self.before)
-        )
+    def seal(self, above: bytes, below: bytes) -> int:
+        """Of the row with what stands in it above and below `started`, as `_around` spells it."""
+        return checksum(self.after, checksum(above + self.started + below, self.before))
+
+
+class _Proof(NamedTuple):
+    """A proof and its time as they are written to every row of which the same is said."""
+
+    of: Proved
+    at: float | None
+    text: str
+    above: bytes
+    below: bytes
 
 
 class _Spellings:
@@ -78,49 +87,50 @@ def write(store: Store, db: sqlite3.Connection, proved: Sequence[Proved]) -> set
     """Move the times of proofs, and nothing else; the refs of jobs that were forgotten meanwhile."""
     forgotten: set[str] = set()
     held, written = _spellings[store].of, []
-    proofs: dict[int, tuple[str, bytes]] = {}  # jobs of which the same is said share the very object
-    times: dict[float, tuple[float | None, bytes]] = {}
+    proofs: dict[tuple[int, float], _Proof] = {}
     memories: dict[int, Mapping[str, Any]] = {}
     rows: dict[str, tuple[Any, ...]] = {}
     if sum(one.ref not in held for one in proved) >= MANY:
         rows = {row[JOBS.label]: row for row in db.execute(JOBS.select + "WHERE active = 1")}
     for one in proved:
-        spelt = held.get(one.ref)
+        ref, proved_at, said, memory = one
+        spelt = held.get(ref)
         if spelt is None:
-            row = rows.get(cells.pack(one.ref)) or cells_of(db, one.ref)
+            row = rows.get(cells.pack(ref)) or cells_of(db, ref)
             if row is None or JOBS.cell(row, "forgotten") is not None:
-                forgotten.add(one.ref)
+                forgotten.add(ref)
                 continue
-            spelt = held[one.ref] = _spell(row)
-        proof = proofs.get(id(one.proof))
+            spelt = held[ref] = _spell(row)
+        proof = proofs.get((id(said), proved_at))  # jobs of which the same is said share the very object
         if proof is None:
-            text = cells.dump([{"by": p.by, "says": p.says, "at": p.at} for p in one.proof])
-            proof = proofs[id(one.proof)] = (text, _spelling(text))
-        at = times.get(one.proved_at)
-        if at is None:
-            real = cells.real(one.proved_at)
-            at = times[one.proved_at] = (real, _spelling(real))
-        written.append((at[0], proof[0], spelt.seal(at[1], proof[1]), spelt.key))
-        if one.memory is not None:
-            memories[spelt.key] = one.memory
+            proof = proofs[id(said), proved_at] = _proof(one)
+        written.append((proof.at, proof.text, spelt.seal(proof.above, proof.below), spelt.key))
+        if memory is not None:
+            memories[spelt.key] = memory
     remember_all(db, memories)
     db.executemany(PROVE, written)
     return forgotten
 
 
+def _proof(one: Proved) -> _Proof:
+    at, text = cells.real(one.proved_at), cells.dump([{"by": p.by, "says": p.says, "at": p.at} for p in one.proof])
+    return _Proof(one, at, text, *_around(at, text))
+
+
+def _around(proved_at: object, proof: object) -> tuple[bytes, bytes]:
+    """How the cells beside `started` are spelt for the seal."""
+    return ascii(proved_at).encode() + b", ", b", " + ascii(proof).encode() + b", "
+
+
 def _spell(row: tuple[Any, ...]) -> _Spelt:
     """Of a row that matches its seal; StoreDamaged for one that does not."""
     width = len(JOBS.names)
-    before = cells.checksum(cells.canonical(row[:_FIRST])[:-1] + b", ")
+    before = checksum(cells.canonical(row[:_FIRST])[:-1] + b", ")
     after = cells.canonical(row[_LAST + 1 : width])[1:]
     spelt = _Spelt(row[0], before, ascii(row[_STARTED]).encode(), after)
-    if spelt.seal(_spelling(row[_FIRST]), _spelling(row[_LAST])) != row[width]:
+    if spelt.seal(*_around(row[_FIRST], row[_LAST])) != row[width]:
         JOBS.proved(row)
     return spelt
-
-
-def _spelling(cell: object) -> bytes:
-    return ascii(cell).encode()
 
 
 def _commits(db: sqlite3.Connection) -> int:

@@ -39,11 +39,13 @@ class SlurmSource:
     def ask(self, jobs: Sequence[Job], known: Mapping[str, Known], at: float) -> dict[str, Any]:
         ours = [job for job in jobs if number(job.id) is not None]
         ids = sorted({job.id for job in ours}, key=int)
-        told = (job.track.get("user") for job in ours)
-        owners = {user if isinstance(user, str) else "" for user in told}
+        owners, homeless = set(), False
+        for job in ours:
+            user = job.track.get("user")
+            owners.add(user if isinstance(user, str) else "")
+            homeless = homeless or not job.track.get("cluster")
         users = sorted(owners) if all(map(queue.is_user, owners)) else []
-        section = _section(users, ids, _history(ours, known), _since(ours, at), at)
-        return section | {"about": not all(job.track.get("cluster") for job in ours)}
+        return _section(users, ids, _history(ours, known), _since(ours, at), at) | {"about": homeless}
 
     def read(
         self, answer: Mapping[str, Any], jobs: Sequence[Job], known: Mapping[str, Known], at: float
