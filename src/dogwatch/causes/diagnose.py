@@ -26,6 +26,7 @@ QUOTE = 400
 MOST_QUOTES = 3
 SURE = 0.6
 LAST_WORDS = 0.7
+SURELY = 0.85  # from here on a line names its cause
 USUAL, NEAR = 8, 30  # times the same exception, so few lines after the one before
 LATER = 60.0  # seconds after which a program that died of an exception logs no more
 SCRIPT = 20  # lines after which a script has plainly gone on
@@ -195,8 +196,9 @@ def _better(hit: Hit, told: Sequence[Hit]) -> Hit:
         if any(one.cause in _SCHEDULER for one in told):
             return _ending(told)
         return next((one for one in told if one.cause == "stalled"), hit)
-    if hit.cause in _OF_BOARDS or (hit.cause == "code_error" and "CUDA error" in hit.text):
-        return next((one for one in told if one.cause == "gpu_hardware" and not one.quiet), hit)
+    if hit.cause in _OF_BOARDS or (hit.cause in ("code_error", "gpu_hardware") and "CUDA error" in hit.text):
+        boards = [one for one in told if one.cause == "gpu_hardware" and not one.quiet]
+        return max(boards, key=lambda one: one.weight, default=hit)
     return hit
 
 
@@ -228,10 +230,11 @@ def _ending(ranked: Sequence[Hit]) -> Hit:
 
 
 def _plainest(hit: Hit, ranked: Sequence[Hit]) -> Hit:
-    """The exception itself rather than a line that announces the same."""
+    """The exception itself rather than a line that announces the same, unless only that line says it plainly."""
     if hit.raised:
         return hit
-    return next((one for one in ranked if one.cause == hit.cause and one.raised), hit)
+    said = (one for one in ranked if one.cause == hit.cause and one.raised)
+    return next((one for one in said if one.weight >= min(hit.weight, SURELY)), hit)
 
 
 def _behind(notes: Sequence[Notes], hits: Sequence[Hit]) -> Hit | None:

@@ -16,7 +16,7 @@ import re2
 from dogwatch.causes.lines import decoded, newlines, segment
 from dogwatch.causes.notes import MOST_TEXT, Gap, Hit, Notes
 from dogwatch.causes.table import CUT_OFF, FALLBACK, Match, classify, stems
-from dogwatch.causes.tracebacks import HEAD, Raised, bare, body_of, escaped, framed, read_traceback
+from dogwatch.causes.tracebacks import HEAD, THROWN, Raised, bare, body_of, escaped, framed, read_traceback, thrown
 from dogwatch.logs import life, scan
 from dogwatch.logs.retold import goes_on, mentioned, retold
 from dogwatch.logs.sight import Seen, Sight, Table, seen
@@ -52,7 +52,7 @@ def _linear(pattern: str) -> re2._Regexp:
 
 
 _LITERALS = (
-    *(*stems(), HEAD.lower(), "keyboardinterrupt", "the above exception"),
+    *(*stems(), HEAD.lower(), "keyboardinterrupt", "the above exception", *THROWN),
     *(name + end for name in ("error", "exception") for end in (":", "(", "\n", "\r\n")),
 )
 _GATES = _linear("|".join(map(re.escape, _LITERALS)))
@@ -256,9 +256,11 @@ class _Block:
                     start, stop, line, match, match.weight * (1.0 if whole or not match.raised else BARE), raised
                 )
             return
-        match = classify(line)
-        if match is not None:
-            self._note(start, stop, line, match, match.weight)
+        text = thrown(body)
+        match = classify(text, raised=True) if text is not None else None
+        if (match := match or classify(line)) is not None:
+            said = Raised(start, stop, text, False) if text is not None else None
+            self._note(start, stop, line, match, match.weight, said)
         elif _LOUD.search(line[:400]) and (match := classify(line, raised=True)) is not None:
             self._note(start, stop, line, match, match.weight * LOGGED)
 

@@ -273,7 +273,11 @@ rows = (
             Sign("compilationerror", weight=0.85, raised=True),
             Sign("index out of range in self", weight=0.9, raised=True),
             Sign("panicked at", r"thread '.{1,80}' (?:\(\d{1,9}\) )?panicked at", 0.8),
+            Sign("panicked at", r"thread 'main' (?:\(\d{1,9}\) )?panicked at", 0.81, fatal=True),
             Sign("loaderror", r"^error: loaderror: ", 0.9, fatal=True, unless="interruptexception"),
+            Sign("fortran runtime error:|forrtl: severe", weight=0.86, fatal=True, unless="sigsegv|no such file"),
+            Sign("error using ", r"^\{?error using [\w./]{1,80}(?: \(line \d{1,6}\))?\s{0,4}$", 0.82, fatal=True),
+            Sign("error on proc", r"^error on proc \d{1,6}: \S", 0.82, fatal=True, many=True),
             Sign("error in ", r"^error in [\w.]{1,80}\(.{0,300}\) ?: ", 0.82),
             # What an exception says, logged without its name.
             Sign(
@@ -301,6 +305,9 @@ rows = (
             "NameError: name 'tokneizer' is not defined",
             "2026-01-02 18:40:07,709 - root - ERROR - could not run the designer: name 'n_rounds' is not defined",
             "Error in prepare(x, k = 3) : object 'labels' not found",
+            "Error using zeros",
+            "At line 88 of file field.f90: Fortran runtime error: End of file",
+            "ERROR on proc 3: Bond atoms 411 412 missing on proc 3 at step 9000 (src/ntopo_bond_all.cpp:59)",
         ),
         counterexamples=("val/TypeErrorRate: 0.2", "KeyError count: 0", "INFO: macro 'FAST' is not defined"),
         neighbours=("config_error",),

@@ -298,6 +298,11 @@ rows = (
             Sign(
                 "no such file or directory", r"^[^\s:]{1,200}: line \d{1,6}: .{1,300}: no such file or directory", 0.8
             ),
+            Sign(
+                "can't open |cannot open |could not open |unable to open ",
+                r"^(?:fatal )?error:? (?:can't|cannot|could not|unable to) open (?:\w{1,20} ){0,3}(?:file|folder)\b",
+                0.8,
+            ),
             Sign("notadirectoryerror", weight=0.9, raised=True),
             Sign("isadirectoryerror", weight=0.85, raised=True),
             Sign(

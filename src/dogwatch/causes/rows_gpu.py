@@ -27,6 +27,8 @@ rows = (
             Sign("nvlink", r"uncorrectable nvlink error|nvlink error detected|nvlink: fatal error", 0.94),
             Sign("unable to determine the device handle", weight=0.9),
             Sign("hardware", r"cuda error: .{0,60}hardware", 0.85, raised=True),
+            # Of a driver that lost the board in the midst of work; one that was never usable says it otherwise.
+            Sign("unknown error", r"cuda (?:runtime )?error(?: \(\d{1,3}\))? ?: unknown error", 0.8),
             Sign("row remap", r"row remapping? (?:failure|failed)", 0.93),
             Sign("rpc response from gpu", r"timeout after \d{1,4}s of waiting for rpc response from gpu", 0.93),
         ),
@@ -132,7 +134,7 @@ rows = (
                 raised=True,
             ),
             Sign("driver initialization failed", r"cuda driver initialization failed", 0.95, raised=True),
-            Sign("runtime error (", r"cuda runtime error \((?:35|38|30|100)\)", 0.93),
+            Sign("runtime error (", r"cuda runtime error \((?:(?:35|38|100)\)|30\).{1,200}thcgeneral)", 0.93),
             Sign("no cuda gpus are available", weight=0.97),
             Sign("found no nvidia driver", weight=0.96, raised=True),
             Sign("not compiled with cuda", weight=0.96, raised=True),

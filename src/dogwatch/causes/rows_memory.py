@@ -40,6 +40,17 @@ rows = (
             Sign("outofmemoryerror", r"\b(?:torch|cupy)\S{0,40}outofmemoryerror\b", 0.96, unless=_CAUGHT),
             Sign("out of memory", r"cuda (?:runtime |driver )?error\b.{0,60}out of memory", 0.96, unless=_CAUGHT),
             Sign("out of memory", r"(?:hip|xpu|mps backend|npu) out of memory", 0.96, unless=_CAUGHT),
+            Sign("ran out of memory in memory space", weight=0.95),
+            Sign(
+                "that was not possible",
+                r"attempting to (?:reserve|allocate) [\d.]{1,12}[kmgt]i?b?\b.{0,60}that was not possible",
+                0.93,
+                unless=_CAUGHT,
+            ),
+            Sign(
+                "erroroutofmemory|errormemoryallocation", r"\b(?:hiperroroutofmemory|cudaerrormemoryallocation)\b", 0.94
+            ),
+            Sign("out of memory", r"^gpuassert: out of memory", 0.95, fatal=True),
             Sign("out of memory", r"cuda ?failure (?:\d{1,3} )?'out of memory'", 0.93),
             Sign("out of memory", r"cudamalloc\w{0,12} failed: out of memory", 0.93),
             Sign("out of memory", r"resource_exhausted: .{0,120}out of memory", 0.95, unless=_CAUGHT),
@@ -85,6 +96,13 @@ rows = (
             "cupy.cuda.memory.OutOfMemoryError: Out of memory allocating 2,147,483,648 bytes (allocated so "
             "far: 0 bytes).",
             "RuntimeError: CudaArray_New: allocation failed.",
+            "RuntimeError: XLA:TPU compile permanent error. Ran out of memory in memory space hbm. Used 41.20G of "
+            "15.75G hbm.",
+            "  (0) RESOURCE_EXHAUSTED: Attempting to reserve 5.10G at the bottom of memory. That was not possible. "
+            "There are 4.02G free.",
+            "GPUassert: hipErrorOutOfMemory src/neighbours.cu 71",
+            "GPUassert: out of memory field.cu 212",
+            'CUDA error at solver.cu:98 code=2(cudaErrorMemoryAllocation) "cudaMalloc(&d_x, n)"',
             "Error allocating 81264640 bytes of device memory (out of memory). Driver report 20971520 bytes free",
         ),
         counterexamples=(
@@ -263,6 +281,12 @@ rows = (
             Sign("file write failed", weight=0.78, raised=True),
             Sign("no space left on device", weight=0.95, unless=r"/dev/shm|</torch_"),
             Sign("no space left on disk", weight=0.95),
+            Sign(
+                "checkpoint file: ",
+                r"error writing .{0,20}checkpoint file: .{1,400}: resource exhausted",
+                0.88,
+                raised=True,
+            ),
             Sign("[errno 28]", weight=0.95, unless=r"/dev/shm"),
             Sign("os error 28", weight=0.95),
             Sign("errno = 28", weight=0.95),

@@ -265,7 +265,12 @@ rows = (
                 "cannot connect to host", r"cannot connect to host \S{1,200}:\d{1,5}\b", 0.9, raised=True, unless=_HUB
             ),
             Sign("clientconnectorerror", weight=0.9, raised=True, unless=_HUB),
-            Sign("serverdisconnectederror", weight=0.85, raised=True),
+            Sign(
+                "serverdisconnectederror|clientpayloaderror",
+                r"\b(?:serverdisconnected|clientpayload)error\b",
+                0.85,
+                raised=True,
+            ),
             Sign("sslerror", weight=0.88, raised=True, unless=_HUB),
             Sign("proxyerror", weight=0.9, raised=True, unless=_HUB),
             Sign("commerror", r"wandb\S{0,40}commerror", 0.9, raised=True),

@@ -30,10 +30,18 @@ _KIND = (
 )
 _RAISED = re.compile(
     r"(?:[a-z_]\w{0,60}\.){1,6}(?:error|gaierror|herror|timeout)(?::\s|$)"
-    rf"|(?:[A-Za-z_]\w{{0,60}}\.){{0,10}}[A-Za-z_]\w{{0,80}}?{_KIND}(?:\(\w{{1,80}}\))?(?::\s|:?\s{{0,4}}$)",
+    rf"|(?:[A-Za-z_]\w{{0,60}}\.){{0,10}}[A-Za-z_]\w{{0,80}}?{_KIND}(?:\(\w{{1,80}}\))?"
+    r"(?: \(see above for traceback\))?(?::\s|:?\s{0,4}$)",
     re.ASCII,
 )
-_QUOTED_END = re.compile(r'(?<!\\)"')
+# Where the text of an exception that nobody caught begins, in other languages: C++, Rust, Julia, Java.
+_THROWN = re.compile(
+    r"^\s{0,4}what\(\):\s{1,4}|called `Result::\w{1,20}\(\)` on an `Err` value: |^ERROR: (?:LoadError: ){1,4}"
+    r'|^Exception in thread "main" ',
+    re.ASCII,
+)
+THROWN = ("what():", "on an `err` value: ", "error: loaderror: ", 'exception in thread "main"')
+_QUOTED_END = {quote: re.compile(rf"(?<!\\){quote}") for quote in "'\""}
 _ANY_NAME = re.compile(r"(?:[a-z_]\w{0,60}\.){0,10}[A-Z]\w{2,80}(?:: |:?$)", re.ASCII)
 _NUMBER = re.compile(r":\s{0,4}[-+]?[\d.]{1,20}(?:e[-+]?\d{1,4})?%?\s{0,4}(?:$|[,|;])", re.ASCII)
 _ASIDE = ("exception in thread", "exception ignored", "--- logging error ---")
@@ -105,11 +113,18 @@ def bare(body: str) -> bool:
     return found is not None and "Warning" not in found.group() and _NUMBER.search(body[:200]) is None
 
 
+def thrown(body: str) -> str | None:
+    """What an exception of another language says, if the line is one that nobody caught."""
+    found = _THROWN.search(body[:REACH])
+    return None if found is None else body[found.end() :]
+
+
 def escaped(line: str) -> str | None:
     """The exception of a traceback that a structured log holds in one line, with its line ends written out."""
-    if "\\n" not in (text := line[line.index(HEAD) :]):
+    at = line.index(HEAD)
+    if "\\n" not in (text := line[at:]):
         return None
-    text = _QUOTED_END.split(text, maxsplit=1)[0]
+    text = _QUOTED_END["'" if line[:at].endswith("'") else '"'].split(text, maxsplit=1)[0]
     found = [part for part in text.split("\\n")[-MOST_ODD:] if _RAISED.match(part)]
     return found[-1] if found else None
 

@@ -1,0 +1,170 @@
+"""Causes that kept a program from starting: containers, launchers, and jobs that it waited for."""
+
+from __future__ import annotations
+
+from dogwatch.causes.interface import Cause, Retry, Sign
+
+rows = (
+    Cause(
+        "container_failed",
+        "the container could not be started",
+        Retry.AFTER_FIX,
+        (
+            "try the image and the command by hand on such a node; check image name, mounts and the path of "
+            "the program inside",
+        ),
+        (
+            Sign(
+                "fatal:",
+                r"^(?:\S{1,40}: )?fatal:\s{1,8}(?!not a git|unable to access|could not read|repository"
+                r"|destination|remote|ambiguous|bad revision)\S.{0,200}(?:executable file not found"
+                r"|container|image|mount|bind|overlay|namespace|squashfs|\.sif|stat|exec|while|setuid|open)",
+                0.94,
+                fatal=True,
+            ),
+            Sign("fatal:", r"^fatal:\s{3,8}\S", 0.85, fatal=True),
+            Sign(
+                "pyxis",
+                r"error: pyxis: |pyxis: (?:child|container|failed|couldn't)\b.{0,200}(?:fail|error|couldn't)",
+                0.93,
+                fatal=True,
+            ),
+            Sign("enroot-", r"enroot-\w{1,20}: .{0,120}(?:fail|error|denied)", 0.6),
+            Sign("hooks.d", r"/enroot/hooks\.d/\S{1,80} exited with return code [1-9]", 0.9, fatal=True),
+            Sign(
+                "oci runtime|runc create failed",
+                r"oci runtime (?:create|exec) failed|oci runtime error|runc create failed",
+                0.95,
+                fatal=True,
+            ),
+            Sign("error response from daemon", weight=0.95, fatal=True),
+            Sign("oci runtime attempted to invoke", weight=0.95, fatal=True),
+            Sign("nvidia-container-cli", r"nvidia-container-cli: .{0,80}error", 0.95, fatal=True),
+            Sign("imagepullbackoff", weight=0.93, fatal=True),
+            Sign("errimagepull", weight=0.93, fatal=True),
+            Sign("createcontainer", r"createcontainer(?:config)?error", 0.93, fatal=True),
+            Sign("manifest", r"manifest (?:for \S{1,200} )?(?:unknown|not found)", 0.9, fatal=True),
+            Sign("could not open image", weight=0.93, fatal=True),
+            Sign("failed to import docker image", weight=0.94, fatal=True),
+            Sign("retval = ", r"^abort\s{0,4}: retval = \d", 0.9, fatal=True),
+            Sign("failed to set securebits", weight=0.9, fatal=True),
+        ),
+        examples=(
+            'FATAL:   "torchrun": executable file not found in $PATH',
+            "FATAL:   could not open image /scratch/images/train.sif: failed to retrieve path for "
+            "/scratch/images/train.sif: lstat: no such file or directory",
+            'docker: Error response from daemon: could not select device driver "" with capabilities: [[gpu]].',
+            "slurmstepd: error: pyxis: child 8812 failed with error code: 1",
+            "ABORT  : Retval = 255",
+            "nvidia-container-cli: initialization error: nvml error: driver not loaded",
+        ),
+        counterexamples=(
+            "fatal: not a git repository (or any of the parent directories): .git",
+            "pyxis: imported docker image: nvcr.io#nvidia/pytorch:24.02-py3",
+        ),
+        neighbours=("launch_failed", "file_missing"),
+        tell="run the same image by hand: srun --pty ... --container-image=IMAGE true",
+    ),
+    Cause(
+        "launch_failed",
+        "the program was never started",
+        Retry.AFTER_FIX,
+        ("check the command, its path, the environment it needs and the resources asked for, then start it again",),
+        (
+            Sign("container_g_join failed", weight=0.8, fatal=True),
+            Sign("cannot execute: required file not found", weight=0.95, fatal=True),
+            Sign("application launch failed", weight=0.93, fatal=True),
+            Sign(
+                "execve()",
+                r"error: execve\(\): .{1,200}: (?:no such file|exec format)",
+                0.95,
+                fatal=True,
+            ),
+            Sign("couldn't chdir", r"error: couldn't chdir to", 0.75),
+            Sign("unable to create step", r"unable to create step for job", 0.93, fatal=True),
+            Sign("task launch", r"task launch for \S{1,40} failed on node", 0.93, fatal=True),
+            Sign("launch failed", r"srun: error: .{0,120}launch failed", 0.93, fatal=True),
+            Sign("batch job submission failed", weight=0.95, fatal=True),
+            Sign("has been revoked", r"job allocation \d{1,12} has been revoked", 0.85, fatal=True),
+            Sign(
+                "group creation timed out|group startup timed out",
+                r"(?:placement|worker) group (?:creation|startup) timed out",
+                0.86,
+                raised=True,
+            ),
+            Sign("prolog failure on node", weight=0.88, fatal=True),
+            Sign(": fatal: ", r"^(?:sbatch|srun|salloc): fatal: \S", 0.92, fatal=True),
+            Sign(
+                "unable to allocate resources",
+                r"(?:srun|salloc|sbatch): error: unable to allocate resources",
+                0.95,
+                fatal=True,
+            ),
+            Sign("command not found", r"^(?!-)[^|]{0,160}: command not found\s{0,4}$", 0.8),
+            Sign(
+                ": not found",
+                r"^(?:/\S{1,40}/)?(?:ba|da|k|z)?sh: (?:line )?\d{1,6}: \S{1,120}: not found\s{0,4}$",
+                0.85,
+            ),
+            Sign("your shell has not been properly configured to use", weight=0.85, fatal=True),
+            Sign("condaerror: run 'conda init'", weight=0.85),
+            Sign("exec format error", weight=0.93, fatal=True),
+            Sign("bad interpreter", weight=0.95, fatal=True),
+            Sign(
+                "was unable to launch|was unable to find",
+                r"(?:mpirun|mpiexec|prterun|orterun) was unable to (?:launch|find)",
+                0.95,
+                fatal=True,
+            ),
+            Sign("not enough slots available", weight=0.95, fatal=True),
+            Sign("environmentlocationnotfound", weight=0.85),
+            Sign("environmentnamenotfound", weight=0.85),
+            Sign("could not find conda environment", weight=0.85),
+            Sign("executable file not found in $path", weight=0.85, fatal=True),
+        ),
+        examples=(
+            "slurmstepd: error: execve(): trainer: No such file or directory",
+            "/var/spool/slurmd/job72/slurm_script: line 9: torchrun: command not found",
+            "/bin/sh: 4: deepspeed: not found",
+            "salloc: Prolog failure on node k3-6",
+            "TimeoutError: Placement group creation timed out. Make sure your cluster has enough resources",
+            "srun: error: Unable to create step for job 9912: Requested node configuration is not available",
+            "sbatch: error: Batch job submission failed: Invalid account or account/partition combination specified",
+            "bash: ./run.sh: /bin/bash^M: bad interpreter: No such file or directory",
+        ),
+        counterexamples=("launching 8 processes", "nvtop: optional command, not found, ignored"),
+        neighbours=("config_error", "container_failed"),
+        tell="run the command by hand on such a node",
+    ),
+    Cause(
+        "dependency_failed",
+        "a job it depended on failed, so it never ran",
+        Retry.AFTER_FIX,
+        (
+            "mend and finish the job it depends on, then submit this one again (scontrol show job JOB shows "
+            "the dependency)",
+        ),
+        (
+            Sign("dependencyneversatisfied", weight=0.98, fatal=True),
+            Sign("dependency never satisfied", weight=0.97, fatal=True),
+            Sign("kill_invalid_depend", weight=0.9),
+            Sign("dependency ", r"(?:job|task) dependency (?:problem|failed|can never be satisfied)", 0.96, fatal=True),
+            Sign("upstream_failed", weight=0.85),
+            Sign(
+                "dependency job|dependency task",
+                r"\bdependency (?:job|task) \S{1,60} (?:has )?failed\b",
+                0.9,
+                fatal=True,
+            ),
+            Sign("upstream ", r"\bupstream (?:job|task|step|stage)\b.{0,80}\b(?:failed|did not succeed)\b", 0.86),
+        ),
+        examples=(
+            "JobState=PENDING Reason=DependencyNeverSatisfied Dependency=afterok:4711(failed)",
+            "sbatch: error: Batch job submission failed: Job dependency problem",
+            "skipping eval: upstream task train (run 8) failed",
+        ),
+        counterexamples=("Resolving dependency graph", "(Dependency)"),
+        neighbours=("cancelled",),
+        tell="scontrol show job JOB | grep -i depend",
+    ),
+)

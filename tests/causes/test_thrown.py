@@ -1,0 +1,91 @@
+"""Endings told by other languages than Python, by launchers and by shells."""
+
+from __future__ import annotations
+
+import pytest
+
+from dogwatch.causes import Diagnosis, Evidence, Log, diagnose
+
+RUST = "thread 'main' panicked at src/fit.rs:40:7:\n{}\nstack backtrace:\n" + "   1: core::panicking::panic_fmt\n" * 9
+CPP = "terminate called after throwing an instance of 'c10::Error'\n  what():  {}\n" + "frame #1: f() + 0x57\n" * 9
+JULIA = "ERROR: LoadError: {}\nStacktrace:\n" + " [1] alloc at memory.jl:161 [inlined]\n" * 9
+JAVA = 'Exception in thread "main" {}\n' + "\tat org.acme.Train.main(Train.java:12)\n" * 9
+UNWRAPPED = "called `Result::unwrap()` on an `Err` value: {}"
+
+
+def why(text: str) -> Diagnosis | None:
+    return diagnose(Evidence((Log("train.log", [text.encode()]),)))
+
+
+@pytest.mark.parametrize(
+    ("text", "cause", "line"),
+    [
+        (CPP.format("CUDA error: unknown error") + "Aborted (core dumped)\n", "gpu_hardware", 2),
+        (CPP.format("CUDA error: no kernel image is available for execution on the device"), "cuda_unavailable", 2),
+        (CPP.format("something that no row knows") + "Aborted (core dumped)\n", "aborted", 12),
+        (RUST.format(UNWRAPPED.format('DriverError(CUDA_ERROR_OUT_OF_MEMORY, "out of memory")')), "cuda_oom", 2),
+        (RUST.format("index out of bounds: the len is 3 but the index is 7"), "code_error", 1),
+        (JULIA.format("CUDA error: out of memory (code #2, ERROR_OUT_OF_MEMORY)"), "cuda_oom", 1),
+        (JULIA.format("UndefVarError: `n` not defined in `Main`"), "code_error", 1),
+        (JAVA.format("java.lang.OutOfMemoryError: Java heap space"), "host_oom", 1),
+    ],
+)
+def test_an_exception_of_another_language_is_read_by_what_it_says(text: str, cause: str, line: int) -> None:
+    """Though frames follow it, and though its program only says that it aborted."""
+    found = why("loading\n" + text)
+    assert found is not None
+    assert (found.cause, found.evidence[0].line) == (cause, line + 1)
+
+
+def test_an_error_that_points_to_the_traceback_above_is_the_exception() -> None:
+    """As TensorFlow 1 wrote them."""
+    frames = 'Traceback (most recent call last):\n  File "fit.py", line 9, in <module>\n    saver.save(sess, path)\n'
+    last = "InternalError (see above for traceback): Error writing (tmp) checkpoint file: /home/k/m.ckpt-3.temp7: "
+    found = why(frames + last + "Resource exhausted: /home/k/m.ckpt-3.temp7\n")
+    assert found is not None
+    assert (found.cause, found.evidence[0].line) == ("disk_full", 4)
+
+
+def test_a_traceback_in_one_line_may_stand_between_single_quotes() -> None:
+    """The double quotes within are those of its frames."""
+    inner = 'Traceback (most recent call last):\\n  File "/lib/aiohttp/streams.py", line 5, in read\\n    await w\\n'
+    found = why(f"answer.error='{inner}aiohttp.client_exceptions.ClientPayloadError: not completed\\n'\nbye\n")
+    assert found is not None
+    assert found.cause == "network_error"
+
+
+HELPER = (
+    "Traceback (most recent call last):\n  File \"where.py\", line 5, in <module>\n    distro()\nNameError: name 'd'\n"
+)
+
+
+def test_a_step_of_one_task_has_no_sibling_whose_error_came_first() -> None:
+    """Of one process the last error counts, of several the first."""
+    last = JULIA.format("DomainError with -0.5:")
+    alone = why(HELPER + last + "srun: error: n1: task 0: Exited with exit code 1\nsrun: Terminating StepId=9.0\n")
+    several = why(HELPER + last + "srun: error: n1: task 3: Exited with exit code 1\n")
+    assert alone is not None
+    assert several is not None
+    assert (alone.evidence[0].line, several.evidence[0].line) == (5, 4)
+
+
+def test_a_job_that_was_queued_again_is_another_attempt() -> None:
+    """What was said before it in the same file is not why this one ended."""
+    queued = "srun: job {} queued and waiting for resources\n"
+    cancelled = "srun: Job has been cancelled\nsrun: error: Unable to allocate resources: Job/step already completing\n"
+    first = queued.format(7) + cancelled.replace("completing\n", "completing or completed\n")
+    found = why(first + queued.format(8) + "srun: job 8 has been allocated resources\n" + HELPER)
+    assert found is not None
+    assert found.cause == "code_error"
+    found = why(first)
+    assert found is not None
+    assert (found.cause, found.evidence[0].line) == ("cancelled", 2)
+
+
+def test_where_only_another_program_names_the_reason_its_line_is_quoted() -> None:
+    """The exception says that a write failed, and `tee` of what."""
+    frames = 'Traceback (most recent call last):\n  File "fit.py", line 9, in <module>\n    torch.save(m, path)\n'
+    last = "RuntimeError: [enforce fail at inline_container.cc:9] . PytorchStreamWriter failed writing file data/8\n"
+    found = why(frames + last + "tee: train.log: No space left on device\n")
+    assert found is not None
+    assert (found.cause, found.evidence[0].line) == ("disk_full", 5)
