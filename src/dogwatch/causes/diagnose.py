@@ -132,7 +132,9 @@ def _survived(hit: Hit, after: Gap) -> bool:
         return True
     if (hit.aside or hit.excused) and (after.progress or after.lines > 3):
         return True
-    if after.again or (after.sure >= life.ENOUGH and not (hit.shared or hit.cause in _SCHEDULER)):
+    if after.again or (after.opened and after.progress >= life.ENOUGH):
+        return True
+    if after.sure >= life.ENOUGH and not (hit.shared or hit.cause in _SCHEDULER):
         return True
     if hit.logged and hit.clock and hit.clock == after.clock and after.until - hit.at > LATER:
         return True

@@ -18,6 +18,7 @@ from dogwatch.causes.notes import MOST_TEXT, Gap, Hit, Notes
 from dogwatch.causes.table import CUT_OFF, FALLBACK, Match, classify, stems
 from dogwatch.causes.tracebacks import HEAD, THROWN, Raised, bare, body_of, escaped, framed, read_traceback, thrown
 from dogwatch.logs import life, scan
+from dogwatch.logs.opening import SOON, Opening
 from dogwatch.logs.retold import goes_on, mentioned, retold
 from dogwatch.logs.sight import Seen, Sight, Table, seen
 from dogwatch.logs.stamps import dated
@@ -85,6 +86,7 @@ class Gather:
         self._line = first_line
         self._above = ""  # the last line that was read, if anything stood in it
         self._notes = Notes()
+        self._opening = Opening()
 
     def begin_attempt(self) -> None:
         """Whatever was said so far, what is held back included, belongs to an attempt that is over; lines are counted
@@ -112,7 +114,7 @@ class Gather:
         """All that is known, with what is still held back read as if the log ended here."""
         other = Gather(self._line)
         other._above = self._above
-        other._notes = self._notes.copy()
+        other._notes, other._opening = self._notes.copy(), self._opening.copy()
         other._take(self._held, True, _Places(self._held))
         return other._notes
 
@@ -121,7 +123,9 @@ class Gather:
         end = len(text) if last else _settled(text)
         if not end:
             return 0
-        block = _Block(self._notes, text, end, self._line, self._above, last, places)
+        if self._opening.wants:
+            self._opening.hear(_low(text[:end]))
+        block = _Block(self._notes, self._opening, text, end, self._line, self._above, last, places)
         stop = block.read()
         self._above = block.above(stop)
         if self._line is not None:
@@ -132,7 +136,8 @@ class Gather:
         """All that is known and held back, as JSON can carry it."""
         held = self._held.decode("latin-1")
         notes = self._notes.to_json()
-        return {"v": STATE_VERSION, "held": held, "line": self._line, "above": self._above, "notes": notes}
+        own = {"v": STATE_VERSION, "held": held, "line": self._line, "above": self._above}
+        return {**own, "notes": notes, "opening": self._opening.state()}
 
     @classmethod
     def restore(cls, state: Mapping[str, Any]) -> Gather:
@@ -141,7 +146,13 @@ class Gather:
         if state.get("v") == STATE_VERSION:
             gather._held, gather._above = state["held"].encode("latin-1"), state["above"]
             gather._notes = Notes.from_json(state["notes"])
+            gather._opening = Opening.restore(state.get("opening", ()))
         return gather
+
+
+def _low(text: bytes) -> bytes:
+    """Lines without case, those that were written over too."""
+    return text.replace(b"\r", b"\n").lower()
 
 
 def _settled(text: bytes) -> int:
@@ -172,9 +183,17 @@ class _Block:
     """One block of whole lines being read."""
 
     def __init__(
-        self, notes: Notes, text: bytes, end: int, line: int | None, above: str, last: bool, places: _Places
+        self,
+        notes: Notes,
+        opening: Opening,
+        text: bytes,
+        end: int,
+        line: int | None,
+        above: str,
+        last: bool,
+        places: _Places,
     ) -> None:
-        self._notes, self._first_above = notes, above
+        self._notes, self._opening, self._first_above = notes, opening, above
         self._text, self._end, self._last = text, end, last
         self._line, self._counted = line, 0
         self._at = 0  # everything before this has been accounted for
@@ -228,7 +247,9 @@ class _Block:
         """What the text since the last hit shows of a program that went on."""
         begin = max(self._at, stop - HELD // 4)
         text = self._text[begin:stop]
-        low = text.replace(b"\r", b"\n").lower()
+        low = _low(text)
+        near = SOON - self._notes.after.size - (begin - self._at)
+        gap.opened = int(near > 0 and next(self._opening.again(low[:near]), None) is not None)
         if (_AGAIN if self._notes.after.sure >= life.ENOUGH else _SURE).search(low):
             gap.sure, gap.again = life.shown(low)
         for line in reversed(decoded(text, max(0, len(text) - REACH), len(text)).splitlines()[-ALIVE:]):

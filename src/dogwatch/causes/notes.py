@@ -15,7 +15,8 @@ MOST_TEXT = 600
 class Gap:
     """Ordinary text between two hits: how much of it, and how much life it shows. `closed`: a launcher or a server
     said that it is over, as it does however it went. `sure`: lines of progress that cannot have been flushed there;
-    `again`: a run said that it goes on from where another stopped, and did; `until`: the newest time on `clock`."""
+    `again`: a run said that it goes on from where another stopped, and did; `opened`: what the log opens with is said
+    again soon after the hit; `until`: the newest time on `clock`."""
 
     lines: int = 0
     size: int = 0
@@ -24,6 +25,7 @@ class Gap:
     closed: int = 0
     sure: int = 0
     again: int = 0
+    opened: int = 0
     clock: str = ""
     until: float = 0.0
 
@@ -35,6 +37,7 @@ class Gap:
         self.closed += other.closed
         self.sure += other.sure
         self.again += other.again
+        self.opened += other.opened
         if other.clock:
             self.clock, self.until = other.clock, other.until
 

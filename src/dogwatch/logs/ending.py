@@ -28,6 +28,7 @@ from dogwatch.logs.ending_words import (
 )
 from dogwatch.logs.interface import EPOCH, INNER
 from dogwatch.logs.life import Life
+from dogwatch.logs.opening import SOON, Opening
 from dogwatch.logs.retold import goes_on, mentioned, retold
 from dogwatch.model import Step
 
@@ -40,6 +41,7 @@ LINES = 400  # of a traceback, at most
 MARGIN = 160  # bytes of a line that tell what stands before a traceback
 REACH = 600  # bytes of a long line on either side of a needle
 TRIES = 200  # lines with a needle that are read before a row gives up
+STARTS = 8  # that are remembered
 USUAL = 4  # times more that the same was said, with life in between
 STATE_VERSION = 1
 CRASHED = "crashed"
@@ -89,6 +91,8 @@ class Ending:
         self._end = self._last = 0  # where the log's last word ends, and where its line begins
         self._first: dict[str, int] = {}  # where a summary's words were first said
         self._life = Life()
+        self._opening = Opening()
+        self._opened: list[int] = []  # where it was said again, oldest first
         self._open: _Open | None = None  # a traceback that goes on in the next piece
         self._above = b""  # the last line of the piece before
         self._idle = self._excused = -1  # where the newest exception stands that means nothing, and that was excused
@@ -97,7 +101,9 @@ class Ending:
 
     def hear(self, at: int, text: bytes) -> None:
         """Take the whole lines of a piece, cleaned, that starts at `at`. Nothing is looked at before it is asked
-        for: of a long log, only the end matters."""
+        for: of a long log, only the beginning and the end matter."""
+        if self._opening.wants:
+            self._opening.hear(text.lower())
         self._waiting.append((at, text))
         self._held += len(text)
         while self._held - len(self._waiting[0][1]) >= WINDOW:
@@ -114,6 +120,8 @@ class Ending:
         self._held = 0
         self._tracebacks(at, low)
         self._life.hear(at, low)
+        begin = low.find(b"\n", max(0, len(low) - SURVIVED - SOON)) + 1 if len(low) > SURVIVED + SOON else 0
+        self._opened = [*self._opened, *(at + begin + place for place in self._opening.again(low[begin:]))][-STARTS:]
         for row in ROWS:
             place = _newest(low, row)
             if place < 0:
@@ -186,6 +194,8 @@ class Ending:
     def _survived(self, sign: str, place: int) -> bool:
         """Does the log show life after what it said there? What nobody caught, only by lines that were not flushed."""
         if self._life.began_again(place) or (place == self._excused and self._life.stirred(place)):
+            return True
+        if any(0 < again - place <= SOON for again in self._opened) and self._life.went_on(place):
             return True
         if sign == CRASHED:
             return self._life.surely_went_on(place)
@@ -270,6 +280,7 @@ class Ending:
         self._listen()
         state: dict[str, Any] = {"v": STATE_VERSION, "places": dict(self._places), "first": dict(self._first)}
         state["life"], state["excused"] = self._life.state(), [self._idle, self._excused]
+        state["opening"], state["opened"] = self._opening.state(), self._opened
         if self._open is not None:
             state["open"] = [*self._open[:2], self._open.prefix.decode("latin-1"), *self._open[3:]]
         return {**state, "end": self._end, "last": self._last, "above": self._above.decode("latin-1")}
@@ -284,6 +295,7 @@ class Ending:
             ending._end, ending._last = state["end"], state["last"]
             ending._life = Life.restore(state.get("life", {}))
             ending._idle, ending._excused = state.get("excused", (-1, -1))
+            ending._opening, ending._opened = Opening.restore(state.get("opening", ())), list(state.get("opened", ()))
             ending._above = state["above"].encode("latin-1")
             if "open" in state:
                 lines, uncaught, prefix, *rest = state["open"]

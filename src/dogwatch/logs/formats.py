@@ -14,7 +14,7 @@ from dogwatch.logs.piece import Plan
 NOT_FORMATS = frozenset(
     {
         *("interface", "formats", "reader", "piece", "scan", "sight", "meaning", "current", "user"),
-        *("stamps", "axis", "timeline", "ending", "ending_words", "charset", "wrapped", "life", "retold"),
+        *("stamps", "axis", "timeline", "ending", "ending_words", "charset", "wrapped", "life", "opening", "retold"),
     }
 )
 

@@ -1,0 +1,76 @@
+"""How a log opens: the lines that a program says once, as it starts. Where two of them stand again, one after the
+other, it was started again."""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Iterator, Sequence
+
+from dogwatch.logs.life import PROGRESS
+
+LINES = 48  # that are kept
+BYTES = 16384  # in which they stand
+LETTERS = 12  # of a line that tells anything
+LINE = 240  # bytes of one line that are read
+SOON = 2048  # bytes after some trouble within which a new start says them
+
+_OVER = re.compile(
+    rb"traceback|error|exception|kill|cancel|abort|fault|fatal|terminat|signal|interrupt|out of memory|no space"
+)
+_WORDS = re.compile(rb"[^a-z\x80-\xff]{1,400}")
+
+
+class Opening:
+    """Hears a log from its beginning, and keeps its first lines up to the first progress or trouble."""
+
+    def __init__(self, shapes: Sequence[int] = (), left: int = BYTES) -> None:
+        self._shapes = list(shapes)
+        self._left = left  # bytes that may still belong to it
+
+    @property
+    def wants(self) -> bool:
+        """Whether more may belong to it."""
+        return self._left > 0
+
+    def hear(self, low: bytes) -> None:
+        """Take the next whole lines, lower-cased."""
+        low = low[: self._left]
+        for line in low.splitlines():
+            if len(self._shapes) == LINES or _OVER.search(line[:LINE]) or PROGRESS.search(line[:LINE]):
+                self._left = 0
+                return
+            if shape := _shape(line):
+                self._shapes.append(shape)
+        self._left -= len(low)
+
+    def again(self, low: bytes) -> Iterator[int]:
+        """Where in lower-cased text the second of two of its lines begins that follow each other as they did there."""
+        order = {shape: at for at, shape in enumerate(self._shapes) if self._shapes.count(shape) == 1}
+        before, place = len(self._shapes), 0
+        for line in low.splitlines(keepends=True):
+            if shape := _shape(line):
+                here = order.get(shape, -1)
+                if here > before:
+                    yield place
+                before = here if here >= 0 else len(self._shapes)
+            place += len(line)
+
+    def copy(self) -> Opening:
+        """One that hears on by itself."""
+        return Opening(self._shapes, self._left)
+
+    def state(self) -> list[int]:
+        """All that is known, as JSON can carry it."""
+        return [self._left, *self._shapes]
+
+    @classmethod
+    def restore(cls, state: Sequence[int]) -> Opening:
+        """One that goes on where the one that gave `state` stopped."""
+        return cls(state[1:], state[0]) if state else cls(left=0)
+
+
+def _shape(line: bytes) -> int:
+    """What a line says, numbers and signs aside; 0 for one that says too little."""
+    words = _WORDS.sub(b" ", line[:LINE]).strip()
+    return zlib.crc32(words) if len(words) >= LETTERS else 0

@@ -1,0 +1,108 @@
+"""How a log opens, and that it was opened again: a run that was started again where another had fallen."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dogwatch.causes import Evidence, Log, diagnose
+from dogwatch.logs.ending import Ending
+from dogwatch.logs.opening import BYTES, LINES, Opening
+
+START = "Reading the configuration from fit.toml\nusing device cuda:0\nBuilding a model with 12 layers\n"
+WORK = "".join(f"epoch {n} of 60: train loss 1.{n}\n" for n in range(1, 6))
+CRASH = """\
+Traceback (most recent call last):
+  File "fit.py", line 90, in <module>
+    main()
+  File "fit.py", line 70, in main
+    raise KeyError("caption")
+KeyError: 'caption'
+"""
+
+
+def opening(log: str) -> Opening:
+    made = Opening()
+    made.hear(log.lower().encode())
+    return made
+
+
+def failed(log: str) -> bool:
+    """Whether the log ends with a failure; its ending and its diagnosis must agree."""
+    ending = Ending()
+    ending.hear(0, log.encode())
+    found = diagnose(Evidence((Log("fit.log", [log.encode()], 1),)))
+    assert (ending.judge(None) == "failed") == (found is not None)
+    return found is not None
+
+
+def test_a_run_that_was_started_again_in_the_same_log_is_not_the_one_that_fell() -> None:
+    """It only prints, so nothing but its first words shows that what follows is not what the other still flushed."""
+    assert failed(START + WORK + CRASH)
+    assert failed(START + WORK + CRASH + WORK)
+    assert not failed(START + WORK + CRASH + START + WORK)
+
+
+def test_one_that_fell_before_it_began_and_was_started_again() -> None:
+    """The first lines end where the trouble begins."""
+    assert not failed(START + CRASH + START.replace("cuda:0", "cuda:1") + WORK)
+
+
+def test_a_start_alone_shows_no_life() -> None:
+    """Of many ranks one fell, and another still says how it begins."""
+    assert failed(START + CRASH + START)
+
+
+def test_a_start_long_after_the_trouble_excuses_nothing() -> None:
+    """What is flushed may hold anything; a new start follows the fall."""
+    talk = "".join(f"shard {n * 7919} of the corpus was looked at\n" for n in range(80))
+    assert failed(START + WORK + CRASH + talk + START + WORK)
+
+
+@pytest.mark.parametrize("line", [WORK, CRASH, "slurmstepd: error: no\n"])
+def test_the_opening_ends_with_the_first_progress_or_trouble(line: str) -> None:
+    """What comes later may be said every epoch."""
+    later = "saving the weights to disk\nlooking at the held-out part\n"
+    assert list(opening(START + line + later).again(later.encode())) == []
+
+
+def test_lines_must_follow_each_other_as_they_did() -> None:
+    """One line may be said again at any time; two in their order are a start."""
+    first, second, third = START.lower().splitlines(keepends=True)
+    known = opening(START)
+    assert list(known.again((first + second).encode())) == [len(first)]
+    assert list(known.again((second + first).encode())) == []
+    assert list(known.again((first + "something else entirely\n" + third).encode())) == []
+    assert list(known.again((first + "\n--\n" + third).encode())) == [len(first) + 4]
+
+
+def test_what_is_said_twice_while_it_starts_tells_nothing() -> None:
+    """Lines that repeat themselves from the beginning are the program's way to speak."""
+    pair = "fetching the next part of it\nunpacking what was fetched\n"
+    assert list(opening(pair * 2).again(pair.encode())) == []
+
+
+def test_it_goes_on_from_its_state() -> None:
+    """In the middle of the opening too; without a state nothing is an opening."""
+    half = opening(START[:40])
+    other = Opening.restore(json.loads(json.dumps(half.state())))
+    rest = START[40:].lower().encode()
+    half.hear(rest)
+    other.hear(rest)
+    assert other.state() == half.state()
+    assert not Opening.restore(()).wants
+
+
+@given(st.binary(max_size=400), st.integers(1, 60))
+def test_it_stays_small_whatever_is_heard(raw: bytes, times: int) -> None:
+    """Any bytes, any number of them."""
+    made = Opening()
+    for _ in range(times):
+        if made.wants:
+            made.hear(raw + b"\n")
+    assert len(made.state()) <= LINES + 1
+    assert 0 <= made.state()[0] <= BYTES
+    assert all(0 <= place <= len(raw) for place in made.again(raw))
