@@ -10,6 +10,7 @@ from typing import Any
 from dogwatch.logs.current import Known, Slot, current
 from dogwatch.logs.formats import named
 from dogwatch.logs.interface import STEPS, SUITE
+from dogwatch.logs.structure import Structure
 from dogwatch.model import Finished, Interval, Mark, Metric, Origin, Phase, Resumed, Step, Total, Trouble
 
 MOST_COUNTERS = 12  # of one format; the newest are kept
@@ -59,7 +60,16 @@ class Meaning:
     def __init__(self) -> None:
         self._records: dict[str, dict[str, Record]] = {}
         self._metrics: dict[str, tuple[int, float]] = {}
+        self._structure: Structure | None = Structure()
         self._said: Reading | None = None
+
+    def read(self, text: bytes, offset: int) -> None:
+        """Take the lines of a piece by their structure, as long as no format has told a step."""
+        if self._structure is not None and self._heard()[1] is not None:
+            self._structure = None
+        if self._structure is not None:
+            self._structure.read(text, offset)
+            self._said = None
 
     def note(self, kind: str, counter: str, at: int, first: int, marks: Sequence[Mark]) -> None:
         """Keep what a line meant as the newest word of its counter, unless a newer line was read. What an
@@ -97,14 +107,22 @@ class Meaning:
             self._said = self._say()
         return self._said
 
-    def _say(self) -> Reading:
-        metrics = {name: value for name, (_, value) in self._metrics.items() if math.isfinite(value)}
+    def _heard(self) -> tuple[_Heard, Slot | None]:
+        """The records taken together, and the one that tells the run's progress."""
         heard = _Heard()
         for kind, counters in self._records.items():
             name, weight = named().get(kind, ("", SUITE))
             for counter, record in counters.items():
                 heard.take(record, name, weight, counter)
-        slot = current(heard.slots, heard.known())
+        return heard, current(heard.slots, heard.known())
+
+    def _say(self) -> Reading:
+        metrics = {name: value for name, (_, value) in self._metrics.items() if math.isfinite(value)}
+        heard, slot = self._heard()
+        family = heard.family[2]
+        if slot is None and self._structure is not None and heard.serving < 0:
+            slot = current(self._structure.slots(), heard.known())
+            family = family or (self._structure.family(slot) if slot else "")
         step = slot.step if slot else None
         if step is not None and "owner throughput" in self._records and metrics.get("throughput", -1.0) >= 0:
             step = replace(step, rate=metrics["throughput"])
@@ -116,7 +134,7 @@ class Meaning:
             heard.doing(slot, learns),
             claim,
             [],
-            heard.family[2] or None,
+            family or None,
             slot.at if slot else None,
             tuple(name for name in self._metrics if name not in metrics),
             heard.often(),
@@ -133,6 +151,7 @@ class Meaning:
             "metrics": [
                 [name, at, value if math.isfinite(value) else None] for name, (at, value) in self._metrics.items()
             ],
+            "structure": self._structure.state() if self._structure else None,
         }
 
     @classmethod
@@ -144,6 +163,8 @@ class Meaning:
             meaning._records.setdefault(kind, {})[name] = Record(at, first, kept)
         for name, at, value in state["metrics"]:
             meaning._metrics[name] = (at, math.nan if value is None else value)
+        structure = state["structure"]
+        meaning._structure = Structure.restore(structure) if structure else None
         return meaning
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["LINE_LIMIT", "Reader", "Reading"]
 
 LINE_LIMIT = 65536
-STATE_VERSION = 2
+STATE_VERSION = 3
 # The rest of an escape sequence, which may be unfinished: a code; a string, which the next sequence ends, and of which
 # only the opener goes if it does not end soon; or everything else.
 _ESCAPED = (
@@ -66,6 +66,7 @@ class Reader:
                 for name, at, mark in self._patterns.newest(text):
                     self.meaning.note(f"owner {name}", "", self._offset + at, self._offset + at, [mark])
                 troubles = self._patterns.troubles(text)
+            self.meaning.read(text, self._offset)
             if self._listen is not None:
                 self._listen(self._offset, text)
             self._offset += len(text)

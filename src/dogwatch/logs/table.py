@@ -1,0 +1,69 @@
+"""Tables in a log: a line that names columns, one of which counts a loop, and the rows of numbers under it; pure."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from dogwatch.logs.shape import LAUNCHED, LONGEST, LOOP, NEVER, Number, column
+
+MOST_CELLS = 48
+_CELL = re.compile(
+    r"[-+]?(\d{1,15})(?:/(\d{1,15}))?|[-+]?[\d.]{1,24}(?:e[-+]?\d{1,3})?[a-z%]{0,3}|[\d:.]{1,20}|nan|-?inf", re.ASCII
+)
+_WIDE = re.compile(r"\t|[ ]{2,}|\|")
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """Its text, and for each number of cells that its rows may have, the columns that count and their units."""
+
+    text: str
+    columns: dict[int, dict[int, str]]
+
+    def __bool__(self) -> bool:
+        return bool(self.text)
+
+    def row(self, line: str) -> tuple[tuple[Number, ...], tuple[float | None, ...]] | None:
+        """What a line counts that is a row of this table."""
+        cells = _cells(line.lower())
+        counting = self.columns.get(len(cells))
+        if counting is None:
+            return None
+        read = [_CELL.fullmatch(cell) for cell in cells]
+        if sum(cell is not None for cell in read) * 2 < len(read):
+            return None
+        numbers: list[Number] = []
+        values: list[float | None] = []
+        for place, unit in counting.items():
+            cell = read[place]
+            if cell is None or cell[1] is None:
+                return None
+            numbers.append(Number(unit, LOOP, False))
+            values.append(float(cell[1]))
+            if cell[2] is not None:
+                numbers.append(Number("", NEVER, True))
+                values.append(float(cell[2]))
+        return (*numbers, Number("", NEVER, False)), (*values, None)
+
+
+def header(line: str) -> Header | None:
+    """The header that a line without numbers is, if it is one."""
+    text = line.strip()
+    if not 3 < len(text) < LONGEST:
+        return None
+    columns: dict[int, dict[int, str]] = {}
+    for cells in (_cells(text), [cell for cell in _WIDE.split(text.strip("| \t")) if cell]):
+        counting = {place: unit for place, cell in enumerate(cells) if (unit := column(cell))}
+        if 2 <= len(cells) <= MOST_CELLS and counting:
+            columns.setdefault(len(cells), counting)
+    return Header(text, columns) if columns else None
+
+
+def _cells(line: str) -> list[str]:
+    """The cells of a line: between commas where it has them, else the words of it."""
+    if "," not in line:
+        return line.replace("|", " ").split()
+    cells = [cell.strip(" #\"'") for cell in line.split(",")]
+    launched = LAUNCHED.match(line)
+    return [line[launched.end() :].partition(",")[0].strip(" #\"'"), *cells[1:]] if launched else cells
