@@ -109,7 +109,7 @@ class Reader:
         if state.get("v") != STATE_VERSION:
             return reader
         reader._partial = state["partial"].encode("latin-1")
-        reader._offset, reader._wraps = state["offset"], state.get("wraps", False)
+        reader._offset, reader._wraps = state["offset"], state["wraps"]
         reader.meaning = Meaning.restore(state)
         return reader
 
