@@ -81,6 +81,7 @@ def heard(pieces: list[bytes], window: int) -> dict[str, object]:
 @pytest.mark.usefixtures("_engine")
 @settings(max_examples=300, deadline=None)
 @given(LOGS, LOGS, st.integers(1, 600))
+@example([b"Ep 2/9"], [b"nothing", b"Ep 3/9", b"nothing"], 1)
 @example([b"val  9%|##  | 1/50 [0:1<0:2, 3it/s]"], [b" 9%|##  | 1/50 [0:1<0:2, 3it/s]"], 1)
 @example([b" 9%|##  | 0/5 [0:1<0:2, 3it/s]"] * 9, [b"val  9%|##  | 1/5 [0:1<0:2, 3it/s]"] * 30, 40)
 def test_the_windows_change_nothing(before, after, window):

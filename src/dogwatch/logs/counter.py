@@ -269,7 +269,7 @@ def _ep(line: str) -> list[Mark]:
 _EP_ALONE = re.compile(
     r"(?:^|[ \t\[\](|,:;>\"'])ep[ .:=#]{1,3}\[?(\d{1,9})(?!\d|\.\d)(?:[ ]?/[ ]?(\d{1,9})(?!\d|\.\d))?", re.ASCII
 )
-_EP_HINT = re.compile(rb"(?:^|[\n \t\[\](|,:;>\"'])ep[ .:=#]{1,3}\[?\d")
+_EP_HINT = re.compile(rb"(?:(?m:^)|[ \t\[\](|,:;>\"'])ep[ .:=#]{1,3}\[?\d")
 _EP_WORDS = tuple(f"{before}ep{behind}".encode() for before in "\n \t[](|,:;>\"'" for behind in " .:=#")
 
 
