@@ -109,13 +109,12 @@ def first(pattern: bytes, text: bytes, start: int, end: int) -> int | None:
         hit = _linear(pattern).search(text, start, end)
         return None if hit is None else hit.end()
     ends: list[int] = []
-    through(
-        _database((pattern,), True),
-        text,
-        start,
-        end,
-        lambda number, at, behind, flags, more: ends.append(start + behind),
-    )
+
+    def tell(number: int, at: int, behind: int, flags: int, more: object) -> bool:
+        ends.append(start + behind)
+        return True
+
+    through(_database((pattern,), False), text, start, end, tell)
     return ends[0] if ends else None
 
 
