@@ -20,7 +20,8 @@ from dogwatch.logs.table import Header, header
 from dogwatch.model import Step
 
 HEAD, HEAD_LINES = 1 << 16, 2048  # bytes of a log of which every line is looked at, up to so many
-PERIOD, SAMPLE, SAMPLE_LINES = 1 << 17, 1 << 12, 64  # and bytes of every so many behind them
+PERIOD, SAMPLE, SAMPLE_LINES = 1 << 17, 1 << 12, 64  # and bytes of every so many behind them,
+OCTAVE = 3  # or, far behind them, of every eighth part of what was read before
 MOST_SHAPES = 32
 MOST_COUNTERS = 4  # shapes that are looked for everywhere
 FEWEST, FEW, MANY = 3, 6, 20  # lines: with a word and figures beside, with a word alone, with neither
@@ -334,12 +335,13 @@ def _stretches(text: bytes, offset: int) -> Iterator[tuple[int, int, int, int]]:
     start = 0
     while start < len(text):
         at = offset + start
+        period = max(PERIOD, 1 << max(0, at.bit_length() - 1 - OCTAVE))
         if at < HEAD:
             border, lines = HEAD, HEAD_LINES
-        elif at % PERIOD < SAMPLE:
-            border, lines = at - at % PERIOD + SAMPLE, SAMPLE_LINES
+        elif at % period < SAMPLE:
+            border, lines = at - at % period + SAMPLE, SAMPLE_LINES
         else:
-            border, lines = at - at % PERIOD + PERIOD, 0
+            border, lines = at - at % period + period, 0
         end = text.find(b"\n", border - offset - 1) + 1 if border - offset < len(text) else 0
         yield start, end or len(text), border, lines
         start = end or len(text)
