@@ -64,9 +64,10 @@ class Meaning:
         self._said: Reading | None = None
 
     def read(self, text: bytes, offset: int) -> None:
-        """Take the lines of a piece by their structure, as long as no format has told a step."""
-        if self._structure is not None and self._heard()[1] is not None:
-            self._structure = None
+        """Take the lines of a piece by their structure, as long as no format has told a step or that the job serves."""
+        if self._structure is not None:
+            heard, slot = self._heard()
+            self._structure = None if slot is not None or heard.serving >= 0 else self._structure
         if self._structure is not None:
             self._structure.read(text, offset)
             self._said = None
