@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dogwatch.estimate.patience import (
     EPOCH,
+    LAST,
     LEAST,
     OF_SEEN,
     OF_WHOLE,
@@ -112,6 +115,16 @@ def test_on_the_open_road_the_second_half_of_a_job_that_never_paused_is_allowed_
     assert patience(even, STEADY, on=at(Ground.OPEN)) == ROAD
     assert place == patience(even, STEADY) == UNSEEN
     assert ROAD < late < UNSEEN
+
+
+def test_a_job_that_trains_to_a_target_may_come_to_its_end_at_any_moment() -> None:
+    """And evaluate there for a good part of what was seen, on the open road too; but not asleep."""
+    even = {STEADY: seen(*[200.0] * 160)}
+    road = Way(Ground.OPEN, told=True)
+    target = replace(road, to_target=True)
+    assert patience(even, STEADY, on=target) == pytest.approx(LAST * even[STEADY].seconds)
+    assert patience(even, STEADY, on=road) < patience(even, STEADY, on=target)
+    assert patience(even, STEADY, asleep=True, on=target) < patience(even, STEADY, on=target)
 
 
 def test_in_the_first_half_the_end_of_an_epoch_may_come_as_a_surprise() -> None:

@@ -12,6 +12,8 @@ from dogwatch.estimate.places import COUNTED, Ground, way
 from dogwatch.estimate.stops import stops
 from dogwatch.model import Interval, Point
 
+TOLD = (Interval("save", 700.0, "steps"), Interval("evaluate", 0.0, "steps"))
+
 
 def walk(done: float, stride: float, first: float = 0.0) -> list[Point]:
     """A counter that has come from `first` to `done` in even strides."""
@@ -47,6 +49,29 @@ def test_early_in_a_run_that_has_not_paused_every_place_is_near() -> None:
     early = walk(5650, 50)
     assert way(early, 12 * 7330, "steps").ground is Ground.PLACE
     assert way(early, 12 * 7330, "steps", paused=True).ground is Ground.OPEN
+
+
+def test_a_counter_of_epochs_needs_no_total() -> None:
+    """It tells itself where epochs end; ends that were passed again and again are no news."""
+    assert way(walk(11.95, 0.1), None, "epochs").ground is Ground.OPEN
+    assert way(walk(0.95, 0.05), None, "epochs").ground is Ground.PLACE
+    assert way(walk(9.95, 0.1), None, "epochs").ground is Ground.PLACE
+    assert way(walk(11.95, 0.1), None, "epochs").told
+    assert not way(walk(1.9, 0.1), None, "epochs").told
+
+
+def test_the_end_of_an_epoch_whose_length_was_told_is_a_place_until_some_were_passed() -> None:
+    """What a job does at the end of every epoch it has shown by then."""
+    told = [*TOLD, Interval("epoch", 330.0, "steps")]
+    assert way(walk(320, 10), None, "steps", intervals=told).ground is Ground.PLACE
+    assert way(walk(650, 10), None, "steps", intervals=told).ground is Ground.PLACE
+    assert way(walk(980, 10), None, "steps", intervals=told).ground is Ground.OPEN
+
+
+def test_some_hundred_lines_without_a_pause_are_not_early_any_more() -> None:
+    """However long the way still is."""
+    assert way(walk(173, 1), 90_001, "steps").ground is Ground.PLACE
+    assert way(walk(373, 1), 90_001, "steps").ground is Ground.OPEN
 
 
 def test_a_validation_that_starts_late_may_begin_at_any_epoch_of_few() -> None:
@@ -103,9 +128,6 @@ def test_any_counter_has_an_answer(
     assert way(points, total, unit, paused=paused, intervals=intervals).ground in Ground
 
 
-TOLD = (Interval("save", 700.0, "steps"), Interval("evaluate", 0.0, "steps"))
-
-
 def test_between_the_stops_that_a_configuration_names_the_road_is_open() -> None:
     """From the beginning, without a total, and whatever round number is near."""
     early = way(walk(230, 10), 90_000, "steps", intervals=TOLD)
@@ -126,11 +148,11 @@ def test_a_configuration_that_names_one_stop_may_keep_silent_on_others() -> None
 @pytest.mark.parametrize(
     ("interval", "unit", "stride", "expected"),
     [
-        (Interval("save", 2.0, "epochs"), "steps", 10.0, (130.0, 260.0)),
-        (Interval("save", 2.0, ""), "steps", 10.0, (130.0, 260.0)),
-        (Interval("save", 40.0, ""), "steps", 10.0, (130.0, 40.0, 5200.0)),
-        (Interval("save", 65.0, "steps"), "epochs", 0.1, (1.0, 0.5)),
-        (Interval("save", 5.0, ""), "epochs", 1.0, (1.0, 5.0)),
+        (Interval("save", 2.0, "epochs"), "steps", 10.0, (260.0,)),
+        (Interval("save", 2.0, ""), "steps", 10.0, (260.0,)),
+        (Interval("save", 40.0, ""), "steps", 10.0, (40.0, 5200.0)),
+        (Interval("save", 65.0, "steps"), "epochs", 0.1, (0.5,)),
+        (Interval("save", 5.0, ""), "epochs", 1.0, (5.0,)),
     ],
 )
 def test_an_interval_is_told_in_the_unit_of_the_counter(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from dogwatch.clock import stamp
@@ -11,6 +12,7 @@ from dogwatch.engine.reading import News
 from dogwatch.estimate.patience import STEADY, has_paused
 from dogwatch.estimate.places import LOST, Way, way
 from dogwatch.estimate.stuck import Evidence, Gpu, Usage, ask_after, verdict
+from dogwatch.logs.interface import EXACT
 from dogwatch.model import Job, Progress, Standing, Verdict, Worker
 
 # What processes use is asked for at most this often, and often enough that a short patience sees two answers.
@@ -137,8 +139,11 @@ def _way(memory: Memory, progress: Progress | None) -> Way:
     """Where on its way this job is by its one counter; the sum of several workers' tells no place."""
     if progress is None or len(memory.steps) != 1:
         return LOST
-    paused = has_paused(memory.gaps)
-    return way(memory.points, progress.total, progress.unit, paused=paused, intervals=memory.intervals)
+    found = way(
+        memory.points, progress.total, progress.unit, paused=has_paused(memory.gaps), intervals=memory.intervals
+    )
+    target = progress.total is None and all(step.rank == EXACT for step in memory.steps.values())
+    return replace(found, to_target=target)
 
 
 def still_working(memory: Memory, before: Verdict | None) -> bool:

@@ -57,6 +57,8 @@ PHASES = {
 STEADY = "training"
 STARTS = frozenset({"starting", "compiling"})
 _FEW, _DISTINCT, _PAUSE, _WELL_KNOWN, _SELDOM = 8, 2.0, 60.0, 5, 0.2
+# A job that trains to a target may come to its end at any moment, and evaluate there for so much of what was seen.
+LAST, LAST_MOST = 0.12, 5400.0
 _MEMORY = 64
 _LEAST_GAP = 1.0
 
@@ -151,6 +153,8 @@ def _allowance(gaps: Mapping[str, Gaps], asleep: bool, on: Way) -> float:
         known = min(new, PAUSED_ONCE_THERE) if on.ground is Ground.PLACE else PAUSED_ONCE
     else:
         known = new
+    if on.to_target and not paused:
+        known = max(known, min(LAST_MOST, LAST * steady.seconds))
     return min(ASLEEP, known) if asleep else known
 
 

@@ -22,7 +22,8 @@ STRIDE, WIDE = (
     15,
     1.5,
 )  # of the newest moves the stride is the lower quarter, and how many strides ahead a place may lie
-GONE = 0.12  # of the whole that was seen, without a pause, before the road counts as open
+GONE, LINES = 0.12, 300  # of the whole that was seen, or strides, without a pause, before the road counts as open
+PASSED = 2  # ends of epochs after which they are no news
 LATE_PARTS = (2, 3, 4, 5, 6, 8, 10)  # into which a whole is cut by jobs that begin to validate late
 MOST_PARTS = 400
 EVERY = (1, 2, 5)  # epochs from one validation to the next
@@ -43,12 +44,15 @@ class Ground(Enum):
 @dataclass(frozen=True, slots=True)
 class Way:
     """Where a job is: on which ground, how much of the whole it was seen to do, and the seconds that the whole takes
-    at its pace so far, None where no total tells that. It is `told` where a configuration says what will begin when."""
+    at its pace so far, None where no total tells that. It is `told` when epochs end: by a configuration that says when
+    the job saves and evaluates, or by a counter of epochs that has passed some. With `to_target` nobody knows where the
+    way ends."""
 
     ground: Ground = Ground.UNKNOWN
     gone: float = 0.0
     whole: float | None = None
     told: bool = False
+    to_target: bool = False
 
 
 LOST = Way()
@@ -82,9 +86,10 @@ def way(
     steps, seconds = count.done - count.first, points[-1].at - points[0].at
     if found is Ground.UNKNOWN:
         return LOST
+    told = said.all or (unit == EPOCHS and steps >= PASSED)
     if whole is None or not (steps > 0 and seconds > 0):
-        return Way(found, told=said.all)
-    return Way(found, steps / whole, seconds * (whole / steps), said.all)
+        return Way(found, told=told)
+    return Way(found, steps / whole, seconds * (whole / steps), told)
 
 
 def counted(points: Sequence[Point], unit: str) -> Count | None:
@@ -98,34 +103,47 @@ def counted(points: Sequence[Point], unit: str) -> Count | None:
 
 
 def ground(count: Count, whole: float | None, said: Stops = NO_STOPS, *, paused: bool = False) -> Ground:
-    """What lies within the next stride of this counter; unknown without a total, unless all stops are said. Early in
-    a run every place is near, unless a pause was seen, which tells sooner what the job does."""
-    if whole is None and not said.all:
-        return Ground.UNKNOWN
-    slack = _NEAR * (whole or count.done)
+    """What lies within the next stride of this counter; unknown without a total, unless it counts epochs or all stops
+    are said. Early in a run every place is near, unless a pause was seen, which tells sooner what the job does."""
+    slack = _NEAR * (whole or abs(count.done))
     near, far = count.done - slack, count.done + WIDE * count.stride + slack
     stop = any(_next_multiple(every, near) <= far for every in said.every)
-    if stop or (whole is not None and far >= whole):
+    epoch = (
+        said.epoch is not None
+        and near <= _first_multiple(said.epoch, count.first, PASSED)
+        and (_next_multiple(said.epoch, near) <= far)
+    )
+    if stop or epoch or (whole is not None and far >= whole):
         return Ground.PLACE
-    if said.all or whole is None:
+    if said.all:
         return Ground.OPEN
-    if not paused and count.done - count.first < GONE * whole:
+    if whole is None:
+        return Ground.UNKNOWN if count.unit != EPOCHS else _among(count, near, far, [])
+    early = PASSED if count.unit == EPOCHS else min(GONE * whole, LINES * count.stride)
+    if not paused and count.done - count.first < early:
         return Ground.PLACE
-    return _between(count.first, near, far, whole, count.unit, count.stride)
+    return _between(count, near, far, whole)
 
 
-def _between(first: float, near: float, far: float, total: float, unit: str, stride: float) -> Ground:
+def _between(count: Count, near: float, far: float, total: float) -> Ground:
     """An epoch is a whole number of steps, and some totals count one more or less."""
-    if unit == EPOCHS and stride < 1:
-        return Ground.PLACE if _next_multiple(1.0, near) <= far else Ground.OPEN
-    most = int(min(MOST_PARTS, max(*LATE_PARTS, max(EVERY) * (total / max(near - first, stride) + 1))))
-    whole = [part for part in range(2, most + 1) if unit == SHARE or total % 1 or total % part == 0]
+    most = int(min(MOST_PARTS, max(*LATE_PARTS, max(EVERY) * (total / max(near - count.first, count.stride) + 1))))
+    whole = [part for part in range(2, most + 1) if count.unit == SHARE or total % 1 or total % part == 0]
     nearly = [part for part in range(2, most + 1) if (total + 1) % part <= 2]
     periods = [every * total / part for part in whole for every in EVERY] + [total / part for part in nearly]
-    if any(near <= _first_multiple(period, first) <= far for period in periods + _round(stride, far)):
+    if _among(count, near, far, periods) is Ground.PLACE:
         return Ground.PLACE
     late = any(_next_multiple(total / part, near) <= far for part in whole if part in LATE_PARTS)
     return Ground.LATE if late else Ground.OPEN
+
+
+def _among(count: Count, near: float, far: float, periods: Sequence[float]) -> Ground:
+    """Whether the first multiple of a period, or of a round number, is near; a counter of epochs passes them whole."""
+    least = max(1.0, count.stride) if count.unit == EPOCHS else count.stride
+    if count.unit == EPOCHS:
+        periods = [period for period in periods if period >= 1]
+    firsts = (_first_multiple(period, count.first) for period in (*periods, *_round(least, far)))
+    return Ground.PLACE if any(near <= first <= far for first in firsts) else Ground.OPEN
 
 
 def _round(stride: float, most: float) -> list[float]:
@@ -142,6 +160,7 @@ def _next_multiple(period: float, at: float) -> float:
     return math.ceil(times) * period if math.isfinite(times) else at
 
 
-def _first_multiple(period: float, after: float) -> float:
+def _first_multiple(period: float, after: float, times: float = 1) -> float:
     """The first one that the job has come to since it was seen to begin; later ones are no longer news."""
-    return (math.floor(after / period) + 1) * period
+    before = after / period
+    return (math.floor(before) + times) * period if math.isfinite(before) else after

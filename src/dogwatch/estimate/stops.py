@@ -17,10 +17,12 @@ EPOCHS, STEPS = "epochs", frozenset({"steps", "iterations", "updates", "it", "ba
 
 @dataclass(frozen=True, slots=True)
 class Stops:
-    """Something may begin at every multiple of these. They are `all` there are when it was said both how often the job
-    saves and how often it evaluates; the ends of epochs whose length nobody told are then nothing but that."""
+    """Something may begin at every multiple of these, and at the end of an `epoch`; what happens from line to line is
+    part of every gap and no stop. They are `all` there are when it was said how often the job saves and evaluates: the
+    ends of epochs whose length nobody told are then nothing but that."""
 
     every: tuple[float, ...] = ()
+    epoch: float | None = None
     all: bool = False
 
 
@@ -35,7 +37,7 @@ def stops(intervals: Iterable[Interval], unit: str, stride: float) -> Stops:
     steps = next((one.every for one in reversed(told) if one.what == "epoch" and one.every > 1), None)
     epoch = 1.0 if unit == EPOCHS else steps
     step = 1.0 if unit in STEPS else (1 / steps if steps else None)
-    found: dict[float, None] = {epoch: None} if epoch else {}
+    found: dict[float, None] = {}  # in order, each once
     settled: dict[str, bool] = {}
     for one in told:
         if one.what not in ("save", "evaluate"):
@@ -43,7 +45,8 @@ def stops(intervals: Iterable[Interval], unit: str, stride: float) -> Stops:
         counts = _counts(one, step, epoch, stride)
         found.update(dict.fromkeys(counts))
         settled[one.what] = settled.get(one.what, True) and (bool(counts) or not one.every)
-    return Stops(tuple(found), len(settled) == 2 and all(settled.values()))
+    every = tuple(count for count in found if count > stride)
+    return Stops(every, epoch, len(settled) == 2 and all(settled.values()))
 
 
 def _counts(one: Interval, step: float | None, epoch: float | None, stride: float) -> list[float]:
