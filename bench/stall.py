@@ -18,6 +18,7 @@ from statistics import median
 
 from bench.figures import Figure
 from bench.replay import Measured, Run, measure_run
+from dogwatch.engine import visit
 
 WORK = (
     "Healthy runs are replayed by their own clock through the real looks, reader, rules and verdict; every `stalled`"
@@ -25,8 +26,9 @@ WORK = (
     " third. The time to notice is from its last line to `stalled`, as a multiple of the longest gap of the healthy"
     " run; also by how long that is, since no patience of a few seconds is sound. What both would be with less"
     " patience, or more, is told beside it. A hang is seen by the log alone (a node of a cluster), with processes"
-    " asleep (a deadlock) or with processes that spin (a hung collective). 70 generated runs, and the corpus where"
-    " DOGWATCH_CORPUS or ../shared/corpus has one."
+    " asleep (a deadlock) or with processes that spin (a hung collective). 70 generated runs, the corpus where"
+    " DOGWATCH_CORPUS or ../shared/corpus has one, and the runs of the folder DOGWATCH_RUNS: a file each, with a line"
+    " of JSON that names it and then [seconds, text] of every line."
 )
 THIRDS = (0.1, 0.37, 0.64, 0.9)  # a hang comes at any moment; a fixed share of the run is where epochs end
 SCALES = (0.5, 0.6, 0.75, 0.9, 1.0, 1.25, 1.5, 2.0)
@@ -58,17 +60,19 @@ class Tally:
 
 def measure() -> list[Figure]:
     figures = _figures("generated", _tally(list(generated())), limit=True)
-    corpus = _corpus()
-    if corpus is None:
-        print("  there is no corpus here: the figures of real runs are left out")
-        return figures
-    figures += _figures("corpus series", _tally(list(series(corpus))), limit=True)
-    return figures + _figures("corpus logs", _tally(list(timed_logs(corpus))), limit=False)
+    if (corpus := _corpus()) is None:
+        print("  there is no corpus here: the figures of its runs are left out")
+    else:
+        figures += _figures("corpus series", _tally(list(series(corpus))), limit=True)
+        figures += _figures("corpus logs", _tally(list(timed_logs(corpus))), limit=False)
+    if folder := os.environ.get("DOGWATCH_RUNS"):
+        figures += _figures(Path(folder).name, _tally(list(stored(Path(folder)))), limit=False)
+    return figures
 
 
 def _tally(runs: Sequence[Run]) -> Tally:
     tally = Tally(len(runs))
-    with ProcessPoolExecutor(os.cpu_count()) as pool:
+    with ProcessPoolExecutor(os.cpu_count(), initializer=_spare) as pool:
         for run, measured in zip(runs, pool.map(_measure, runs, chunksize=2), strict=True):
             if "stalled" in measured.alarms:
                 tally.alarmed.append(run.name)
@@ -79,6 +83,11 @@ def _tally(runs: Sequence[Run]) -> Tally:
                 gap = run.longest_gap
                 tally.noticed.setdefault(kind, []).extend((gap, each / max(gap, 1e-3)) for each in seconds)
     return tally
+
+
+def _spare() -> None:
+    """An estimate only decides here when the next look is due, and is most of what one costs: it is good for longer."""
+    visit.ETA_SHARE, visit.ETA_LONGEST = 0.1, 1800.0
 
 
 def _measure(run: Run) -> Measured:
@@ -159,6 +168,15 @@ def timed_logs(corpus: Path) -> Iterator[Run]:
         lines = lines[: breaks[0]] if breaks else lines
         if len(lines) > 20 and lines[-1][0] - lines[0][0] > 600:
             yield Run(label["file"], label["format"], [(at - lines[0][0], text) for at, text in lines])
+
+
+def stored(folder: Path) -> Iterator[Run]:
+    """The runs of a folder."""
+    for path in sorted(folder.glob("*.jsonl")):
+        with path.open() as file:
+            named = json.loads(next(file))
+            lines = [(at, text.encode("latin-1")) for at, text in map(json.loads, file)]
+        yield Run(path.stem, named["repo"], lines)
 
 
 def _dated(text: bytes) -> Iterator[tuple[float, bytes]]:
