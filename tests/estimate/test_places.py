@@ -138,8 +138,11 @@ def test_between_the_stops_that_a_configuration_names_the_road_is_open() -> None
 
 
 def test_a_configuration_that_names_one_stop_may_keep_silent_on_others() -> None:
-    """Only who says when it saves and when it evaluates has said all; the one that is named is a place."""
+    """Only who says when it saves and when it evaluates has said all, and "never" alone says nothing; the one that is
+    named is a place."""
     save = TOLD[:1]
+    never = [Interval(what, 0.0, "steps") for what in ("save", "evaluate")]
+    assert way(walk(230, 10), None, "steps", intervals=never).ground is Ground.UNKNOWN
     assert way(walk(230, 10), None, "steps", intervals=save).ground is Ground.UNKNOWN
     assert way(walk(40_600 - 10, 10), 12 * 7330, "steps", intervals=save).ground is Ground.PLACE
     assert not way(walk(40_250, 50), 12 * 7330, "steps", intervals=save).told

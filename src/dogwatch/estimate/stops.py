@@ -18,8 +18,8 @@ EPOCHS, STEPS = "epochs", frozenset({"steps", "iterations", "updates", "it", "ba
 @dataclass(frozen=True, slots=True)
 class Stops:
     """Something may begin at every multiple of these, and at the end of an `epoch`; what happens from line to line is
-    part of every gap and no stop. They are `all` there are when it was said how often the job saves and evaluates: the
-    ends of epochs whose length nobody told are then nothing but that."""
+    part of every gap and no stop. They are `all` there are when it was said how often the job saves and evaluates, and
+    not only "never": the ends of epochs whose length nobody told are then nothing but that."""
 
     every: tuple[float, ...] = ()
     epoch: float | None = None
@@ -46,7 +46,7 @@ def stops(intervals: Iterable[Interval], unit: str, stride: float) -> Stops:
         found.update(dict.fromkeys(counts))
         settled[one.what] = settled.get(one.what, True) and (bool(counts) or not one.every)
     every = tuple(count for count in found if count > stride)
-    return Stops(every, epoch, len(settled) == 2 and all(settled.values()))
+    return Stops(every, epoch, bool(found) and len(settled) == 2 and all(settled.values()))
 
 
 def _counts(one: Interval, step: float | None, epoch: float | None, stride: float) -> list[float]:
