@@ -99,6 +99,11 @@ def test_without_a_total_nobody_knows_where_a_job_is(total: float | None) -> Non
     assert way(walk(40_250, 50), total, "steps", paused=True).ground is Ground.UNKNOWN
 
 
+def test_a_counter_below_nought_has_no_round_numbers_ahead() -> None:
+    """Some count down to nought, and then on."""
+    assert way([Point(float(i), -90.0 + i) for i in range(40)], None, "epochs").ground is Ground.OPEN
+
+
 def test_a_counter_that_hardly_moved_tells_no_place() -> None:
     """Its stride is not known yet."""
     assert way(walk(10, 1)[:COUNTED], 500, "steps", paused=True).ground is Ground.UNKNOWN

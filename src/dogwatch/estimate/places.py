@@ -108,12 +108,7 @@ def ground(count: Count, whole: float | None, said: Stops = NO_STOPS, *, paused:
     slack = _NEAR * (whole or abs(count.done))
     near, far = count.done - slack, count.done + WIDE * count.stride + slack
     stop = any(_next_multiple(every, near) <= far for every in said.every)
-    epoch = (
-        said.epoch is not None
-        and near <= _first_multiple(said.epoch, count.first, PASSED)
-        and (_next_multiple(said.epoch, near) <= far)
-    )
-    if stop or epoch or (whole is not None and far >= whole):
+    if stop or _ends_epoch(said.epoch, count, near, far) or (whole is not None and far >= whole):
         return Ground.PLACE
     if said.all:
         return Ground.OPEN
@@ -123,6 +118,13 @@ def ground(count: Count, whole: float | None, said: Stops = NO_STOPS, *, paused:
     if not paused and count.done - count.first < early:
         return Ground.PLACE
     return _between(count, near, far, whole)
+
+
+def _ends_epoch(epoch: float | None, count: Count, near: float, far: float) -> bool:
+    """Whether one of the first epochs ends near."""
+    return (
+        epoch is not None and near <= _first_multiple(epoch, count.first, PASSED) and _next_multiple(epoch, near) <= far
+    )
 
 
 def _between(count: Count, near: float, far: float, total: float) -> Ground:
@@ -148,6 +150,8 @@ def _among(count: Count, near: float, far: float, periods: Sequence[float]) -> G
 
 def _round(stride: float, most: float) -> list[float]:
     """Round numbers from the stride up."""
+    if most < stride:
+        return []
     low, high = math.floor(math.log10(stride)), math.floor(math.log10(most))
     if high - low > 12:
         return []
