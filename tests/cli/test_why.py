@@ -139,6 +139,42 @@ def test_a_job_that_succeeded_or_still_runs_has_no_cause(dogwatch) -> None:
     assert "has not ended" in dogwatch("why", "alive").stdout
 
 
+def test_an_ending_that_nothing_explains_is_told_with_its_code_and_last_line(dogwatch) -> None:
+    """That is what anybody would look at next."""
+    dogwatch("run", "--detach", "--name", "mute", "--", "sh", "-c", "echo begun; echo step 5/10; exit 3")
+    dogwatch("wait", "mute", "--timeout", "30")
+    found = json.loads(dogwatch("why", "mute", "--json").stdout)
+    assert found["cause"] == "unknown"
+    assert [(quote["line"], quote["text"]) for quote in found["evidence"]] == [
+        (None, "its exit code is 3, and no line of its logs says why"),
+        (2, "step 5/10"),
+    ]
+    (advice,) = found["advice"]
+    assert "dogwatch logs mute" in advice
+    assert "sacct" not in json.dumps(found)
+
+
+def test_a_command_whose_time_was_over_reached_a_limit(dogwatch) -> None:
+    """timeout says so by an exit code of its own."""
+    dogwatch("run", "--detach", "--name", "slow", "--", "timeout", "0.2", "sleep", "60")
+    job = json.loads(dogwatch("wait", "slow", "--timeout", "30", "--json").stdout)["jobs"][0]
+    assert job["diagnosis"]["cause"] == "time_limit"
+
+
+def test_why_a_worker_fell_is_told_while_the_others_go_on(dogwatch) -> None:
+    """By its own log, in the answer and in what to do."""
+    fails = "echo 'Traceback (most recent call last):'; echo '  File \"/srv/x.py\", line 3, in <module>'; " + (
+        "echo \"KeyError: 'input_ids'\"; exit 1"
+    )
+    script = f"[ $DOGWATCH_WORKER = 1 ] && {{ {fails}; }}; exec sleep 60"
+    dogwatch("run", "--detach", "--name", "pair", "--workers", "2", "--", "sh", "-c", script)
+    wait_until(lambda: dogwatch("patrol") and stands_at(dogwatch, "pair", "are all its processes there?"))
+    found = json.loads(dogwatch("why", "pair", "--json").stdout)
+    assert "worker 1: exit code 1, KeyError: 'input_ids'" in found["standing"]["says"]
+    assert found["advice"] == found["standing"]["do"]
+    assert "your own code" in found["advice"][0]
+
+
 def test_where_the_processes_of_a_running_job_are_is_told_when_asked(dogwatch) -> None:
     """By py-spy where it is there; else the answer says why not. Without the flag, nobody looks into a working job."""
     code = "import time\ndef hold_on():\n    time.sleep(60)\nhold_on()"

@@ -164,3 +164,18 @@ def test_a_slow_job_without_gpus_waits_or_is_busy():
     slow = {"progress": {"rate": 0.5, "rate_average": 2.0}}
     assert "mostly wait for data" in document(job(**slow, **family()))["says"]
     assert "busy on the CPU" in document(job(**slow, **family(cpu_percent=99.0)))["says"]
+
+
+def test_a_worker_that_fell_is_told_with_the_line_that_shows_why():
+    """And with what to do about it, before where to read on."""
+    lost = {**worker(1, "gone"), "reason": "exit code 1"}
+    quote = {"file": "/l/1.log", "line": 3, "text": "KeyError: 'input_ids'"}
+    known = {"cause": "code_error", "evidence": [quote], "advice": ["mend it", "and more"]}
+    told = document(job(workers=[worker(0), lost], fallen={1: known}))
+    assert "1 of 2 workers are there; worker 1: exit code 1, KeyError: 'input_ids'" in told["says"]
+    assert told["do"][0] == "mend it"
+    assert "--worker 1" in told["do"][1]
+    unknown = {"cause": "unknown", "evidence": [{"file": "", "line": None, "text": "x"}], "advice": ["look"]}
+    told = document(job(workers=[worker(0), lost], fallen={1: unknown}))
+    assert told["says"].endswith("worker 1: exit code 1")
+    assert len(told["do"]) == 1

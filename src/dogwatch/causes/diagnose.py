@@ -14,7 +14,7 @@ from dogwatch.causes.gather import ALIVE, QUIET, Gather
 from dogwatch.causes.interface import Alternative, Diagnosis, Evidence, Quote, Role
 from dogwatch.causes.likeliest import SHARES, likeliest
 from dogwatch.causes.notes import Gap, Hit, Notes
-from dogwatch.causes.outside import Word, failed, words
+from dogwatch.causes.outside import Word, ended_how, failed, words
 from dogwatch.causes.table import CAUSES
 from dogwatch.logs import life
 from dogwatch.redaction import redacted
@@ -343,6 +343,8 @@ def _unknown(evidence: Evidence, said: Sequence[Word], hits: Sequence[Hit]) -> D
         for name, share in zip(likeliest(evidence, said, hits), SHARES, strict=False)
     )
     quotes = tuple(_quote(evidence, hit) for hit in hits[:2])
+    if not quotes and (how := ended_how(evidence)):
+        quotes = (Quote("", None, f"{how}, and no line of its logs says why" if evidence.logs else how),)
     return Diagnosis("unknown", cause.title, 0.5, Role.ROOT, cause.retry, quotes, cause.advice, others)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from dataclasses import dataclass
 
 from dogwatch.causes.interface import Evidence
@@ -66,7 +67,12 @@ _SIGNALS = {
     31: ("aborted", 0.7),
     24: ("time_limit", 0.7),
 }
-_CODES = {127: ("launch_failed", 0.8), 126: ("launch_failed", 0.6), 125: ("container_failed", 0.55)}
+_CODES = {
+    127: ("launch_failed", 0.8, ""),
+    126: ("launch_failed", 0.6, ""),
+    125: ("container_failed", 0.55, ""),
+    124: ("time_limit", 0.7, ", which is timeout's word for a command whose time is over"),
+}
 _REASONS = {
     "dependencyneversatisfied": ("dependency_failed", 0.97),
     "launchfailedrequeuedheld": ("launch_failed", 0.9),
@@ -118,18 +124,28 @@ def words(evidence: Evidence) -> list[Word]:
         cause, weight = _REASONS[evidence.reason.lower()]
         out.append(Word(cause, weight, f"the scheduler's reason is {evidence.reason}", firm=True))
     if evidence.oom_kills > 0:
-        out.append(Word("host_oom", 0.94, f"the kernel's memory killer struck {evidence.oom_kills} time(s)", firm=True))
+        who = "it" if evidence.oom_kills == 1 else f"{evidence.oom_kills} of its processes"
+        out.append(Word("host_oom", 0.94, f"the kernel ended {who} for lack of memory", firm=True))
     if evidence.stalled:
         out.append(Word("stalled", 0.8, "it was ended because it made no progress"))
     number = signal_of(evidence)
     if number in _SIGNALS:
         cause, weight = _SIGNALS[number]
-        out.append(Word(cause, weight, f"it ended by signal {number}"))
+        out.append(Word(cause, weight, ended_how(evidence)))
     elif evidence.exit_code in _CODES:
-        cause, weight = _CODES[evidence.exit_code]
-        out.append(Word(cause, weight, f"its exit code is {evidence.exit_code}"))
+        cause, weight, meaning = _CODES[evidence.exit_code]
+        out.append(Word(cause, weight, ended_how(evidence) + meaning))
     out += [Word(one.cause, MEASURED, one.says, measured=True) for one in evidence.witnesses]
     return sorted(out, key=lambda word: (not word.firm, -word.weight))
+
+
+def ended_how(evidence: Evidence) -> str:
+    """Its signal or exit code in words; empty where neither is known."""
+    number = signal_of(evidence)
+    if number is not None and number in {one.value for one in signal.Signals}:
+        told = f" (exit code {evidence.exit_code})" if evidence.exit_code is not None else ""
+        return f"it ended by {signal.Signals(number).name}{told}"
+    return "" if evidence.exit_code is None else f"its exit code is {evidence.exit_code}"
 
 
 def signal_of(evidence: Evidence) -> int | None:

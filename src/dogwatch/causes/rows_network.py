@@ -247,7 +247,8 @@ rows = (
             Sign(
                 "timeout|read timed out",
                 r"(?:connecttimeout|readtimeout|connect timeout|read timed out|read timeout on endpoint"
-                r"|(?:connect|read)timeouterror)\b",
+                r"|(?:connect|read)timeouterror"
+                r"|(?:^|socket\.)timeout(?:error)?: (?:the (?:read|write|handshake) operation )?timed out)\b",
                 0.9,
                 raised=True,
                 unless=_HUB,
@@ -317,6 +318,8 @@ rows = (
             "[Connect call failed ('10.0.0.8', 9000)]",
             "curl: (7) Failed to connect to data.example.org port 443 after 3 ms: Connection refused",
             "urllib.error.URLError: <urlopen error [Errno -3] Temporary failure in name resolution>",
+            "TimeoutError: timed out",
+            "TimeoutError: The read operation timed out",
             "wandb.errors.CommError: Run initialization has timed out after 90.0 sec.",
             "RuntimeError: join() gave LEADER_CONNECTION_FAILED",
             "wandb.errors.UsageError: Error communicating with wandb process",
@@ -327,6 +330,7 @@ rows = (
             "network: resnet50",
             "wandb: Network error (ConnectTimeout), entering retry loop.",
             "WARNING: retrying: Read timed out",
+            "TimeoutError: the lock of the cache timed out",
         ),
         neighbours=("hub_access", "rendezvous_failed"),
         tell="curl -v URL from that node",

@@ -22,7 +22,7 @@ EPILOG = "Give whatever else you know of an ending: exit code, signal, the sched
 
 _RETRY = {
     "never": "not worth it",
-    "after_fix": "after it is mended; as it is, it would end the same way",
+    "after_fix": "once that is mended",
     "as_is": "as it is, from the newest checkpoint",
     "with_change": "with that changed",
 }
@@ -90,7 +90,8 @@ def _of_job(args: Namespace) -> dict[str, Any]:
     try:
         if lives:
             closer = stacks.look(reach, job, spy=args.stacks or stacks.wanted(job))
-            return why.of_job(job, processes=closer.processes, family=closer.family)
+            fallen = why.fallen(reach, job, deadline)
+            return why.of_job(job, processes=closer.processes, family=closer.family, fallen=fallen)
         found = why.of_job(job, () if why.is_settled(job) else _tails(reach, job, deadline))
         if better is not None:
             found = {**found, "changed": changed.compare_attempts(reach, job, better, deadline)}

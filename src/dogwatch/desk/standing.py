@@ -82,12 +82,21 @@ def _is_complete(job: Document) -> Branch | None:
     if len(alive) >= want:
         return _has_dead_children(job, asked, says)
     lost = [worker for worker in workers if worker["doing"] in _DEAD]
-    ends = [f"worker {worker['index']}: {plain(worker['reason'], 100)}" for worker in lost if worker.get("reason")]
-    says = f"{says}; {', '.join(ends[:3])}" if ends else says
-    does = [f"read its last lines: dogwatch logs {job['ref']} --worker {worker['index']}" for worker in lost[:2]]
+    fallen: Mapping[int, Document] = job.get("fallen") or {}
+    ends = [_how_it_fell(worker, fallen.get(worker["index"])) for worker in lost if worker.get("reason")]
+    says = f"{says}; {'; '.join(ends[:3])}" if ends else says
+    does = [advice for found in fallen.values() if found["cause"] != "unknown" for advice in found["advice"][:1]]
+    does += [f"read its last lines: dogwatch logs {job['ref']} --worker {worker['index']}" for worker in lost[:2]]
     if any(worker["doing"] == "zombie" for worker in lost):
         does.append("a zombie has ended and waits for its parent to notice: the parent is what hangs")
     return Branch(asked, says, tuple(does), stop=True)
+
+
+def _how_it_fell(worker: Document, found: Document | None) -> str:
+    """How a worker ended, and the line that tells why, where one does."""
+    says = f"worker {worker['index']}: {plain(worker['reason'], 100)}"
+    quotes = [quote for quote in (found or {}).get("evidence", ()) if quote["file"]]
+    return f"{says}, {plain(quotes[0]['text'], 160)}" if quotes else says
 
 
 def _has_dead_children(job: Document, asked: str, says: str) -> Branch:

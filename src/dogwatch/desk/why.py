@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 import signal
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from dogwatch.causes import Evidence, Log, diagnose
 from dogwatch.causes.document import document
+from dogwatch.causes.fitted import fitted
 from dogwatch.desk import standing
 from dogwatch.desk.log_file import pieces
-from dogwatch.desk.logs import Tail
-from dogwatch.errors import UsageError
+from dogwatch.desk.logs import Reading, Tail
+from dogwatch.errors import CouldNotLook, UsageError
+from dogwatch.reach.interface import Reach
+from dogwatch.redaction import redacted
+from dogwatch.text import plain
 
+MOST_LAST_WORDS = MOST_FALLEN = 2
 LAST_LINES = 20_000  # of each log that are read for a job whose watcher heard nothing
 
 
@@ -47,31 +54,72 @@ def of_job(
     tails: Sequence[Tail] = (),
     processes: Sequence[Mapping[str, Any]] | None = None,
     family: Mapping[str, Any] | None = None,
+    fallen: Mapping[int, Mapping[str, Any]] | None = None,
 ) -> dict[str, Any]:
     """The diagnosis of a job: what the watcher concluded at its end, or what the ends of its logs say; of one that has
-    not ended, where it stands, and its processes if they were asked."""
+    not ended, where it stands, its processes if they were asked, and why workers of it have `fallen`."""
     if job["state"] != "ended":
-        stands = standing.document(job if family is None else {**job, "family": family}, processes)
-        return {**document(None), "title": f"it has not ended; {stands['says']}", "standing": stands}
+        known = {**job, "fallen": fallen or {}}
+        stands = standing.document(known if family is None else {**known, "family": family}, processes)
+        title = f"it has not ended; {stands['says']}"
+        return {**document(None), "title": title, "advice": stands["do"], "standing": stands}
     if job["outcome"] == "succeeded":
         return {**document(None), "title": "it succeeded"}
     told: dict[str, Any] | None = job.get("diagnosis")
     if is_settled(job) or not tails:
         return told or document(None)
-    unknown, failed = job["outcome"] == "unknown", job["outcome"] == "failed"
+    slurm_id, outcome = str(job["id"]) if job["source"] == "slurm" else "", str(job["outcome"])
+    logs = tuple(_own_part(tail, job) for tail in tails)
     evidence = Evidence(
-        tuple(_own_part(tail, job) for tail in tails),
+        logs,
         exit_code=job["exit_code"],
         signal=job["signal"],
-        state="" if unknown or failed else str(job["outcome"]),
+        state=outcome if slurm_id and outcome not in ("unknown", "failed") else "",
         reason=job["reason"] or "",
-        succeeded=None if unknown else False,
+        succeeded=None if outcome == "unknown" else False,
+        oom_kills=1 if outcome == "out_of_memory" else 0,
     )
-    found = document(diagnose(evidence))
-    if told is None:
+    found = fitted(document(diagnose(evidence)), slurm_id)
+    better = found["cause"] not in (None, "unknown") and (
+        told is None or told["cause"] == "unknown" or found["role"] == "root"
+    )
+    answer = found if better or told is None else told
+    return _with_last_words(answer, logs, str(job["name"])) if answer["cause"] == "unknown" else answer
+
+
+def _with_last_words(found: dict[str, Any], logs: Sequence[Log], name: str) -> dict[str, Any]:
+    """An answer that tells no cause, with the last line of the logs, which is where anybody would look next."""
+    if any(quote["file"] for quote in found["evidence"]):
         return found
-    better = found["cause"] not in (None, "unknown") and (told["cause"] == "unknown" or found["role"] == "root")
-    return found if better else told
+    said = [quote for log in logs[:MOST_LAST_WORDS] if (quote := _last_line(log)) is not None]
+    advice = f"run the commands named with the likeliest causes, or read its logs: dogwatch logs {shlex.quote(name)}"
+    return {**found, "evidence": [*found["evidence"], *said], "advice": [advice]}
+
+
+def _last_line(log: Log) -> dict[str, Any] | None:
+    (raw,) = log.pieces
+    text = raw.rstrip()
+    if not text:
+        return None
+    line = None if log.first_line is None else log.first_line + text.count(b"\n")
+    last = re.split(rb"[\r\n]", text)[-1].decode("utf-8", "replace")
+    return {"file": log.name, "line": line, "text": redacted(plain(last.strip(), 400))}
+
+
+def fallen(reach: Reach, job: Mapping[str, Any], deadline: float) -> dict[int, dict[str, Any]]:
+    """Why workers of a job that goes on have ended badly, each by the end of its own log."""
+    lost = [one for one in job.get("workers") or () if one.get("log") and one["outcome"] not in (None, "succeeded")]
+    found = {}
+    for worker in lost[:MOST_FALLEN]:
+        try:
+            tails = Reading(reach, job, worker["index"], deadline).tails(LAST_LINES)
+        except (CouldNotLook, UsageError):
+            continue
+        logs = tuple(_own_part(tail, job) for tail in tails)
+        kills = 1 if worker["outcome"] == "out_of_memory" else 0
+        ended = Evidence(logs, worker["exit_code"], worker["signal"], succeeded=False, oom_kills=kills)
+        found[worker["index"]] = fitted(document(diagnose(ended)))
+    return found
 
 
 def _own_part(tail: Tail, job: Mapping[str, Any]) -> Log:

@@ -11,6 +11,7 @@ from typing import Any
 
 from dogwatch.causes import Evidence, Gather, Log, judge
 from dogwatch.causes.document import document
+from dogwatch.causes.fitted import fitted
 from dogwatch.engine.memory import Memory
 from dogwatch.engine.witnesses import witnesses
 from dogwatch.model import Ended, Gpu, Known, Outcome, Worker
@@ -51,12 +52,14 @@ class Hearing:
         self._of = {log: gather for log, gather in self._of.items() if log in wanted}
         memory.heard = {log: gather.state() for log, gather in self._of.items()}
 
-    def diagnosis(self, known: Known, disks: Mapping[str, Disk], gpus: Sequence[Gpu] = ()) -> dict[str, Any] | None:
+    def diagnosis(
+        self, known: Known, disks: Mapping[str, Disk], gpus: Sequence[Gpu] = (), slurm_id: str = ""
+    ) -> dict[str, Any] | None:
         """Why the attempt ended as it did; None while it runs and when nothing shows that it failed."""
         ended = known.state
         if not isinstance(ended, Ended) or ended.outcome is Outcome.SUCCEEDED:
             return None
-        return self._judged(sorted(self._of.items()), ended, known.reason, disks, gpus)
+        return self._judged(sorted(self._of.items()), ended, known.reason, disks, gpus, slurm_id)
 
     def of_worker(self, worker: Worker) -> dict[str, Any] | None:
         """Why one worker ended, by its own log."""
@@ -71,13 +74,15 @@ class Hearing:
         reason: str,
         disks: Mapping[str, Disk],
         gpus: Sequence[Gpu] = (),
+        slurm_id: str = "",
     ) -> dict[str, Any] | None:
         unknown = ended.outcome is Outcome.UNKNOWN
+        told = "" if unknown or ended.outcome is Outcome.FAILED else ended.outcome.value
         evidence = Evidence(
             logs=tuple(Log(name, ()) for name, _ in logs),
             exit_code=ended.exit_code,
             signal=ended.signal,
-            state="" if unknown or ended.outcome is Outcome.FAILED else ended.outcome.value,
+            state=told if slurm_id else "",
             reason=reason,
             succeeded=None if unknown else False,
             oom_kills=1 if ended.outcome is Outcome.OUT_OF_MEMORY else 0,
@@ -86,4 +91,4 @@ class Hearing:
             witnesses=witnesses(disks, gpus),
         )
         found = judge(evidence, [gather.notes() for _, gather in logs])
-        return None if found is None else document(found)
+        return None if found is None else fitted(document(found), slurm_id)

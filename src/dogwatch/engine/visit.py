@@ -207,7 +207,8 @@ class Visit:
             self.final = final(self.job, self.memory, self.progress, listed, self.after, self.sighting)
             self.after = self.final.known
             self._doubt()
-            self.diagnosis = self.one.readers.hearing.diagnosis(self.after, self.disks, self.one.gpus)
+            slurm_id = self.job.id if self.job.source == "slurm" else ""
+            self.diagnosis = self.one.readers.hearing.diagnosis(self.after, self.disks, self.one.gpus, slurm_id)
             self._add_proofs()
         if launching.is_open(self.memory):
             self.launched = self._launching()
