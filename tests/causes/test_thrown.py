@@ -89,3 +89,43 @@ def test_where_only_another_program_names_the_reason_its_line_is_quoted() -> Non
     found = why(frames + last + "tee: train.log: No space left on device\n")
     assert found is not None
     assert (found.cause, found.evidence[0].line) == ("disk_full", 5)
+
+
+def test_what_a_launcher_says_first_begins_another_attempt() -> None:
+    """In a file to which one run after another is appended, also where several processes of the last one speak."""
+    torchrun = "W0801 run.py:757] Setting OMP_NUM_THREADS environment variable for each process to be 1 in default\n"
+    last = "[rank1]: RuntimeError: CUDA error: invalid device ordinal\n" * 2
+    for start in (torchrun, "nohup: ignoring input\n"):
+        found = why(HELPER + start + last)
+        assert found is not None
+        assert (found.cause, found.evidence[0].line) == ("cuda_unavailable", 6)
+
+
+def test_tasks_that_srun_killed_when_it_gave_up_a_step_do_not_tell_why() -> None:
+    """One of them had failed; that the others were killed is no cause."""
+    aborted = "srun: Job step aborted: Waiting up to 32 seconds for job step to finish.\n"
+    killed = "srun: error: n2: tasks 0,2-3: Killed\n"
+    found = why("loading\n" + aborted + killed + "srun: error: n2: task 1: Exited with exit code 1\n")
+    assert found is not None
+    assert (found.cause, found.alternatives[0].cause) == ("unknown", "code_error")
+    found = why("loading\n" + killed)
+    assert found is not None
+    assert found.cause == "killed"
+
+
+def test_a_run_that_a_user_interrupted_is_over_a_minute_later() -> None:
+    """What goes wrong after that is the next run's; without a later word it was interrupted, also by a warning."""
+    first = "2026-02-01 04:01:00,001 - fit - WARNING - Training interrupted by user\n"
+    error = "2026-02-01 {} - fit - ERROR - Error: no dataset: [WinError 5] Access is denied: 'pack'\n"
+    for text, cause in ((first, "interrupted"), (first + error.format("05:00:00,001"), "permission_denied")):
+        found = why("starting\n" + text)
+        assert found is not None
+        assert found.cause == cause
+
+
+def test_a_compiler_says_what_the_build_stopped_at() -> None:
+    """And make only that it did."""
+    notes = "ops.cu:1:2: note: candidate: f(int)\n" * 30
+    found = why("ops.cu:64:6: error: no match for 'operator[]'\n" + notes + "make: *** [Makefile:3: ops.o] Error 1\n")
+    assert found is not None
+    assert (found.cause, found.evidence[0].line) == ("code_error", 1)

@@ -84,6 +84,9 @@ consequences = (
     ),
     # Of a job that may have no other task.
     Sign("exited with exit code", r"srun: error: .{1,200}: task 0: exited with exit code", 0.4, role=Role.TEARDOWN),
+    # What a launcher says first: of what stands above it in the same file, nothing ended this attempt.
+    Sign("setting omp_num_threads environment variable", weight=0.2, role=Role.TEARDOWN, ends=True),
+    Sign("nohup: ignoring input", r"^nohup: ignoring input", 0.2, role=Role.TEARDOWN, ends=True),
     Sign(
         "queued and waiting for resources",
         r"^srun: job \d{1,12} queued and waiting for resources",

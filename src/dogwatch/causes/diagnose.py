@@ -32,6 +32,7 @@ LATER = 60.0  # seconds after which a program that died of an exception logs no 
 SCRIPT = 20  # lines after which a script has plainly gone on
 _DIGITS = re.compile(r"\d{1,20}")
 _NAME = re.compile(r"\b[A-Z]\w{2,60}(?:Error|Exception)(?=:)", re.ASCII)
+_SRUN_KILLED = re.compile(r"srun: error: .{1,200}: tasks? [\d,\- ]{1,80}: Killed", re.ASCII)
 _SCHEDULER = frozenset(("time_limit", "preempted", "cancelled", "node_failure"))
 # What Slurm itself cancels a job for: its line then does not always say so.
 _CANCELS = frozenset(("time_limit", "host_oom"))
@@ -110,13 +111,21 @@ def last_fall(notes: Notes, bad: bool) -> list[Hit]:
             return []
         if kept:
             told = any(one.role is Role.ROOT and not one.quiet for one in kept)
-            if hit.ends or (_alive(kept[-1].before, told) and (told or not _buried(hit, kept[-1].before))):
+            if hit.ends or (told and _stopped(hit, kept[-1])):
+                break
+            if _alive(kept[-1].before, told) and (told or not _buried(hit, kept[-1].before)):
                 break
         kept.append(hit)
     kept.reverse()
     if bad or any(hit.fatal for hit in kept):
         return kept
     return kept if kept and _last_words(kept[-1], notes) else []
+
+
+def _stopped(hit: Hit, later: Hit) -> bool:
+    """Had somebody ended it a minute before the next trouble? Then that is another attempt's."""
+    ended = hit.cause == "interrupted" or hit.cause in _SCHEDULER
+    return ended and hit.clock != "" and hit.clock == later.clock and later.at - hit.at > LATER
 
 
 def _last_words(hit: Hit, notes: Notes) -> bool:
@@ -182,12 +191,19 @@ def _buried(hit: Hit, gap: Gap) -> bool:
 
 def pick(hits: Sequence[Hit]) -> Hit | None:
     """The hit of a fall that says its cause: of several processes the first root in time, of one the last."""
-    told = [hit for hit in unchained(hits) if hit.cause]
+    told = [hit for hit in unchained(hits) if hit.cause and not _swept(hit, hits)]
     for these in ([hit for hit in told if not (hit.quiet or hit.aside)], told):
         for role in (Role.ROOT, Role.CASCADE, Role.TEARDOWN):
             if ranked := [hit for hit in these if hit.role is role]:
                 return _better(_first(ranked) if _several(hits) else _last(ranked), told)
     return None
+
+
+def _swept(hit: Hit, hits: Sequence[Hit]) -> bool:
+    """Is this what srun did to the other tasks when it gave up the step? That says that one failed, not why."""
+    if hit.cause != "killed" or not _SRUN_KILLED.search(hit.text):
+        return False
+    return any("job step aborted" in one.text.lower() for one in hits[: hits.index(hit)])
 
 
 def _better(hit: Hit, told: Sequence[Hit]) -> Hit:

@@ -277,6 +277,7 @@ rows = (
             Sign("loaderror", r"^error: loaderror: ", 0.9, fatal=True, unless="interruptexception"),
             Sign("fortran runtime error:|forrtl: severe", weight=0.86, fatal=True, unless="sigsegv|no such file"),
             Sign("error using ", r"^\{?error using [\w./]{1,80}(?: \(line \d{1,6}\))?\s{0,4}$", 0.82, fatal=True),
+            Sign(": error: ", r"^[^\s:]{1,200}:\d{1,6}:\d{1,5}: error: \S", 0.78),
             Sign("error on proc", r"^error on proc \d{1,6}: \S", 0.82, fatal=True, many=True),
             Sign("error in ", r"^error in [\w.]{1,80}\(.{0,300}\) ?: ", 0.82),
             # What an exception says, logged without its name.
@@ -306,6 +307,7 @@ rows = (
             "2026-01-02 18:40:07,709 - root - ERROR - could not run the designer: name 'n_rounds' is not defined",
             "Error in prepare(x, k = 3) : object 'labels' not found",
             "Error using zeros",
+            "kernel.cu:64:6: error: no match for 'operator[]'",
             "At line 88 of file field.f90: Fortran runtime error: End of file",
             "ERROR on proc 3: Bond atoms 411 412 missing on proc 3 at step 9000 (src/ntopo_bond_all.cpp:59)",
         ),

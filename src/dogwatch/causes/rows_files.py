@@ -299,8 +299,8 @@ rows = (
                 "no such file or directory", r"^[^\s:]{1,200}: line \d{1,6}: .{1,300}: no such file or directory", 0.8
             ),
             Sign(
-                "can't open |cannot open |could not open |unable to open ",
-                r"^(?:fatal )?error:? (?:can't|cannot|could not|unable to) open (?:\w{1,20} ){0,3}(?:file|folder)\b",
+                "error: can't open|error: cannot open|error: could not open|error: unable to open",
+                r"^(?:fatal )?error: (?:can't|cannot|could not|unable to) open (?:\w{1,20} ){0,3}(?:file|folder)\b",
                 0.8,
             ),
             Sign("notadirectoryerror", weight=0.9, raised=True),
@@ -359,6 +359,7 @@ rows = (
         ("check owner and mode of the path in the line (ls -ld PATH), or use one that is yours",),
         (
             Sign("permissionerror", weight=0.95, raised=True),
+            Sign("[winerror 5]", weight=0.93, raised=True),
             Sign("permission denied", weight=0.9, raised=True),
             Sign(
                 "permission denied",

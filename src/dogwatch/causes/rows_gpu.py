@@ -133,6 +133,7 @@ rows = (
                 0.93,
                 raised=True,
             ),
+            Sign("initialization error", r"cuda error: initialization error", 0.88, raised=True),
             Sign("driver initialization failed", r"cuda driver initialization failed", 0.95, raised=True),
             Sign("runtime error (", r"cuda runtime error \((?:(?:35|38|100)\)|30\).{1,200}thcgeneral)", 0.93),
             Sign("no cuda gpus are available", weight=0.97),

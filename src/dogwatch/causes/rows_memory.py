@@ -164,6 +164,8 @@ rows = (
             Sign("low on memory", r"killed due to the node running low on memory", 0.95, fatal=True),
             Sign("memory pressure", r"(?:killed|workers?) .{0,120}due to memory pressure", 0.92),
             Sign("arraymemoryerror", weight=0.95, raised=True),
+            # Windows: the paging file is too small.
+            Sign("1455", r"\[winerror 1455\]|error code: <1455>", 0.93, raised=True),
             Sign("unable to allocate", r"unable to allocate [\d.]{1,12} [kmgtp]i?b for an array", 0.95, raised=True),
             Sign("memoryerror", r"(?:^|[\s.])memoryerror\b", 0.93, raised=True),
             Sign("arrowmemoryerror", weight=0.93, raised=True),

@@ -229,6 +229,7 @@ rows = (
                 r"(?:the )?user"
                 r"|\buser interrupted (?:the )?(?:training|execution|run)|^interrupted by (?:the )?user",
                 0.86,
+                fatal=True,
             ),
             # Paddle's launcher ends the others so, too, when one trainer has failed.
             Sign("`termination signal`", weight=0.74, fatal=True, role=Role.CASCADE, many=True),
