@@ -223,8 +223,8 @@ rows = (
         "an error in the program",
         Retry.AFTER_FIX,
         (
-            "read the last frame of the traceback that is in your own code; starting it again as it is will "
-            "end the same way",
+            "look at the line that is quoted, and at the last frame above it that is in your own code; starting it "
+            "again as it is will end the same way",
         ),
         (
             Sign("on the same device", r"expected all tensors to be on the same device", 0.95, raised=True),

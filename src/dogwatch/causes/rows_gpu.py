@@ -15,7 +15,8 @@ rows = (
         Retry.AS_IS,
         (
             "leave that node or GPU out and start again from the newest checkpoint (--exclude=NODE)",
-            "give the administrators the Xid line; nvidia-smi -q -d ECC,ROW_REMAPPER shows the state of the memory",
+            "give the administrators the node and its Xid line (dmesg -T | grep Xid); nvidia-smi -q -d "
+            "ECC,ROW_REMAPPER shows the state of the memory",
         ),
         (
             Sign("nvrm: xid", rf"nvrm: xid \(\S{{1,40}}\): (?!(?:{_XID_OF_PROGRAMS})\b)\d{{1,3}}\b", 0.95),

@@ -69,7 +69,10 @@ rows = (
         "launch_failed",
         "the program was never started",
         Retry.AFTER_FIX,
-        ("check the command, its path, the environment it needs and the resources asked for, then start it again",),
+        (
+            "check the command, its path, the environment it needs and the resources asked for, then start it again",
+            'if it is conda activate that failed, put source "$(conda info --base)/etc/profile.d/conda.sh" before it',
+        ),
         (
             Sign("container_g_join failed", weight=0.8, fatal=True),
             Sign("cannot execute: required file not found", weight=0.95, fatal=True),

@@ -14,7 +14,7 @@ rows = (
         (
             "make the batch, the sequence or the model per GPU smaller (gradient accumulation keeps the "
             "effective batch)",
-            "check with nvidia-smi that no other process holds memory of the same GPU",
+            "check with nvidia-smi (AMD: rocm-smi) that no other process holds memory of the same GPU",
             "try activation checkpointing, or PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True when much is "
             "reserved but unallocated",
         ),
@@ -119,7 +119,8 @@ rows = (
         "the machine's memory, or the job's share of it, ran out",
         Retry.WITH_CHANGE,
         (
-            "ask for more memory (Slurm: --mem or --mem-per-cpu), or use fewer data-loading workers and smaller caches",
+            "ask for more memory (Slurm: --mem or --mem-per-cpu, Kubernetes: resources.limits.memory), or use fewer "
+            "data-loading workers and smaller caches",
             "look at the peak: sacct -j JOB -o JobID,MaxRSS,ReqMem,State",
         ),
         (
