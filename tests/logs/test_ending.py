@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dogwatch.logs.ending import SURVIVED, WINDOW, Counter, Ending
 from dogwatch.logs.ending_words import FAILED, ROWS
-from dogwatch.logs.interface import INNER, RUN
+from dogwatch.logs.interface import EPOCH, INNER, RUN
 from dogwatch.model import Step
 
 WORK = "step 10/100 loss 0.5\nstep 20/100 loss 0.4\n"
@@ -97,6 +97,11 @@ def at(log: str, word: str, done: float, total: float | None, rank: int = RUN, *
         "🎉 评估完成！",
         "INFO - 预训练任务圆满结束 (总耗时: 1.5 小时)",
         "所有测试运行完毕。",
+        "build succeeded, 12 warnings.",
+        "**********************End training**********************",
+        "I0102 03:04:05.678 train.py:40] [Timing] final eval finished (Took 32.1s).",
+        "Done! Corpus=4064, Train=1485",
+        "Time ellapsed in training is: 2801.8",
     ],
 )
 def test_words_that_say_it_is_done(last: str) -> None:
@@ -135,6 +140,9 @@ def test_words_that_say_it_is_done(last: str) -> None:
         "❌ Training failed: no such column 'label'",
         "ERROR on proc 0: Cannot open restart file melt.restart (../read_restart.cpp:144)",
         "97% tests passed, 2 tests failed out of 80",
+        "Tests:       3 failed, 14 passed, 17 total",
+        "The command '/bin/sh -c pip3 install numpy' returned a non-zero code: 1",
+        "*** Aborted at 1767322800 (unix time) try 'date -d @1767322800'",
         "	(1) Normal termination (return value 2)",
         "	(0) Abnormal termination (signal 9)",
     ],
@@ -351,6 +359,29 @@ def test_a_full_counter_of_a_part_is_no_finish() -> None:
     """The data were loaded, all of them; then much was counted that says no total."""
     log = "100%|####| 50/50\n" + "".join(f"train loss 0.{n}\n" for n in range(300))
     assert ends(log, at(log, "50/50", 50, 50, INNER)) == "unknown"
+
+
+def test_a_counter_that_stood_still_while_others_moved_says_nothing_is_left() -> None:
+    """Four of five items, once; and then a run of its own, to its last word."""
+    log = "4/5 shards look sound\n" + "".join(f"batch {n} loss 0.{n}\n" for n in range(300)) + "Evaluation done\n"
+    assert ends(log, at(log, "4/5", 4, 5, INNER)) == "finished"
+    assert ends(log, at(log, "4/5", 4, 5)) == "cut"
+
+
+def test_epochs_are_counted_from_nought() -> None:
+    """Nine of ten is the last, where last words follow it."""
+    log = f"{WORK}epoch 9/10\nwandb: Find logs at: ./wandb/run-1/logs\n"
+    counter = Counter(Step(9, 10, "epochs", None, EPOCH), log.index("epoch 9"))
+    assert ends(log, counter) == "finished"
+    assert ends(log, counter._replace(step=Step(8, 10, "epochs", None, EPOCH))) == "cut"
+
+
+@pytest.mark.parametrize("plan", ["no early stopping", "early stopping patience is 5", "early stopping: 10"])
+def test_what_is_said_of_the_end_at_the_beginning_is_a_plan(plan: str) -> None:
+    """How it may stop, before it has begun."""
+    assert ends(f"loading\n{plan}\nround 1\n") == "unknown"
+    saved = "Results saved to out/first.json\nround 1\n"
+    assert ends(saved, at(saved, "round", 1, None)) == "unknown"
 
 
 def test_a_line_of_progress_closes_nothing() -> None:

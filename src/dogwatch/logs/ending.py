@@ -158,7 +158,7 @@ class Ending:
     def _finished(self, counter: Counter | None) -> int:
         """Where the log last said that the run is over; -1 when it did not, or something began after that."""
         said = max(self._places[FINISHED], self._places[EARLY])
-        if counter is None or not _under_way(counter) or _nearly(counter):
+        if self._may_be_over(counter):
             said = max(said, self._places[STAGE])
         over = self._end - said <= WINDOW and self._places[BEGUN] < said
         return said if over and not self._goes_on(counter, said) else -1
@@ -206,13 +206,22 @@ class Ending:
         or of one of its parts, a counter arrives too."""
         return counter is not None and _arrived(counter) and not self._life.went_on(counter.at + TAIL)
 
+    def _may_be_over(self, counter: Counter | None) -> bool:
+        """Whether no counter says that much is left: one that stood still while others moved is not the run's."""
+        if counter is None or not _under_way(counter) or _nearly(counter):
+            return True
+        stale = self._life.went_on(counter.at + TAIL) or self._end - counter.at > WINDOW
+        return counter.step.rank <= INNER and stale
+
     def _closes(self, counter: Counter | None) -> bool:
         """Last words count at the very end only, and not while the counter says that much is left."""
         place = max([self._places[CLOSING], *self._first.values()])
         last = self._places[SUMMARY] >= self._last and not self._life.stirred(self._last - 1)
         if (place < 0 or self._end - place > TAIL) and not last:
             return False
-        return counter is None or not _under_way(counter) or _nearly(counter)
+        if not last and counter is not None and not counter.step.total and counter.at > place:
+            return False
+        return self._may_be_over(counter)
 
     def _mark(self, sign: str, place: int) -> None:
         self._places[sign] = max(self._places[sign], place)
@@ -364,6 +373,7 @@ def _arrived(counter: Counter) -> bool:
 
 def _nearly(counter: Counter) -> bool:
     """Whether its next report would have been the last: a run that reports every fifty steps ends up to forty-nine
-    steps after a report."""
+    steps after a report, and epochs are counted from nought."""
     left = (counter.step.total or 0.0) - counter.step.done
-    return left <= max(counter.stride, 0.02 * (counter.step.total or 0.0))
+    least = 1.0 if counter.step.rank >= EPOCH and counter.step.unit == "epochs" else 0.0
+    return left <= max(counter.stride, least, 0.02 * (counter.step.total or 0.0))

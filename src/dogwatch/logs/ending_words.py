@@ -24,7 +24,7 @@ _RUN = (
     "|simulation|distillation|sweep|tuning|computation|calculation"
 )
 _STAGE = (
-    "evaluation|evaluating|inference|generation|testing|test|benchmark|prediction|processing|preprocessing|conversion"
+    "evaluation|evaluating|eval|inference|generation|testing|test|benchmark|prediction|processing|preprocessing|conversion"
     "|export|build|download|compression|quantization|sampling|encoding|indexing|analysis"
 )
 _STOP = r"(?:[!.\s(]|！|。|$)"
@@ -55,6 +55,9 @@ def _over(sign: str) -> tuple[Row, ...]:
         _row(sign, "finish", r"(?<![a-z])finish(?:ed)? (?:the )?{work}(?![a-z])"),
         _row(sign, "completed ", r"(?<![a-z])completed (?:the )?{work}(?![a-z])"),
         _row(sign, "done ", r"(?<![a-z])done:? (?:with )?(?:the |a )?{work}(?![a-z])"),
+        _row(sign, " success", r"(?<![a-z]){work} (?:was |is )?successful(?![a-z])"),
+        _row(sign, " succeeded", r"(?<![a-z]){work} (?:has )?succeeded(?![a-z])"),
+        _row(sign, "end", r"^[^a-z0-9]{0,60}end (?:of )?(?:the )?{work}[^a-z0-9]{0,60}$"),
     )
 
 
@@ -91,6 +94,8 @@ ROWS = (
     _row(FAILED, "***", r"^g?make(?:\[\d{1,3}\])?: \*\*\* .{0,200}(?:error \d|interrupt|killed|terminated)"),
     _row(FAILED, "fatal:", rf"^{_RANK}fatal: {{2,6}}\S"),
     _row(FAILED, "error response from daemon"),
+    _row(FAILED, "non-zero code", r"^the command '.{1,400}' returned a non-zero code: \d"),
+    _row(FAILED, "(unix time)", r"^\*\*\* aborted at \d{6,12} \(unix time\)"),
     _row(FAILED, "oci runtime", r"oci runtime (?:create|exec) failed"),
     _row(COMPLAINT, "error: ", r"\.py: error: (?:argument|unrecognized|the following|ambiguous|invalid)"),
     _row(FAILED, "conda run", r"error conda\.cli\.main_run:execute.{0,80}conda run"),
@@ -168,6 +173,7 @@ ROWS = (
     _row(FINISHED, "tests passed", r"^100% tests passed, 0 tests failed out of \d"),
     _row(FINISHED, "test result: ok", r"^test result: ok\. \d{1,6} passed; 0 failed"),
     _row(FAILED, "test result: failed", r"^test result: failed\. "),
+    _row(FAILED, "tests: ", r"^tests: {1,20}[1-9]\d{0,6} failed, "),
     _row(FAILED, "tests failed", r"^\d{1,3}% tests passed, [1-9]\d{0,6} tests failed out of \d"),
     _row(FINISHED, "ran ", r"^ran \d{1,6} tests? in [\d.]{1,12}s$"),
     _row(FAILED, "failed (", r"^failed \((?:failures|errors)=\d"),
@@ -217,6 +223,7 @@ ROWS = (
     ),
     # Last words
     _row(CLOSING, "done", rf"^{_RANK}[^a-z0-9]{{0,40}}(?:all )?done[^a-z0-9]{{0,40}}$"),
+    _row(CLOSING, "done!", rf"^{_RANK}[^a-z0-9]{{0,40}}(?:all )?done! "),
     _row(CLOSING, "finish", rf"^{_RANK}[^a-z0-9]{{0,40}}(?:all )?finish(?:ed)?[^a-z0-9]{{0,40}}$"),
     _row(CLOSING, "complete", rf"^{_RANK}[^a-z0-9]{{0,40}}(?:all )?completed?[^a-z0-9]{{0,40}}$"),
     _row(CLOSING, "finished", r"\bfinished (?:at|in|on|after|job|run|all)\b|\b(?:job|end) (?:finished|time|date)\b"),
@@ -224,7 +231,7 @@ ROWS = (
     _row(CLOSING, "all ", r"\ball (?:\w{1,20} ){0,2}(?:done|finished|complete|completed|processed|saved)\b"),
     _row(SUMMARY, "total time"),
     _row(SUMMARY, "total ", r"\btotal \w{1,20} time\b"),
-    _row(SUMMARY, "elapsed", r"\b(?:total|time) elapsed\b|\belapsed time:"),
+    _row(SUMMARY, "apsed", r"\b(?:total|time) ell?apsed\b|\bell?apsed time:"),
     _row(SUMMARY, "peak memory"),
     _row(
         SUMMARY,
@@ -260,7 +267,11 @@ ROWS = (
     _row(CLOSING, "synced", r"wandb: synced "),
     _row(CLOSING, "|tasks|", r"\|tasks\|version\||\| {0,4}tasks {0,40}\| {0,4}version"),
     _row(CLOSING, "|\u00b1", "\\|\u00b1 {0,4}\\|"),
-    _row(SUMMARY, "early stopping", r"early stopping|early stop\b"),
+    _row(
+        SUMMARY,
+        "early stop",
+        r"(?<!no )(?<!without )early stop(?:ping)?\b(?!\s{0,2}[:=(]| (?:patience|counter|with patience|enabled|after))",
+    ),
     _row(CLOSING, "benchmark result", r"={4,60} serving benchmark result"),
     _row(CLOSING, "cleaning up orphan processes"),
     _row(CLOSING, "gromacs reminds you"),
