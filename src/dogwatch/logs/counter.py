@@ -19,7 +19,7 @@ _N = r"\d{1,3}(?:,\d{3}){1,4}|\d{1,15}"
 _LEAD = r"(?:\((?:train|val|test)\))?[\"']?[ \t]{0,3}[:=#]{0,2}[ \t]{0,6}[\"'\[(]?[ \t]{0,8}"
 _OF = r"[ \t]{0,4}\]?(?:/|of|out of|\((?:total|of|max)[:=]?)[ \t]{0,8}\[?"
 _PAIR = _LEAD + rf"({_N}){_OF}({_N})(?!\d|[/:,-]\d|\.\d)"
-_PLAIN = r"(?:\((?:train|val|test)\))?[ \t]{0,3}[:=#]{0,2}[ \t]{0,6}[\[(]?[ \t]{0,8}"
+_PLAIN = r"(?:\((?:train|val|test)\))?[ \t]{0,3}[:=#]{0,2}[ \t]{0,6}(?:[\"'],[ ])?[\[(]?[ \t]{0,8}"
 _BARE = _PLAIN + r"(\d{1,15})(?!\d|\.\d|[ \t]{0,4}/[ \t]{0,8}\d|:\d\d|(?!(?:st|nd|rd|th) )[a-z]|%|-\d)"
 _PART = _PLAIN + r"(\d{1,6}\.\d{1,9})(?![\d%]|[ \t]{0,4}/[ \t]{0,8}\d|x)"
 # What a hint may end with: `3/10`, and a number that stands alone or is a decimal's whole part.
@@ -43,6 +43,7 @@ _BRACKET_END = re.compile(rb"/[ \t]{0,8}[\d,]{1,19}\]")
 _PAREN = re.compile(r"\((\d{1,9})[ ]?/[ ]?(\d{1,9})\)", re.ASCII)
 _PAREN_END = re.compile(rb"/[ ]?\d{1,9}\)")
 _BUILDS = ("nvcc", "c++", "g++", "hipcc", "clang", "building", "linking", "compiling", "/bin/", "install", "recompil")
+_TRIES = ("fail", "retry", "attempt", "attributes:")
 _LOADS = ("loading", "download", "shards", "compil", "install")
 _ENDS_EPOCH = (
     *("complete", "finish", "done", "took", "elapsed", "time", "loss", "acc"),
@@ -344,9 +345,12 @@ def _bracket(pattern: re.Pattern[str], line: str) -> list[Mark]:
     for found in islice(pattern.finditer(line), _TRIED):
         before = line[max(0, found.start() - 4) : found.start()].rstrip(" :=#")[-1:]
         done, total = number(found[1]), number(found[2])
-        if (not before.isalpha() or found[0][0] == "(") and 0 < total >= done:
+        called = found[0][0] == "(" and line[found.start() - 1 : found.start()].isalnum()  # sqrt(1/2)
+        if (not before.isalpha() or found[0][0] == "(") and not called and 0 < total >= done:
             low = line.lower()
             if any(tool in low[found.end() : found.end() + 80] for tool in _BUILDS):
+                return []
+            if any(word in low[max(0, found.start() - 40) : found.start()] for word in _TRIES):
                 return []
             return [Step(done, total, "items", _rate(low, "items"), INNER)]
     return []

@@ -74,9 +74,11 @@ def _best(slots: Sequence[Slot], known: Known) -> Slot | None:
     work = [slot for slot in of[INNER] if not slot.name.startswith(BEGUN)]
     begun = {slot.name.removeprefix(BEGUN): slot for slot in slots if slot.name.startswith(BEGUN)}
     epochs = of[EPOCH] + of[EPOCH_DONE]
-    stated = [slot for slot in work if slot.step.total and slot.step.total == known.totals.get("steps")]
     beside = epochs + of[PART]
     runs = [slot for slot in of[RUN] if slot.step.total != 1 or not work]  # "Episode 1/1" is no measure of its inside
+    runs = [slot for slot in runs if not _known_better(slot, [*work, *epochs])]
+    totals = {known.totals.get("steps"), *(slot.step.total for slot in runs if _is_long(slot))}
+    stated = [slot for slot in work if slot.step.total and slot.step.total in totals]
     once = [slot for slot in work if slot.name not in begun or begun[slot.name].at - begun[slot.name].first <= REDRAWN]
     run = _run(
         [_lent(slot, once) for slot in runs] + stated, [slot for slot in work if slot not in stated], beside, known
@@ -104,6 +106,7 @@ def _best(slots: Sequence[Slot], known: Known) -> Slot | None:
     if epoch and epoch.step.total is None and not (epoch.step.done == 0 and _beside(epoch, work)):
         return _refined(epoch, work, bool(of[FROM_ZERO]))
     bar = _bar(work, begun, known)
+    bar = (_round(bar, work, begun) or bar) if bar else None
     again = max((slot for slot in of[AGAIN] if slot.first < slot.at), key=_newest, default=None)
     again = _with_total(again, known) if again else None
     inside = _open(work)
@@ -133,6 +136,11 @@ def _has_total(slot: Slot | None) -> bool:
 
 def _is_full(slot: Slot) -> bool:
     return slot.step.total is not None and slot.step.done >= slot.step.total
+
+
+def _is_long(slot: Slot) -> bool:
+    """Whether a total is so large that a bar has the same by no chance."""
+    return slot.step.unit in STEPS and (slot.step.total or 0.0) > 50
 
 
 def _with_total(slot: Slot, known: Known, others: Sequence[Slot] = ()) -> Slot:
@@ -244,6 +252,12 @@ def _counts_epochs(bar: Slot, epoch: Slot, begun: Mapping[str, Slot]) -> bool:
     return bool(bar.step.total) and _once(bar, begun) and bar.step.done - epoch.step.done in (0, 1)
 
 
+def _known_better(run: Slot, others: Sequence[Slot]) -> bool:
+    """Whether a format that knows more has read the same numbers of the same line as an epoch's or what is inside."""
+    said = (run.at, run.step.done, run.step.total)
+    return any((slot.at, slot.step.done, slot.step.total) == said and slot.weight > run.weight for slot in others)
+
+
 def _is_inside(run: Slot, epoch: Slot) -> bool:
     """Whether `step 40/614` under `Epoch 6/10` are the steps of that epoch: those of the run would be as far as the
     epochs are, and epochs are of equal length."""
@@ -308,6 +322,15 @@ def _bar(work: Sequence[Slot], begun: Mapping[str, Slot], known: Known) -> Slot 
         if slot is not last and _once(slot, begun) and slot.at - _start(slot, begun) >= LONGER * span:
             return slot
     return last
+
+
+def _round(bar: Slot, work: Sequence[Slot], begun: Mapping[str, Slot]) -> Slot | None:
+    """The bar without a total that was there before this one began, and goes on while this one begins again."""
+    if _once(bar, begun):
+        return None
+    since = begun[bar.name].first
+    fit = [slot for slot in work if not slot.step.total and slot.step.done >= 2 and slot.at > since >= slot.first]
+    return max(fit, key=_newest, default=None)
 
 
 def _once(slot: Slot, begun: Mapping[str, Slot]) -> bool:

@@ -27,6 +27,7 @@ _TOKEN = re.compile(
 _WORD = re.compile(r"[a-z]{1,20}|[\u4e00-\u9fff]{1,8}")
 _MEASURE = re.compile(r" (?:[mun]?s|secs?|seconds?|min|minutes?|hours?|h|%|[kmgt]i?b|bytes)(?![a-z])", re.ASCII)
 _COMPOUND = re.compile(r"[a-z]_[a-z]{1,20}\W{0,6}$", re.ASCII)
+_OPTION = re.compile(r"--[a-z][a-z_-]{0,30}[ =]?$", re.ASCII)  # of a command that is shown
 _ORDINAL = ("st", "nd", "rd", "th")
 _UNITS = {
     "epochs": "epoch epochs ep 轮",
@@ -119,7 +120,7 @@ def look(line: str) -> Line | None:
                 break
             continue
         if gap.endswith("-") and (len(gap) == 1 or not gap[-2].isalnum()):
-            gap, whole = gap[:-1], None  # a minus
+            gap, whole = gap[:-1].rstrip(), None  # a minus
         parts += (gap, NOW)
         values.append(None if whole is None else _count(whole, part, power))
         if len(values) == MOST:
@@ -170,7 +171,7 @@ def numbers(shape: str) -> tuple[Number, ...]:
         if sign == NOW:
             of = bool(found) and before == NOW and _is_total(gap, shape)
             unit, sure = named(_WORD.findall(gap)[-MOST_WORDS:], bool(_COMPOUND.search(gap)))
-            found.append(Number(unit, NEVER if of else sure, of))
+            found.append(Number(unit, NEVER if of or _OPTION.search(gap) else sure, of))
         before = sign
     return tuple(found)
 

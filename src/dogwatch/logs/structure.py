@@ -59,6 +59,10 @@ class Field:
             self.fell += 1
         else:
             self.back += 1
+        self.go_on(value)
+
+    def go_on(self, value: float) -> None:
+        """Go on with a value behind others that were not seen."""
         self.last = value
         self.top = max(self.top, value)
 
@@ -72,7 +76,7 @@ class Field:
     @property
     def is_even(self) -> bool:
         """Whether it counts by equal steps."""
-        return self.same >= EQUAL * self.rose and not self.back
+        return self.same >= EQUAL * self.rose and self.back * 20 <= self.rose
 
     @property
     def from_start(self) -> bool:
@@ -86,16 +90,19 @@ class Field:
 class Shape:
     """The lines of one shape: how many, where the first and the newest stood, how many had figures, their numbers."""
 
-    __slots__ = ("at", "fields", "figures", "first", "needle", "numbers", "seen")
+    __slots__ = ("at", "fields", "figures", "first", "needle", "numbers", "seen", "stretch")
 
     def __init__(self, at: int) -> None:
         self.numbers: tuple[shape.Number, ...] = ()  # what they may be, when it was seen so often that it matters
         self.needle = ""
         self.first = self.at = at
-        self.seen = self.figures = 0
+        self.seen = self.figures = self.stretch = 0
         self.fields: list[Field | None] = []
 
-    def take(self, at: int, values: Values) -> None:
+    def take(self, at: int, values: Values, stretch: int) -> None:
+        """Take the next line, of this stretch of the log: only within one is known how a number moved, and that what is
+        smaller in a later one began again."""
+        apart, self.stretch = self.stretch != stretch, stretch
         self.at = at
         self.seen += 1
         if None in values:
@@ -109,8 +116,11 @@ class Shape:
                 continue
             if value is None:
                 self.fields[place] = None  # a fraction: it counts nothing
-            else:
+            elif not apart:
                 field.take(value)
+            else:
+                field.fell += value < field.last
+                field.go_on(value)
 
     def pass_on(self, at: int, values: Values) -> None:
         """Go on at a line that is not the next one: how the numbers moved meanwhile is not known."""
@@ -153,7 +163,7 @@ class Shape:
         return of.last if of is not None and fits else None
 
     def outer(self, counting: Collection[int]) -> int | None:
-        """The number that counts epochs: by its word, or because it rises by one whenever a counter begins again."""
+        """The number that counts epochs: by its word, or because it rises whenever a counter begins again."""
         for place, number in enumerate(self.numbers[: len(self.fields)]):
             field = self.fields[place]
             if number.unit == "epochs" and number.sure == shape.LOOP and field is not None and not field.back:
@@ -161,13 +171,13 @@ class Shape:
         return next((around for place in counting if (around := self._around(place)) is not None), None)
 
     def _around(self, place: int) -> int | None:
-        """The number before another that rises by one whenever that begins again."""
+        """The number before another that stays while that rises, and rises when that begins again."""
         inner = self.fields[place]
         for before in range(place if inner is not None and inner.fell else 0):
             field = self.fields[before]
             if field is None or inner is None or field.fell or field.back or self.numbers[before].sure == shape.NEVER:
                 continue
-            if field.rose and abs(field.rose - inner.fell) <= 1 and field.top - field.first == field.rose:
+            if field.top > field.first and field.rose <= min(inner.fell + 1, field.stayed):
                 return before
         return None
 
@@ -220,7 +230,7 @@ class Structure:
     def _take(self, at: int, raw: bytes) -> None:
         line = raw[: 4 * shape.LONGEST].decode("utf-8", "replace")
         seen = shape.look(line)
-        if seen is None or (len(seen.values) == 1 and shape.LAUNCHED.match(line)):
+        if seen is None or (len(seen.values) <= 2 and ("[" in line or shape.LAUNCHED.match(line))):
             self._header = header(line) or self._header
         if seen is None:
             return
@@ -236,7 +246,7 @@ class Structure:
             if len(self._shapes) >= MOST_SHAPES:
                 self._forget()
             each = self._shapes[name] = Shape(at)
-        each.take(at, values)
+        each.take(at, values, self._border)
         if each.seen == FEWEST and not shape.ASIDE.search(line.lower()):
             each.numbers = numbers or shape.numbers(name)
         if each.numbers and name not in self._wanted and len(self._wanted) < MOST_COUNTERS and each.counters(0):
@@ -303,7 +313,7 @@ class Structure:
                     name,
                     each.needle,
                     [list(number) for number in each.numbers],
-                    [each.first, each.at, each.seen, each.figures],
+                    [each.first, each.at, each.seen, each.figures, each.stretch],
                     [field and [getattr(field, slot) for slot in Field.__slots__] for field in each.fields],
                 ]
                 for name, each in self._shapes.items()
@@ -317,10 +327,10 @@ class Structure:
         found._read, found._border, found._looked = state["read"]
         found._wanted = list(state["wanted"])
         found._header = header(state["header"]) or found._header
-        for name, needle, numbers, (first, at, seen, figures), fields in state["shapes"]:
+        for name, needle, numbers, (first, at, seen, figures, stretch), fields in state["shapes"]:
             each = found._shapes[name] = Shape(first)
             each.numbers, each.needle = tuple(shape.Number(*number) for number in numbers), needle
-            each.at, each.seen, each.figures = at, seen, figures
+            each.at, each.seen, each.figures, each.stretch = at, seen, figures, stretch
             for values in fields:
                 field = Field(0.0) if values else None
                 for slot, value in zip(Field.__slots__, values or (), strict=False):

@@ -11,6 +11,7 @@ MOST_CELLS = 48
 _CELL = re.compile(
     r"[-+]?(\d{1,15})(?:/(\d{1,15}))?|[-+]?[\d.]{1,24}(?:e[-+]?\d{1,3})?[a-z%]{0,3}|[\d:.]{1,20}|nan|-?inf", re.ASCII
 )
+_NUMBER = re.compile(r"[-+]?\d[\d.]{0,24}(?:e[-+]?\d{1,3})?[a-z%]{0,3}", re.ASCII)
 _WIDE = re.compile(r"\t|[ ]{2,}|\|")
 
 
@@ -48,9 +49,12 @@ class Header:
 
 
 def header(line: str) -> Header | None:
-    """The header that a line without numbers is, if it is one."""
+    """The header that a line is, if it is one: no cell of it is a number."""
     text = line.strip()
-    if not 3 < len(text) < LONGEST:
+    launched = LAUNCHED.match(text)
+    if not 3 < len(text) < LONGEST or any(
+        map(_NUMBER.fullmatch, text[launched.end() if launched else 0 :].lower().split())
+    ):
         return None
     columns: dict[int, dict[int, str]] = {}
     for cells in (_cells(text), [cell for cell in _WIDE.split(text.strip("| \t")) if cell]):

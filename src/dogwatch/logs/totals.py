@@ -14,7 +14,7 @@ from dogwatch.logs.interface import Format, number
 from dogwatch.model import Mark, Total
 
 _IS = (
-    r"(?:[\"'], [\"']|[\"'`]?(?:[ ]?:[ ]?int)?[ \t]{0,24}(?:[:=]|\.{2,80}|[ \t]|\|)[ \t|]{0,24}[\"'`(]?)"
+    r"(?:[\"'], [\"']|[\"'`]?(?:[ ]?:[ ]?int)?[ \t]{0,32}(?:[:=]|\.{2,80}|[ \t]|\|)[ \t|]{0,24}[\"'`(]?)"
     r"(\d{1,3}(?:,\d{3}){1,4}|\d{1,15}(?:\.0{1,3})?(?:e\+?\d{1,2})?)(?![\w%]|\.[1-9]|[ ]?/|[:-]\d)"
 )
 _WHAT = r"(?:train(?:ing)?|optimi[sz]ation|optimizer|gradient|opt)?[ _-]?"
@@ -32,6 +32,7 @@ NAMES = (
         r"training_(steps|iters|iterations|epochs)",
     ),
     ("n_epochs", (b"n_epochs",), r"n_(epochs?)"),
+    ("nsteps", (b"nsteps",), r"n(steps)"),
     ("end_epoch", (b"end_epoch",), r"end_(epochs?)"),
     ("epochs", (b"epochs",), r"(epochs)"),
     ("for_iters", (b"for iters ",), r"for (iters)"),

@@ -43,7 +43,8 @@ _VALIDATES = re.compile(
 )
 _LOADS = re.compile(
     rb"(?<![a-z])(?:load(?:ing|ed)?|download(?:ing)?|fetch(?:ing)?|map(?![\d@])|pars(?:e|ing)|tokeni[sz]\w{0,6}|filter(?:ing)?|casting"
-    rb"|extract(?:ing)?|shards?|generating \w{1,20} split|flatten\w{0,8}|compil\w{0,6}|captur\w{0,6}|warm\w{0,6}"
+    rb"|extract(?:ing)?(?! (?:[a-z]{1,12} )?features?)|shards?"
+    rb"|generating \w{1,20} split|flatten\w{0,8}|compil\w{0,6}|captur\w{0,6}|warm\w{0,6}"
     rb"|pre-?process\w{0,6}|scanning|caching|quantiz\w{0,8}|packing|grouping texts|running tokenizer|collecting"
     rb"|materializing|profiling|autotun\w{0,4}|unzip\w{0,5}|reading|resolving|creating [a-z]{1,12} from)(?![a-z])"
 )

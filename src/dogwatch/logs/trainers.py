@@ -69,7 +69,7 @@ TRAINERS = (
     ),
     Row("llm.c log", (" trl:",), rf"s:(?P<run>{_N}) trl:"),
     Row("llm.c test", (" tel:",), rf"s:(?P<run>{_N}) tel:"),
-    Row("fairseq", ("num_updates",), rf"num_updates[\"']?[=:|][ ]{{0,2}}[\"']?(?P<run>{_N})", unit="updates"),
+    Row("fairseq", ("num_updates",), rf"(?<!')num_updates[\"']?[=:|][ ]{{0,2}}[\"']?(?P<run>{_N})", unit="updates"),
     Row(
         "mmengine",
         ("data_time:",),
@@ -268,6 +268,18 @@ TRAINERS = (
         rf"{_HEAD}\[(?P<run>{_N})\] [a-z][\w/]{{1,40}} -?\d[\d.e+-]{{0,12}} / [a-z][\w/]{{1,40}} -?\d",
         hint=r"\] [a-z][\w/]{1,40} -?\d[\d.e+-]{0,12} / [a-z]",
         metrics=False,
+    ),
+    Row(
+        "gromacs",
+        ("writing checkpoint, step ",),
+        rf"writing checkpoint, step (?P<run>{_N}) at ",
+        metrics=False,
+        phase="running",
+    ),
+    Row(
+        "ner_tagger",
+        (", ner loss",),
+        rf"iteration:(?P<epoch>{_N}) step:(?P<inner>{_N})/(?P<inners>{_N}), ner loss",
     ),
     Row("tally", (", correct:",), rf"total: (?P<run>(?P<of>{_N})), correct: {_N}", unit="items", weight=PLAIN),
     Row(
