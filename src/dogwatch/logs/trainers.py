@@ -276,11 +276,6 @@ TRAINERS = (
         metrics=False,
         phase="running",
     ),
-    Row(
-        "ner_tagger",
-        (", ner loss",),
-        rf"iteration:(?P<epoch>{_N}) step:(?P<inner>{_N})/(?P<inners>{_N}), ner loss",
-    ),
     Row("tally", (", correct:",), rf"total: (?P<run>(?P<of>{_N})), correct: {_N}", unit="items", weight=PLAIN),
     Row(
         "inspect_ai", ("% | samples:",), rf"steps: [ ]{{0,6}}(?P<run>{_N})/(?P<of>{_N})[ ]{{1,4}}\d{{1,3}}% \| samples:"
