@@ -41,6 +41,19 @@ def end(memory: Memory, change: Change) -> None:
     memory.attempts[-1] |= {"ended": ended, "how": how, "reached": reached, "marks": marks}
 
 
+def with_doubt(memory: Memory, found: dict[str, Any] | None) -> dict[str, Any] | None:
+    """A diagnosis that quotes a log in which nothing tells where this attempt begins says so."""
+    mixed = memory.attempts[-1].get("mixed", ()) if memory.attempts else ()
+    if found is None or not any(quote["file"] in mixed for quote in found["evidence"]):
+        return found
+    began = stamp(memory.attempts[-1]["began"])
+    doubt = (
+        f"make sure that the line is of this attempt: others may have written to its log before it began at {began}, "
+        "and no time in the lines tells which"
+    )
+    return {**found, "advice": [*found["advice"], doubt]}
+
+
 def document(memory: Memory) -> list[dict[str, Any]]:
     """All that are known, oldest first. An offset is told only as long as the file is the one that was written."""
     if len(memory.attempts) < 2 and not any(row["logs"] for row in memory.attempts):

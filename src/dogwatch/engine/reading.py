@@ -12,6 +12,7 @@ from typing import Any
 from dogwatch.engine.hearing import Hearing
 from dogwatch.engine.memory import Memory, grow
 from dogwatch.estimate.patience import STEADY
+from dogwatch.logs.begun import begun
 from dogwatch.logs.reader import Reader, Reading
 from dogwatch.logs.timeline import Moment, timeline
 from dogwatch.logs.user import UserPatterns
@@ -20,6 +21,8 @@ from dogwatch.model import Finished, Interval, Job, Step, Trouble
 OTHERS = 1.0  # seconds before a job's beginning at which a log that it writes may have been written last
 OTHER_CLOCKS = 60.0  # the same where a scheduler tells the beginning, and a file server the time of the log
 MOST_LOGS = 256
+MOST_MIXED = 4
+JUST_BEGUN = 120.0  # seconds of watching within which a log that is new to us may have been there before
 MOST_OUTPUTS = 512
 MOST_CHECKPOINTS = 512
 # As people, Keras, Lightning and boosted trees write it, whatever the case of its first letter.
@@ -75,8 +78,20 @@ class Readers:
         self.hearing.keep(memory)
 
 
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """When the attempt began whose logs are read, by its place; `anew` where the same look shows that the one before is
+    over, so that what that wrote last comes with what this wrote first. Nobody else writes to a log with its `own`
+    id."""
+
+    at: float
+    writes_from: float  # the time before which it has surely written nothing
+    anew: bool = False
+    own: str = ""
+
+
 def read_logs(
-    memory: Memory, readers: Readers, answer: Mapping[str, Any], news: News, since: float | None = None
+    memory: Memory, readers: Readers, answer: Mapping[str, Any], news: News, since: Beginning | None = None
 ) -> None:
     """Take the new bytes of every log into account, once; where nothing is new, what they said stands. A rotated file
     is the earlier part of the log that now has its name: one reader reads both, the older bytes first. A log that
@@ -99,10 +114,12 @@ def read_logs(
         known = memory.logs.get(path, {})
         if found.get("stale"):
             memory.logs[path] = {**known, "stale_seen": True}
-        elif not known and since is not None and found["mtime"] < since and len(memory.logs) < MOST_LOGS:
+        elif not known and since is not None and found["mtime"] < since.writes_from and len(memory.logs) < MOST_LOGS:
             _pass_over(memory, readers, path, found)
         elif known or len(memory.logs) < MOST_LOGS:
-            _read_log(memory, readers, path, found.get("rotated_from") or known.get("part_of") or path, found, news)
+            log = found.get("rotated_from") or known.get("part_of") or path
+            own = found if since is None else _own_part(memory, readers, path, log, found, since)
+            _read_log(memory, readers, path, log, own, news)
     memory.intervals = list(news.intervals) or memory.intervals
 
 
@@ -131,6 +148,35 @@ def _pass_over(memory: Memory, readers: Readers, path: str, found: Mapping[str, 
     end = memory.logs[path]["offset"] = found["from"] + len(text)
     if memory.attempts:
         memory.attempts[-1]["logs"][path] = end
+
+
+def _own_part(
+    memory: Memory, readers: Readers, path: str, log: str, found: Mapping[str, Any], since: Beginning
+) -> Mapping[str, Any]:
+    """What is new in a log without what others wrote to it before the attempt. Where nothing tells it apart, that is
+    noted, unless the log appeared while somebody watched."""
+    known = path in memory.logs
+    shared = since.anew or not (known or _bears(path, since.own))
+    if not shared or found.get("reset") or not found.get("text"):
+        return found
+    text = found["text"].encode("latin-1", "replace")
+    place = begun(text, since.at, found["mtime"])
+    going = [row for row in memory.attempts[-1:] if row["ended"] is None]  # one that waits has written nothing yet
+    if place is None:
+        for row in going if since.anew or memory.age < JUST_BEGUN else ():
+            row["mixed"] = [*row.get("mixed", ()), log][-MOST_MIXED:]
+    if not place:
+        return found
+    readers.hearing.hear(log, text[:place], found["from"], bool(found.get("skipped")), memory)
+    readers.hearing.begin_attempt(log)
+    for row in going:
+        row["logs"][path] = found["from"] + place
+    return {**found, "text": found["text"][place:], "from": found["from"] + place, "opening": "", "skipped": 0}
+
+
+def _bears(path: str, id: str) -> bool:
+    """Whether an id stands in the path by itself."""
+    return bool(id) and re.search(rf"(?<![0-9A-Za-z]){re.escape(id)}(?![0-9A-Za-z])", path) is not None
 
 
 def _read_log(memory: Memory, readers: Readers, path: str, log: str, found: Mapping[str, Any], news: News) -> None:

@@ -19,6 +19,7 @@ from dogwatch.engine.ram import held, weighed
 from dogwatch.engine.reading import (
     OTHER_CLOCKS,
     OTHERS,
+    Beginning,
     News,
     Readers,
     is_quiet,
@@ -146,7 +147,9 @@ class Visit:
         self.job = with_logs(self.job, self.memory)
         self.workers = with_trees(sighting.workers, self.memory, mono) if sighting is not None else ()
         state = after.state
-        first = state.since if isinstance(state, Running) and not self.workers else one.started
+        first = one.started
+        if not self.workers:
+            first = state.since if isinstance(state, Running) else self.facts.get("started_at") or first
         self.started = min((w.started for w in self.workers if w.started is not None), default=first)
         self.disks = rooms.of(self.job)
         learnt = change is not None or (sighting is not None and sighting.track is not None)
@@ -178,7 +181,7 @@ class Visit:
             self.one.readers.hearing.begin_attempt()
             attempts.begin(self.memory, self.after.attempts, self.started, self.at)
         for answer in self.glance.logs.get(ref, ()):
-            read_logs(self.memory, self.one.readers, answer, self.news, self._writes_since())
+            read_logs(self.memory, self.one.readers, answer, self.news, self._beginning())
         if ref in self.glance.files:
             read_files(self.memory, self.glance.files[ref], self.mono, self.news)
         if not is_quiet(self.news):
@@ -208,16 +211,20 @@ class Visit:
             self.after = self.final.known
             self._doubt()
             slurm_id = self.job.id if self.job.source == "slurm" else ""
-            self.diagnosis = self.one.readers.hearing.diagnosis(self.after, self.disks, self.one.gpus, slurm_id)
+            found = self.one.readers.hearing.diagnosis(self.after, self.disks, self.one.gpus, slurm_id)
+            self.diagnosis = attempts.with_doubt(self.memory, found)
             self._add_proofs()
         if launching.is_open(self.memory):
             self.launched = self._launching()
 
-    def _writes_since(self) -> float | None:
-        """The time before which it has surely written no log."""
+    def _beginning(self) -> Beginning | None:
+        """When the attempt began, if anybody knows."""
         if self.started is None:
             return None
-        return self.started - (OTHERS if self.workers else OTHER_CLOCKS)
+        anew = self.change is not None and is_new_attempt(self.change)
+        writes_from = self.started - (OTHERS if self.workers else OTHER_CLOCKS)
+        alone = self.job.source == "slurm" or "run" in self.job.track
+        return Beginning(self.started, writes_from, anew, self.job.id if alone else "")
 
     def _doubt(self) -> None:
         """What its own counter says against its success, unless the place has said something already."""

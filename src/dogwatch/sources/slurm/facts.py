@@ -34,6 +34,8 @@ def facts_of(found: Sequence[Piece]) -> dict[str, Any]:
         facts["stdout"], facts["stderr"] = rows[0].stdout, rows[0].stderr
     if waiting:
         facts |= _chances(waiting)
+    if not running and not waiting:
+        facts["started_at"] = min([line.start for line in lines if line.start is not None], default=None)
     if first.task:
         facts["tasks"] = tasks.document(found)
     return facts
