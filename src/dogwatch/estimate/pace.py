@@ -109,7 +109,7 @@ def _regimes(logs: Sequence[float], sizes: Sequence[float], ends: float) -> tupl
         total = sum([run.weight for run in grown])
         runs = [run for run in grown if run.weight > NEGLIGIBLE * total]
         total = sum([run.weight for run in runs])
-        runs = [run._replace(weight=run.weight / total) for run in runs]
+        runs = [Run(run.weight / total, *run[1:]) for run in runs]
         levels.append(sum([run.weight * run.mean for run in runs]))
     return runs, levels
 
