@@ -352,8 +352,13 @@ def _bracket(pattern: re.Pattern[str], line: str) -> list[Mark]:
                 return []
             if any(word in low[max(0, found.start() - 40) : found.start()] for word in _TRIES):
                 return []
-            return [Step(done, total, "items", _rate(low, "items"), INNER)]
+            step = Step(done, total, "items", _rate(low, "items"), INNER)
+            epoch = _TRAINS.search(low[max(0, found.start() - 40) : found.start()])
+            return [step, Step(float(epoch[1]), None, "epochs", None, EPOCH)] if epoch else [step]
     return []
+
+
+_TRAINS = re.compile(r"\btrain(?:ing)?[ :]{1,3}\[(\d{1,6})\] ?$", re.ASCII)  # `Train: [3][120/900]`
 
 
 def _percent(pattern: re.Pattern[str], line: str) -> list[Mark]:

@@ -40,6 +40,7 @@ _UNITS = {
     "generations": "generation generations gen ngen",
     "rounds": "round rounds",
     "trials": "trial trials",
+    "folds": "fold folds",
     "frames": "frame frames",
     "games": "game games",
     "cycles": "cycle cycles",

@@ -230,7 +230,8 @@ class Structure:
     def _take(self, at: int, raw: bytes) -> None:
         line = raw[: 4 * shape.LONGEST].decode("utf-8", "replace")
         seen = shape.look(line)
-        if seen is None or (len(seen.values) <= 2 and ("[" in line or shape.LAUNCHED.match(line))):
+        in_names = seen is not None and line.count("[") >= len(seen.values)  # c_pressure[1]
+        if seen is None or in_names or (len(seen.values) == 1 and shape.LAUNCHED.match(line)):
             self._header = header(line) or self._header
         if seen is None:
             return
