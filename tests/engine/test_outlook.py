@@ -103,22 +103,3 @@ def test_a_job_waits_for_its_slowest_worker() -> None:
     eta = outlook(memory, progress(memory, 4000), 400.0, {"logs": logs})
     assert eta is not None
     assert eta.remaining == pytest.approx(1600, rel=0.05)
-
-
-def test_stops_that_a_log_named_are_counted_by_the_first_of_them(tmp_path: Path) -> None:
-    """`eval_interval = 50` in its head, five minutes of silence at step 50: nineteen more of them lie ahead, seventeen
-    of which come before the end of 1,000 steps that take a minute each."""
-    log = tmp_path / "train.log"
-    minutes = (n + (5 if n > 50 else 0) for n in range(95))
-    rows = (f"2026-01-02 {m // 60:02d}:{m % 60:02d}:00 step {n}/1000 loss: 0.5\n" for n, m in enumerate(minutes))
-    log.write_text("eval_interval = 50\nsave_interval = 50\n" + "".join(rows))
-    memory = Memory()
-    news = looked(log, memory)
-    memory.intervals = list(news.intervals)
-    whole = combine(memory.steps)
-    assert whole is not None
-    recall(memory, news.told, news.ages(log.stat().st_mtime), whole, 5000.0)
-    remember(memory, 5000.0, whole)
-    eta = outlook(memory, progress(memory, 1000), 5000.0, {})
-    assert eta is not None
-    assert eta.remaining == pytest.approx(60 * (906 + 18 * 5), rel=0.03)

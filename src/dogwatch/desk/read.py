@@ -9,10 +9,8 @@ from typing import Any
 from dogwatch.causes import Evidence, Log, diagnose
 from dogwatch.desk.log_file import pieces
 from dogwatch.estimate.eta import estimate
-from dogwatch.estimate.places import said
 from dogwatch.estimate.series import rates
 from dogwatch.logs.ending import Ending
-from dogwatch.logs.reader import Reading
 from dogwatch.logs.timeline import Moment, Timeline
 from dogwatch.logs.timeline import timeline as of_pieces
 from dogwatch.model import Eta, Point, Step
@@ -44,7 +42,7 @@ def document(name: str, stream: Iterable[bytes]) -> dict[str, Any]:
     why = _diagnosis(name, tail, verdict)
     if why is not None:
         verdict = "failed"  # its lines show what no job survives, though none of them says so
-    eta = None if verdict in ENDED else _eta(reading, moments)
+    eta = None if verdict in ENDED else _eta(step, moments)
     return {
         "file": name,
         "format": reading.format,
@@ -100,9 +98,9 @@ def _rate(step: Step | None, moments: list[Moment]) -> float | None:
     return now if now is not None else average
 
 
-def _eta(reading: Reading, moments: list[Moment]) -> dict[str, float] | None:
+def _eta(step: Step | None, moments: list[Moment]) -> dict[str, float] | None:
     """What was left when the log last spoke; None for a log without times or without a total."""
-    found = _estimate(reading, moments)
+    found = _estimate(step, moments)
     if found is None:
         return None
     return {
@@ -113,12 +111,11 @@ def _eta(reading: Reading, moments: list[Moment]) -> dict[str, float] | None:
     }
 
 
-def _estimate(reading: Reading, moments: list[Moment]) -> Eta | None:
-    step = reading.step
+def _estimate(step: Step | None, moments: list[Moment]) -> Eta | None:
     if step is None or step.total is None or not moments:
         return None
     points = [Point(at, done) for at, done, _ in moments]
-    return estimate(points, step.total, points[-1].at, said=said(points, step.unit, reading.intervals))
+    return estimate(points, step.total, points[-1].at)
 
 
 def _diagnosis(name: str, tail: Tail, verdict: str) -> dict[str, Any] | None:

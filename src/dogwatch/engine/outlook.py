@@ -8,7 +8,6 @@ from typing import Any
 from dogwatch.engine.memory import Memory
 from dogwatch.engine.reading import worker_of
 from dogwatch.estimate.eta import estimate
-from dogwatch.estimate.places import said
 from dogwatch.estimate.series import add, keep_earlier
 from dogwatch.estimate.together import Worker, last_of
 from dogwatch.estimate.totals import expected
@@ -49,8 +48,7 @@ def outlook(memory: Memory, progress: Progress, mono: float, track: Mapping[str,
     """When the job will be done; of several workers with totals of their own, when the last of them will."""
     history: list[tuple[float, float | None]] = [(done, total) for done, total in memory.totals]
     total = expected([*history, (progress.step, progress.total)])
-    stops = said(memory.points, progress.unit, memory.intervals)
-    whole = estimate(memory.points, total, mono, memory.earlier, stops)
+    whole = estimate(memory.points, total, mono, memory.earlier)
     return last_of(whole, _workers(memory, track), mono) if len(memory.worker_points) > 1 else whole
 
 

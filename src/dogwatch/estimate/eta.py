@@ -15,9 +15,8 @@ from dogwatch.estimate.course import Course, Gap, course
 from dogwatch.estimate.earlier import Earlier
 from dogwatch.estimate.hindsight import hindsight
 from dogwatch.estimate.pace import pace
-from dogwatch.estimate.pauses import Pauses, find, first_multiple
+from dogwatch.estimate.pauses import Pauses, find
 from dogwatch.estimate.spread import Doubt, interval
-from dogwatch.estimate.stops import NO_STOPS, Stops
 from dogwatch.model import Eta, Point
 
 CONFIDENCE = 0.9
@@ -30,7 +29,6 @@ UNSEEN, UNSEEN_FULL, UNSEEN_UNTIL = 0.05, 0.12, 0.25
 # A counter that moves by one or by parts of one, up to a total like this, counts epochs, files, rounds: what comes with
 # each of them has been seen.
 ROUNDS = 1000.0
-YOUNG = 0.2  # of the run at most, that counts as done for how much it may still do, before a stop that it named
 FEW = 5  # gaps, in which no pause can be told by itself
 STARTS, PAUSES = 1.1, 1.2  # times the pace of the others: the second gap also loads; a later one also holds a pause
 # Silence, not a count that is told to stand still, of so many times the longest gap and of such a share of the time so
@@ -62,25 +60,16 @@ class Outlook:
         return min(low, interval(self.untold, self.doubt)[0]), max(high, interval(self.left, self.doubt)[1])
 
 
-def estimate(
-    points: Sequence[Point],
-    total: float | None,
-    now: float,
-    earlier: Sequence[Point] = (),
-    said: Stops = NO_STOPS,
-) -> Eta | None:
+def estimate(points: Sequence[Point], total: float | None, now: float, earlier: Sequence[Point] = ()) -> Eta | None:
     """Seconds still to go, or None rather than nonsense: no total, a counter that has not moved, no end in sight.
-    `earlier` is the course of the same job's earlier attempt, on a clock of its own; `said` is where the job's
-    configuration says that it saves or evaluates."""
+    `earlier` is the course of the same job's earlier attempt, on a clock of its own."""
     try:
-        return _estimate(points, total, now, earlier, said)
+        return _estimate(points, total, now, earlier)
     except (ArithmeticError, ValueError):  # of counts such as 1e-300, which a log can print and no job can do
         return None
 
 
-def _estimate(
-    points: Sequence[Point], total: float | None, now: float, earlier: Sequence[Point], said: Stops
-) -> Eta | None:
+def _estimate(points: Sequence[Point], total: float | None, now: float, earlier: Sequence[Point]) -> Eta | None:
     if total is None or not (math.isfinite(total) and math.isfinite(now)) or total <= 0 or not points:
         return None
     newest = next((point for point in reversed(points) if point.at <= now), None)
@@ -88,7 +77,7 @@ def _estimate(
         return Eta(0.0, 0.0, 0.0, 1.0)
     before = Earlier.of(earlier)
     run = course(points, now)
-    outlook = _unmoved(newest, total, now, before) if run is None else _moved(run, total, now, before, said)
+    outlook = _unmoved(newest, total, now, before) if run is None else _moved(run, total, now, before)
     if outlook is None:
         return None
     remaining, (low, high) = outlook.remaining, outlook.interval
@@ -105,20 +94,20 @@ def _unmoved(newest: Point | None, total: float, now: float, earlier: Earlier | 
     return Outlook(left, max(0.0, min(now - newest.at, left / 2)), Doubt(0.0, 1, 0, 0.0, 0.0, 0.0))
 
 
-def _moved(run: Course, total: float, now: float, earlier: Earlier | None, said: Stops) -> Outlook | None:
+def _moved(run: Course, total: float, now: float, earlier: Earlier | None) -> Outlook | None:
     steps = math.fsum(gap.steps for gap in run.gaps)
     if not (math.isfinite(steps) and steps > 0 and run.done < total and math.isfinite(total - run.first)):
         return None
-    return foretell(run, total, now, earlier, said)
+    return foretell(run, total, now, earlier)
 
 
-def foretell(run: Course, total: float, now: float, earlier: Earlier | None, said: Stops) -> Outlook | None:
+def foretell(run: Course, total: float, now: float, earlier: Earlier | None = None) -> Outlook | None:
     """The outlook of a run that has moved and has not reached its total; None where it should have ended, and nobody
     told."""
     ahead = total - run.done
     usual = median(gap.seconds for gap in run.gaps[-15:])
     silence = max(0.0, now - run.at)
-    pauses = find(run, silence - usual, said.every)
+    pauses = find(run, silence - usual)
     seconds = [gap.seconds - beyond for gap, beyond in zip(run.gaps, pauses.beyond, strict=True)]
     steps = [gap.steps for gap in run.gaps]
     tempo = pace(steps, seconds, ahead)
@@ -126,20 +115,11 @@ def foretell(run: Course, total: float, now: float, earlier: Earlier | None, sai
         tempo = replace(tempo, value=_of_few(run))
     share = min(1.0, max(0.0, (run.done - run.first) / (total - run.first)))
     cost, doubt_of_pauses, due = _to_come(run, pauses, total)
-    shown = _shown(run, total, said)
-    unseen = _unseen(run, total, share, shown, pauses) if len(run.gaps) > 2 else 0.0
+    unseen = _unseen(share) if not pauses.cycles and len(run.gaps) > 2 and not _rounds(run, total) else 0.0
     left = (ahead * tempo.value + cost + run.tail) * math.exp(unseen) + pauses.going
     spread = math.hypot(tempo.spread, doubt_of_pauses / left if left > 0 else 0.0)
-    seen = max((cycle.seen for cycle in pauses.cycles), default=2 if shown else 0)
-    doubt = Doubt(
-        share if shown is not False else min(share, YOUNG),
-        len(run.gaps),
-        seen,
-        spread,
-        tempo.missed,
-        hindsight(run.gaps, ahead),
-        unseen,
-    )
+    seen = max((cycle.seen for cycle in pauses.cycles), default=0)
+    doubt = Doubt(share, len(run.gaps), seen, spread, tempo.missed, hindsight(run.gaps, ahead), unseen)
     if earlier is not None:
         left, doubt = earlier.correct(run, total, left, doubt)
     base = left - pauses.going
@@ -164,19 +144,13 @@ def _average(gaps: Sequence[Gap]) -> float:
     return math.fsum(gap.seconds for gap in gaps) / math.fsum(gap.steps for gap in gaps)
 
 
-def _shown(run: Course, total: float, said: Stops) -> bool | None:
-    """Whether a run has been at every kind of stop that its configuration names; None where that does not tell."""
-    ahead = [every for every in said.every if run.done <= first_multiple(every, run.first) < total]
-    return False if ahead else True if said.all else None
+def _rounds(run: Course, total: float) -> bool:
+    return total <= ROUNDS and min(gap.end - gap.start for gap in run.gaps) <= 1
 
 
-def _unseen(run: Course, total: float, share: float, shown: bool | None, pauses: Pauses) -> float:
+def _unseen(share: float) -> float:
     """What a run may still do that it has not shown, as a logarithm."""
-    if shown or (total <= ROUNDS and min(gap.end - gap.start for gap in run.gaps) <= 1):
-        return 0.0
-    if shown is False:
-        return UNSEEN
-    return 0.0 if pauses.cycles else UNSEEN * min(1.0, max(0.0, (UNSEEN_UNTIL - share) / (UNSEEN_UNTIL - UNSEEN_FULL)))
+    return UNSEEN * min(1.0, max(0.0, (UNSEEN_UNTIL - share) / (UNSEEN_UNTIL - UNSEEN_FULL)))
 
 
 def _hole(run: Course, left: float, silence: float) -> float:

@@ -79,9 +79,8 @@ class Pauses:
     going: float = 0.0  # seconds that the pause of this moment will have lasted in all
 
 
-def find(course: Course, silence: float, told: Sequence[float] = ()) -> Pauses:
-    """`silence` is how long the counter has not moved beyond its usual gap; `told` are periods that the job itself
-    named."""
+def find(course: Course, silence: float) -> Pauses:
+    """`silence` is how long the counter has not moved beyond its usual gap."""
     gaps = course.gaps
     if len(gaps) < LEAST_GAPS:
         return Pauses((0.0,) * len(gaps), way=math.fsum(gap.steps for gap in gaps))
@@ -94,12 +93,12 @@ def find(course: Course, silence: float, told: Sequence[float] = ()) -> Pauses:
     ]
     usual = median(gap.seconds for gap in gaps[-15:])
     going = silence if silence > max(FAR_NOISE * noise, usual, FAR_TICKS * course.tick) else 0.0
-    cycles, free = _cycles(pauses, course, told)
+    cycles, free = _cycles(pauses, course)
     free, way = _going_on(free, course)
     known = None
     if going:
         now = Pause(course.done, course.done + median(gap.steps for gap in gaps[-15:]), going)
-        cycles, free, known = _joined(cycles, free, now, course, told)
+        cycles, free, known = _joined(cycles, free, now, course)
         lasts = known.seconds if known is not None else 0.0
         going = max(lasts, going) if going < OVERDUE * lasts else going * (1 + GOES_ON)
     return Pauses(tuple(beyond), tuple(cycles), tuple(pause.seconds for pause in free), way, going)
@@ -173,28 +172,21 @@ def _quantile(pairs: Sequence[tuple[float, float]]) -> float:
     return ordered[-1][0]
 
 
-def _cycles(pauses: Sequence[Pause], course: Course, told: Sequence[float]) -> tuple[list[Cycle], list[Pause]]:
-    """(cycles, pauses outside them). The first pauses at stops that were told are such, however many follow; of the
-    others the longest kind goes first."""
+def _cycles(pauses: Sequence[Pause], course: Course) -> tuple[list[Cycle], list[Pause]]:
+    """(cycles, pauses outside them). The longest kind of pause goes first."""
     cycles: list[Cycle] = []
-    free = []
-    for pause in pauses:
-        every = _told(pause, pauses, course, told)
-        if every is None:
-            free.append(pause)
-        else:
-            cycles.append(_first(pause, every, pause.seconds))
+    free = list(pauses)
     for _ in range(KINDS):
         if len(free) < 2:
             break
         longest = max(pause.seconds for pause in free)
         kind = [pause for pause in free if pause.seconds > LIKE * longest]
-        found = _regular(kind, course, told) or (_regular(free, course, told) if len(free) > len(kind) else None)
+        found = _regular(kind, course) or (_regular(free, course) if len(free) > len(kind) else None)
         if found is None:
             break
         cycles.append(found[0])
         free = [pause for pause in free if pause not in found[1]]
-    if len(free) == 1 and not told:
+    if len(free) == 1:
         one = _first_of_many(free[0], course)
         if one is not None:
             return [*cycles, one], []
@@ -202,7 +194,7 @@ def _cycles(pauses: Sequence[Pause], course: Course, told: Sequence[float]) -> t
 
 
 def _joined(
-    cycles: list[Cycle], free: list[Pause], now: Pause, course: Course, told: Sequence[float]
+    cycles: list[Cycle], free: list[Pause], now: Pause, course: Course
 ) -> tuple[list[Cycle], list[Pause], Cycle | None]:
     """The same with the pause that is going on: it belongs to the cycle that was due, or makes one with a pause
     before it; the cycle it belongs to comes last."""
@@ -212,7 +204,7 @@ def _joined(
             cycle.wide, now.end - now.start, SLACK * cycle.every
         ):
             return [*cycles[:i], replace(cycle, last=now.middle), *cycles[i + 1 :]], free, cycle
-    found = _regular([*free, now], course, told) if free and not cycles else None
+    found = _regular([*free, now], course) if free and not cycles else None
     if found is None or now not in found[1]:
         return cycles, free, None
     ended = [pause for pause in found[1] if pause is not now]
@@ -226,44 +218,16 @@ def _first_of_many(pause: Pause, course: Course) -> Cycle | None:
     every, usual = pause.middle - course.first, median(gap.steps for gap in course.gaps)
     if every < EARLY * usual or course.done >= course.first + 2 * every + 2 * usual:
         return None
-    return _first(pause, every, FIRST * pause.seconds)
+    return Cycle(every, pause.middle, FIRST * pause.seconds, pause.seconds / 2, 1, pause.end - pause.start)
 
 
-def _first(pause: Pause, every: float, lasts: float) -> Cycle:
-    return Cycle(every, pause.middle, lasts, pause.seconds / 2, 1, pause.end - pause.start)
-
-
-def _told(pause: Pause, pauses: Sequence[Pause], course: Course, told: Sequence[float]) -> float | None:
-    """The told period whose first stop this pause is at; None for any that paused before, or for a pause elsewhere."""
-    here = [every for every in told if _at_stop(every, pause)]
-    first = [every for every in here if _alone(every, pause, course)]
-    again = [every for every in here if every not in first]
-    if any(_at_stop(every, other) for every in again for other in pauses if other is not pause):
-        return None
-    return min(first, default=None)
-
-
-def _at_stop(every: float, pause: Pause) -> bool:
-    return first_multiple(every, 2 * pause.start - pause.end) <= pause.end
-
-
-def _alone(every: float, pause: Pause, course: Course) -> bool:
-    """Whether the stop at a pause is the first of its period, and no second one was due yet."""
-    stop, wide = first_multiple(every, course.first), pause.end - pause.start
-    return pause.start - wide <= stop <= pause.end and course.done < stop + every + wide
-
-
-def first_multiple(every: float, beyond: float) -> float:
-    return every * (math.floor(beyond / every) + 1)
-
-
-def _regular(pauses: Sequence[Pause], course: Course, told: Sequence[float] = ()) -> tuple[Cycle, list[Pause]] | None:
+def _regular(pauses: Sequence[Pause], course: Course) -> tuple[Cycle, list[Pause]] | None:
     """The period that foretells these pauses best from the newest backwards, and those it foretells."""
     if len(pauses) < 2:
         return None
     middles = [pause.middle for pause in pauses]
     apart = [b - a for a, b in pairwise(middles)]
-    periods = {median(apart), min(apart), apart[-1], fmean(apart[-5:]), middles[0] - course.first, *told}
+    periods = {median(apart), min(apart), apart[-1], fmean(apart[-5:]), middles[0] - course.first}
     found = [(_fit(every, pauses, middles, course), every) for every in periods if every > 0]
     (score, members), every = max(found, key=lambda fit: (round(fit[0][0], 6), fit[1]))
     if score <= 0:

@@ -29,7 +29,6 @@ MOST_PARTS = 400
 EVERY = (1, 2, 5)  # epochs from one validation to the next
 ROUND = (1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)
 EPOCHS, SHARE = "epochs", "%"
-TOLD = ("save", "evaluate", "epoch")  # of what a configuration says, what makes stops
 _NEAR = 1e-6
 
 
@@ -93,26 +92,14 @@ def way(
     return Way(found, steps / whole, seconds * (whole / steps), told)
 
 
-def said(points: Sequence[Point], unit: str, intervals: Iterable[Interval]) -> Stops:
-    """The stops that a configuration tells the counter of these points; none where it says nothing of them."""
-    told = [one for one in intervals if one.what in TOLD]
-    moves = _moves(points) if told else []
-    return stops(told, unit, moves[len(moves) // 4]) if moves else NO_STOPS
-
-
 def counted(points: Sequence[Point], unit: str) -> Count | None:
     """The counter of these points; None where it has hardly moved."""
-    moves = _moves(points)
+    moves = [b.done - a.done for a, b in pairwise(points[-STRIDE - 1 :]) if b.done > a.done]
     if len(points) <= COUNTED or not moves:
         return None
-    stride = moves[len(moves) // 4]
+    stride = sorted(moves)[len(moves) // 4]
     known = math.isfinite(stride) and math.isfinite(points[0].done)
     return Count(points[0].done, points[-1].done, stride, unit) if known else None
-
-
-def _moves(points: Sequence[Point]) -> list[float]:
-    """By how much the counter moved lately, the smallest first."""
-    return sorted(b.done - a.done for a, b in pairwise(points[-STRIDE - 1 :]) if b.done > a.done)
 
 
 def ground(count: Count, whole: float | None, said: Stops = NO_STOPS, *, paused: bool = False) -> Ground:
