@@ -63,6 +63,18 @@ def test_a_run_that_ended_has_nothing_left(dogwatch, tmp_path: Path) -> None:
     assert [(found["ending"], found["eta"]) for found in endings] == [("finished", None), ("failed", None)]
 
 
+def test_a_bar_that_is_full_tells_no_time_left(dogwatch, tmp_path: Path) -> None:
+    """A bar of each epoch, and no word on how many: nothing is left of it, and that says nothing of the run."""
+    path = tmp_path / "epochs.log"
+    bar = "".join(
+        f"\rtrain: {n * 10}%|{'#' * n:<10}| {n}/10 [00:0{n - 1}<00:0{10 - n},  1.00it/s]" for n in range(1, 11)
+    )
+    path.write_text(f"{bar}\n" * 6)
+    found = json.loads(dogwatch("read", "--json", path).stdout)
+    assert (found["progress"]["fraction"], found["ending"], found["eta"]) == (1.0, "unknown", None)
+    assert "left" not in dogwatch("read", path).stdout
+
+
 def test_a_failure_is_told_with_the_line_that_shows_it(dogwatch, tmp_path: Path) -> None:
     """Lines are counted from one, by newlines alone: what a bar rewrote is one line."""
     path = tmp_path / "crash.log"
@@ -78,7 +90,7 @@ def test_a_failure_is_told_with_the_line_that_shows_it(dogwatch, tmp_path: Path)
     assert found["diagnosis"]["evidence"][0]["line"] == 6
     assert found["diagnosis"]["advice"]
     text = dogwatch("read", path).stdout
-    assert "cuda_oom" in text
+    assert "(cuda_oom, " in text
     assert "line 6: torch.cuda.OutOfMemoryError" in text
 
 

@@ -99,12 +99,13 @@ def _left(eta: dict[str, float] | None) -> str:
 
 
 def _why(diagnosis: dict[str, Any] | None) -> list[tuple[str, str]]:
+    from dogwatch.desk.read import title
     from dogwatch.text import plain
-    from dogwatch.tui import words
+    from dogwatch.tui import phrases
 
     if diagnosis is None:
         return []
-    rows = [("why", f"{plain(diagnosis['cause'], 60)} ({words.percent(diagnosis['confidence'], 0)} sure)")]
+    rows = [("why", phrases.diagnosis({**diagnosis, "title": title(diagnosis["cause"])}))]
     rows += [("", f"line {quote['line']}: {plain(quote['text'], 300)}") for quote in diagnosis["evidence"]]
     return rows + [("do", plain(advice, 300)) for advice in diagnosis["advice"]]
 

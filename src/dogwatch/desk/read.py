@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from dogwatch.causes import Evidence, Log, diagnose
+from dogwatch.causes.table import CAUSES
 from dogwatch.desk.log_file import pieces
 from dogwatch.estimate.eta import estimate
 from dogwatch.estimate.series import rates
@@ -22,6 +23,11 @@ ENDED = ("finished", "failed")
 def read(path: str) -> dict[str, Any]:
     """The document of one log (`-` is standard input); CouldNotLook when it cannot be read."""
     return document(path, pieces(path))
+
+
+def title(cause: str) -> str:
+    """A cause in the words of a person."""
+    return CAUSES[cause].title
 
 
 def timeline(path: str) -> list[Moment]:
@@ -99,7 +105,8 @@ def _rate(step: Step | None, moments: list[Moment]) -> float | None:
 
 
 def _eta(step: Step | None, moments: list[Moment]) -> dict[str, float] | None:
-    """What was left when the log last spoke; None for a log without times or without a total."""
+    """What was left when the log last spoke; None for a log without times or without a total, and of a counter that is
+    full: a bar of each epoch is, again and again."""
     found = _estimate(step, moments)
     if found is None:
         return None
@@ -112,7 +119,7 @@ def _eta(step: Step | None, moments: list[Moment]) -> dict[str, float] | None:
 
 
 def _estimate(step: Step | None, moments: list[Moment]) -> Eta | None:
-    if step is None or step.total is None or not moments:
+    if step is None or step.total is None or step.done >= step.total or not moments:
         return None
     points = [Point(at, done) for at, done, _ in moments]
     return estimate(points, step.total, points[-1].at)
