@@ -65,7 +65,7 @@ _REACH, _WITHIN = 48, 160  # bytes before it in which a name, or what it stands 
 _OWNER = re.compile(r"([a-z_]{3,30})[\"']?[ ]?[:=][ ]?(?:dict)?\Z", re.ASCII)
 _HOOK = re.compile(r"type=[\"'](\w{3,20})hook[\"']", re.ASCII)
 _WORD = re.compile(r"[a-z0-9]+", re.ASCII)
-MOST, MOST_LINES = 32, 2048  # of one line, and of a window, with what only looks like them
+MOST, MOST_LINES = 32, 512  # of one line, and of a window, with what only looks like them
 
 
 def read(line: str) -> list[Mark]:
@@ -75,16 +75,15 @@ def read(line: str) -> list[Mark]:
 
 def sift(low: bytes) -> Iterator[tuple[str, int]]:
     """One record per line, named by the first setting on it: what is printed again replaces itself."""
-    end = lines = 0
-    for place in scan.places((_SIGN,), low, 0, len(low)):
-        if lines == MOST_LINES:
-            break
-        if place > end:
-            lines += 1
-            start = low.rfind(b"\n", 0, place - 1) + 1
-            end = line_end if (line_end := low.find(b"\n", place - 1)) >= 0 else len(low)
-            for name, _ in islice(_settings(low[start:end].decode("latin-1")), 1):
-                yield name, start
+    end = 0
+    for _ in range(MOST_LINES):
+        place = scan.first(_SIGN, low, end, len(low))
+        if place is None:
+            return
+        start = low.rfind(b"\n", 0, place - 1) + 1
+        end = low.find(b"\n", place - 1) + 1 or len(low)
+        for name, _meant in islice(_settings(low[start:end].decode("latin-1")), 1):
+            yield name, start
 
 
 def _settings(low: str) -> Iterator[tuple[str, Interval]]:
