@@ -277,7 +277,7 @@ class _Block:
                     start, stop, line, match, match.weight * (1.0 if whole or not match.raised else BARE), raised
                 )
             return
-        text = thrown(body)
+        text = thrown(body) if any(word in low for word in THROWN) else None
         match = classify(text, raised=True) if text is not None else None
         if (match := match or classify(line)) is not None:
             said = Raised(start, stop, text, False) if text is not None else None
