@@ -15,7 +15,8 @@ from tests.preflight.conftest import PYTHON, Preflight, program
 
 
 def test_a_place_that_is_ready_passes(preflight: Preflight, tmp_path: Path) -> None:
-    """Exit 0; everything that was named has its line, warnings do not fail, and nothing was left behind."""
+    """Exit 0; everything that was named has its line, warnings do not fail, and nothing was left behind. Only the disk
+    of the machine that runs this may be nearly full."""
     data = tmp_path / "data"
     data.mkdir()
     for n in range(4):
@@ -25,14 +26,16 @@ def test_a_place_that_is_ready_passes(preflight: Preflight, tmp_path: Path) -> N
         *("--workers", 2, "--inputs", f"{data}/shard-*.jsonl", "--output-dir", out, "--log-dir", tmp_path),
         *("--require", "json", "email.mime", "--env", "HOME", "MODE=fast", "--", PYTHON, "-u", "-m", "json.tool"),
     )
-    assert told.code == 0, told.lines
-    assert told.document["verdict"] == "warn"
+    failed = {line["what"] for line in told.lines if line["verdict"] == "fail"}
+    assert failed <= {"disk", "inodes"}, told.lines
+    assert told.code == (1 if failed else 0)
+    assert told.document["verdict"] == ("fail" if failed else "warn")
     assert told.document["host"] == "here"
     assert told.of("output directory") == ("pass", f"{out} is not there and can be made")
     assert told.of("inputs")[1].endswith(" bytes, all readable, 4 sound")
     assert told.of("split") == ("pass", f"4 files of {data}/shard-*.jsonl for 2 workers: 2 each")
     assert told.of("logging") == ("pass", "unbuffered: python -u")
-    assert told.verdict("disk") in ("pass", "warn", "fail")  # of this machine's own disk
+    assert told.verdict("disk")
     assert told.verdict("variables") == "pass"
     assert not out.exists()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["data", "home", "start"]
