@@ -80,6 +80,22 @@ def test_an_ending_alone_can_be_asked_about(dogwatch, tmp_path: Path) -> None:
         assert json.loads(dogwatch("why", "--json", "--log", log, "--signal", "9").stdout)["cause"] == "killed"
 
 
+def test_a_log_that_says_it_failed_and_not_why_is_not_called_well(dogwatch, tmp_path: Path) -> None:
+    """As `read` says of it; the cause is not known, and its last line is quoted. One that says nothing stays well."""
+    failed, well = tmp_path / "failed.log", tmp_path / "well.log"
+    failed.write_text("building\nrunning\n72% tests passed, 3 tests failed out of 11\n")
+    well.write_text("epoch 2/3 loss 0.5\nepoch 3/3 loss 0.4\nTraining finished\n")
+    found = json.loads(dogwatch("why", "--json", "--log", str(well), str(failed)).stdout)
+    assert found["cause"] == "unknown"
+    assert found["evidence"][0] == {
+        "file": str(failed),
+        "line": 3,
+        "text": "72% tests passed, 3 tests failed out of 11",
+    }
+    assert json.loads(dogwatch("why", "--json", "--log", str(well)).stdout)["cause"] is None
+    assert json.loads(dogwatch("why", "--json", "--from-line", "4", "--log", str(failed)).stdout)["cause"] is None
+
+
 def test_only_the_part_of_a_shared_log_that_this_attempt_wrote_counts(dogwatch, log: Path) -> None:
     """An earlier attempt's error above the line that is given is nobody's cause now."""
     with log.open("a") as file:

@@ -62,13 +62,23 @@ def document(name: str, stream: Iterable[bytes]) -> dict[str, Any]:
     }
 
 
+def ending(stream: Iterable[bytes]) -> str:
+    """How a log that comes in pieces of bytes says that it ended."""
+    heard = Ending()
+    whole = Timeline(listen=heard.hear)
+    for piece in stream:
+        whole.feed(piece)
+    whole.close()
+    return heard.judge(whole.counter())
+
+
 class Tail:
     """The last bytes of a log, and the number of the line they begin on."""
 
-    def __init__(self) -> None:
+    def __init__(self, first_line: int = 1) -> None:
         self._pieces: deque[bytes] = deque()
         self._size = 0
-        self.first_line = 1
+        self.first_line = first_line
 
     def keep(self, piece: bytes) -> None:
         self._pieces.append(piece)

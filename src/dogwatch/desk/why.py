@@ -11,7 +11,7 @@ from typing import Any
 from dogwatch.causes import Evidence, Log, diagnose
 from dogwatch.causes.document import document
 from dogwatch.causes.fitted import fitted
-from dogwatch.desk import standing
+from dogwatch.desk import read, standing
 from dogwatch.desk.log_file import pieces
 from dogwatch.desk.logs import Reading, Tail
 from dogwatch.errors import CouldNotLook, UsageError
@@ -31,10 +31,25 @@ def of_logs(
     from_line: int = 1,
 ) -> dict[str, Any]:
     """The diagnosis of one attempt that wrote these logs; CouldNotLook when one of them cannot be read.
-    With `from_line`, what stands above that line was written by somebody else and does not count."""
-    logs = tuple(Log(path, _from(pieces(path), from_line), from_line) for path in paths)
-    evidence = Evidence(logs, exit_code, signal_number, state=state)
-    return document(diagnose(evidence))
+    With `from_line`, what stands above that line was written by somebody else and does not count. Where nothing shows
+    a cause and nobody says how it ended, the logs' own words on that are asked."""
+    ends = {path: read.Tail(from_line) for path in paths}
+    logs = tuple(Log(path, _kept(_from(pieces(path), from_line), ends[path]), from_line) for path in paths)
+    found = diagnose(Evidence(logs, exit_code, signal_number, state=state))
+    if found is None and exit_code is None and signal_number is None and not state:
+        failed = tuple(
+            Log(path, (b"".join(end),), end.first_line) for path, end in ends.items() if read.ending(end) == "failed"
+        )
+        found = diagnose(Evidence(failed, succeeded=False)) if failed else None
+        return _with_last_words(document(found), failed)
+    return document(found)
+
+
+def _kept(stream: Iterable[bytes], end: read.Tail) -> Iterator[bytes]:
+    """The stream, of which the end is kept."""
+    for piece in stream:
+        end.keep(piece)
+        yield piece
 
 
 def has_failed(job: Mapping[str, Any]) -> bool:
@@ -84,16 +99,19 @@ def of_job(
         told is None or told["cause"] == "unknown" or found["role"] == "root"
     )
     answer = found if better or told is None else told
-    return _with_last_words(answer, logs, str(job["name"])) if answer["cause"] == "unknown" else answer
+    if answer["cause"] != "unknown" or any(quote["file"] for quote in answer["evidence"]):
+        return answer
+    where = f"dogwatch logs {shlex.quote(str(job['name']))}"
+    advice = f"run the commands named with the likeliest causes, or read its logs: {where}"
+    return {**_with_last_words(answer, logs), "advice": [advice]}
 
 
-def _with_last_words(found: dict[str, Any], logs: Sequence[Log], name: str) -> dict[str, Any]:
-    """An answer that tells no cause, with the last line of the logs, which is where anybody would look next."""
+def _with_last_words(found: dict[str, Any], logs: Sequence[Log]) -> dict[str, Any]:
+    """An answer that quotes no log, with the last line of some, which is where anybody would look next."""
     if any(quote["file"] for quote in found["evidence"]):
         return found
     said = [quote for log in logs[:MOST_LAST_WORDS] if (quote := _last_line(log)) is not None]
-    advice = f"run the commands named with the likeliest causes, or read its logs: dogwatch logs {shlex.quote(name)}"
-    return {**found, "evidence": [*found["evidence"], *said], "advice": [advice]}
+    return {**found, "evidence": [*found["evidence"], *said]}
 
 
 def _last_line(log: Log) -> dict[str, Any] | None:
