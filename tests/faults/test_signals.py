@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -96,9 +97,12 @@ def test_an_interrupt_ends_the_watching_and_never_the_job(
 
 
 def has_open(pid: int, name: str) -> bool:
-    """Whether a process has a file of that name open."""
-    links = [link for link in Path(f"/proc/{pid}/fd").iterdir() if os.path.lexists(link)]
-    return any(os.path.basename(os.readlink(link)) == name for link in links)
+    """Whether a process has a file of that name open; it opens and closes others meanwhile."""
+    for link in Path(f"/proc/{pid}/fd").iterdir():
+        with suppress(FileNotFoundError):
+            if os.path.basename(os.readlink(link)) == name:
+                return True
+    return False
 
 
 DROPPED = """
