@@ -269,7 +269,7 @@ def test_healing_undoes_every_fault_at_once(lab):
 
 
 def leftovers(lab: Lab, pids: dict[int, int | None]) -> list[str]:
-    """What a laboratory that is gone still has on this machine. A process without a start was gone when it was asked."""
+    """What a laboratory that is gone still has on this machine; a process without a start was gone when asked."""
     found = [f"process {pid}" for pid, start in pids.items() if start is not None and start_time(pid) == start]
     found += [f"user {user}" for user in PEOPLE if any(entry.pw_name == user for entry in pwd.getpwall())]
     found += [str(path) for path in Path("/sys/fs/cgroup").glob("*/slurm_gpu*")]
