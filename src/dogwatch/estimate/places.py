@@ -14,21 +14,19 @@ from dataclasses import dataclass
 from enum import Enum
 from itertools import pairwise
 
-from dogwatch.estimate.stops import NO_STOPS, Stops, stops
+from dogwatch.estimate.stops import EPOCHS, NO_STOPS, Stops, stops
 from dogwatch.model import Interval, Point
 
 COUNTED = 12  # moves of the counter before its stride is known
-STRIDE, WIDE = (
-    15,
-    1.5,
-)  # of the newest moves the stride is the lower quarter, and how many strides ahead a place may lie
+# Of so many of the newest moves the stride is the lower quarter, and a place may lie so many strides ahead.
+STRIDE, WIDE = 15, 1.5
 GONE, LINES = 0.12, 300  # of the whole that was seen, or strides, without a pause, before the road counts as open
 PASSED = 2  # ends of epochs after which they are no news
 LATE_PARTS = (2, 3, 4, 5, 6, 8, 10)  # into which a whole is cut by jobs that begin to validate late
 MOST_PARTS = 400
 EVERY = (1, 2, 5)  # epochs from one validation to the next
 ROUND = (1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)
-EPOCHS, SHARE = "epochs", "%"
+SHARE = "%"
 _NEAR = 1e-6
 
 

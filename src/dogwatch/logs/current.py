@@ -76,7 +76,6 @@ def _best(slots: Sequence[Slot], known: Known) -> Slot | None:
     epochs = of[EPOCH] + of[EPOCH_DONE]
     beside = epochs + of[PART]
     runs = [slot for slot in of[RUN] if slot.step.total != 1 or not work]  # "Episode 1/1" is no measure of its inside
-    runs = [slot for slot in runs if not _known_better(slot, [*work, *epochs])]
     totals = {known.totals.get("steps"), *(slot.step.total for slot in runs if _is_long(slot))}
     stated = [slot for slot in work if slot.step.total and slot.step.total in totals]
     once = [slot for slot in work if slot.name not in begun or begun[slot.name].at - begun[slot.name].first <= REDRAWN]
@@ -250,12 +249,6 @@ def _outer(epoch: Slot, work: Sequence[Slot], begun: Mapping[str, Slot]) -> Slot
 
 def _counts_epochs(bar: Slot, epoch: Slot, begun: Mapping[str, Slot]) -> bool:
     return bool(bar.step.total) and _once(bar, begun) and bar.step.done - epoch.step.done in (0, 1)
-
-
-def _known_better(run: Slot, others: Sequence[Slot]) -> bool:
-    """Whether a format that knows more has read the same numbers of the same line as an epoch's or what is inside."""
-    said = (run.at, run.step.done, run.step.total)
-    return any((slot.at, slot.step.done, slot.step.total) == said and slot.weight > run.weight for slot in others)
 
 
 def _is_inside(run: Slot, epoch: Slot) -> bool:
