@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 from tests.support import wait_until
@@ -23,6 +24,13 @@ from tests.support import wait_until
 needs_root = pytest.mark.needs_root
 needs_tool = pytest.mark.needs_tool
 needs_fuse = pytest.mark.needs_fuse
+
+
+# What is about to land is judged by the same inputs each time; `make fuzz` looks for new ones. A deadline would be an
+# assertion on timing.
+hypothesis.settings.register_profile("same", derandomize=True, deadline=None)
+hypothesis.settings.register_profile("fuzz", deadline=None)
+hypothesis.settings.load_profile("same")
 
 
 @pytest.fixture(autouse=True)

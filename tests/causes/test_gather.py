@@ -35,7 +35,7 @@ def said(notes):
     return [(hit.cause, hit.line, hit.text, hit.raised, hit.inner, hit.aside) for hit in notes.hits]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.sampled_from(PARTS) | st.binary(max_size=40), max_size=40), st.integers(1, 200))
 def test_where_a_log_is_cut_changes_nothing(parts, size):
     """The same hits on the same lines, whatever the pieces."""
@@ -46,7 +46,7 @@ def test_where_a_log_is_cut_changes_nothing(parts, size):
 
 
 @pytest.mark.skipif(scan.hyperscan() is None, reason="hyperscan is missing")
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(st.sampled_from(PARTS) | st.binary(max_size=40), max_size=40), st.sampled_from([1, 40]))
 def test_the_fast_engine_hears_what_the_other_one_does(parts, times):
     """Every hit, every line number and every gap between them, however many there are."""
@@ -58,7 +58,7 @@ def test_the_fast_engine_hears_what_the_other_one_does(parts, times):
     assert heard[0] == heard[1]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.sampled_from(PARTS) | st.binary(max_size=40), max_size=30), st.integers(0, 30))
 def test_a_state_goes_through_json_and_on(parts, at):
     """Whoever is restarted hears the rest as if nothing had happened."""

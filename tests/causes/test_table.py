@@ -101,7 +101,7 @@ def test_a_stem_is_lower_case(row):
 
 
 @pytest.mark.parametrize("row", [row for row in _ROWS if row.pattern], ids=row_name)
-@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=15, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_whatever_a_pattern_matches_holds_one_of_its_literals(row, data):
     """Lines are found by literal: a match without one would never be looked at."""

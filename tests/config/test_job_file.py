@@ -208,7 +208,7 @@ def test_a_path_that_is_no_file_is_refused(tmp_path):
         load_job_file("job\0.yaml")
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.text("job:\n nam-[]{}&*!|>'\"#%@,?0", max_size=60))
 def test_any_text_is_a_job_file_or_a_usage_error(tmp_path, text):
     """No file, however odd, ends in anything but a value or a sentence."""

@@ -398,7 +398,7 @@ def test_what_comes_with_every_epoch_has_been_seen(every):
     assert eta.remaining == pytest.approx(truth, rel=0.01)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     st.lists(st.tuples(st.integers(1, 400), st.integers(1, 30)), min_size=1, max_size=60),
     st.sampled_from([1.0, 2.0, 16.0, 1024.0, 0.125]),

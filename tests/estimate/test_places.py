@@ -104,6 +104,12 @@ def test_a_counter_below_nought_has_no_round_numbers_ahead() -> None:
     assert way([Point(float(i), -90.0 + i) for i in range(40)], None, "epochs").ground is Ground.OPEN
 
 
+def test_a_counter_near_the_largest_number_has_no_round_numbers_ahead() -> None:
+    """What lies three strides ahead of it is beyond all numbers."""
+    leap = 7e307
+    assert way([Point(float(i), (i // 20) * leap) for i in range(41)], None, "epochs").ground in Ground
+
+
 def test_a_counter_that_hardly_moved_tells_no_place() -> None:
     """Its stride is not known yet."""
     assert way(walk(10, 1)[:COUNTED], 500, "steps", paused=True).ground is Ground.UNKNOWN

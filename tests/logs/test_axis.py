@@ -131,7 +131,7 @@ ROWS = st.dictionaries(st.sampled_from(AXES), st.floats(0, 2e9), max_size=4)
 RATES = st.none() | st.floats(allow_nan=False, allow_infinity=False)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.lists(st.tuples(st.builds(Count, st.floats(0, 1e9), RATES), ROWS, ROWS), max_size=12))
 def test_time_never_runs_backwards(records) -> None:
     """Whatever the lines say, in whatever order."""

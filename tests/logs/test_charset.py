@@ -18,7 +18,7 @@ def through(raw: bytes, cuts: list[int]) -> bytes:
     return b"".join(as_utf8(raw[a:b] for a, b in pairwise(places)))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.sampled_from(["utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-8-sig", "utf-8"]), st.lists(st.integers(0, 900))
 )
@@ -27,7 +27,7 @@ def test_every_encoding_reads_the_same_wherever_it_is_cut(encoding: str, cuts: l
     assert through(TEXT.encode(encoding), cuts).decode() == TEXT
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(st.binary(max_size=40), max_size=5))
 def test_other_bytes_pass_as_they_are(pieces: list[bytes]) -> None:
     """Unless they are marked as wide characters, or every second one of them is zero."""

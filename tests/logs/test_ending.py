@@ -417,7 +417,7 @@ PARTS = [
 ]
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(st.lists(st.sampled_from(PARTS), max_size=12), st.lists(st.integers(0, 60), max_size=8))
 def test_the_verdict_does_not_depend_on_the_pieces(parts: list[str], cuts: list[int]) -> None:
     """Whole lines at once or a few at a time, saved and restored between: the same."""
@@ -447,7 +447,7 @@ def test_a_state_of_another_version_is_forgotten() -> None:
     assert Ending.restore({"v": 99, "strange": True}).judge(None) == "unknown"
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.binary(max_size=400))
 def test_any_bytes_are_survived(raw: bytes) -> None:
     """Whatever a job writes, there is a verdict."""

@@ -79,7 +79,7 @@ def heard(pieces: list[bytes], window: int) -> dict[str, object]:
 
 
 @pytest.mark.usefixtures("_engine")
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(LOGS, LOGS, st.integers(1, 600))
 @example([b"Ep 2/9"], [b"nothing", b"Ep 3/9", b"nothing"], 1)
 @example([b"val  9%|##  | 1/50 [0:1<0:2, 3it/s]"], [b" 9%|##  | 1/50 [0:1<0:2, 3it/s]"], 1)
@@ -91,7 +91,7 @@ def test_the_windows_change_nothing(before, after, window):
 
 
 @pytest.mark.usefixtures("_engine")
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(BARS, max_size=6), BARS)
 def test_a_bar_of_another_counter_is_never_passed_over(bars, other):
     """Whatever was heard, a pattern for the others ends in every bar whose counter is not among them."""
@@ -102,7 +102,7 @@ def test_a_bar_of_another_counter_is_never_passed_over(bars, other):
         assert any(scan.places(group, line, 0, len(line)) for group in others(names))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.lists(BARS, min_size=1, max_size=2).map(b" ".join), st.lists(BARS, min_size=1, max_size=2).map(b" ".join))
 def test_lines_that_are_passed_over_hold_what_was_heard(line, other):
     """A line that is taken for one like another holds the same counters and no beginning."""
@@ -119,7 +119,7 @@ def sifted(fmt, bar: bytes) -> list[tuple[str, int]]:
 
 
 @pytest.mark.usefixtures("_engine")
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(LOGS)
 def test_no_format_is_missed_in_a_long_text(lines):
     """A format whose literal is anywhere in a text is named, and so is the literal; also one that begins a line."""
@@ -203,7 +203,7 @@ def began(pieces: list[bytes]) -> dict[tuple[str, str], int]:
     }
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.lists(st.lists(st.sampled_from([*INSIDE, *DECOYS]), min_size=1, max_size=4), max_size=5))
 @example([[line] for line in (*DECOYS, *INSIDE, *INSIDE)])
 @example([[*INSIDE, *INSIDE]])

@@ -58,7 +58,7 @@ def feed_all(pieces: list[bytes], reader: Reader | None = None) -> tuple[Reading
     return readings[-1], [t for r in readings for t in r.troubles]
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(LOGS, st.lists(st.integers(0, 400), max_size=6))
 @example([b"a\r", b"\nEpoch 3/10\r\n"], [2])
 @example([b"x" * LINE_LIMIT * 2, b"Epoch 3/10\n", b"step 1/2\n"], [100, 70000])
@@ -93,7 +93,7 @@ CODES = [
 ]
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(st.lists(st.sampled_from([*CODES, "█", "\n", "0" * 70, "y" * 4096]), max_size=14).map("".join))
 @example("\x1b[3\x1b[0m1m")
 @example("\x1b]0;title\x1b[0mstep 3/9")
@@ -104,7 +104,7 @@ def test_terminal_codes_are_taken_out_as_before_a_screen(text):
     assert b"".join(heard).decode() == plain(text + "\n", 1 << 20, keep="\n\x07\x9c")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(LOGS)
 def test_byte_by_byte_is_the_same_as_line_by_line(parts):
     """The finest cut there is agrees with the coarsest."""
@@ -114,14 +114,14 @@ def test_byte_by_byte_is_the_same_as_line_by_line(parts):
     assert (fine.step, fine_troubles) == (whole.step, troubles)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(st.binary(max_size=300), max_size=5))
 def test_arbitrary_bytes_never_raise(pieces):
     """Whatever a job writes, the reader answers."""
     feed_all(pieces)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(LOGS, LOGS)
 def test_a_restored_reader_goes_on_where_the_other_stopped(before, after):
     """Saved as JSON and read back, it says the same as one that was never stopped."""

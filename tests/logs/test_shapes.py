@@ -62,7 +62,7 @@ def test_a_log_is_read_on_from_a_saved_state(shape: Shape) -> None:
     assert said(second.feed(log[len(log) // 2 :])) == said(Reader().feed(log))
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(SOME, st.integers(0, 4000), st.integers(0, 4000))
 def test_several_programs_in_one_log_say_the_same_in_any_pieces(names: list[str], one: int, two: int) -> None:
     """Logs that were appended to one another do not depend on their pieces either."""

@@ -42,7 +42,7 @@ def behind(text: bytes, start: int, end: int) -> set[int]:
 
 @NEEDED
 @pytest.mark.usefixtures("_fast")
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(TEXTS, st.lists(st.tuples(st.integers(0, 400), st.integers(0, 400)), max_size=4))
 def test_every_place_is_told_whatever_was_looked_at_before(text, stretches):
     """Each literal of a cause has a place, also across the ends of what others looked at."""
@@ -77,7 +77,7 @@ def test_of_very_many_places_none_is_told_and_everything_else_is():
 
 @NEEDED
 @pytest.mark.usefixtures("_fast")
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.lists(st.tuples(TEXTS, st.integers(1, 3)), max_size=5))
 def test_what_the_reader_saw_tells_the_listener_nothing_wrong(parts):
     """Whoever listens after a reader to the same pieces hears what it would have heard alone: every line, every

@@ -86,7 +86,7 @@ def test_a_date_that_can_be_read_in_three_ways_is_given_in_all_of_them() -> None
     assert set(stamps("04/25/2025 10:00:00 x")) == {"wall mdy"}
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.text(max_size=300))
 def test_any_text_is_survived(text: str) -> None:
     """Numbers come out, or nothing."""
@@ -118,7 +118,7 @@ CLOCKS = st.from_regex(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.lists(st.one_of(st.text(max_size=20), CLOCKS, st.sampled_from(['"ts": 1767355445', "[1767355445]", "x"]))))
 def test_no_clock_is_missed_by_looking_for_one_first(parts: list[str]) -> None:
     """The sign that is looked for before a line is read for its clock is in every line that has one."""

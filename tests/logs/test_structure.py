@@ -161,7 +161,7 @@ LINES = st.lists(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(LINES, st.lists(st.integers(0, 900), max_size=5))
 def test_any_lines_mean_the_same_in_any_pieces_and_after_a_restart(lines: list[str], cuts: list[int]) -> None:
     """Cut anywhere, with the state saved between two pieces: the same slots as in one piece."""
@@ -175,7 +175,7 @@ def test_any_lines_mean_the_same_in_any_pieces_and_after_a_restart(lines: list[s
     assert (split.step, split.at, split.format) == (whole.step, whole.at, whole.format)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.binary(max_size=60), max_size=80))
 def test_memory_is_bounded_and_any_bytes_are_read(lines: list[bytes]) -> None:
     """Whatever the log says, a few shapes are kept."""

@@ -137,7 +137,7 @@ def test_a_whole_bar_at_the_end_may_be_behind_another() -> None:
     assert step.done == 30
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.binary(max_size=80), max_size=8))
 def test_any_bytes_give_a_series_that_runs_forward(pieces: list[bytes]) -> None:
     """Whatever was written: times never fall, counts never fall."""

@@ -92,7 +92,7 @@ class Scenes:
             "parts": lab.sbatch("alice", "exit $((SLURM_ARRAY_TASK_ID % 2))", "--array=1-4"),
             "het": self._heterogeneous(),
             "cancelled": lab.sbatch("alice", "sleep 600", "--hold"),
-            "stopped": lab.sbatch("bob", "sleep 600"),
+            "stopped": lab.sbatch("bob", "touch ~/begun; exec sleep 600"),
             "memory": lab.sbatch("alice", EAT_MEMORY, "--mem=50M"),
             "memory in srun": lab.sbatch("alice", f"srun {EAT_MEMORY}", "--mem=50M"),
         }
@@ -105,7 +105,8 @@ class Scenes:
 
     def _cancel(self) -> None:
         self.lab.run("alice", "scancel", self.jobs["cancelled"], check=True)
-        self.lab.wait_state(self.jobs["stopped"], "RUNNING")
+        # A job that is cancelled while Slurm launches it ends with the launcher's code, or with none.
+        wait_until((self.lab.home("bob") / "begun").exists, timeout=120, pause=0.2)
         self.lab.scancel(self.jobs["stopped"])
 
     def _named(self, known: dict[str, Document]) -> dict[str, Document]:

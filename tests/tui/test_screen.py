@@ -43,7 +43,7 @@ def views() -> dict[str, View]:
 
 @pytest.mark.parametrize("name", list(views()))
 @pytest.mark.parametrize("ascii_only", [False, True])
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(width=st.integers(40, 140), height=st.integers(10, 70))
 def test_a_frame_fills_its_size_exactly(name, ascii_only, width, height):
     """As many lines as the terminal has, each as wide as it is, with the proof always on the last two."""

@@ -148,7 +148,7 @@ def _among(count: Count, near: float, far: float, periods: Sequence[float]) -> G
 
 def _round(stride: float, most: float) -> list[float]:
     """Round numbers from the stride up."""
-    if most < stride:
+    if most < stride or not math.isfinite(most):
         return []
     low, high = math.floor(math.log10(stride)), math.floor(math.log10(most))
     if high - low > 12:

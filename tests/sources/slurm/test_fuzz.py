@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dogwatch.model import Ended, Known, Missing, Outcome, Running, Seen, Waiting, follow
@@ -70,7 +70,6 @@ def test_squeue_and_sacct_may_print_anything(text: str, marked: bool) -> None:
     accounting.parse(start + text)
 
 
-@settings(deadline=None)
 @given(st.data())
 def test_a_real_capture_cut_anywhere_is_read_or_refused(data: st.DataObject) -> None:
     """Half an answer is no answer: a record that is not whole makes all of it void."""
@@ -81,7 +80,6 @@ def test_a_real_capture_cut_anywhere_is_read_or_refused(data: st.DataObject) -> 
     accounting.parse(booked[: data.draw(st.integers(0, len(booked)))])
 
 
-@settings(deadline=None)
 @given(st.lists(LINES, max_size=5), st.lists(RECORDS, max_size=6), KNOWN, TRACK, st.booleans())
 def test_any_answer_makes_a_sighting_that_can_be_followed_and_stored(
     rows: list[str], records: list[str], known: Known, track: dict[str, Any], books: bool
@@ -97,7 +95,6 @@ def test_any_answer_makes_a_sighting_that_can_be_followed_and_stored(
             assert "COMPLETED" in sighting.native
 
 
-@settings(deadline=None)
 @given(st.lists(RECORDS, max_size=8), st.integers(0, 4000))
 def test_a_job_that_left_the_queue_succeeds_only_by_a_record_of_its_own(records: list[str], waited: int) -> None:
     """Whatever else is booked, and however long one waits."""
