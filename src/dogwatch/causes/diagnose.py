@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from dogwatch.causes.advice import advice, alternatives
 from dogwatch.causes.confidence import VAGUE, confidence
 from dogwatch.causes.gather import ALIVE, QUIET, Gather
 from dogwatch.causes.interface import Alternative, Diagnosis, Evidence, Quote, Role
@@ -333,10 +334,9 @@ def _by_word(
     if inside is not None and word.measured and not shown:
         narrower = (inside.cause, word.cause) in _NARROWER
         quotes.insert(0 if narrower else 1, _quote(evidence, inside))
-    others = _others(word.cause, [inside.cause] if inside is not None else [], said, word.weight)
-    return Diagnosis(
-        cause.name, cause.title, round(word.weight, 2), Role.ROOT, cause.retry, tuple(quotes), cause.advice, others
-    )
+    others = _others(evidence, word.cause, [inside.cause] if inside is not None else [], said, word.weight)
+    sure, do = round(word.weight, 2), advice(cause, evidence.slurm_id)
+    return Diagnosis(cause.name, cause.title, sure, Role.ROOT, cause.retry, tuple(quotes), do, others)
 
 
 def _by_hit(evidence: Evidence, hit: Hit, said: Sequence[Word], hits: Sequence[Hit]) -> Diagnosis:
@@ -348,23 +348,25 @@ def _by_hit(evidence: Evidence, hit: Hit, said: Sequence[Word], hits: Sequence[H
     more = [one for one in hits if one is not hit and one.cause == hit.cause and one.text != hit.text]
     quotes = tuple(_quote(evidence, one) for one in (hit, *more[: MOST_QUOTES - 1]))
     quotes += tuple(Quote("", None, word.says) for word in said if word.measured and word.cause == name)
-    others = _others(name, [one.cause for one in hits], said, sure)
-    return Diagnosis(name, cause.title, sure, hit.role, cause.retry, quotes, cause.advice, others)
+    others = _others(evidence, name, [one.cause for one in hits], said, sure)
+    do = advice(cause, evidence.slurm_id)
+    return Diagnosis(name, cause.title, sure, hit.role, cause.retry, quotes, do, others)
 
 
 def _unknown(evidence: Evidence, said: Sequence[Word], hits: Sequence[Hit]) -> Diagnosis:
     cause = CAUSES["unknown"]
-    others = tuple(
-        Alternative(name, CAUSES[name].title, share, CAUSES[name].tell)
-        for name, share in zip(likeliest(evidence, said, hits), SHARES, strict=False)
-    )
+    names = zip(likeliest(evidence, said, hits), SHARES, strict=False)
+    others = alternatives(((CAUSES[name], share) for name, share in names), evidence.slurm_id)
     quotes = tuple(_quote(evidence, hit) for hit in hits[:2])
     if not quotes and (how := ended_how(evidence)):
         quotes = (Quote("", None, f"{how}, and no line of its logs says why" if evidence.logs else how),)
-    return Diagnosis("unknown", cause.title, 0.5, Role.ROOT, cause.retry, quotes, cause.advice, others)
+    do = advice(cause, evidence.slurm_id)
+    return Diagnosis("unknown", cause.title, 0.5, Role.ROOT, cause.retry, quotes, do, others)
 
 
-def _others(name: str, seen: Sequence[str], said: Sequence[Word], confidence: float) -> tuple[Alternative, ...]:
+def _others(
+    evidence: Evidence, name: str, seen: Sequence[str], said: Sequence[Word], confidence: float
+) -> tuple[Alternative, ...]:
     """Two or three other causes that the evidence leaves open, and the command that would tell."""
     names: dict[str, float] = {}
     left = max(0.02, 1.0 - confidence)
@@ -377,7 +379,7 @@ def _others(name: str, seen: Sequence[str], said: Sequence[Word], confidence: fl
     for gone in (name, "", "unknown"):
         names.pop(gone, None)
     best = sorted(names.items(), key=lambda item: -item[1])[:3]
-    return tuple(Alternative(other, CAUSES[other].title, round(share, 2), CAUSES[other].tell) for other, share in best)
+    return alternatives(((CAUSES[other], round(share, 2)) for other, share in best), evidence.slurm_id)
 
 
 def _quote(evidence: Evidence, hit: Hit) -> Quote:

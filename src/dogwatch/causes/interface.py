@@ -48,20 +48,30 @@ class Sign:
 
 
 @dataclass(frozen=True, slots=True)
+class OnSlurm:
+    """Words for a job that Slurm ran, in which JOB stands for its id, and the words `elsewhere`: none, where there is
+    nothing to say then. What is a plain string instead holds wherever a job runs."""
+
+    there: str
+    elsewhere: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Cause:
-    """A row of the table. `hints` are commands that would tell it from its neighbours; `neighbours` are what it is
-    most easily taken for. Every one of `examples` shows it, none of `counterexamples` does."""
+    """A row of the table. `advice` is what to do about it; `tell` names the commands that would tell it from its
+    `neighbours`, which are what it is most easily taken for. Every one of `examples` shows it, none of
+    `counterexamples` does. One whose `tell` has no words elsewhere happens to jobs of a scheduler only."""
 
     name: str
     title: str
     retry: Retry
-    advice: tuple[str, ...]
+    advice: tuple[str | OnSlurm, ...]
     signs: tuple[Sign, ...] = ()
     role: Role = Role.ROOT
     examples: tuple[str, ...] = ()
     counterexamples: tuple[str, ...] = ()
     neighbours: tuple[str, ...] = ()
-    tell: str = ""
+    tell: str | OnSlurm = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +95,7 @@ class Witness:
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """All that is known of how an attempt ended. `succeeded` None means that nobody knows: then the logs alone
-    must show that it failed."""
+    must show that it failed. `slurm_id` is "" where Slurm did not run it, and None where nobody knows who did."""
 
     logs: tuple[Log, ...] = ()
     exit_code: int | None = None
@@ -98,6 +108,7 @@ class Evidence:
     free_inodes: int | None = None
     stalled: bool = False
     witnesses: tuple[Witness, ...] = ()
+    slurm_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dogwatch.causes.interface import Cause, Retry, Sign
+from dogwatch.causes.interface import Cause, OnSlurm, Retry, Sign
 
 rows = (
     Cause(
@@ -63,7 +63,10 @@ rows = (
             "pyxis: imported docker image: nvcr.io#nvidia/pytorch:24.02-py3",
         ),
         neighbours=("launch_failed", "file_missing"),
-        tell="run the same image by hand: srun --pty ... --container-image=IMAGE true",
+        tell=OnSlurm(
+            "run the same image by hand: srun --pty ... --container-image=IMAGE true",
+            "run the same image by hand: docker run --rm IMAGE true",
+        ),
     ),
     Cause(
         "launch_failed",
@@ -144,8 +147,11 @@ rows = (
         "a job it depended on failed, so it never ran",
         Retry.AFTER_FIX,
         (
-            "mend and finish the job it depends on, then submit this one again (scontrol show job JOB shows "
-            "the dependency)",
+            OnSlurm(
+                "mend and finish the job it depends on, then submit this one again (scontrol show job JOB shows "
+                "the dependency)",
+                "mend and finish the job it depends on, then submit this one again",
+            ),
         ),
         (
             Sign("dependencyneversatisfied", weight=0.98, fatal=True),
@@ -168,6 +174,6 @@ rows = (
         ),
         counterexamples=("Resolving dependency graph", "(Dependency)"),
         neighbours=("cancelled",),
-        tell="scontrol show job JOB | grep -i depend",
+        tell=OnSlurm("scontrol show job JOB | grep -i depend"),
     ),
 )

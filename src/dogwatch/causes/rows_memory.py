@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dogwatch.causes.interface import Cause, Retry, Sign
+from dogwatch.causes.interface import Cause, OnSlurm, Retry, Sign
 
 _CAUGHT = r"\bretry|skipp|fall(?:ing)? back|attempting to recover|(?:\bif\b|avoid|prevent|catch).{0,40}out of memory"
 
@@ -119,9 +119,13 @@ rows = (
         "the machine's memory, or the job's share of it, ran out",
         Retry.WITH_CHANGE,
         (
-            "ask for more memory (Slurm: --mem or --mem-per-cpu, Kubernetes: resources.limits.memory), or use fewer "
-            "data-loading workers and smaller caches",
-            "look at the peak: sacct -j JOB -o JobID,MaxRSS,ReqMem,State",
+            OnSlurm(
+                "ask for more memory (Slurm: --mem or --mem-per-cpu, Kubernetes: resources.limits.memory), or use "
+                "fewer data-loading workers and smaller caches",
+                "ask for more memory (Kubernetes: resources.limits.memory, Docker: --memory), or use fewer "
+                "data-loading workers and smaller caches",
+            ),
+            OnSlurm("look at the peak: sacct -j JOB -o JobID,MaxRSS,ReqMem,State"),
         ),
         (
             Sign("oom_kill event", weight=0.97, fatal=True),
@@ -207,7 +211,7 @@ rows = (
             "memory limit: 64 GB",
         ),
         neighbours=("killed", "cuda_oom"),
-        tell="sacct -j JOB -o JobID,State,MaxRSS,ReqMem; dmesg -T | grep -i oom",
+        tell=OnSlurm("sacct -j JOB -o JobID,State,MaxRSS,ReqMem; dmesg -T | grep -i oom", "dmesg -T | grep -i oom"),
     ),
     Cause(
         "shm_exhausted",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dogwatch.causes.interface import Cause, Retry, Role, Sign
+from dogwatch.causes.interface import Cause, OnSlurm, Retry, Role, Sign
 
 _AT = r" \S{1,60} (?:ON \S{1,120} )?CANCELLED AT \S{1,40}\s{0,4}\*\*\*"
 
@@ -13,7 +13,10 @@ rows = (
         Retry.WITH_CHANGE,
         (
             "ask for more time, or resume from the newest checkpoint in a chain of jobs",
-            "save a checkpoint on a signal before the end (Slurm: --signal=B:USR1@300)",
+            OnSlurm(
+                "save a checkpoint on a signal before the end (Slurm: --signal=B:USR1@300)",
+                "save a checkpoint on a signal before the end",
+            ),
         ),
         (
             Sign("wallclock time", r"exceeded (?:hard|soft) wallclock time", 0.93, fatal=True),
@@ -63,13 +66,18 @@ rows = (
         ),
         counterexamples=("timeout=1800", "Time limit reached: validation stopped early", "time limit: 24:00:00"),
         neighbours=("cancelled", "preempted"),
-        tell="sacct -j JOB -o State,Elapsed,Timelimit",
+        tell=OnSlurm("sacct -j JOB -o State,Elapsed,Timelimit"),
     ),
     Cause(
         "preempted",
         "the job gave way to another (preemption)",
         Retry.AS_IS,
-        ("start it again from the newest checkpoint; submit with --requeue so that this happens by itself",),
+        (
+            OnSlurm(
+                "start it again from the newest checkpoint; submit with --requeue so that this happens by itself",
+                "start it again from the newest checkpoint",
+            ),
+        ),
         (
             Sign("due to preemption", weight=0.98, fatal=True),
             # Of a preemption with requeue, and of an administrator's `scontrol requeue`.
@@ -94,13 +102,18 @@ rows = (
         ),
         counterexamples=("'reached_preemption': False", "preempted=False", "preemptible partition, priority 10"),
         neighbours=("cancelled",),
-        tell="sacct -j JOB -o State,Reason",
+        tell=OnSlurm("sacct -j JOB -o State,Reason"),
     ),
     Cause(
         "cancelled",
         "somebody cancelled the job",
         Retry.AS_IS,
-        ("ask who cancelled it before starting it again (sacct -j JOB -o State shows 'CANCELLED by UID')",),
+        (
+            OnSlurm(
+                "ask who cancelled it before starting it again (sacct -j JOB -o State shows 'CANCELLED by UID')",
+                "ask who cancelled it before starting it again",
+            ),
+        ),
         (
             Sign("job was aborted", r"^009 \([\d.]{5,40}\) .{1,40} job was aborted", 0.85, fatal=True),
             Sign("cancelled at", r"\*\*\* JOB" + _AT, 0.96, fatal=True),
@@ -143,14 +156,17 @@ rows = (
             "slurmstepd: error: *** JOB 5150 ON gpu12 CANCELLED AT 2026-01-09T04:11:00 DUE TO TIME LIMIT ***",
         ),
         neighbours=("preempted", "interrupted"),
-        tell="sacct -j JOB -o JobID,State%30",
+        tell=OnSlurm("sacct -j JOB -o JobID,State%30"),
     ),
     Cause(
         "node_failure",
         "a machine of the job failed or was lost",
         Retry.AS_IS,
         (
-            "start it again from the newest checkpoint; leave the node out until it is mended (--exclude=NODE)",
+            OnSlurm(
+                "start it again from the newest checkpoint; leave the node out until it is mended (--exclude=NODE)",
+                "start it again from the newest checkpoint; leave the node out until it is mended",
+            ),
             "tell the administrators which node it was",
         ),
         (
@@ -179,13 +195,18 @@ rows = (
         ),
         counterexamples=("node n042 is up", "if a node fails, the run resumes"),
         neighbours=("nccl_error", "network_error"),
-        tell="sinfo -R; scontrol show node NODE",
+        tell=OnSlurm("sinfo -R; scontrol show node NODE"),
     ),
     Cause(
         "interrupted",
         "it was interrupted (Ctrl-C, a closed terminal, a signal)",
         Retry.AS_IS,
-        ("start it again; run it so that it outlives the terminal (dogwatch run, sbatch, tmux)",),
+        (
+            OnSlurm(
+                "start it again; run it so that it outlives the terminal (dogwatch run, sbatch, tmux)",
+                "start it again; run it so that it outlives the terminal (dogwatch run, tmux)",
+            ),
+        ),
         (
             Sign(
                 "received sigint|received sighup|received sigterm",
@@ -254,7 +275,7 @@ rows = (
         ),
         counterexamples=("press Ctrl-C to stop (KeyboardInterrupt, handled)", "Setting signal handlers."),
         neighbours=("cancelled", "killed"),
-        tell="last -x | head; sacct -j JOB -o State%30",
+        tell=OnSlurm("last -x | head; sacct -j JOB -o State%30", "last -x | head"),
     ),
     Cause(
         "killed",
@@ -263,7 +284,10 @@ rows = (
         (
             "look for the kernel's memory killer first (dmesg -T | grep -i oom); it is the usual killer that "
             "leaves no word",
-            "then for limits and people: sacct -j JOB -o State,ExitCode,MaxRSS, and the log of the machine",
+            OnSlurm(
+                "then for limits and people: sacct -j JOB -o State,ExitCode,MaxRSS, and the log of the machine",
+                "then for limits and people: the log of the machine",
+            ),
         ),
         (
             Sign("exitcode", r"exitcode\s{0,8}:? -9\b", 0.7, fatal=True),

@@ -10,7 +10,6 @@ from typing import Any
 
 from dogwatch.causes import Evidence, Log, diagnose
 from dogwatch.causes.document import document
-from dogwatch.causes.fitted import fitted
 from dogwatch.desk import read, standing
 from dogwatch.desk.log_file import pieces
 from dogwatch.desk.logs import Reading, Tail
@@ -93,8 +92,9 @@ def of_job(
         reason=job["reason"] or "",
         succeeded=None if outcome == "unknown" else False,
         oom_kills=1 if outcome == "out_of_memory" else 0,
+        slurm_id=slurm_id,
     )
-    found = fitted(document(diagnose(evidence)), slurm_id)
+    found = document(diagnose(evidence))
     better = found["cause"] not in (None, "unknown") and (
         told is None or told["cause"] == "unknown" or found["role"] == "root"
     )
@@ -135,8 +135,8 @@ def fallen(reach: Reach, job: Mapping[str, Any], deadline: float) -> dict[int, d
             continue
         logs = tuple(_own_part(tail, job) for tail in tails)
         kills = 1 if worker["outcome"] == "out_of_memory" else 0
-        ended = Evidence(logs, worker["exit_code"], worker["signal"], succeeded=False, oom_kills=kills)
-        found[worker["index"]] = fitted(document(diagnose(ended)))
+        ended = Evidence(logs, worker["exit_code"], worker["signal"], succeeded=False, oom_kills=kills, slurm_id="")
+        found[worker["index"]] = document(diagnose(ended))
     return found
 
 

@@ -11,7 +11,6 @@ from typing import Any
 
 from dogwatch.causes import Evidence, Gather, Log, judge
 from dogwatch.causes.document import document
-from dogwatch.causes.fitted import fitted
 from dogwatch.engine.memory import Memory
 from dogwatch.engine.witnesses import witnesses
 from dogwatch.model import Ended, Gpu, Known, Outcome, Worker
@@ -89,6 +88,7 @@ class Hearing:
             free_bytes=min((disk.free for disk in disks.values()), default=None),
             free_inodes=min((disk.inodes_free for disk in disks.values() if disk.inodes), default=None),
             witnesses=witnesses(disks, gpus),
+            slurm_id=slurm_id,
         )
         found = judge(evidence, [gather.notes() for _, gather in logs])
-        return None if found is None else fitted(document(found), slurm_id)
+        return None if found is None else document(found)
