@@ -137,8 +137,10 @@ def test_an_exceeded_limit_comes_with_the_one_to_ask_for(seen):
 
 
 def test_every_ending_was_told_once(scenes):
-    """One change to `ended` for each job, however many looks there were."""
-    told = [event["ref"] for event in scenes.watch.events("job.state") if event["body"]["after"] == "ended"]
+    """One change to `ended` for each job, however many looks there were, and also of an attempt that began and ended
+    between two of them."""
+    changes = scenes.watch.events("job.state", "job.attempt")
+    told = [event["ref"] for event in changes if event["body"]["after"] == "ended"]
     ended = [job for name, job in scenes.jobs.items() if name not in LASTING]
     assert set(told) >= {f"lab/slurm:{job}" for job in ended}
     assert len(told) == len(set(told))

@@ -86,12 +86,12 @@ class Watch:
         places = json.loads(self.must("ls", "--all", "--json"))["places"]
         return next(place for place in places if place["name"] == name)
 
-    def events(self, kind: str) -> list[Document]:
-        """Every event of a kind, oldest first."""
+    def events(self, *kinds: str) -> list[Document]:
+        """Every event of these kinds, oldest first."""
         told = self.must("events", "--json", "--since", "0")
         lines = [json.loads(line) for line in told.splitlines() if line]
         events = lines[0]["events"] if len(lines) == 1 and "events" in lines[0] else lines
-        return [event for event in events if event["kind"] == kind]
+        return [event for event in events if event["kind"] in kinds]
 
     def until(self, true: Callable[[dict[str, Document]], object], timeout: float = 60) -> dict[str, Document]:
         """Patrol until it is true of the job documents, and return them."""
