@@ -202,9 +202,13 @@ def pick(hits: Sequence[Hit]) -> Hit | None:
 
 def _swept(hit: Hit, hits: Sequence[Hit]) -> bool:
     """Is this what srun did to the other tasks when it gave up the step? That says that one failed, not why."""
-    if hit.cause != "killed" or not _SRUN_KILLED.search(hit.text):
+    if hit.cause == "killed" and _SRUN_KILLED.search(hit.text):
+        sign = "job step aborted"
+    elif hit.cause == "cancelled" and hit.role is Role.CASCADE:
+        sign = "exited with exit code"
+    else:
         return False
-    return any("job step aborted" in one.text.lower() for one in hits[: hits.index(hit)])
+    return any(sign in one.text.lower() for one in hits[: hits.index(hit)])
 
 
 def _better(hit: Hit, told: Sequence[Hit]) -> Hit:
@@ -215,8 +219,9 @@ def _better(hit: Hit, told: Sequence[Hit]) -> Hit:
         if any(one.cause in _SCHEDULER for one in told):
             return _ending(told)
         return next((one for one in told if one.cause == "stalled"), hit)
-    if hit.cause in _OF_BOARDS or (hit.cause in ("code_error", "gpu_hardware") and "CUDA error" in hit.text):
-        boards = [one for one in told if one.cause == "gpu_hardware" and not one.quiet]
+    if hit.cause in _OF_BOARDS or hit.cause in ("code_error", "gpu_hardware"):
+        least = 0.0 if hit.cause in _OF_BOARDS or "CUDA error" in hit.text else SURELY
+        boards = [one for one in told if one.cause == "gpu_hardware" and not one.quiet and one.weight >= least]
         return max(boards, key=lambda one: one.weight, default=hit)
     return hit
 

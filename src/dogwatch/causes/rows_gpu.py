@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dogwatch.causes.interface import Cause, Retry, Role, Sign
+from dogwatch.causes.signals import ended_by
 
 # Xid numbers that a program's own fault raises; every other one speaks of the board, its memory or its links.
 XIDS_OF_PROGRAMS = frozenset((13, 31, 43, 45, 68, 69))
@@ -141,6 +142,12 @@ rows = (
             Sign("found no nvidia driver", weight=0.96, raised=True),
             Sign("not compiled with cuda", weight=0.96, raised=True),
             Sign("no cuda-capable device is detected", weight=0.95, raised=True),
+            Sign(
+                "no cuda-capable device is detected",
+                r"^\s{0,4}no cuda-capable device is detected\s{0,4}$"
+                r"|cuda ?failure\b.{0,120}no cuda-capable device is detected",
+                0.9,
+            ),
             Sign("driver version is insufficient", weight=0.95, raised=True),
             Sign("nvidia driver on your system is too old", weight=0.95, raised=True),
             Sign("unsupported toolchain", r"ptx was compiled with an unsupported toolchain", 0.95),
@@ -195,6 +202,7 @@ rows = (
             "RuntimeError: CUDA error: invalid device ordinal",
             "lightning.fabric.utilities.exceptions.MisconfigurationException: You requested gpu: [0]",
             "ValueError: requires 4 GPUs, but only 2 GPUs are visible",
+            "n6: Test CUDA failure bench.cu:411 'no CUDA-capable device is detected'",
             "RuntimeError: CUDA error: the provided PTX was compiled with an unsupported toolchain.",
             "RuntimeError: The NVIDIA driver on your system is too old (found version 11040).",
             "RuntimeError: Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is False.",
@@ -287,7 +295,7 @@ rows = (
             "are the usual reason",
         ),
         (
-            Sign("exitcode", r"exitcode\s{0,8}:? -11\b", 0.88, fatal=True),
+            *ended_by(11, 0.88),
             # What Windows calls it.
             Sign(
                 "3221225477|0xc0000005",
@@ -296,7 +304,6 @@ rows = (
                 raised=True,
                 first=True,
             ),
-            Sign("code = -11|code = 139", r"exits with return code = (?:-11|139)\b", 0.88, fatal=True, many=True),
             Sign(
                 "segmentation fault",
                 r"segmentation fault(?:\s{0,12}[(\[.:,;]|\s{0,12}$|\s{2,12}"
@@ -306,13 +313,6 @@ rows = (
                 unless="dataloader worker",
             ),
             Sign("sigsegv", r"\bsigsegv\b", 0.9, fatal=True, unless=r"potential root causes|worker died or was killed"),
-            Sign("signal 11|signal: 11", r"signal:? 11\b", 0.88, fatal=True),
-            Sign(
-                "code 139|code: 139|status 139|status: 139",
-                r"exit(?:ed)?(?: with)?(?: exit)? (?:code|status):? 139\b",
-                0.85,
-                fatal=True,
-            ),
             Sign("segfault at", r"segfault at [0-9a-f]{1,16} ip", 0.9),
         ),
         role=Role.ROOT,
@@ -320,6 +320,8 @@ rows = (
             "Segmentation fault (core dumped)",
             "Fatal Python error: Segmentation fault",
             "worker-2 exited with code 139",
+            "=   EXIT CODE: 139",
+            "[n4:71320] Signal: Segmentation fault (11)",
             "subprocess.CalledProcessError: Command '['python.exe']' returned non-zero exit status 3221225477.",
             "[launch.py:434:sigkill_handler] ['python', '-u', 'tune.py'] exits with return code = -11",
             "  traceback : Signal 11 (SIGSEGV) received by PID 9001",
@@ -340,19 +342,11 @@ rows = (
         Retry.AFTER_FIX,
         ("read the line just above it: an abort is nearly always the end of an error that was said before",),
         (
-            Sign("exitcode", r"exitcode\s{0,8}:? -6\b", 0.74, fatal=True),
-            Sign("code = -6|code = 134", r"exits with return code = (?:-6|134)\b", 0.74, fatal=True, many=True),
-            Sign(
-                "signal 6|signal: aborted", r"exited on signal 6\b|signal: aborted \(6\)", 0.74, fatal=True, many=True
-            ),
+            *ended_by(6, 0.74),
+            *ended_by(4, 0.74),
+            *ended_by(8, 0.74),
             Sign("process abort signal", r"fatalerror: .{0,40}process abort signal", 0.74, raised=True),
             Sign("]aborted", r"\d%\|.{1,400}\]aborted(?: \(core dumped\))?\s{0,4}$", 0.85, fatal=True),
-            Sign(
-                "code 134|code: 134|status 134|status: 134",
-                r"exit(?:ed)?(?: with)?(?: exit)? (?:code|status):? 134\b",
-                0.75,
-                fatal=True,
-            ),
             Sign("libc++abi: terminating", weight=0.85, fatal=True),
             Sign("check failed", r"^f\d{4} \d\d:\d\d:\d\d.{0,80}\] check failed", 0.82, fatal=True),
             Sign(

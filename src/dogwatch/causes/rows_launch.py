@@ -91,6 +91,14 @@ rows = (
             Sign("task launch", r"task launch for \S{1,40} failed on node", 0.93, fatal=True),
             Sign("launch failed", r"srun: error: .{0,120}launch failed", 0.93, fatal=True),
             Sign("batch job submission failed", weight=0.95, fatal=True),
+            Sign(
+                "qsub: |bsub: |msub: |oarsub: ",
+                r"^(?:qsub|bsub|msub|oarsub): .{0,200}(?:\berror\b|exceed|cannot|can't|unknown|illegal|invalid"
+                r"|unauthorized|not (?:found|allowed|permitted)|rejected|violates|denied|does not exist)",
+                0.93,
+                fatal=True,
+            ),
+            Sign("job not submitted", r"\bjob not submitted\b", 0.9, fatal=True),
             Sign("has been revoked", r"job allocation \d{1,12} has been revoked", 0.85, fatal=True),
             Sign(
                 "group creation timed out|group startup timed out",
@@ -136,6 +144,8 @@ rows = (
             "TimeoutError: Placement group creation timed out. Make sure your cluster has enough resources",
             "srun: error: Unable to create step for job 9912: Requested node configuration is not available",
             "sbatch: error: Batch job submission failed: Invalid account or account/partition combination specified",
+            "qsub: Job exceeds queue and/or server resource limits",
+            "Queue does not accept jobs of this size. Job not submitted.",
             "bash: ./run.sh: /bin/bash^M: bad interpreter: No such file or directory",
         ),
         counterexamples=("launching 8 processes", "nvtop: optional command, not found, ignored"),

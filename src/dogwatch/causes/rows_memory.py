@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dogwatch.causes.interface import Cause, OnSlurm, Retry, Sign
+from dogwatch.causes.signals import ended_by
 
 _CAUGHT = r"\bretry|skipp|fall(?:ing)? back|attempting to recover|(?:\bif\b|avoid|prevent|catch).{0,40}out of memory"
 
@@ -250,7 +251,7 @@ rows = (
                 unless="dataloader worker",
             ),
             Sign("killed by signal: bus error", weight=0.96),
-            Sign("code = -7|exitcode", r"(?:return code =|exitcode\s{0,8}:?) -7\b", 0.72, fatal=True, many=True),
+            *ended_by(7, 0.72),
         ),
         examples=(
             "RuntimeError: DataLoader worker (pid 3312) is killed by signal: Bus error. It is possible that "

@@ -84,6 +84,7 @@ rows = (
             Sign("unhandled cuda error", r"nccl.{0,160}unhandled cuda error", 0.84, fatal=True),
             Sign("unhandled system error", weight=0.93, role=Role.ROOT),
             Sign("duplicate gpu detected", weight=0.95, role=Role.ROOT),
+            Sign("call to ibv_", r"nccl warn .{0,20}call to ibv_\w{1,40} failed", 0.85, role=Role.ROOT),
             Sign(
                 "nccl error in: ",
                 r"nccl error in: .{1,200}, invalid (?:usage|argument)",
@@ -122,6 +123,7 @@ rows = (
             "Duplicate GPU detected : rank 1 and rank 0 both on CUDA device 1a000",
             "torch.distributed.DistBackendError: NCCL error in: ../c10d/NCCLUtils.hpp:317, invalid usage (run with "
             "NCCL_DEBUG=WARN for details), NCCL version 2.20.5",
+            "c4:71:90 [2] misc/ibvwrap.cc:262 NCCL WARN Call to ibv_modify_qp failed with error Invalid argument",
             "c4:71:90 [2] transport/net_ib.cc:1290 NCCL WARN NET/IB : Got completion from peer 10.8.0.4<51877> with "
             "status=12 opcode=129 len=0 vendor err 129",
         ),
@@ -184,6 +186,21 @@ rows = (
             Sign("distnetworkerror", weight=0.78, raised=True),
             Sign("diststoreerror", weight=0.8, raised=True),
             Sign("unable to reliably start", r"orte was unable to reliably start", 0.9, fatal=True),
+            Sign(
+                "fatal error in ",
+                r"fatal error in (?:internal_|p)?mpi_init(?:_thread)?\b",
+                0.85,
+                fatal=True,
+                many=True,
+            ),
+            Sign(
+                "_init failed for some reason|error occurred in mpi_init",
+                r"looks like \w{2,20}_init failed for some reason|\*\*\* an error occurred in mpi_init",
+                0.8,
+                fatal=True,
+                many=True,
+            ),
+            Sign("mpi startup()", r"mpi startup\(\): \w{1,20} fabric is not available", 0.85, fatal=True, many=True),
             Sign("wait timeout after", r"wait timeout after \d{1,9}ms, keys: /", 0.9, raised=True),
             Sign(
                 "socket timeout",
@@ -199,6 +216,8 @@ rows = (
             "to connect to (n01, 29500).",
             "torch.distributed.DistStoreError: Timed out after 901 seconds waiting for clients. 1/2 clients joined.",
             "jaxlib._jax.XlaRuntimeError: DEADLINE_EXCEEDED: Deadline Exceeded",
+            "Abort(1090831) on node 3 (rank 3 in comm 0): Fatal error in PMPI_Init: Other MPI error, error stack:",
+            "It looks like MPI_INIT failed for some reason; your parallel process is",
             "RuntimeError: Timed out initializing process group in store based barrier on rank: 0, for key: "
             "store_based_barrier_key:1 (world_size=8, worker_count=7, timeout=0:30:00)",
         ),
@@ -301,11 +320,18 @@ rows = (
                 raised=True,
             ),
             Sign("connection timed out|[errno 110]", r"\[errno 110\]|connection timed out", 0.85, raised=True),
-            Sign("connection reset by peer", weight=0.6, raised=True, role=Role.CASCADE),
+            Sign("connection reset by peer", weight=0.75, raised=True, role=Role.CASCADE),
             Sign("brokenpipeerror", weight=0.55, raised=True, role=Role.CASCADE),
-            Sign("broken pipe", weight=0.55, raised=True, role=Role.CASCADE),
+            Sign("broken pipe", weight=0.7, raised=True, role=Role.CASCADE),
             Sign("remote end closed connection", weight=0.85, raised=True, unless=_HUB),
             Sign("ssh: connect to host", weight=0.88),
+            # What ssh itself ends with; a command it ran elsewhere gives its own code.
+            Sign(
+                "exit status 255",
+                r"command .{0,40}\bssh .{1,600}returned non-zero exit status 255",
+                0.8,
+                raised=True,
+            ),
         ),
         examples=(
             "requests.exceptions.ConnectionError: HTTPSConnectionPool(host='example.org', port=443): Max "
@@ -318,6 +344,8 @@ rows = (
             "[Connect call failed ('10.0.0.8', 9000)]",
             "curl: (7) Failed to connect to data.example.org port 443 after 3 ms: Connection refused",
             "urllib.error.URLError: <urlopen error [Errno -3] Temporary failure in name resolution>",
+            "subprocess.CalledProcessError: Command 'ssh n4 hostname' returned non-zero exit status 255.",
+            "RuntimeError: Connection reset by peer",
             "TimeoutError: timed out",
             "TimeoutError: The read operation timed out",
             "wandb.errors.CommError: Run initialization has timed out after 90.0 sec.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dogwatch.causes.interface import Cause, OnSlurm, Retry, Role, Sign
+from dogwatch.causes.signals import ended_by
 
 _AT = r" \S{1,60} (?:ON \S{1,120} )?CANCELLED AT \S{1,40}\s{0,4}\*\*\*"
 
@@ -29,8 +30,8 @@ rows = (
             Sign("resource allocation expired", weight=0.93, fatal=True),
             Sign("longer than specified deadline", weight=0.93, fatal=True),
             Sign(
-                "wallclock time limit|wall clock time limit",
-                r"exceeded (?:\w{1,8} )?wall ?clock time limit",
+                "wallclock|wall clock",
+                r"exceeded (?:\w{1,8} )?wall ?clock (?:time )?limit",
                 0.9,
                 fatal=True,
             ),
@@ -61,6 +62,7 @@ rows = (
             "=>> PBS: job killed: walltime 86431 exceeded limit 86400",
             "5150         pretrain-1        gpu    TIMEOUT      0:0",
             "TERM_RUNLIMIT: job killed after reaching LSF run time limit.",
+            "MOAB_INFO:  job exceeded wallclock limit",
             "Run exceeded maximum runtime of 3600 seconds and was stopped",
             "7200.3s: job.exception type=timeout severity=0 resource allocation expired",
         ),
@@ -235,15 +237,8 @@ rows = (
             Sign("death signal", r"received (?:\d{1,2}|signals\.sig\w{1,6}) death signal", 0.88, fatal=True),
             Sign("got signal", r"signalexception: process \d{1,10} got signal: \d{1,2}", 0.9, fatal=True),
             Sign("srun: interrupt", weight=0.93),
-            Sign("exitcode", r"exitcode\s{0,8}:? -(?:15|2)\b", 0.7, fatal=True, role=Role.CASCADE, many=True),
-            Sign(
-                "code = -15|code = -2|code = 143|code = 130",
-                r"exits with return code = (?:-15|-2|143|130)\b",
-                0.7,
-                fatal=True,
-                role=Role.CASCADE,
-                many=True,
-            ),
+            *ended_by(2, 0.7, Role.CASCADE),
+            *ended_by(15, 0.7, Role.CASCADE),
             Sign(
                 "interrupted by|user interrupted",
                 r"\b(?:training|evaluation|execution|run|process|program|job) (?:was |has been )?interrupted by "
@@ -257,7 +252,11 @@ rows = (
             Sign("3221225786", r"exit (?:status|code):? 3221225786\b", 0.88, raised=True, first=True),
             Sign("hangup", r"^\s{0,4}hangup\s{0,4}$", 0.8, fatal=True),
             Sign(
-                "terminated", r"^\s{0,4}terminated\s{0,4}$|: line \d{1,6}:\s{1,8}\d{1,10} terminated\b", 0.7, fatal=True
+                "terminated",
+                r"^\s{0,4}terminated\s{0,4}$|: line \d{1,6}:\s{1,8}\d{1,10} terminated\b"
+                r"|\d%.{1,400}[^\w\s'\"]terminated\s{0,4}$",
+                0.7,
+                fatal=True,
             ),
         ),
         examples=(
@@ -290,36 +289,42 @@ rows = (
             ),
         ),
         (
-            Sign("exitcode", r"exitcode\s{0,8}:? -9\b", 0.7, fatal=True),
-            Sign("code = -9|code = 137", r"exits with return code = (?:-9|137)\b", 0.72, fatal=True, many=True),
-            Sign("]killed", r"\d%\|.{1,400}\]killed\s{0,4}$", 0.85, fatal=True),
+            *ended_by(9, 0.72),
+            Sign("killed", r"\d%.{1,400}[^\w\s'\"]killed\s{0,4}$", 0.85, fatal=True),
             Sign("brokenprocesspool", weight=0.62, raised=True),
-            Sign(
-                "code 137|code: 137|status 137|status: 137",
-                r"exit(?:ed)?(?: with)?(?: exit)? (?:code|status):? 137\b",
-                0.72,
-                fatal=True,
-            ),
             Sign("terminated abruptly", r"process in the process pool was terminated abruptly", 0.62, raised=True),
             Sign("killed", r"^\s{0,4}killed\s{0,4}$", 0.85, fatal=True),
             Sign("killed", r"^make(?:\[\d{1,3}\])?: \*\*\* \[.{1,200}\] killed\s{0,4}$", 0.85, fatal=True),
             Sign("killed ##", r"^## oar .{0,60}job \d{1,12} killed ##", 0.75, fatal=True),
             Sign("killed", r": line \d{1,6}:\s{1,8}\d{1,10} killed\b", 0.88, fatal=True),
             Sign("killed", r"srun: error: .{1,200}: tasks? [\d,\- ]{1,80}: killed", 0.7, fatal=True),
-            Sign("sigkill", r"signal 9 \(sigkill\) received by pid|died with <signals\.sigkill", 0.72, fatal=True),
-            Sign("signal 9|signal: 9", r"(?:killed|terminated|exited) (?:by|with|on) signal:? 9\b", 0.8, fatal=True),
-            Sign("sigkill", r"terminated with signal sigkill|signal: ?sigkill|received sigkill", 0.75, fatal=True),
+            Sign(
+                "sigkill",
+                r"(?:terminated|died) with (?:signal sigkill|<signals\.sigkill)|signal: ?sigkill|received sigkill",
+                0.75,
+                fatal=True,
+            ),
         ),
         role=Role.CASCADE,
         examples=(
             "Killed",
             "trainer-1 exited with code 137",
             "[launch.py:434:sigkill_handler] ['python', '-u', 'tune.py'] exits with return code = -9",
+            "=   EXIT CODE: 9",
+            "=   KILLED BY SIGNAL: 9 (Killed)",
+            "Process `fold (4)` terminated with an error exit status (137)",
+            "loading:  31% (40/128) [##   ] eta 0:11:02 /Killed",
             "epochs:  20%|██        | 3/15 [1:27:15<5:56:40, 1783.41s/it, loss=3.02]Killed",
             "/var/spool/slurmd/job71/slurm_script: line 14:  2211 Killed                  python train.py",
             "torch.multiprocessing.spawn.ProcessExitedException: process 1 terminated with signal SIGKILL",
         ),
-        counterexamples=("Killing subprocess 881", "0 workers killed so far", "killed=0"),
+        counterexamples=(
+            "Killing subprocess 881",
+            "0 workers killed so far",
+            "killed=0",
+            "exit code: 0",
+            "=   EXIT CODE: 1",
+        ),
         neighbours=("host_oom", "cancelled"),
         tell="dmesg -T | grep -i -E 'oom|killed process'",
     ),

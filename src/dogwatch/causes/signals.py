@@ -1,0 +1,34 @@
+"""A process that a signal ended, as launchers, containers, batch systems and MPI tell it: by number or exit code."""
+
+from __future__ import annotations
+
+from dogwatch.causes.interface import Role, Sign
+
+SHELL = 128  # what a shell adds to the number of the signal that ended its command
+
+
+def ended_by(number: int, weight: float, role: Role | None = None) -> tuple[Sign, ...]:
+    """How the end by this signal shows in the words of whoever waited for the process."""
+    code = rf"(?:-{number}|{number + SHELL})\b"
+    return (
+        Sign("return code", rf"return code ?[=:]? ?{code}", weight, fatal=True, role=role, many=True),
+        Sign(
+            "exit code|exitcode|exit status|exited with code|exited with status",
+            rf"(?:exit ?code|exit status|exited with (?:code|status))[\s:=(]{{0,8}}{code}",
+            weight,
+            fatal=True,
+            role=role,
+        ),
+        Sign("exited (", rf"\bexited \({number + SHELL}\)", weight, fatal=True, role=role),
+        # Hydra gives the number itself as an exit code, in the box it draws.
+        Sign("=   exit code: ", rf"^=   exit code: {number}\s{{0,80}}$", weight, fatal=True, role=role, many=True),
+        Sign(
+            f"signal {number}|signal: ",
+            rf"\b(?:by|with|on) signal:? {number}\b|\bsignal:? {number} \(|\(signal {number}\)"
+            rf"|\bsignal: [a-z ]{{3,40}}\({number}\)",
+            weight,
+            fatal=True,
+            role=role,
+            many=True,
+        ),
+    )

@@ -1,0 +1,138 @@
+"""What launchers, batch systems and MPI say of a process that ended: by which signal, and who only followed."""
+
+from __future__ import annotations
+
+import pytest
+
+from dogwatch.causes import Evidence, Log, Role, diagnose
+from dogwatch.causes.signals import ended_by
+from dogwatch.causes.table import classify
+
+
+def why(text: str):
+    return diagnose(Evidence((Log("job.log", [text.encode()]),)))
+
+
+@pytest.mark.parametrize(
+    ("number", "cause"),
+    [(9, "killed"), (11, "segfault"), (6, "aborted"), (4, "aborted"), (8, "aborted"), (7, "shm_exhausted")],
+)
+@pytest.mark.parametrize(
+    "line",
+    [
+        "E0301 10:00:01 api.py:882] failed (exitcode: -{number}) local_rank: 3 (pid: 88) of binary: /opt/python",
+        "[launch.py:325:sigkill_handler] ['python', 'train.py'] exits with return code = -{number}",
+        "[launch.py:325:sigkill_handler] ['python', 'train.py'] exits with return code = {code}",
+        "trainer-1 exited with code {code}",
+        "Error: Process completed with exit code {code}.",
+        "Process `train (1)` terminated with an error exit status ({code})",
+        "mpirun noticed that process rank 3 with PID 881 on node n7 exited on signal {number} (it ended).",
+        "signal {number} (it ended).",
+        "=   EXIT CODE: {number}",
+        "=   EXIT STRING: it ended (signal {number})",
+        "[n7:00881] Signal: it ended ({number})",
+        "Command terminated by signal {number}",
+        "app-1   Exited ({code}) 2 minutes ago",
+    ],
+)
+def test_the_end_by_a_signal_is_known_whoever_tells_it(line, number, cause):
+    """A number and a signal mean the same in the words of every launcher, container and batch system."""
+    found = classify(line.format(number=number, code=number + 128))
+    assert found is not None
+    assert found.cause == cause
+    assert found.fatal
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "exit code: 0",
+        "return code = 0",
+        "step 137: loss 0.9, 139 tokens, signal 0.9 (dB)",
+        "=   EXIT CODE: 1",
+        "exit code 1370",
+        "exited with code 13",
+        "traffic signal: red (9 s)",
+    ],
+)
+def test_other_numbers_are_no_signal(line):
+    """A code that no signal gives, and a number that is no code, say nothing of a signal."""
+    found = classify(line)
+    assert found is None or not found.cause
+
+
+def test_a_signal_brings_the_role_it_is_given():
+    """A launcher ends the others by SIGTERM: that is told of a cause as what followed."""
+    assert {sign.role for sign in ended_by(15, 0.7)} == {None}
+    found = classify("failed (exitcode: -15) local_rank: 0")
+    assert found is not None
+    assert found.role is Role.CASCADE
+
+
+STEP = "slurmstepd: error: *** STEP 81.0 ON n4 CANCELLED AT 2026-02-03T04:05:06 ***\n"
+
+
+def test_a_step_that_was_cancelled_because_a_task_failed_is_not_cancelled_by_anybody():
+    """Slurm writes the same line for the other tasks of a step that one of them left with an error."""
+    found = why(
+        f"running\nsrun: error: n4: tasks 1,3: Exited with exit code 1\nsrun: Terminating job step 81.0\n{STEP}"
+    )
+    assert found.cause == "unknown"
+    assert found.evidence[0].line == 2
+    assert why(f"running\n{STEP}srun: error: n4: task 0: Terminated\n").cause == "cancelled"
+
+
+def test_a_broken_board_explains_what_a_program_was_left_with():
+    """That the memory of a board failed is a fact, whatever the program made of it."""
+    failed = "ERROR: LoadError: 1 of 9 checks failed\n"
+    found = why(f"starting\n  CUDA error: uncorrectable ECC error encountered (code 214)\n{failed}")
+    assert (found.cause, found.evidence[0].line) == ("gpu_hardware", 2)
+    assert why(f"starting\n{failed}").cause == "code_error"
+
+
+@pytest.mark.parametrize(
+    ("text", "cause", "line"),
+    [
+        (
+            "starting\nAbort(1) on node 2 (rank 2 in comm 0): Fatal error in PMPI_Init_thread: Other MPI error\n"
+            "MPIDI_OFI_mpi_init_hook(88): OFI endpoint open failed\n",
+            "rendezvous_failed",
+            2,
+        ),
+        ("starting\n[2] MPI startup(): ofi fabric is not available and fallback is off\n", "rendezvous_failed", 2),
+        (
+            "device check\nCUDA failure in count(&n)\nno CUDA-capable device is detected\n"
+            "terminate called after throwing an instance of 'net::gpu_exception'\n",
+            "cuda_unavailable",
+            3,
+        ),
+        (
+            "h4:7:9 [1] misc/ibvwrap.cc:9 NCCL WARN Call to ibv_create_cq failed\nh4:7:9 [1] NCCL INFO x.cc:1 -> 2\n",
+            "nccl_error",
+            1,
+        ),
+        ("loop\n=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES\n=   EXIT CODE: 9\n", "killed", 3),
+        ("loop\nMPI_ABORT was invoked on rank 4 in communicator MPI_COMM_WORLD\n", "unknown", 2),
+        ("job deleted\nMOAB_INFO:  job exceeded wallclock limit\n", "time_limit", 2),
+        ("reading: 20% (11/55) [#   ] eta 0:12:04 \\Terminated\n", "interrupted", 1),
+    ],
+)
+def test_programs_without_a_traceback_say_why_they_ended(text, cause, line):
+    """Compiled programs and MPI give their reason in a line of their own, and end."""
+    found = why(text)
+    assert found is not None
+    assert (found.cause, found.evidence[0].line) == (cause, line)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "W driver.cc:314] failed call to cuInit: CUDA_ERROR_NO_DEVICE: no CUDA-capable device is detected\nstep 1\n",
+        "qsub: waiting for job 81 to start\nqsub: job 81 ready\nstep 1\n",
+        "MPI startup(): Run 'pmi_process_mapping'\nstep 1\n",
+        "progress 40% done, 3 workers terminated normally\nstep 1\n",
+    ],
+)
+def test_what_only_looks_like_an_end_is_none(text):
+    """The same words in a log that goes on are no failure."""
+    assert why(text) is None
