@@ -9,6 +9,7 @@ from dogwatch.causes import Diagnosis, Evidence, Log, diagnose
 RUST = "thread 'main' panicked at src/fit.rs:40:7:\n{}\nstack backtrace:\n" + "   1: core::panicking::panic_fmt\n" * 9
 CPP = "terminate called after throwing an instance of 'c10::Error'\n  what():  {}\n" + "frame #1: f() + 0x57\n" * 9
 JULIA = "ERROR: LoadError: {}\nStacktrace:\n" + " [1] alloc at memory.jl:161 [inlined]\n" * 9
+TYPED = "ERROR: {}\nStacktrace:\n" + " [1] alloc at memory.jl:161 [inlined]\n" * 9
 JAVA = 'Exception in thread "main" {}\n' + "\tat org.acme.Train.main(Train.java:12)\n" * 9
 UNWRAPPED = "called `Result::unwrap()` on an `Err` value: {}"
 
@@ -27,6 +28,20 @@ def why(text: str) -> Diagnosis | None:
         (RUST.format("index out of bounds: the len is 3 but the index is 7"), "code_error", 1),
         (JULIA.format("CUDA error: out of memory (code #2, ERROR_OUT_OF_MEMORY)"), "cuda_oom", 1),
         (JULIA.format("UndefVarError: `n` not defined in `Main`"), "code_error", 1),
+        (TYPED.format("CUDA error: an illegal memory access was encountered (code 700)"), "cuda_illegal_access", 1),
+        (TYPED.format("MethodError: no method matching fit(::Int64)"), "code_error", 1),
+        ('Error: Os { code: 13, kind: PermissionDenied, message: "Permission denied" }\n', "permission_denied", 1),
+        ('Error: "the corpus has no line"\n', "code_error", 1),
+        (
+            "Error: cannot read the corpus\n\nCaused by:\n    No such file or directory (os error 2)\n",
+            "file_missing",
+            4,
+        ),
+        (
+            RUST.format("=== Matmul ===\n  1. The inner dimension should be the same, but got 9 and 4."),
+            "shape_mismatch",
+            3,
+        ),
         (JAVA.format("java.lang.OutOfMemoryError: Java heap space"), "host_oom", 1),
     ],
 )
@@ -52,6 +67,70 @@ def test_a_traceback_in_one_line_may_stand_between_single_quotes() -> None:
     found = why(f"answer.error='{inner}aiohttp.client_exceptions.ClientPayloadError: not completed\\n'\nbye\n")
     assert found is not None
     assert found.cause == "network_error"
+
+
+FRAMES = 'Traceback (most recent call last):\n  File "fit.py", line 9, in <module>\n    go()\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "cause", "line"),
+    [
+        ("RuntimeError: could not begin:\nCUDA out of memory. Tried to allocate 3.00 GiB\n", "cuda_oom", 5),
+        (
+            "hydra.errors.InstantiationException: Error in call to target 'acme.Net':\nFileNotFoundError(2, 'x')\n",
+            "file_missing",
+            5,
+        ),
+        ("acme.Trouble: Read failed with:\n\tstatus = StatusCode.UNAVAILABLE\n>\n", "network_error", 5),
+        (
+            "grpc._channel._InactiveRpcError: <_InactiveRpcError of RPC with:\n\tstatus = StatusCode.ABORTED\n",
+            "network_error",
+            4,
+        ),
+        (
+            'ValueError: in user code:\n\n    File "/lib/a.py", line 7, in check\n\n'
+            '    Input 0 of layer "d" is incompatible with the layer: expected ndim=3, found ndim=2\n',
+            "shape_mismatch",
+            8,
+        ),
+    ],
+)
+def test_an_exception_whose_line_says_little_is_read_by_the_lines_that_go_on_with_it(
+    text: str, cause: str, line: int
+) -> None:
+    """A heading, or a text that is indented below."""
+    found = why(FRAMES + text)
+    assert found is not None
+    assert (found.cause, found.evidence[0].line) == (cause, line)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "RuntimeError: it is over\nNo module named 'acme'\n",
+        "TypeError: bad operand:\n  No module named 'acme'\n",
+        "RuntimeError: it is over:\n" + "and on\n" * 90 + "No module named 'acme'\n",
+    ],
+)
+def test_lines_below_an_exception_that_do_not_belong_to_it_or_that_it_does_not_need_are_not_asked(text: str) -> None:
+    """One that is complete in its line is followed by anything."""
+    found = why(FRAMES + text)
+    assert found is not None
+    assert (found.cause, found.evidence[0].line) == ("code_error", 4)
+
+
+def test_an_error_word_without_the_frames_of_its_language_is_no_last_word() -> None:
+    """Many programs begin a line with it and go on."""
+    assert why("ERROR: could not write the preview\nepoch 3 of 9\n") is None
+    assert why("Error: the preview is not there\nepoch 3 of 9\n") is None
+
+
+def test_a_program_was_left_with_its_last_error_not_with_one_that_it_had_caught() -> None:
+    """What is looked up and not found is raised, caught, and made up for."""
+    caught = FRAMES + "KeyError: 'cached'\n\nDuring handling of the above exception, another exception occurred:\n\n"
+    found = why(caught * 3 + FRAMES + "NotImplementedError: reductions of this kind\n")
+    assert found is not None
+    assert found.evidence[0].text == "NotImplementedError: reductions of this kind"
 
 
 HELPER = (

@@ -52,6 +52,9 @@ consequences = (
     Sign("make: ***", r"^make: \*\*\* \[.{1,200}\] error [1-9]", 0.4, fatal=True, role=Role.TEARDOWN),
     Sign("exceptiongroup", r"exceptiongroup: ", 0.4, raised=True, role=Role.CASCADE, first=True),
     Sign("trainingfailederror", weight=0.4, raised=True, role=Role.CASCADE),
+    Sign("trials did not complete", weight=0.4, raised=True, role=Role.CASCADE),
+    Sign("cellexecutionerror|papermillexecutionerror", weight=0.4, raised=True, role=Role.CASCADE, first=True),
+    Sign("deadkernelerror", weight=0.45, raised=True, role=Role.CASCADE),
     Sign("backend process has shutdown", weight=0.4, raised=True, role=Role.CASCADE),
     Sign(
         "detected fatal errors",

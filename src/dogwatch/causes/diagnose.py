@@ -285,7 +285,8 @@ def unchained(hits: Iterable[Hit]) -> list[Hit]:
             best = max(chain, key=lambda one: one.weight)
             vague = not hit.cause or hit.role is not Role.ROOT or hit.weight < VAGUE
             more = vague and best.cause and best.weight >= max(hit.weight, VAGUE)
-            plainer = best.cause == hit.cause and best.weight > hit.weight
+            left = hit.cause == "code_error" and not vague  # it was left with this one, whatever it had caught
+            plainer = best.cause == hit.cause and best.weight > hit.weight and not left
             out.append(best if more or plainer else hit)
             chain = []
         else:

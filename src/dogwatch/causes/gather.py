@@ -9,14 +9,29 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import re2
 
+from dogwatch.causes.confidence import VAGUE
 from dogwatch.causes.lines import decoded, newlines, segment
 from dogwatch.causes.notes import MOST_TEXT, Gap, Hit, Notes
 from dogwatch.causes.table import CUT_OFF, FALLBACK, Match, classify, stems
-from dogwatch.causes.tracebacks import HEAD, THROWN, Raised, bare, body_of, escaped, framed, read_traceback, thrown
+from dogwatch.causes.tracebacks import (
+    HEAD,
+    THROWN,
+    Raised,
+    bare,
+    below,
+    body_of,
+    escaped,
+    framed,
+    heading,
+    last_words,
+    read_traceback,
+    thrown,
+)
 from dogwatch.logs import life, scan
 from dogwatch.logs.opening import SOON, Opening
 from dogwatch.logs.retold import goes_on, mentioned, retold
@@ -31,6 +46,7 @@ REACH = 2048  # characters of one line around a literal that are read
 STATE_VERSION = 1
 MOST_LINES = 300  # of one block that are read at either end of it, where there are very many
 ALIVE = 3  # lines of progress that show life
+TOLD = 0.85  # how sure a line below an exception must be
 BARE, LOGGED, QUIET = 0.85, 0.8, 0.5  # what an exception without frames, an error line and a warning are worth
 
 _QUIET = re.compile(
@@ -277,11 +293,19 @@ class _Block:
                     start, stop, line, match, match.weight * (1.0 if whole or not match.raised else BARE), raised
                 )
             return
-        text = thrown(body) if any(word in low for word in THROWN) else None
-        match = classify(text, raised=True) if text is not None else None
-        if (match := match or classify(line)) is not None:
-            said = Raised(start, stop, text, False) if text is not None else None
-            self._note(start, stop, line, match, match.weight, said)
+        text = last_words(body, self._text, stop)
+        given_up = text is not None
+        if text is None and any(word in low for word in THROWN):
+            text = thrown(body)
+        match = (classify(text, raised=True) if text is not None else None) or classify(line)
+        if (match := match or (FALLBACK if given_up else None)) is not None:
+            if text is None and not (match.cause == "code_error" and heading(body)):
+                self._note(start, stop, line, match, match.weight)
+                return
+            own = Raised(start, stop, body if text is None else text, text is None and not match.fatal)
+            match, said = self._meant(own, match, given_up)
+            line = decoded(self._text, said.start, said.stop)
+            self._note(start, said.stop, line, match, match.weight, None if text is None and said is own else said)
         elif _LOUD.search(line[:400]) and (match := classify(line, raised=True)) is not None:
             self._note(start, stop, line, match, match.weight * LOGGED)
 
@@ -339,11 +363,21 @@ class _Block:
                 self._note(start, self._end, line, CUT_OFF, CUT_OFF.weight)
         at = start
         for raised in found:
-            match = classify(raised.body, raised=True) or FALLBACK
-            self._note(at, raised.stop, decoded(self._text, raised.start, raised.stop), match, match.weight, raised)
-            at = raised.stop
+            match, said = self._meant(raised, classify(raised.body, raised=True) or FALLBACK)
+            self._note(at, said.stop, decoded(self._text, said.start, said.stop), match, match.weight, said)
+            at = said.stop
         self._at = max(self._at, past)
         return True
+
+    def _meant(self, raised: Raised, match: Match, headed: bool = False) -> tuple[Match, Raised]:
+        """What an exception shows, and the line that says it: one below its own where that says little."""
+        headed = headed or heading(raised.body)
+        if match.weight < (TOLD if headed and match.cause == "code_error" else VAGUE):
+            for start, stop, line in below(self._text, raised.stop, headed):
+                told = classify(line, raised=True)
+                if told is not None and told.weight >= TOLD and told.cause not in ("", "code_error"):
+                    return told, replace(raised, start=start, stop=stop, body=line)
+        return match, raised
 
     def _time(self, start: int, line: str) -> tuple[str, float]:
         """Which clock runs in a line, or else in the one above it, and its time there."""

@@ -39,6 +39,15 @@ rows = (
             Sign("no matching distribution found for", r"^error: no matching distribution found for", 0.86),
             Sign("cuda_home", r"cuda_home (?:environment variable is not set|does not exist)", 0.94, raised=True),
             Sign("versionconflict", weight=0.9, raised=True),
+            Sign("dependencynotinstalled", weight=0.94, raised=True),
+            # An exception that says how to install what it lacks.
+            Sign(
+                "pip install|conda install|apt install|apt-get install",
+                r"\b(?:pip3?|conda|apt|apt-get) install\b",
+                0.86,
+                raised=True,
+            ),
+            Sign("error locating target", r"^error locating target '", 0.8, fatal=True),
             Sign("the following module(s) are unknown", weight=0.7, role=Role.CASCADE),
             Sign("failed to import", r"failed to import \S{1,120} because of the following error", 0.7, raised=True),
         ),
@@ -55,6 +64,9 @@ rows = (
             "_ZN2at4_ops5zeros",
             "ImportError: /lib64/libm.so.6: version `GLIBC_2.29' not found (required by /opt/env/lib/libtriton.so)",
             "./train: /lib64/libstdc++.so.6: version `GLIBCXX_3.4.29' not found (required by ./train)",
+            "RuntimeError: acme-kernels is needed for this: run `pip install acme-kernels`",
+            "gymnasium.error.DependencyNotInstalled: Box2D is not installed",
+            "Error locating target 'acme.data.Crystals', set env var HYDRA_FULL_ERROR=1 to see chained exception.",
             "train: error while loading shared libraries: libcudart.so.12: cannot open shared object file: "
             "No such file or directory",
         ),
@@ -99,7 +111,27 @@ rows = (
                 fatal=True,
             ),
             Sign("omegaconf", r"omegaconf\.errors\.\w{1,60}", 0.95, raised=True),
-            Sign("hydra.errors", weight=0.95, raised=True),
+            Sign("hydra.errors", weight=0.95, raised=True, unless="error (?:in call to|locating) target"),
+            Sign(
+                "gym.error.|gymnasium.error.",
+                r"gym(?:nasium)?\.error\.(?:name\w{0,10}notfound|versionnotfound|unregistered\w{0,10})",
+                0.9,
+                raised=True,
+            ),
+            # An exception that says what might have been asked for instead.
+            Sign(
+                "one of|choose from|choices are|options are|available|supported|valid|allowed|known|possible"
+                "|registered",
+                r"\b(?:must|should|has to|can only|expected to) be one of\b|\b(?:is not|expected|not) one of\b"
+                r"|\bchoose (?:from|one of)\b|\b(?:choices|options) are\b"
+                r"|\b(?:available|supported|valid|allowed|known|possible|registered) (?:\w{1,20} ){0,2}"
+                r"(?:are|is|include)\b|\b(?:available|supported|valid|allowed|known|possible|registered) "
+                r"(?:\w{1,20} ){0,2}\w{1,20}: |\blist of (?:available|supported|valid) \w",
+                0.85,
+                raised=True,
+                unless=r"scalar type|\bdtypes?\b|\bdevices?\b|\b(?:int|float|str|bool|tensor)\b",
+            ),
+            Sign("is only supported on gpus with compute capability", weight=0.85, raised=True),
             Sign("could not override '", weight=0.95, fatal=True),
             Sign("is not in struct", r"key '[^']{1,120}' is not in struct", 0.95),
             Sign("cannot find primary config", weight=0.95),
@@ -213,6 +245,10 @@ rows = (
             "micro_batch_per_gpu * gradient_acc_step * world_size 32 != 4 * 1 * 4",
             "ValueError: Some specified arguments are not used by the HfArgumentParser: ['--max_stepz', '100']",
             "/var/spool/slurmd/job73/slurm_script: line 22: --nproc_per_node=4: command not found",
+            "ValueError: Suites not found: arith-hard. Try `bench --list` for a list of available suites.",
+            "ValueError: padding mode must be one of ('left', 'right')",
+            "gymnasium.error.NameNotFound: Environment `Hoper` doesn't exist. Did you mean: `Hopper`?",
+            "ValueError: Bfloat16 is only supported on GPUs with compute capability of at least 8.0.",
         ),
         counterexamples=("eval error: 0.31", "config: errors=0", "INFO: unrecognized keys ignored: ['foo']"),
         neighbours=("code_error",),
@@ -279,6 +315,7 @@ rows = (
             Sign("error using ", r"^\{?error using [\w./]{1,80}(?: \(line \d{1,6}\))?\s{0,4}$", 0.82, fatal=True),
             Sign(": error: ", r"^[^\s:]{1,200}:\d{1,6}:\d{1,5}: error: \S", 0.78),
             Sign("error on proc", r"^error on proc \d{1,6}: \S", 0.82, fatal=True, many=True),
+            Sign("assertion failed: ", r"\[error\] .{0,200}\bassertion failed: \S", 0.8),
             Sign("error in ", r"^error in [\w.]{1,80}\(.{0,300}\) ?: ", 0.82),
             # What an exception says, logged without its name.
             Sign(
@@ -309,6 +346,8 @@ rows = (
             "Error using zeros",
             "kernel.cu:64:6: error: no match for 'operator[]'",
             "At line 88 of file field.f90: Fortran runtime error: End of file",
+            "[TensorRT-LLM][ERROR] acme::Exception: [TensorRT-LLM][ERROR] Assertion failed: n == m + k (/src/a.cpp:71)",
+            "ValueError: step should be one of int or float",
             "ERROR on proc 3: Bond atoms 411 412 missing on proc 3 at step 9000 (src/ntopo_bond_all.cpp:59)",
         ),
         counterexamples=("val/TypeErrorRate: 0.2", "KeyError count: 0", "INFO: macro 'FAST' is not defined"),

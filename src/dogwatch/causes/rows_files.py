@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from dogwatch.causes.interface import Cause, Retry, Sign
 
+_UNLIKE = (
+    r"(?:(?:do|does|did) ?n[o']t (?:match|agree|fit)|(?:must|should) (?:match|agree|be (?:the same|equal|identical))"
+    r"|mismatch(?:ed)?|incompatible|inconsistent|the same|(?:not|un)equal|but (?:got|found|received)|differ(?:s|ent)?)"
+)
 _STATE_DICT = r"error\(s\) in loading state_dict|state_dict|copying a param|checkpoint"
 
 rows = (
@@ -106,6 +110,29 @@ rows = (
                 raised=True,
             ),
             Sign("view size is not compatible", weight=0.75, raised=True),
+            # Whatever the words of a program that compares two shapes.
+            Sign(
+                "shape|dimension|dims|ndim|tensor|matri|array",
+                rf"\b(?:shapes?|dimensions?|dims|ndims?)\b.{{0,120}}\b{_UNLIKE}|\b{_UNLIKE}\b.{{0,80}}\b(?:shapes?|dimensions?)\b"
+                rf"|\b(?:tensors?|matri(?:x|ces)|arrays?)\b.{{0,120}}\bsizes?\b.{{0,80}}\b{_UNLIKE}"
+                rf"|\b{_UNLIKE} (?:tensor|matrix|array) sizes?\b|\btensors?\b.{{0,120}}\bto have the same sizes?\b",
+                0.85,
+                raised=True,
+                unless=_STATE_DICT + r"|embedding dimension of|typeerror|dtype|parallel|world.size",
+            ),
+            Sign(
+                "features, but|numbers of samples|cardinality is ambiguous|expected",
+                r"\bx has \d{1,9} features, but |inconsistent numbers of samples|data cardinality is ambiguous"
+                r"|\bexpected \d(?:-?d| dim\w{0,8}) (?:\w{1,20} )?(?:input|array|tensor)\b",
+                0.86,
+                raised=True,
+            ),
+            # Keras says what is wrong some lines under the exception that it raises.
+            Sign(
+                "is incompatible with the layer",
+                r"^\s{0,8}input \d{1,3} of layer \S{1,120} is incompatible with the layer: ",
+                0.92,
+            ),
             Sign(
                 "unable to create tensor",
                 r"unable to create tensor, you should probably activate truncation",
@@ -127,11 +154,21 @@ rows = (
             "ValueError: operands could not be broadcast together with shapes (3,4) (5,)",
             "ValueError: Expected input batch_size (64) to match target batch_size (32).",
             "tensorflow.python.framework.errors_impl.InvalidArgumentError: Incompatible shapes: [32,10] vs. [32,12]",
+            "ValueError: Source and result must have the same number of spatial dimensions, but got 2 and 3",
+            "RuntimeError: Incompatible matrix sizes for lu_solve: each A matrix is 4 by 4 but each b matrix is 9 by 4",
+            "RuntimeError: Expected tensor [4 x 5], src [4 x 8] and index [4 x 5] to have the same size apart from "
+            "dimension 0",
+            "ValueError: X has 7 features, but RobustScaler is expecting 9 features as input.",
+            "ValueError: Expected 2D array, got 1D array instead:",
+            '    Input 0 of layer "conv2d_9" is incompatible with the layer: expected axis -1 of input shape to have '
+            "value 3, but received input with shape (None, 28, 28, 1)",
         ),
         counterexamples=(
             "size mismatch for head.weight: copying a param with shape torch.Size([10, 768]) from "
             "checkpoint, the shape in current model is torch.Size([5, 768]).",
             "output shape: (32, 10)",
+            "ValueError: all workers must use the same seed",
+            "AssertionError: tensor parallel size must be the same on both sides",
         ),
         neighbours=("config_error", "checkpoint_mismatch"),
         tell="the shapes just before the failing line",
@@ -254,6 +291,12 @@ rows = (
             Sign("dataloss|data_loss", r"datalosserror|data_loss: ", 0.93, raised=True),
             Sign("badzipfile", weight=0.9, raised=True),
             Sign(
+                "tarfile.readerror|lzmaerror|zlib.error|unexpected end of data",
+                r"tarfile\.readerror: |lzmaerror: |zlib\.error: |unexpected end of data",
+                0.88,
+                raised=True,
+            ),
+            Sign(
                 "corrupt",
                 r"(?:checkpoint|file|archive|shard|record|weights?)\b.{0,80}\b(?:is|are|was|appears?|seems?"
                 r"|may be|be)? ?corrupt",
@@ -268,6 +311,8 @@ rows = (
             "RuntimeError: PytorchStreamReader failed reading zip archive: failed finding central directory",
             "_pickle.UnpicklingError: pickle data was truncated",
             "EOFError: Ran out of input",
+            "tarfile.ReadError: unexpected end of data",
+            "zlib.error: Error -3 while decompressing data: invalid block type",
             "safetensors_rust.SafetensorError: Error while deserializing header: MetadataIncompleteBuffer",
             "OSError: Unable to synchronously open file (truncated file: eof = 96, sblock->base_addr = 0, "
             "stored_eof = 2048)",
@@ -310,7 +355,7 @@ rows = (
                 r"\b(?:does not|doesn't) exist\b",
                 0.85,
                 raised=True,
-                unless=r"\bhub\b|attribute|column|key\b",
+                unless=r"\bhub\b|attribute|column|key\b|\b(?:tokenizer|model) class\b|gym(?:nasium)?\.error\.",
             ),
             Sign(
                 "not found|could not find|couldn't find",
@@ -371,7 +416,8 @@ rows = (
             Sign("read-only file system", weight=0.92),
             Sign("operation not permitted", weight=0.85, raised=True),
             Sign("accessdenied|access denied", r"\baccessdenied\b|access denied", 0.88, raised=True),
-            Sign("nocredentialserror", weight=0.88, raised=True),
+            Sign("credentialserror", r"(?:no|default|partial|invalid)credentialserror", 0.88, raised=True),
+            Sign("forbidden", r"\b403\b.{0,80}\bforbidden\b", 0.85, raised=True),
             Sign("api_core.exceptions.forbidden", weight=0.93, raised=True),
             Sign("authenticationerror", r"\bauthenticationerror\b", 0.88, raised=True, unless="verifying the api key"),
             Sign("permissiondeniederror", weight=0.9, raised=True),
@@ -382,6 +428,8 @@ rows = (
             "bash: ./launch.sh: Permission denied",
             "slurmstepd: error: execve(): /proj/run_all.sh: Permission denied",
             "OSError: [Errno 30] Read-only file system: '/opt/models/out'",
+            "google.auth.exceptions.DefaultCredentialsError: Your default credentials were not found.",
+            "botocore.exceptions.ClientError: An error occurred (403) when calling the HeadObject operation: Forbidden",
             "botocore.exceptions.ClientError: An error occurred (AccessDenied) when calling the PutObject "
             "operation: Access Denied",
         ),

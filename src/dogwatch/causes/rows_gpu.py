@@ -152,6 +152,7 @@ rows = (
             Sign("nvidia driver on your system is too old", weight=0.95, raised=True),
             Sign("unsupported toolchain", r"ptx was compiled with an unsupported toolchain", 0.95),
             Sign("no kernel image is available", weight=0.95, raised=True),
+            Sign("kernel image is invalid", r"\bkernel image is invalid\b", 0.9, raised=True),
             Sign("is not compatible with the current pytorch", weight=0.7, raised=True),
             Sign("invalid device ordinal", weight=0.93, raised=True),
             Sign("devices are busy or unavailable", weight=0.93, raised=True),
@@ -199,6 +200,7 @@ rows = (
             "RuntimeError: No CUDA GPUs are available",
             "AssertionError: Torch not compiled with CUDA enabled",
             "RuntimeError: CUDA error: no kernel image is available for execution on the device",
+            "RuntimeError: Triton Error [CUDA]: device kernel image is invalid",
             "RuntimeError: CUDA error: invalid device ordinal",
             "lightning.fabric.utilities.exceptions.MisconfigurationException: You requested gpu: [0]",
             "ValueError: requires 4 GPUs, but only 2 GPUs are visible",
@@ -348,7 +350,15 @@ rows = (
             Sign("process abort signal", r"fatalerror: .{0,40}process abort signal", 0.74, raised=True),
             Sign("]aborted", r"\d%\|.{1,400}\]aborted(?: \(core dumped\))?\s{0,4}$", 0.85, fatal=True),
             Sign("libc++abi: terminating", weight=0.85, fatal=True),
-            Sign("check failed", r"^f\d{4} \d\d:\d\d:\d\d.{0,80}\] check failed", 0.82, fatal=True),
+            # What the loggers of C++ programs give up with.
+            Sign(
+                "check failed|non-ok-status",
+                r"^(?:f\d{4,8} \d\d:\d\d:\d\d.{0,80}|(?:[\d-]{10} [\d:.]{8,15}: )?f \S{1,200}:\d{1,6})\] "
+                r"(?:check failed|non-ok-status)",
+                0.82,
+                fatal=True,
+            ),
+            Sign("abort trap: 6", r"\babort trap: 6\b", 0.85, fatal=True),
             Sign(
                 "aborted",
                 r"^\s{0,4}aborted(?: \(core dumped\))?\s{0,4}$|: line \d{1,6}:\s{1,8}\d{1,10} aborted\b|: "
@@ -390,6 +400,9 @@ rows = (
             "Aborted (core dumped)",
             "terminate called after throwing an instance of 'std::runtime_error'",
             "free(): invalid pointer",
+            "2026-02-07 11:40:03.118204: F external/xla/xla/service/gpu/tuner.cc:917] Non-OK-status: made.status()",
+            "F external/acme/acme/service/rendezvous.h:31] Check failed: !started_",
+            "Abort trap: 6",
             "FatalError: `Process abort signal` is detected by the operating system.",
             "mpirun noticed that process rank 3 with PID 0 on node n7 exited on signal 6 (Aborted).",
             "./go.sh: line 3:  4411 Illegal instruction     (core dumped) python eval.py",

@@ -81,6 +81,12 @@ rows = (
             Sign("cannot execute: required file not found", weight=0.95, fatal=True),
             Sign("application launch failed", weight=0.93, fatal=True),
             Sign(
+                "failed to run command",
+                r"^(?:nohup|env|timeout|nice|stdbuf|ionice): failed to run command ",
+                0.93,
+                fatal=True,
+            ),
+            Sign(
                 "execve()",
                 r"error: execve\(\): .{1,200}: (?:no such file|exec format)",
                 0.95,
@@ -140,6 +146,7 @@ rows = (
             "slurmstepd: error: execve(): trainer: No such file or directory",
             "/var/spool/slurmd/job72/slurm_script: line 9: torchrun: command not found",
             "/bin/sh: 4: deepspeed: not found",
+            "nohup: failed to run command 'dcgm-agent': No such file or directory",
             "salloc: Prolog failure on node k3-6",
             "TimeoutError: Placement group creation timed out. Make sure your cluster has enough resources",
             "srun: error: Unable to create step for job 9912: Requested node configuration is not available",

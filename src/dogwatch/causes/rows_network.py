@@ -311,7 +311,8 @@ rows = (
                 0.78,
                 raised=True,
             ),
-            Sign("_inactiverpcerror", weight=0.85, raised=True),
+            Sign("_inactiverpcerror", weight=0.7, raised=True),
+            Sign("statuscode.", r"statuscode\.(?:unavailable|deadline_exceeded)\b", 0.9, raised=True),
             Sign("curl: (", r"^curl: \((?:5|6|7|28|35|52|56)\) ", 0.88),
             Sign(
                 "connection refused|connectionrefusederror",
@@ -349,6 +350,7 @@ rows = (
             "TimeoutError: timed out",
             "TimeoutError: The read operation timed out",
             "wandb.errors.CommError: Run initialization has timed out after 90.0 sec.",
+            "    status = StatusCode.UNAVAILABLE",
             "RuntimeError: join() gave LEADER_CONNECTION_FAILED",
             "wandb.errors.UsageError: Error communicating with wandb process",
             "requests.exceptions.ReadTimeout: HTTPSConnectionPool(host='example.org', port=443): Read timed "

@@ -40,7 +40,14 @@ _THROWN = re.compile(
     r'|^Exception in thread "main" ',
     re.ASCII,
 )
+# Last words of programs that only what stands below them tells from other errors (Julia, Rust), and those of Rust
+# that show a value.
+_LAST = {"ERROR: ": "\nStacktrace:", "Error: ": "\nCaused by:"}
+_SHOWN = re.compile(r'Error: (?:[A-Z]\w{1,60}(?:::\w{1,60}){0,4}(?:\(| \{ )|")', re.ASCII)
+BELOW = 480  # bytes below an exception in which its text may go on: fewer than are ever held back
+MOST_BELOW = 4  # lines of them that are not indented
 THROWN = ("what():", "on an `err` value: ", "error: loaderror: ", 'exception in thread "main"')
+_OTHERS = ("During handling of the above", "The above exception was", "Stacktrace:", "stack backtrace:")
 _QUOTED_END = {quote: re.compile(rf"(?<!\\){quote}") for quote in "'\""}
 _ANY_NAME = re.compile(r"(?:[a-z_]\w{0,60}\.){0,10}[A-Z]\w{2,80}(?:: |:?$)", re.ASCII)
 _NUMBER = re.compile(r":\s{0,4}[-+]?[\d.]{1,20}(?:e[-+]?\d{1,4})?%?\s{0,4}(?:$|[,|;])", re.ASCII)
@@ -73,8 +80,10 @@ _FRAME = (
     "+",
     "^",
     "~",
+    "->",
     "-->",
     "--->",
+    "---->",
     "<ipython",
     "Cell In",
     "File ",
@@ -117,6 +126,37 @@ def thrown(body: str) -> str | None:
     """What an exception of another language says, if the line is one that nobody caught."""
     found = _THROWN.search(body[:REACH])
     return None if found is None else body[found.end() :]
+
+
+def last_words(body: str, text: bytes, stop: int) -> str | None:
+    """What a program of another language says as it gives up, if the line, which ends at `stop`, is such."""
+    for word, below in _LAST.items():
+        if body.startswith(word) and (_SHOWN.match(body) or below in decoded(text, stop, stop + BELOW)):
+            return body[len(word) :]
+    return None
+
+
+def heading(body: str) -> bool:
+    """Does the text of an exception only begin in its line?"""
+    return body.rstrip().endswith(":")
+
+
+def below(text: bytes, stop: int, headed: bool) -> Iterator[tuple[int, int, str]]:
+    """The lines in which the text of an exception goes on, whose own line ends at `stop`: those that are indented,
+    and below a heading also the first of the others."""
+    end, plain = min(len(text), stop + BELOW), 0
+    while stop + 1 < end:
+        start = stop + 1
+        stop = line_end(text, start, end)
+        line = decoded(text, start, stop)
+        line = line if line.startswith((" ", "\t")) else body_of(line)
+        if not line.strip():
+            continue
+        if not line.startswith((" ", "\t")):
+            plain += 1
+            if not headed or plain > MOST_BELOW or HEAD in line or line.startswith(_OTHERS):
+                return
+        yield start, stop, line
 
 
 def escaped(line: str) -> str | None:
