@@ -135,6 +135,37 @@ def test_a_single_epoch_is_told_by_what_is_in_it() -> None:
     assert shown(bar(340, 1000, "Epoch 1/1: ") + "\n") == (340, 1000, "it")
 
 
+def test_a_single_epoch_that_is_behind_is_all_of_it() -> None:
+    """What was last printed inside the only epoch is old when the epoch is summed up."""
+    log = "Training for 1 epochs\nEpoch 1, Batch 0/12, Loss: 2.1\nEpoch 1 Validation - Loss: 1.9\n"
+    assert shown(log) == (1, 1, "epochs")
+
+
+def test_a_run_that_began_again_stands_at_its_first_epoch() -> None:
+    """Where the last of all epochs is behind, epoch nought is of another run."""
+    first = "Epoch [5], Batch [80], Loss: 0.2\nEpoch [5/6] Validation Loss: 0.3\n"
+    assert shown(first)[:2] == (5, 6)
+    assert shown(first + "Epoch [0], Batch [5], Loss: 1.2\n")[:2] == (0, 6)
+
+
+def test_a_bar_that_is_drawn_once_more_does_not_take_back_an_epoch() -> None:
+    """A run that stops early leaves its bar where it stood before the last epoch, which a line summed up."""
+    log = bars(90, 0, 1, 41, label="Epochs: ") + "Epoch [42/90] Val Loss: 0.7\n" + bars(90, 41, label="Epochs: ")
+    assert shown(log) == (42, 90, "epochs")
+
+
+def test_items_are_told_by_the_bar_that_counts_them_too() -> None:
+    """Of two counters of as many items, the newer and further one speaks."""
+    log = "Completed 60/95 pages\n" + bars(95, 61, 93, label="Judging pages: ")
+    assert shown(log)[:2] == (93, 95)
+
+
+def test_a_bar_of_all_steps_is_not_inside_an_epoch_that_was_named_once() -> None:
+    """A bar that never began again counts the run, however far the epochs are that a line tells."""
+    log = "num epochs: 16\n" + bars(96, 0, label="steps: ") + "epoch: 1, all prepared\n" + bars(96, 30, label="steps: ")
+    assert shown(log) == (30, 96, "it")
+
+
 def test_an_epoch_without_a_total_outranks_the_batches_in_it() -> None:
     """A counter that starts again in every epoch is not the run's."""
     assert shown("Epoch: [13][ 200/391]\tTime 2.0 Loss 0.5\n") == (13, None, "epochs")

@@ -217,6 +217,8 @@ def test_steps_beside_epochs_on_one_line_are_the_epochs():
         "  step: 30",
         "batch: 512",
         "INFO:root:Update[7171]: Change learning rate to 1.0e-03",
+        "loaded ../weights/base_net.pth, epoch 140",
+        "Namespace(net='b', ep=1, lr=0.01, gpu=0)",
     ],
 )
 def test_what_is_no_counter_is_not_read_as_one(line):
@@ -282,6 +284,7 @@ def test_only_a_claim_about_the_whole_run_is_one(line, claims):
         ("Starting training for 300 epochs...", Total(300, "epochs")),
         ("workflow: [('train', 1)], max: 12 epochs", Total(12, "epochs")),
         ("total_epochs: 80", Total(80, "epochs")),
+        ("python -m fit --n_epoch=70 --lr=3e-4", Total(70, "epochs")),
     ],
 )
 def test_a_total_is_read_where_a_configuration_states_it(line, total):

@@ -12,7 +12,19 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 
-from dogwatch.logs.interface import AGAIN, EPOCH, EPOCH_DONE, FROM_ZERO, INNER, PART, PERCENT, RUN, Format, number
+from dogwatch.logs.interface import (
+    AGAIN,
+    ASIDE,
+    EPOCH,
+    EPOCH_DONE,
+    FROM_ZERO,
+    INNER,
+    PART,
+    PERCENT,
+    RUN,
+    Format,
+    number,
+)
 from dogwatch.model import Mark, Step
 
 _N = r"\d{1,3}(?:,\d{3}){1,4}|\d{1,15}"
@@ -179,11 +191,12 @@ def _is_record(low: str, start: int, end: int, before: str, line: str) -> bool:
 
 
 def _goes_on(low: str) -> bool:
-    """Whether the line says where a run resumed, which is no step of it."""
-    return any(word in low for word in _RESUMES)
+    """Whether the line says where a run resumed, or what was loaded, which is no step of it."""
+    return any(word in low for word in _RESUMES) or bool(_LOADED.match(low[:400]))
 
 
 _RESUMES = ("resum", "continuing training", "restored", "loaded checkpoint")
+_LOADED = re.compile(r"[^\n]{0,120}?\bload(?:ed|ing)?\b[^\n]{0,240}?\.(?:pth?|ckpt|tar|h5|bin|safetensors)\b", re.ASCII)
 _NAMES = " num| number|_num|_number|_idx|_index|_id|_no"
 _EPOCH_PAIR = _label("epoch", f"(?:s|{_NAMES})?", "epochs", EPOCH, None)
 _EPOCH_BARE = re.compile(f"epoch(?:{_NAMES})?" + _BARE, re.ASCII)
@@ -261,6 +274,8 @@ def _ep(line: str) -> list[Mark]:
         done, total = number(found[1]), number(found[2]) if found[2] else None
         if "best" in before or (total is None and not _FIGURES.search(rest)) or (total is not None and done > total):
             continue
+        if "namespace(" in low[: found.start()]:
+            return []  # a setting
         if any(word in rest for word in ("reward", "return", "score")):
             return [Step(done, total, "episodes", None, RUN)]
         return [_of_epochs(low, done, total, found.end())]
@@ -414,6 +429,7 @@ rows = (
     _row("image", "image", "s?", "images", INNER),
     _row("file", "file", "s?", "files", INNER),
     _row("task", "task", "s?", "tasks", INNER),
+    _row("inference", "inference done", "", "images", ASIDE),
     _row("question", "question", "s?", "questions", INNER),
     Format("epoch", (b"epoch",), _epoch, hint=_EPOCH_HINT, family="plain"),
     Format("ep", _EP_WORDS, _ep, hint=_EP_HINT, family="plain"),

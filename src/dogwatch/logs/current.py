@@ -79,14 +79,13 @@ def _best(slots: Sequence[Slot], known: Known) -> Slot | None:
     totals = {known.totals.get("steps"), *(slot.step.total for slot in runs if _is_long(slot))}
     stated = [slot for slot in work if slot.step.total and slot.step.total in totals]
     once = [slot for slot in work if slot.name not in begun or begun[slot.name].at - begun[slot.name].first <= REDRAWN]
-    run = _run(
-        [_lent(slot, once) for slot in runs] + stated, [slot for slot in work if slot not in stated], beside, known
-    )
+    runs = [_lent(_latest(slot, work), once) for slot in runs]
+    run = _run(runs + stated, [slot for slot in work if slot not in stated], beside, known)
     epoch = _epoch(epochs, work, begun, known)
     if run and epoch and not run.step.total:
         run = _multiplied(run, epoch, work)
     spans = _has_total(epoch) and epoch is not None and epoch.step.total != 1
-    if run and epoch and spans and _is_inside(run, epoch):
+    if run and epoch and spans and not (run.weight and _once(run, begun)) and _is_inside(run, epoch):
         return _refined(epoch, [*work, replace(run, step=replace(run.step, rank=INNER))], bool(of[FROM_ZERO]))
     if (
         run
@@ -109,6 +108,8 @@ def _best(slots: Sequence[Slot], known: Known) -> Slot | None:
     again = max((slot for slot in of[AGAIN] if slot.first < slot.at), key=_newest, default=None)
     again = _with_total(again, known) if again else None
     inside = _open(work)
+    if epoch and epoch.step.total == 1 and epoch.step.rank == EPOCH_DONE and inside and epoch.at > inside.at:
+        return epoch
     if inside and epoch and epoch.step.total == 1:
         inside = _with_total(inside, known)  # the steps of the only epoch are those of the run
     rest = (bar, _part(of[PART], known), max(of[PERCENT], key=_newest, default=None), inside, epoch, again)
@@ -182,6 +183,16 @@ def _run(runs: Sequence[Slot], work: Sequence[Slot], epochs: Sequence[Slot], kno
     return max(moving, key=lambda slot: (slot.weight, slot.step.total or 0.0, _newest(slot)))
 
 
+def _latest(run: Slot, bars: Sequence[Slot]) -> Slot:
+    """What is no step with the newest word of a bar that counts the same: as many, and at least as far."""
+    step = run.step
+    if not step.total or step.unit in STEPS:
+        return run
+    fit = [bar for bar in bars if bar.step.total == step.total and bar.step.done >= step.done and bar.at > run.at]
+    bar = max(fit, key=_newest, default=None)
+    return replace(run, at=bar.at, step=replace(step, done=bar.step.done, rate=bar.step.rate)) if bar else run
+
+
 def _lent(run: Slot, bars: Sequence[Slot]) -> Slot:
     """What is no step, as a trial or a round, with the total of the bar that counts the same."""
     step = run.step
@@ -226,14 +237,25 @@ def _epoch(epochs: Sequence[Slot], work: Sequence[Slot], begun: Mapping[str, Slo
     the bar which names them and never began again while they passed."""
     if not epochs:
         return None
-    newest = max(slot.at for slot in epochs)
-    counted = [slot for slot in epochs if slot.step.done and newest - slot.at <= STALE]
-    best = _with_total(max(counted or epochs, key=_newest), known, epochs)
+    newest = max(epochs, key=_newest)
+    counted = [slot for slot in epochs if slot.step.done and newest.at - slot.at <= STALE]
+    best = max(counted, key=_newest, default=newest)
+    best = newest if not newest.step.done and _is_over(best) else best
+    best = _with_total(best, known, epochs)
+    if best.name in begun:  # a bar that is drawn once more has not counted the epoch in which the run stopped
+        total, behind = best.step.total, best.step.done + 1
+        ended = [slot for slot in epochs if slot.step.rank == EPOCH_DONE and slot.step.total == total]
+        best = next((slot for slot in ended if slot.step.done == behind), best)
     bar = next((bar for bar in work if bar.at == best.at and _counts_epochs(bar, best, begun)), None)
     if best.step.total is None and bar and best.step.done >= 2:
         step = replace(bar.step, unit="epochs", rank=EPOCH_DONE, printed=best.step.done)
         return replace(best, step=step)
     return best
+
+
+def _is_over(epoch: Slot) -> bool:
+    """Whether that was the last epoch, which has number 14 of 15 where the first is nought."""
+    return epoch.step.rank == EPOCH_DONE and epoch.step.total is not None and epoch.step.done + 1 >= epoch.step.total
 
 
 def _outer(epoch: Slot, work: Sequence[Slot], begun: Mapping[str, Slot]) -> Slot | None:

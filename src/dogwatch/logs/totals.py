@@ -31,7 +31,7 @@ NAMES = (
         (b"training_steps", b"training_iter", b"training_epochs"),
         r"training_(steps|iters|iterations|epochs)",
     ),
-    ("n_epochs", (b"n_epochs",), r"n_(epochs?)"),
+    ("n_epochs", (b"n_epochs", b"-n_epoch"), r"n_(epochs?)"),
     ("nsteps", (b"nsteps",), r"n(steps)"),
     ("end_epoch", (b"end_epoch",), r"end_(epochs?)"),
     ("epochs", (b"epochs",), r"(epochs)"),
