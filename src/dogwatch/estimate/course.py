@@ -5,14 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
-from statistics import median
 from typing import NamedTuple
 
 from dogwatch.model import Point
 
 WHOLE = (60.0, 1.0)  # clocks that show only whole minutes or seconds
-NEWEST, LEAST_TAILS, MOST_TAIL = 15, 3, 0.6
 AT_ONCE, BURSTS = 0.1, 0.12  # of the gap that takes the time: too quick to be one; of all: so many quick and long ones
 TICKS = 12  # of such a clock that a gap must last, or how long it was is mostly rounding
 
@@ -37,17 +34,15 @@ class Gap(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Course:
     """`gaps` in the order of time, the first of each stretch left out while there are others: a start, or a
-    resume, also loads and compiles. `done` at `at` is the newest count, `first` the one its stretch began with;
-    `tail` is how long each count was still spoken of after it had come, and `heard` when anything was said last."""
+    resume, also loads and compiles. `done` at `at` is the newest count, `first` the one its stretch began with, and
+    `heard` is when anything was said last."""
 
     gaps: tuple[Gap, ...]
     done: float
     at: float
     first: float
     tick: float = 0.0
-    tail: float = 0.0
     heard: float = 0.0
-    starts: tuple[Gap, ...] = ()  # those left out
 
 
 def course(points: Sequence[Point], now: float) -> Course | None:
@@ -56,7 +51,7 @@ def course(points: Sequence[Point], now: float) -> Course | None:
     stretches = [stretch for stretch in _stretches(moments) if stretch]
     if not stretches:
         return None
-    started = [gap for stretch in stretches for gap in stretch[1:]]
+    started = [gap for stretch in stretches for gap in stretch[_start(stretch) :]]
     gaps = started or [gap for stretch in stretches for gap in stretch]
     newest = stretches[-1]
     tick = next((tick for tick in WHOLE if all(gap.ended % tick == 0 for gap in gaps)), 0.0)
@@ -66,26 +61,8 @@ def course(points: Sequence[Point], now: float) -> Course | None:
         newest[-1].ended,
         newest[0].start,
         tick,
-        _tail(moments),
         moments[-1].at,
-        tuple(stretch[0] for stretch in stretches) if started else (),
     )
-
-
-def _tail(moments: Sequence[Point]) -> float:
-    """The usual time between a count's first and last mention, as of an epoch and the validation after it; 0 where it
-    fills the gap to the next, as with a bar that is only drawn again."""
-    spoken: list[tuple[float, float]] = []
-    came = moments[0]
-    for point, after in pairwise(moments[-4 * NEWEST :]):
-        if point.done != came.done:
-            came = point
-        if after.done > came.done:
-            spoken.append((point.at - came.at, after.at - came.at))
-    spoken = spoken[1:][-NEWEST:]
-    if len(spoken) < LEAST_TAILS or median(said / gap for said, gap in spoken) > MOST_TAIL:
-        return 0.0
-    return median(said for said, _ in spoken)
 
 
 def _stretches(moments: Sequence[Point]) -> list[list[Gap]]:
@@ -101,6 +78,13 @@ def _stretches(moments: Sequence[Point]) -> list[list[Gap]]:
             stretches[-1].append(Gap(last.done, point.done, last.at, point.at))
         last = point
     return stretches
+
+
+def _start(stretch: Sequence[Gap]) -> int:
+    """How many gaps a start fills: one; two, where the first took no time, as its count was told when it began."""
+    if len(stretch) < 3 or stretch[0].seconds * stretch[1].steps >= AT_ONCE * stretch[1].seconds * stretch[0].steps:
+        return 1
+    return 2
 
 
 def _moments(points: Sequence[Point], now: float) -> list[Point]:

@@ -22,7 +22,7 @@ from dogwatch.model import Eta, Point
 CONFIDENCE = 0.9
 LESS_SURE = 0.75  # after a single gap: it held the start as well, or only a part of a step
 TOO_FAR = 1e9  # seconds; beyond thirty years nothing is an estimate
-ONCE, ALIKE = 0.9, 0.25  # of the first chance pause of a kind: one is no rate; and of the longest, those of its kind
+ALIKE = 0.25  # of the longest chance pause: those of its kind
 # Early in a run that has not paused yet, what it has not shown yet (a validation, a slower stretch) is as likely as not
 # to cost this much of it, as a logarithm, until so much is done; the middle of real runs.
 UNSEEN, UNSEEN_FULL, UNSEEN_UNTIL = 0.05, 0.12, 0.25
@@ -30,7 +30,7 @@ UNSEEN, UNSEEN_FULL, UNSEEN_UNTIL = 0.05, 0.12, 0.25
 # each of them has been seen.
 ROUNDS = 1000.0
 FEW = 5  # gaps, in which no pause can be told by itself
-STARTS, PAUSES = 1.1, 1.2  # times the pace of the others: the second gap also loads; a later one also holds a pause
+STARTS = 1.1  # times the pace of the others: it also loads
 # Silence, not a count that is told to stand still, of so many times the longest gap and of such a share of the time so
 # far and to go is no pause any more: either nothing goes on, or nobody tells of it. A quarter more, and the second is
 # what is foretold, until it should have ended; the interval holds both.
@@ -116,7 +116,7 @@ def foretell(run: Course, total: float, now: float, earlier: Earlier | None = No
     share = min(1.0, max(0.0, (run.done - run.first) / (total - run.first)))
     cost, doubt_of_pauses, due = _to_come(run, pauses, total)
     unseen = _unseen(share) if not pauses.cycles and len(run.gaps) > 2 and not _rounds(run, total) else 0.0
-    left = (ahead * tempo.value + cost + run.tail) * math.exp(unseen) + pauses.going
+    left = (ahead * tempo.value + cost) * math.exp(unseen) + pauses.going
     spread = math.hypot(tempo.spread, doubt_of_pauses / left if left > 0 else 0.0)
     seen = max((cycle.seen for cycle in pauses.cycles), default=0)
     doubt = Doubt(share, len(run.gaps), seen, spread, tempo.missed, hindsight(run.gaps, ahead), unseen)
@@ -130,14 +130,10 @@ def foretell(run: Course, total: float, now: float, earlier: Earlier | None = No
 
 
 def _of_few(run: Course) -> float:
-    """Seconds per step by a few gaps: of all but the start, where one holds a pause, which will come again; else the
-    middle one of all, as what is odd among so few is a start, and it may be the second gap that loads."""
+    """Seconds per step by a few gaps: their average, as what one of them holds will come again; but for the first of
+    them, where it still belongs to the start."""
     first, *later = run.gaps
-    paces = [gap.seconds / gap.steps for gap in run.gaps]
-    if paces[0] > STARTS * _average(later):
-        return _average(later)
-    middle = median([gap.seconds / gap.steps for gap in run.starts] + paces)
-    return _average((first, *later)) if max(paces[1:]) > PAUSES * middle else middle
+    return _average(later if first.seconds > STARTS * _average(later) * first.steps else run.gaps)
 
 
 def _average(gaps: Sequence[Gap]) -> float:
@@ -179,10 +175,10 @@ def _to_come(run: Course, pauses: Pauses, total: float) -> tuple[float, float, f
 
 
 def _again(chance: Sequence[float]) -> float:
-    """Seconds that chance pauses cost over as long a way again: kind by kind, one of each less."""
+    """Seconds that chance pauses cost over as long a way again: kind by kind, one of each less, as one is no rate."""
     cost, rest = 0.0, sorted(chance, reverse=True)
     while rest:
         kind = [one for one in rest if one > ALIKE * rest[0]]
-        cost += math.fsum(kind) * (len(kind) - ONCE) / len(kind)
+        cost += math.fsum(kind) * (len(kind) - 1) / len(kind)
         rest = rest[len(kind) :]
     return cost
