@@ -113,6 +113,30 @@ def test_a_broken_board_explains_what_a_program_was_left_with():
         ),
         ("loop\n=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES\n=   EXIT CODE: 9\n", "killed", 3),
         ("loop\nMPI_ABORT was invoked on rank 4 in communicator MPI_COMM_WORLD\n", "unknown", 2),
+        ("loop\n[n4:88] *** An error occurred in MPI_Recv\n[n4:88] *** MPI_ERR_TRUNCATE: truncated\n", "code_error", 2),
+        ("srun: error: Unable to confirm allocation for job 9: Invalid job id specified\n", "launch_failed", 1),
+        (
+            "step 1\nMemory access fault by GPU node-1 on address 0x7f.\nAborted (core dumped)\n",
+            "cuda_illegal_access",
+            2,
+        ),
+        (
+            "ready\n[2026-03-01 10:20:30,1 E 7 7] rpc.h:1: Failed to connect to GCS at address n1:6\n",
+            "rendezvous_failed",
+            2,
+        ),
+        (
+            "up\n[2026-03-01 10:20:30,412 C 71 71] a.cc:1:  Check failed: server_ Failed to start the grpc server.\n",
+            "port_in_use",
+            2,
+        ),
+        (
+            "up\n2026-03-01 10:20:30.5: F tensorflow/lib/statusor.cc:34] Attempting to fetch value instead of handling "
+            "error: CUDA_ERROR_NO_DEVICE: no device\n",
+            "cuda_unavailable",
+            2,
+        ),
+        ("up\nF0301 10:20:30.512345 71 table.cc:88] Check failed: rows == columns (3 vs. 4)\n", "aborted", 2),
         ("job deleted\nMOAB_INFO:  job exceeded wallclock limit\n", "time_limit", 2),
         ("reading: 20% (11/55) [#   ] eta 0:12:04 \\Terminated\n", "interrupted", 1),
     ],
@@ -130,6 +154,9 @@ def test_programs_without_a_traceback_say_why_they_ended(text, cause, line):
         "W driver.cc:314] failed call to cuInit: CUDA_ERROR_NO_DEVICE: no CUDA-capable device is detected\nstep 1\n",
         "qsub: waiting for job 81 to start\nqsub: job 81 ready\nstep 1\n",
         "MPI startup(): Run 'pmi_process_mapping'\nstep 1\n",
+        "check failed: 0, check passed: 12\nstep 1\n",
+        "srun: error: Unable to create step, retrying\n" + "step 1\n" * 9,
+        "h4:7:9 [1] misc/socket.cc:49 NCCL WARN socketProgress: Connection closed by remote peer h5<57>\nstep 1\n",
         "progress 40% done, 3 workers terminated normally\nstep 1\n",
     ],
 )

@@ -316,6 +316,13 @@ rows = (
             Sign(": error: ", r"^[^\s:]{1,200}:\d{1,6}:\d{1,5}: error: \S", 0.78),
             Sign("error on proc", r"^error on proc \d{1,6}: \S", 0.82, fatal=True, many=True),
             Sign("assertion failed: ", r"\[error\] .{0,200}\bassertion failed: \S", 0.8),
+            Sign(
+                "fatal error in |error occurred in mpi_",
+                r"fatal error in (?:internal_|p)?mpi_\w{3,40}\b|\*\*\* an error occurred in mpi_\w{3,40}",
+                0.78,
+                fatal=True,
+                many=True,
+            ),
             Sign("error in ", r"^error in [\w.]{1,80}\(.{0,300}\) ?: ", 0.82),
             # What an exception says, logged without its name.
             Sign(
@@ -348,6 +355,7 @@ rows = (
             "At line 88 of file field.f90: Fortran runtime error: End of file",
             "[TensorRT-LLM][ERROR] acme::Exception: [TensorRT-LLM][ERROR] Assertion failed: n == m + k (/src/a.cpp:71)",
             "ValueError: step should be one of int or float",
+            "[n4:8811] *** An error occurred in MPI_Recv",
             "ERROR on proc 3: Bond atoms 411 412 missing on proc 3 at step 9000 (src/ntopo_bond_all.cpp:59)",
         ),
         counterexamples=("val/TypeErrorRate: 0.2", "KeyError count: 0", "INFO: macro 'FAST' is not defined"),

@@ -64,6 +64,15 @@ rows = (
             Sign("illegal_address|illegaladdress", r"cuda_error_illegal_address|cudaerrorillegaladdress", 0.95),
             Sign("illegal address", r"(?:warp|cuda\w{0,20}) illegal address", 0.93),
             Sign("misaligned address", weight=0.93),
+            # AMD's drivers.
+            Sign("memory access fault by gpu", weight=0.93, fatal=True),
+            Sign("memory critical error by agent", weight=0.85, fatal=True),
+            Sign(
+                "hsa_status_error_",
+                r"aborting with error ?: hsa_status_error_(?:exception|memory_(?:aperture|fault)|illegal_instruction)",
+                0.88,
+                fatal=True,
+            ),
             Sign("unspecified launch failure", weight=0.82),
             Sign("the launch timed out and was terminated", weight=0.85),
             Sign(
@@ -78,6 +87,8 @@ rows = (
             "RuntimeError: CUDA error: an illegal memory access was encountered",
             "[rank5]: torch.AcceleratorError: CUDA error: an illegal memory access was encountered",
             "RuntimeError: CUDA error: misaligned address",
+            "Memory access fault by GPU node-4 (Agent handle: 0x55aa) on address 0x7f11c000. Reason: Unknown.",
+            ":0:rocdevice.cpp:2672: Queue 0x7f aborting with error : HSA_STATUS_ERROR_MEMORY_APERTURE_VIOLATION",
             "CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access was encountered; failed to free device memory",
         ),
         counterexamples=("checks for illegal access are on",),
@@ -128,6 +139,13 @@ rows = (
                 0.9,
                 raised=True,
             ),
+            Sign(
+                "failed to initialize|initialization failed",
+                r"\bbackend \S{1,40} but it failed to initialize|\btpu initialization failed",
+                0.9,
+                raised=True,
+            ),
+            Sign("tpu system has not been initialized", weight=0.85),
             Sign("invalid cuda", r"invalid cuda .?device", 0.9, raised=True),
             Sign(
                 "torch.cuda.is_available()",
@@ -204,6 +222,7 @@ rows = (
             "RuntimeError: CUDA error: invalid device ordinal",
             "lightning.fabric.utilities.exceptions.MisconfigurationException: You requested gpu: [0]",
             "ValueError: requires 4 GPUs, but only 2 GPUs are visible",
+            "RuntimeError: UNKNOWN: TPU initialization failed: open(/dev/accel0): Operation not permitted",
             "n6: Test CUDA failure bench.cu:411 'no CUDA-capable device is detected'",
             "RuntimeError: CUDA error: the provided PTX was compiled with an unsupported toolchain.",
             "RuntimeError: The NVIDIA driver on your system is too old (found version 11040).",
@@ -353,7 +372,8 @@ rows = (
             # What the loggers of C++ programs give up with.
             Sign(
                 "check failed|non-ok-status",
-                r"^(?:f\d{4,8} \d\d:\d\d:\d\d.{0,80}|(?:[\d-]{10} [\d:.]{8,15}: )?f \S{1,200}:\d{1,6})\] "
+                r"^(?:f\d{4,8} \d\d:\d\d:\d\d.{0,80}|(?:[\d-]{10} [\d:.]{8,15}: )?f \S{1,200}:\d{1,6}"
+                r"|\[[\d :,.-]{15,30} [cf] \d{1,9} \d{1,9})\] (?:\S{1,80}:\d{1,6}: {1,3})?"
                 r"(?:check failed|non-ok-status)",
                 0.82,
                 fatal=True,

@@ -105,6 +105,14 @@ rows = (
                 fatal=True,
             ),
             Sign("job not submitted", r"\bjob not submitted\b", 0.9, fatal=True),
+            # What Slurm's commands refuse; of tasks that ran they speak by node and task.
+            Sign(
+                "srun: error: |salloc: error: |sbatch: error: ",
+                r"^(?:srun|salloc|sbatch): error: (?:unable to|invalid|cannot|can't|could not|failed to|unknown|no such"
+                r"|access denied|cpu count|memory specification|qos|resolve_|fetch_config)",
+                0.8,
+                unless=r"\btemporarily|retry|\bsignal\b|\bi/o\b|terminate",
+            ),
             Sign("has been revoked", r"job allocation \d{1,12} has been revoked", 0.85, fatal=True),
             Sign(
                 "group creation timed out|group startup timed out",
@@ -151,6 +159,7 @@ rows = (
             "TimeoutError: Placement group creation timed out. Make sure your cluster has enough resources",
             "srun: error: Unable to create step for job 9912: Requested node configuration is not available",
             "sbatch: error: Batch job submission failed: Invalid account or account/partition combination specified",
+            "srun: error: Unable to confirm allocation for job 881: Invalid job id specified",
             "qsub: Job exceeds queue and/or server resource limits",
             "Queue does not accept jobs of this size. Job not submitted.",
             "bash: ./run.sh: /bin/bash^M: bad interpreter: No such file or directory",

@@ -57,6 +57,7 @@ rows = (
             Sign("out of memory", r"resource_exhausted: .{0,120}out of memory", 0.95, unless=_CAUGHT),
             Sign("out_of_memory", r"cuda_error_out_of_memory", 0.93, raised=True),
             Sign("out_of_memory", r"std::bad_alloc: out_of_memory", 0.93),
+            Sign("hsa_status_error_out_of_resources", weight=0.8, fatal=True),
             Sign("oom when allocating", r"oom when allocating tensor.{0,300}gpu", 0.96, unless=_CAUGHT),
             Sign("oom when allocating", r"oom when allocating tensor", 0.8, raised=True, unless=r"device:cpu"),
             Sign("_status_alloc_failed", r"cu(?:blas|dnn|sparse|solver|fft)_status_alloc_failed", 0.86, raised=True),

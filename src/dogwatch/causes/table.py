@@ -11,14 +11,23 @@ from functools import cache
 
 import re2
 
-from dogwatch.causes import rows_code, rows_files, rows_gpu, rows_launch, rows_memory, rows_network, rows_scheduler
+from dogwatch.causes import (
+    rows_code,
+    rows_files,
+    rows_gpu,
+    rows_launch,
+    rows_memory,
+    rows_network,
+    rows_ranks,
+    rows_scheduler,
+)
 from dogwatch.causes.consequences import consequences
 from dogwatch.causes.interface import Cause, Role, Sign
 from dogwatch.logs.scan import without_looks
 
 CAUSES: dict[str, Cause] = {
     cause.name: cause
-    for module in (rows_memory, rows_scheduler, rows_launch, rows_gpu, rows_network, rows_files, rows_code)
+    for module in (rows_memory, rows_scheduler, rows_launch, rows_gpu, rows_ranks, rows_network, rows_files, rows_code)
     for cause in module.rows
 }
 

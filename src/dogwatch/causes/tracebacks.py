@@ -34,10 +34,12 @@ _RAISED = re.compile(
     r"(?: \(see above for traceback\))?(?::\s|:?\s{0,4}$)",
     re.ASCII,
 )
-# Where the text of an exception that nobody caught begins, in other languages: C++, Rust, Julia, Java.
+# Where the text of an exception that nobody caught begins, in other languages: C++, Rust, Julia, Java; and that of a
+# check after which a logger of Google's ends the program.
 _THROWN = re.compile(
     r"^\s{0,4}what\(\):\s{1,4}|called `Result::\w{1,20}\(\)` on an `Err` value: |^ERROR: (?:LoadError: ){1,4}"
-    r'|^Exception in thread "main" ',
+    r'|^Exception in thread "main" '
+    r"|(?:^F\d{4} [^\]]{8,160}|: F [\w./-]{3,120}:\d{1,6}|^\[[\d :,.-]{15,30} [CF] \d{1,9} \d{1,9})\] ",
     re.ASCII,
 )
 # Last words of programs that only what stands below them tells from other errors (Julia, Rust), and those of Rust
@@ -46,7 +48,10 @@ _LAST = {"ERROR: ": "\nStacktrace:", "Error: ": "\nCaused by:"}
 _SHOWN = re.compile(r'Error: (?:[A-Z]\w{1,60}(?:::\w{1,60}){0,4}(?:\(| \{ )|")', re.ASCII)
 BELOW = 480  # bytes below an exception in which its text may go on: fewer than are ever held back
 MOST_BELOW = 4  # lines of them that are not indented
-THROWN = ("what():", "on an `err` value: ", "error: loaderror: ", 'exception in thread "main"')
+THROWN = (
+    *("what():", "on an `err` value: ", "error: loaderror: ", 'exception in thread "main"'),
+    *("check failed", ": f tensorflow/", ": f external/"),
+)
 _OTHERS = ("During handling of the above", "The above exception was", "Stacktrace:", "stack backtrace:")
 _QUOTED_END = {quote: re.compile(rf"(?<!\\){quote}") for quote in "'\""}
 _ANY_NAME = re.compile(r"(?:[a-z_]\w{0,60}\.){0,10}[A-Z]\w{2,80}(?:: |:?$)", re.ASCII)
