@@ -9,6 +9,13 @@ from dogwatch.causes.signals import ended_by
 XIDS_OF_PROGRAMS = frozenset((13, 31, 43, 45, 68, 69))
 _XID_OF_PROGRAMS = "|".join(map(str, sorted(XIDS_OF_PROGRAMS)))
 
+# What the driver calls a GPU that it cannot use at all, by the names of CUDA and of HIP.
+_UNUSABLE = (
+    r"\b(?:cuda_error_|cudaerror|hiperror)(?:no_?device|invalid_?device|not_?initialized|initialization_?error"
+    r"|insufficient_?driver|system_?(?:driver_?mismatch|not_?ready)|compat_?not_?supported|no_?binary_?for_?gpu"
+    r"|no_?kernel_?image|(?:unsupported|invalid)_?ptx|devices?_?unavailable|stub_?library)"
+)
+
 rows = (
     Cause(
         "gpu_hardware",
@@ -23,7 +30,11 @@ rows = (
             Sign("nvrm: xid", rf"nvrm: xid \(\S{{1,40}}\): (?!(?:{_XID_OF_PROGRAMS})\b)\d{{1,3}}\b", 0.95),
             Sign("fallen off the bus", weight=0.97),
             Sign("ecc error", r"uncorrectable (?:sram |dram )?ecc error", 0.97),
-            Sign("uncorrectable", r"cudaerroreccuncorrectable|cuda_error_ecc_uncorrectable", 0.96),
+            Sign(
+                "cuda_error_|cudaerror",
+                r"\b(?:cuda_error_|cudaerror)(?:ecc_?uncorrectable|nvlink_?uncorrectable|hardware_?stack)",
+                0.96,
+            ),
             Sign("bit ecc|dbe ecc", r"double[- ]bit ecc|dbe ecc", 0.94),
             Sign("gpu is lost", weight=0.96),
             Sign("nvlink", r"uncorrectable nvlink error|nvlink error detected|nvlink: fatal error", 0.94),
@@ -205,7 +216,10 @@ rows = (
                 raised=True,
             ),
             Sign("unable to initialize backend 'cuda'", weight=0.85, raised=True),
-            Sign("cuda_error_no_device", weight=0.85, raised=True),
+            Sign("cuda_error_|cudaerror|hiperror", _UNUSABLE, 0.9, raised=True),
+            Sign("cuda_error_|cudaerror|hiperror", rf"^(?:fatal )?error\b.{{0,120}}{_UNUSABLE}", 0.85),
+            Sign("failed to initialize nvml", weight=0.97, raised=True),
+            Sign("failed to initialize nvml", r"^failed to initialize nvml: ", 0.8),
             Sign("failed to infer device type", weight=0.85, raised=True),
             Sign(
                 "gpu",
@@ -222,6 +236,8 @@ rows = (
             "RuntimeError: CUDA error: invalid device ordinal",
             "lightning.fabric.utilities.exceptions.MisconfigurationException: You requested gpu: [0]",
             "ValueError: requires 4 GPUs, but only 2 GPUs are visible",
+            "Error creating the context: CUDA_ERROR_INVALID_DEVICE (101) at context.cpp:88",
+            "RuntimeError: Failed to initialize NVML: Unknown Error",
             "RuntimeError: UNKNOWN: TPU initialization failed: open(/dev/accel0): Operation not permitted",
             "n6: Test CUDA failure bench.cu:411 'no CUDA-capable device is detected'",
             "RuntimeError: CUDA error: the provided PTX was compiled with an unsupported toolchain.",

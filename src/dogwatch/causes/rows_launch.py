@@ -105,6 +105,7 @@ rows = (
                 fatal=True,
             ),
             Sign("job not submitted", r"\bjob not submitted\b", 0.9, fatal=True),
+            Sign("failedscheduling", r"\bfailedscheduling\b.{0,120}\b\d{1,5}/\d{1,5} nodes are available", 0.8),
             # What Slurm's commands refuse; of tasks that ran they speak by node and task.
             Sign(
                 "srun: error: |salloc: error: |sbatch: error: ",
@@ -160,6 +161,7 @@ rows = (
             "srun: error: Unable to create step for job 9912: Requested node configuration is not available",
             "sbatch: error: Batch job submission failed: Invalid account or account/partition combination specified",
             "srun: error: Unable to confirm allocation for job 881: Invalid job id specified",
+            "Warning  FailedScheduling  3m  default-scheduler  0/9 nodes are available: 9 Insufficient nvidia.com/gpu.",
             "qsub: Job exceeds queue and/or server resource limits",
             "Queue does not accept jobs of this size. Job not submitted.",
             "bash: ./run.sh: /bin/bash^M: bad interpreter: No such file or directory",

@@ -103,9 +103,9 @@ rows = (
                 raised=True,
             ),
             Sign("connection timed out|[errno 110]", r"\[errno 110\]|connection timed out", 0.85, raised=True),
-            Sign("connection reset by peer", weight=0.75, raised=True, role=Role.CASCADE),
+            Sign("connection reset by peer", weight=0.76, raised=True, role=Role.CASCADE),
             Sign("brokenpipeerror", weight=0.55, raised=True, role=Role.CASCADE),
-            Sign("broken pipe", weight=0.7, raised=True, role=Role.CASCADE),
+            Sign("broken pipe", weight=0.74, raised=True, role=Role.CASCADE),
             Sign("remote end closed connection", weight=0.85, raised=True, unless=_HUB),
             Sign("ssh: connect to host", weight=0.88),
             # The network of MPI: Omni-Path, InfiniBand and what lies over them.

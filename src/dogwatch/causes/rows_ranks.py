@@ -28,6 +28,8 @@ rows = (
             Sign("some nccl operations have failed or timed out", weight=0.7),
             Sign("nccl", r"nccl .{0,40}\btim(?:ed out|eout)\b|nccl communicator.{0,80}timed out", 0.8, raised=True),
             Sign("barrier timed out", weight=0.85, raised=True),
+            # Ascend's runtime, by the codes of its manual.
+            Sign("error code is ", r"\berror code is (?:107020|507046|507048)\b", 0.85, raised=True),
             Sign("rendezvous", r"(?:stuck|waiting) .{0,80}rendezvous.{0,120}(?:termination timeout|exceeded)", 0.75),
             Sign("heartbeatmonitor|heartbeat monitor", r"heartbeat ?monitor.{0,80}(?:timed out|no heartbeat)", 0.85),
         ),
@@ -112,6 +114,7 @@ rows = (
             ),
             Sign("nccl error", r"nccl error(?: in)?:", 0.88),
             Sign("nccl failure", weight=0.85, raised=True),
+            Sign("hccl", r"\bhccl\w{3,30}, error code is \d|\bhccl error in\b", 0.86, raised=True),
             Sign("horovodinternalerror", weight=0.75, raised=True),
             Sign("ncclremoteerror", weight=0.85),
             Sign("nccl communicator was aborted", weight=0.85),

@@ -89,7 +89,13 @@ rows = (
                 r"(?:job|instance|vm|node|task|worker)\b.{0,40}\b(?:was|has been|is being|got) preempted\b(?!/)",
                 0.85,
             ),
-            Sign("spot instance", r"spot instance (?:interruption notice|was interrupted|terminat)", 0.9),
+            Sign(
+                "spot instance",
+                r"spot instance (?:interruption notice|was interrupted|terminat)",
+                0.9,
+                unless="user-initiated",
+            ),
+            Sign("termination is imminent", r"\b(?:metadata|spot|instance|vm)\b.{0,60}termination is imminent", 0.88),
             Sign("preempted", r"\bpreempted\b['\"]?\s{0,3}[=:]\s{0,3}true\b", 0.86),
             Sign("preempted ", r"\bpreempted (?:by (?:a )?(?:pod|job|higher|another)\b|in order to admit)", 0.88),
             Sign("scheduled event: preempt", weight=0.88),
@@ -99,6 +105,7 @@ rows = (
             "slurmstepd: error: *** JOB 5151 ON gpu12 CANCELLED AT 2026-01-09T04:11:00 DUE TO PREEMPTION ***",
             "slurmstepd: error: *** JOB 5152 ON gpu13 CANCELLED AT 2026-01-09T05:20:41 DUE TO JOB REQUEUE ***",
             "The instance was preempted by the provider; shutting down",
+            "start-worker: the metadata service says termination is imminent",
             "Preempted by pod team-b/large-7 on node gpu-2",
             "metadata says instance/preempted: TRUE, 30 s are left",
         ),
@@ -134,6 +141,7 @@ rows = (
                 unless=r"\b(?:will|would|can|may|could|if|when|not) (?:be )?",
             ),
             Sign("type=cancel", r"job\.exception type=cancel\b", 0.95, fatal=True),
+            Sign("user-initiated", r"\bterminated due to user-initiated\b", 0.88, fatal=True),
             Sign(
                 "job was cancelled|was canceled|was cancelled",
                 r"^.{0,80}\bjob (?:\d{1,12} )?was cancell?ed(?: by (?:the )?user)?\b",
@@ -151,6 +159,7 @@ rows = (
             "srun: Job has been cancelled",
             "PBS: job killed: job 7712 deleted by owner kim@login2",
             "Workflow train-7 was terminated by user kim",
+            "Spot Instance terminated due to user-initiated termination.",
             "0.412s: job.exception type=cancel severity=0 ",
         ),
         counterexamples=(
