@@ -119,6 +119,32 @@ def test_lines_below_an_exception_that_do_not_belong_to_it_or_that_it_does_not_n
     assert (found.cause, found.evidence[0].line) == ("code_error", 4)
 
 
+def test_an_error_of_the_system_that_a_program_printed_and_ended_with_says_why() -> None:
+    """It had caught the exception, and had nothing to go on with."""
+    found = why("reading 9 tables\n[Errno 13] Permission denied: '/tables/7.pkl'\n")
+    assert found is not None
+    assert (found.cause, found.evidence[0].line) == ("permission_denied", 2)
+    assert why("[Errno 13] Permission denied: '/tables/7.pkl'\n" + "table 8 of 9\n" * 9) is None
+    assert why("[Errno 2] handled: cache file not found, building it\n") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "cause"),
+    [
+        ("gguf_init_from_file: invalid magic number 67676a74\n", "checkpoint_corrupt"),
+        ("gguf_init_from_file: failed to open GGUF file '/models/a.gguf'\n", "file_missing"),
+        ("llama_model_load: error loading model: unable to allocate CUDA0 buffer\n", "cuda_oom"),
+        ("something else\n", "unknown"),
+    ],
+)
+def test_a_server_that_could_not_load_its_model_says_why_above(text: str, cause: str) -> None:
+    """Several lines only say that it could not."""
+    last = "llama_model_load_from_file_impl: failed to load model\nsrv    load_model: failed to load model\n"
+    found = why("main: loading model\n" + text + last + "x\ny\nmain: exiting due to model loading error\n")
+    assert found is not None
+    assert found.cause == cause
+
+
 def test_an_error_word_without_the_frames_of_its_language_is_no_last_word() -> None:
     """Many programs begin a line with it and go on."""
     assert why("ERROR: could not write the preview\nepoch 3 of 9\n") is None

@@ -55,6 +55,15 @@ consequences = (
     Sign("trials did not complete", weight=0.4, raised=True, role=Role.CASCADE),
     Sign("cellexecutionerror|papermillexecutionerror", weight=0.4, raised=True, role=Role.CASCADE, first=True),
     Sign("deadkernelerror", weight=0.45, raised=True, role=Role.CASCADE),
+    Sign("kernel crashed while executing code", weight=0.45, fatal=True, role=Role.CASCADE),
+    Sign("exiting due to model loading error", weight=0.4, fatal=True, role=Role.TEARDOWN),
+    Sign(
+        "failed to load model",
+        r"^llama_\w{0,8}load_\w{1,24}: failed to load model",
+        0.4,
+        fatal=True,
+        role=Role.TEARDOWN,
+    ),
     Sign("backend process has shutdown", weight=0.4, raised=True, role=Role.CASCADE),
     Sign(
         "detected fatal errors",

@@ -69,7 +69,7 @@ def _linear(pattern: str) -> re2._Regexp:
 
 
 _LITERALS = (
-    *(*stems(), HEAD.lower(), "keyboardinterrupt", "the above exception", *THROWN),
+    *(*stems(), HEAD.lower(), "keyboardinterrupt", "the above exception", "[errno ", *THROWN),
     *(name + end for name in ("error", "exception") for end in (":", "(", "\n", "\r\n")),
 )
 _GATES = _linear("|".join(map(re.escape, _LITERALS)))

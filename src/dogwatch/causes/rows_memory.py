@@ -21,7 +21,7 @@ rows = (
         ),
         (
             Sign("enough gpu ram to fit", weight=0.88, raised=True),
-            Sign("out of memory", r"check failed: .{0,40}cudasuccess.{0,40}out of memory", 0.95, fatal=True),
+            Sign("out of memory", r"check failed: .{0,40}cudasuccess.{0,80}out of memory", 0.95, fatal=True),
             Sign(
                 "resource_exhausted",
                 r"resource_exhausted: .{0,60}(?:failed to allocate|allocat)",
@@ -53,6 +53,7 @@ rows = (
             ),
             Sign("out of memory", r"^gpuassert: out of memory", 0.95, fatal=True),
             Sign("out of memory", r"cuda ?failure (?:\d{1,3} )?'out of memory'", 0.93),
+            Sign("unable to allocate", r"unable to allocate (?:cuda|rocm|vulkan|metal)\w{0,20} buffer", 0.9),
             Sign("out of memory", r"cudamalloc\w{0,12} failed: out of memory", 0.93),
             Sign("out of memory", r"resource_exhausted: .{0,120}out of memory", 0.95, unless=_CAUGHT),
             Sign("out_of_memory", r"cuda_error_out_of_memory", 0.93, raised=True),
@@ -102,6 +103,9 @@ rows = (
             "15.75G hbm.",
             "  (0) RESOURCE_EXHAUSTED: Attempting to reserve 5.10G at the bottom of memory. That was not possible. "
             "There are 4.02G free.",
+            "llama_model_load: error loading model: unable to allocate CUDA0 buffer",
+            "acme.Error: [07:41:20] src/device_api.cc:91: Check failed: e == cudaSuccess || e == "
+            "cudaErrorCudartUnloading: CUDA: out of memory",
             "GPUassert: hipErrorOutOfMemory src/neighbours.cu 71",
             "GPUassert: out of memory field.cu 212",
             'CUDA error at solver.cu:98 code=2(cudaErrorMemoryAllocation) "cudaMalloc(&d_x, n)"',

@@ -232,6 +232,12 @@ rows = (
                 0.88,
                 fatal=True,
             ),
+            Sign(
+                "forrtl: error (200)",
+                r"forrtl: error \(200\): program aborting due to (?:control-\w{1,8}|window-close) event",
+                0.93,
+                fatal=True,
+            ),
             # vLLM's engine says it whoever ended the server.
             Sign("received signal=sig", r"trigger received signal=sig(?:int|term)", 0.7, role=Role.CASCADE),
             Sign(
@@ -269,6 +275,7 @@ rows = (
             ),
         ),
         examples=(
+            "forrtl: error (200): program aborting due to control-C event",
             "KeyboardInterrupt",
             "[rank3]: KeyboardInterrupt",
             "received SIGTERM: 15, exiting",

@@ -20,6 +20,7 @@ from dogwatch.causes import (
     rows_network,
     rows_ranks,
     rows_scheduler,
+    rows_tensors,
 )
 from dogwatch.causes.consequences import consequences
 from dogwatch.causes.interface import Cause, Role, Sign
@@ -27,7 +28,17 @@ from dogwatch.logs.scan import without_looks
 
 CAUSES: dict[str, Cause] = {
     cause.name: cause
-    for module in (rows_memory, rows_scheduler, rows_launch, rows_gpu, rows_ranks, rows_network, rows_files, rows_code)
+    for module in (
+        rows_memory,
+        rows_scheduler,
+        rows_launch,
+        rows_gpu,
+        rows_ranks,
+        rows_network,
+        rows_tensors,
+        rows_files,
+        rows_code,
+    )
     for cause in module.rows
 }
 

@@ -31,7 +31,8 @@ _KIND = (
 _RAISED = re.compile(
     r"(?:[a-z_]\w{0,60}\.){1,6}(?:error|gaierror|herror|timeout)(?::\s|$)"
     rf"|(?:[A-Za-z_]\w{{0,60}}\.){{0,10}}[A-Za-z_]\w{{0,80}}?{_KIND}(?:\(\w{{1,80}}\))?"
-    r"(?: \(see above for traceback\))?(?::\s|:?\s{0,4}$)",
+    r"(?: \(see above for traceback\))?(?::\s|:?\s{0,4}$)"
+    r"|\[Errno \d{1,3}\] [A-Z][A-Za-z /-]{3,60}(?:: ['\"]|\s{0,4}$)",  # what is printed of one that was caught
     re.ASCII,
 )
 # Where the text of an exception that nobody caught begins, in other languages: C++, Rust, Julia, Java; and that of a

@@ -1,0 +1,332 @@
+"""Causes in tensors and checkpoints: what does not fit, and what is damaged."""
+
+from __future__ import annotations
+
+from dogwatch.causes.interface import Cause, Retry, Sign
+
+_UNLIKE = (
+    r"(?:(?:do|does|did) ?n[o']t (?:match|agree|fit)|(?:must|should) (?:match|agree|be (?:the same|equal|identical))"
+    r"|mismatch(?:ed)?|incompatible|inconsistent|the same|(?:not|un)equal|but (?:got|found|received)|differ(?:s|ent)?)"
+)
+_STATE_DICT = r"error\(s\) in loading state_dict|state_dict|copying a param|checkpoint"
+
+rows = (
+    Cause(
+        "shape_mismatch",
+        "tensor shapes do not fit together",
+        Retry.AFTER_FIX,
+        (
+            "print the shapes just before the failing line; a changed batch, sequence length, vocabulary or "
+            "number of classes is the usual reason",
+        ),
+        (
+            Sign("inconsistent tensor size", weight=0.94, raised=True),
+            # TensorFlow says what is wrong some lines under the exception that it raises.
+            Sign(
+                "incompatible shapes: [|size-incompatible: in[0]|labels must be broadcastable|input to reshape is a",
+                r"^\s{0,8}(?:\(\d\) )?(?:invalid_?argument: {1,2})?(?:incompatible shapes: \[[\d,]{0,80}\] vs\. \["
+                r"|matrix size-incompatible: in\[0\]|logits and labels must be broadcastable"
+                r"|input to reshape is a tensor with \d)",
+                0.92,
+            ),
+            Sign(
+                "cannot batch tensors with different shapes",
+                r"^\s{0,8}(?:\(\d\) )?(?:invalid_?argument: {1,2})?cannot batch tensors with different shapes",
+                0.92,
+            ),
+            Sign("the number of sizes provided", weight=0.9, raised=True),
+            Sign("need to be at least 1d", weight=0.86, raised=True),
+            Sign("number of dimensions in the tensor input does not match", weight=0.94, raised=True),
+            Sign("sizes do not match", weight=0.92, raised=True),
+            Sign("size mismatch", r"^(?:runtimeerror|valueerror): size mismatch", 0.9, raised=True),
+            Sign("shapes cannot be multiplied", weight=0.97, raised=True),
+            Sign(
+                "must match mat2|must be a matrix",
+                r"mat\d (?:dim \d must match mat2|must be a matrix)",
+                0.92,
+                raised=True,
+            ),
+            Sign("size mismatch", r"size mismatch(?:,| for| between|:)", 0.9, raised=True, unless=_STATE_DICT),
+            Sign(
+                "must match the size",
+                r"size of tensor \w{1,10} \(\d{1,12}\) must match the size of tensor",
+                0.97,
+                raised=True,
+            ),
+            Sign("is invalid for input of size", weight=0.97, raised=True),
+            Sign("sizes of tensors must match", weight=0.97, raised=True),
+            Sign("each tensor to be equal size", weight=0.97, raised=True),
+            Sign(
+                "could not be broadcast|could not broadcast",
+                r"(?:operands )?could not be broadcast|could not broadcast input array",
+                0.96,
+                raised=True,
+            ),
+            Sign(
+                "broadcast",
+                r"doesn'?t match the broadcast shape|incompatible shapes for broadcasting|not broadcastable"
+                r"|objects cannot be broadcast",
+                0.95,
+                raised=True,
+            ),
+            Sign("batch_size", r"expected input batch_size \(\d{1,12}\) to match target batch_size", 0.97, raised=True),
+            Sign("not aligned", r"shapes .{1,80} not aligned", 0.95, raised=True),
+            Sign("mismatch in its core dimension", weight=0.95, raised=True),
+            Sign("incompatible shapes", weight=0.95, raised=True),
+            Sign("dimensions must be equal", weight=0.94, raised=True),
+            Sign("channels, but got", r"to have \d{1,9} channels, but got \d{1,9} channels", 0.97, raised=True),
+            Sign("running_mean should contain", weight=0.95, raised=True),
+            Sign("normalized_shape", r"given normalized_shape", 0.94, raised=True),
+            Sign("inhomogeneous shape", weight=0.92, raised=True),
+            Sign("is incompatible with the layer", weight=0.94, raised=True),
+            Sign("does not broadcast with", r"does not broadcast with previously seen size", 0.95, raised=True),
+            Sign("shapeerror", r"^[\w.]{0,80}shapeerror: ", 0.9, raised=True),
+            Sign("contracting dimensions", weight=0.94, raised=True),
+            Sign("must be the same as input size", weight=0.95, raised=True),
+            Sign("split_with_sizes expects", weight=0.94, raised=True),
+            Sign("shape mismatch", r"shape mismatch", 0.92, raised=True),
+            Sign(
+                "shape",
+                r"\bshapes? (?:must be equal|do(?:es)? not match|don'?t match|mismatch|must match|cannot be)"
+                r"|mismatched (?:tensor )?shapes?",
+                0.93,
+                raised=True,
+                unless=_STATE_DICT,
+            ),
+            Sign("expanded size of the tensor", weight=0.96, raised=True),
+            Sign("cannot reshape", r"cannot reshape (?:array|tensor)", 0.94, raised=True),
+            Sign("total size of new array must be unchanged", weight=0.94, raised=True),
+            Sign(
+                "expected size|expected tensor",
+                r"expected size for first two dimensions|expected tensor .{0,60}size",
+                0.9,
+                raised=True,
+            ),
+            Sign(
+                "dimension|number of dims",
+                r"(?:number of dim(?:ension)?s|dimensions?) .{0,80}(?:do(?:es)?n'?t match|do not match"
+                r"|mismatch|must match|out of range)|all the input array(?:s|'s)? .{0,40}dimensions?",
+                0.88,
+                raised=True,
+            ),
+            Sign("view size is not compatible", weight=0.75, raised=True),
+            # Whatever the words of a program that compares two shapes.
+            Sign(
+                "shape|dimension|dims|ndim|tensor|matri|array",
+                rf"\b(?:shapes?|dimensions?|dims|ndims?)\b.{{0,120}}\b{_UNLIKE}|\b{_UNLIKE}\b.{{0,80}}\b(?:shapes?|dimensions?)\b"
+                rf"|\b(?:tensors?|matri(?:x|ces)|arrays?)\b.{{0,120}}\bsizes?\b.{{0,80}}\b{_UNLIKE}"
+                rf"|\b{_UNLIKE} (?:tensor|matrix|array) sizes?\b|\btensors?\b.{{0,120}}\bto have the same sizes?\b",
+                0.85,
+                raised=True,
+                unless=_STATE_DICT + r"|embedding dimension of|typeerror|dtype|parallel|world.size",
+            ),
+            Sign(
+                "features, but|numbers of samples|cardinality is ambiguous|expected",
+                r"\bx has \d{1,9} features, but |inconsistent numbers of samples|data cardinality is ambiguous"
+                r"|\bexpected \d(?:-?d| dim\w{0,8}) (?:\w{1,20} )?(?:input|array|tensor)\b",
+                0.86,
+                raised=True,
+            ),
+            # Keras says what is wrong some lines under the exception that it raises.
+            Sign(
+                "is incompatible with the layer",
+                r"^\s{0,8}input \d{1,3} of layer \S{1,120} is incompatible with the layer: ",
+                0.92,
+            ),
+            Sign(
+                "unable to create tensor",
+                r"unable to create tensor, you should probably activate truncation",
+                0.85,
+                raised=True,
+            ),
+            Sign("axes don't match array", weight=0.94, raised=True),
+        ),
+        examples=(
+            "Incompatible shapes: [24] vs. [24,31]",
+            "RuntimeError: mat1 dim 1 must match mat2 dim 0",
+            "  (1) INVALID_ARGUMENT:  Cannot batch tensors with different shapes in component 0. First element had "
+            "shape [40,50,3] and element 1 had shape [36,34,3].",
+            "RuntimeError: mat1 and mat2 shapes cannot be multiplied (32x512 and 768x256)",
+            "RuntimeError: The size of tensor a (77) must match the size of tensor b (64) at non-singleton dimension 1",
+            "RuntimeError: shape '[8, 12, 64]' is invalid for input of size 4096",
+            "RuntimeError: stack expects each tensor to be equal size, but got [3, 224, 224] at entry 0 and "
+            "[1, 224, 224] at entry 5",
+            "ValueError: operands could not be broadcast together with shapes (3,4) (5,)",
+            "ValueError: Expected input batch_size (64) to match target batch_size (32).",
+            "tensorflow.python.framework.errors_impl.InvalidArgumentError: Incompatible shapes: [32,10] vs. [32,12]",
+            "ValueError: Source and result must have the same number of spatial dimensions, but got 2 and 3",
+            "RuntimeError: Incompatible matrix sizes for lu_solve: each A matrix is 4 by 4 but each b matrix is 9 by 4",
+            "RuntimeError: Expected tensor [4 x 5], src [4 x 8] and index [4 x 5] to have the same size apart from "
+            "dimension 0",
+            "ValueError: X has 7 features, but RobustScaler is expecting 9 features as input.",
+            "ValueError: Expected 2D array, got 1D array instead:",
+            '    Input 0 of layer "conv2d_9" is incompatible with the layer: expected axis -1 of input shape to have '
+            "value 3, but received input with shape (None, 28, 28, 1)",
+        ),
+        counterexamples=(
+            "size mismatch for head.weight: copying a param with shape torch.Size([10, 768]) from "
+            "checkpoint, the shape in current model is torch.Size([5, 768]).",
+            "output shape: (32, 10)",
+            "ValueError: all workers must use the same seed",
+            "AssertionError: tensor parallel size must be the same on both sides",
+        ),
+        neighbours=("config_error", "checkpoint_mismatch"),
+        tell="the shapes just before the failing line",
+    ),
+    Cause(
+        "checkpoint_mismatch",
+        "the checkpoint does not fit the model or the way it is run",
+        Retry.AFTER_FIX,
+        (
+            "resume with the settings the checkpoint was made with (model size, vocabulary, number of ranks, "
+            "optimizer), or start from its weights alone",
+        ),
+        (
+            Sign("checkpoint contains only the model", weight=0.94, raised=True),
+            Sign("shape mismatch for loaded", weight=0.97, raised=True),
+            Sign("tree structures do not match", weight=0.92, raised=True),
+            Sign(
+                "checkpointvalue|checkpoint value",
+                r"checkpoint ?value .{1,120} (?:do|does) not match",
+                0.95,
+                raised=True,
+            ),
+            Sign("in loading state_dict", r"error\(s\) in loading state_dict", 0.97, raised=True),
+            Sign("key(s) in state_dict", r"(?:missing|unexpected) key\(s\) in state_dict", 0.93, raised=True),
+            Sign("copying a param with shape", weight=0.94, raised=True),
+            Sign(
+                "loaded state dict",
+                r"loaded state dict (?:contains a parameter group|has a different number)",
+                0.97,
+                raised=True,
+            ),
+            Sign(
+                "world size",
+                r"checkpoint.{0,120}(?:dp |data parallel )?world size of \d{1,6} but the current world size",
+                0.96,
+                raised=True,
+            ),
+            Sign(
+                "value from checkpoint",
+                r"value from checkpoint \(.{1,80}\) is not equal to the input argument",
+                0.96,
+                raised=True,
+            ),
+            Sign(
+                "state dict",
+                r"(?:target dict keys and state dict keys do not match|state dict .{0,80}does not match|does "
+                r"not match .{0,40}state dict)",
+                0.94,
+                raised=True,
+            ),
+            Sign("not found in checkpoint", r"key \S{1,200} not found in checkpoint", 0.95, raised=True),
+            Sign("ignore_mismatched_sizes", weight=0.94, raised=True),
+            Sign("trying to set a tensor of shape", weight=0.94, raised=True),
+            Sign(
+                "mismatch|does not match|do not match|incompatible|different",
+                r"(?:checkpoint|saved|restored?)\b.{0,160}\b(?:mismatch|do(?:es)? not match|incompatible"
+                r"|different)\b|\bmismatch\b.{0,80}\bcheckpoint",
+                0.85,
+                raised=True,
+            ),
+            Sign("layer count mismatch", weight=0.9, raised=True),
+            Sign(
+                "loading weights|load weights|weights were not initialized",
+                r"(?:loading|load) weights.{0,120}(?:mismatch|unexpected|not initialized from checkpoint)"
+                r"|weights were not initialized from checkpoint",
+                0.88,
+                raised=True,
+            ),
+        ),
+        examples=(
+            "RuntimeError: Error(s) in loading state_dict for GPT:",
+            "size mismatch for head.weight: copying a param with shape torch.Size([10, 768]) from "
+            "checkpoint, the shape in current model is torch.Size([5, 768]).",
+            "ValueError: loaded state dict contains a parameter group that doesn't match the size of optimizer's group",
+            "AssertionError: hidden_size value from checkpoint (4096) is not equal to the input argument value (2048).",
+        ),
+        counterexamples=(
+            "Loaded checkpoint, all keys match",
+            "WARNING: The model and loaded state dict do not match exactly",
+        ),
+        neighbours=("shape_mismatch", "checkpoint_corrupt"),
+        tell="the settings saved beside the checkpoint",
+    ),
+    Cause(
+        "checkpoint_corrupt",
+        "a checkpoint or data file is damaged or cut off",
+        Retry.AFTER_FIX,
+        (
+            "go back to the checkpoint before it, and remove or re-download the damaged file",
+            "a full disk or a kill while saving is the usual reason: check both",
+        ),
+        (
+            Sign("unable to load weights from pytorch checkpoint", weight=0.86, raised=True),
+            Sign("badgzipfile", weight=0.9, raised=True),
+            Sign("unidentifiedimageerror", weight=0.88, raised=True),
+            Sign("file is truncated", r"(?:image )?file is truncated", 0.88, raised=True),
+            Sign("pytorchstreamreader failed", weight=0.95, raised=True),
+            Sign("failed finding central directory", weight=0.96, raised=True),
+            Sign("archive is corrupted", weight=0.95, raised=True),
+            Sign("file might be corrupted", weight=0.95, raised=True),
+            Sign("unpicklingerror", weight=0.93, raised=True, unless=r"weights_only|weights only"),
+            Sign("invalid load key", weight=0.94, raised=True),
+            Sign("pickle data was truncated", weight=0.95, raised=True),
+            Sign("ran out of input", r"eoferror: ran out of input", 0.88, raised=True),
+            Sign(
+                "safetensor|deserializing header",
+                r"safetensor\w{0,10}error.{0,80}(?:deserializ|header|incomplete|invalid)|error while "
+                r"deserializing header",
+                0.95,
+                raised=True,
+            ),
+            Sign(
+                "truncated file",
+                r"unable to (?:synchronously )?open file \(truncated file|truncated file: eof",
+                0.94,
+                raised=True,
+            ),
+            Sign("file signature not found", weight=0.9, raised=True),
+            Sign("bad magic number|not an sstable", r"not an sstable|bad magic number", 0.88, raised=True),
+            Sign("dataloss|data_loss", r"datalosserror|data_loss: ", 0.93, raised=True),
+            Sign("badzipfile", weight=0.9, raised=True),
+            Sign(
+                "gguf_init_from|model is corrupted or incomplete",
+                r"gguf_init_from\w{1,20}: (?:invalid magic|failed to read)|model is corrupted or incomplete",
+                0.86,
+            ),
+            Sign(
+                "tarfile.readerror|lzmaerror|zlib.error|unexpected end of data",
+                r"tarfile\.readerror: |lzmaerror: |zlib\.error: |unexpected end of data",
+                0.88,
+                raised=True,
+            ),
+            Sign(
+                "corrupt",
+                r"(?:checkpoint|file|archive|shard|record|weights?)\b.{0,80}\b(?:is|are|was|appears?|seems?"
+                r"|may be|be)? ?corrupt",
+                0.88,
+                raised=True,
+            ),
+            Sign("storage has wrong", r"storage has wrong (?:byte )?size", 0.94, raised=True),
+            Sign("checksum", r"checksum (?:does not match|mismatch|failed)", 0.88, raised=True),
+            Sign("crc", r"crc(?:32)? (?:check failed|mismatch)|bad crc", 0.88, raised=True),
+        ),
+        examples=(
+            "RuntimeError: PytorchStreamReader failed reading zip archive: failed finding central directory",
+            "_pickle.UnpicklingError: pickle data was truncated",
+            "EOFError: Ran out of input",
+            "tarfile.ReadError: unexpected end of data",
+            "gguf_init_from_file_impl: failed to read magic",
+            "llama_model_load: error loading model: tensor 'blk.7.ffn_up.weight' data is not within the file bounds, "
+            "model is corrupted or incomplete",
+            "zlib.error: Error -3 while decompressing data: invalid block type",
+            "safetensors_rust.SafetensorError: Error while deserializing header: MetadataIncompleteBuffer",
+            "OSError: Unable to synchronously open file (truncated file: eof = 96, sblock->base_addr = 0, "
+            "stored_eof = 2048)",
+        ),
+        counterexamples=("checkpoint verified, checksum ok",),
+        neighbours=("checkpoint_mismatch", "disk_full"),
+        tell="ls -l of the checkpoint beside an older one; python -m zipfile -t FILE",
+    ),
+)
