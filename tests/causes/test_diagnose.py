@@ -232,8 +232,11 @@ def test_a_traceback_behind_a_prefix_is_a_traceback(prefix):
 
 
 def test_what_a_dying_program_flushes_is_not_life():
-    """Old lines of a buffer that is written at the exit come after the traceback and prove nothing."""
-    found = why(STEPS + TRACEBACK + "RuntimeError: CUDA out of memory. Tried to allocate 2 GiB\n" + STEPS[:6000])
+    """Old lines of a buffer that is written at the exit come after the traceback and prove nothing; what it had
+    written before ends anywhere."""
+    found = why(
+        STEPS + STEPS[:7] + TRACEBACK + "RuntimeError: CUDA out of memory. Tried to allocate 2 GiB\n" + STEPS[:6000]
+    )
     assert found.cause == "cuda_oom"
 
 

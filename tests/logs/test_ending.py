@@ -47,6 +47,10 @@ def at(log: str, word: str, done: float, total: float | None, rank: int = RUN, *
     "last",
     [
         "Training completed in 3 h",
+        "100% Integration done in 2h, 11min.",
+        "Target validation loss of 0.25 achieved at step 812!",
+        "Accuracy of the network on the 5000 test images: 71 %",
+        "Done. Output saved to: /data/captions.csv",
         "Training completed after 100 iterations at 2026-02-04 10:01:12. Total running time: 1hr 40min",
         "training finished",
         "Fine-tuning done.",
@@ -143,6 +147,12 @@ def test_words_that_say_it_is_done(last: str) -> None:
         "Tests:       3 failed, 14 passed, 17 total",
         "The command '/bin/sh -c pip3 install numpy' returned a non-zero code: 1",
         "*** Aborted at 1767322800 (unix time) try 'date -d @1767322800'",
+        "[1,3]<stderr>:*** Aborted at 1767322800 (unix time) try 'date -d @1767322800'",
+        "mpirun detected that one or more processes exited with non-zero status, thus causing",
+        "free(): double free detected in tcache 2",
+        "*** stack smashing detected ***: terminated",
+        "2026-01-02 - WARNING - User interrupted execution (Ctrl+C). Exiting.",
+        'ERROR: SystemError: opening file "/data/a.jl": No such file\nStacktrace:\n [1] systemerror(p::String)',
         "	(1) Normal termination (return value 2)",
         "	(0) Abnormal termination (signal 9)",
     ],
@@ -353,6 +363,62 @@ def test_the_best_epoch_after_an_early_stop_is_no_progress() -> None:
     """Weights of an earlier epoch are taken: the counter seems to move, and the run is over."""
     log = f"{WORK}Patience exhausted: early stopping.\nrestored weights of epoch 17\n"
     assert ends(log, at(log, "epoch 17", 17, 60)) == "finished"
+
+
+def test_the_only_step_of_a_test_after_the_finish_is_no_more_work() -> None:
+    """It moves the counter of an epoch a little; a third line of progress shows that something runs."""
+    log = "Training Epoch 40 -- loss 0.3\nFinished Training: out/a\nBest epoch = 12\n[test] step: [1 / 1] acc 0.5\n"
+    assert ends(log, at(log, "[test]", 41, 900, EPOCH)) == "finished"
+    more = log + "[test] step: [2 / 9] acc 0.5\n[test] step: [3 / 9] acc 0.5\n"
+    assert ends(more, at(more, "[test] step: [3", 41, 900, EPOCH)) == "cut"
+
+
+def test_a_stage_that_ends_in_every_epoch_is_not_the_end() -> None:
+    """It was said before, and the counter moved on after it; said once, it may be all there is."""
+    epoch = "epoch {0} loss 0.5\ndev set evaluation finished\n"
+    log = epoch.format(1) + epoch.format(2) + "epoch 3 begins\n"
+    assert ends(log, at(log, "epoch 3", 3, None, EPOCH)) == "unknown"
+    assert ends(log[: log.index("epoch 3")], at(log, "epoch 2", 2, None, EPOCH)) == "finished"
+
+
+def test_a_counter_that_was_full_before_something_began_is_a_parts() -> None:
+    """The first phase counted to its end; the second failed as it began, and said so as the last word."""
+    first = "step 100/100 loss 0.4\n"
+    full = at(first, "step 100", 100, 100)
+    caught = CAUGHT.partition("\n")[2]
+    assert ends(first + "Starting the second training phase\n" + caught, full) == "failed"
+    assert ends(first + "Starting the second training phase\nloading\n", full) == "unknown"
+    banner = "Setting OMP_NUM_THREADS environment variable for each process to be 1 in default\n"
+    assert (
+        ends(first + banner + "python: can't open file 'eval.py': [Errno 2] No such file or directory\n", full)
+        == "failed"
+    )
+
+
+def test_noise_right_behind_the_end_is_none_and_trouble_later_is() -> None:
+    """What still works when a program ends may print an exception; much later, something else was under way."""
+    first = "step 100/100 loss 0.4\n"
+    full, caught = at(first, "step 100", 100, 100), CAUGHT.partition("\n")[2]
+    assert ends(first + caught, full) == "finished"
+    assert ends(first + caught * 9, full) == "finished"
+    report = "".join(f"class {n} has precision 0.{n}\n" for n in range(10, 60))
+    assert ends(first + report + caught, full) == "failed"
+    assert ends("Training complete\n" + report + caught) == "failed"
+    assert ends(first + report + caught + "Training complete\n", full) == "finished"
+
+
+def test_a_thread_that_fell_while_others_worked_ends_nothing() -> None:
+    """Without any progress it may have been all there was."""
+    thread = "Exception in thread Thread-7:\n" + CAUGHT.partition("\n")[2]
+    assert ends(WORK + thread, at(WORK, "step 20", 20, 100)) == "cut"
+    assert ends("loading\n" + thread) == "failed"
+
+
+def test_killed_may_be_a_word() -> None:
+    """Of a process that was killed nothing is written out later."""
+    bars = "".join(f" {n}%|##   | {n}/100 [00:10<01:30, 1.1it/s]\n" for n in range(10, 16))
+    assert ends(bars + "the hero was\nKilled\nby a dragon\n" + bars.replace("/100 [", "/100 [1:")) == "unknown"
+    assert ends(bars + "Killed\n") == "failed"
 
 
 def test_a_full_counter_of_a_part_is_no_finish() -> None:

@@ -14,6 +14,7 @@ from dogwatch.logs.opening import BYTES, LINES, Opening
 
 START = "Reading the configuration from fit.toml\nusing device cuda:0\nBuilding a model with 12 layers\n"
 WORK = "".join(f"epoch {n} of 60: train loss 1.{n}\n" for n in range(1, 6))
+HALF = "epoch 6 of 60: tr"  # what was flushed last ends anywhere
 CRASH = """\
 Traceback (most recent call last):
   File "fit.py", line 90, in <module>
@@ -41,9 +42,28 @@ def failed(log: str) -> bool:
 
 def test_a_run_that_was_started_again_in_the_same_log_is_not_the_one_that_fell() -> None:
     """It only prints, so nothing but its first words shows that what follows is not what the other still flushed."""
+    assert failed(START + WORK + HALF + CRASH)
+    assert failed(START + WORK + HALF + CRASH + WORK)
+    assert not failed(START + WORK + HALF + CRASH + START + WORK)
+
+
+def test_a_whole_line_above_a_traceback_shows_that_nothing_was_held_back() -> None:
+    """Then what stands below, in the same words, was printed later: it was caught, or another run goes on."""
     assert failed(START + WORK + CRASH)
-    assert failed(START + WORK + CRASH + WORK)
-    assert not failed(START + WORK + CRASH + START + WORK)
+    assert not failed(START + WORK + CRASH + WORK)
+    assert not failed(START + WORK + CRASH + CRASH + WORK)
+    assert failed(START + WORK + CRASH + "epoch 6 of 60: train loss 1.6\n")
+    assert failed(START + WORK + CRASH + WORK + CRASH)
+    assert failed(START + WORK + "UserWarning: lr_scheduler before optimizer\n" + CRASH + WORK)
+
+
+def test_dates_in_words_do_not_make_another_line() -> None:
+    """Each run says when it starts."""
+    once, again = (
+        "starting the solver on mon, 02 feb 2026\nreading mesh.msh\n",
+        "starting the solver on fri, 10 apr 2026\n",
+    )
+    assert list(opening(once).again((again + "reading mesh.msh\n").encode())) == [len(again)]
 
 
 def test_one_that_fell_before_it_began_and_was_started_again() -> None:
@@ -59,7 +79,7 @@ def test_a_start_alone_shows_no_life() -> None:
 def test_a_start_long_after_the_trouble_excuses_nothing() -> None:
     """What is flushed may hold anything; a new start follows the fall."""
     talk = "".join(f"shard {n * 7919} of the corpus was looked at\n" for n in range(80))
-    assert failed(START + WORK + CRASH + talk + START + WORK)
+    assert failed(START + WORK + HALF + CRASH + talk + START + WORK)
 
 
 @pytest.mark.parametrize("line", [WORK, CRASH, "slurmstepd: error: no\n"])

@@ -33,7 +33,7 @@ from dogwatch.causes.tracebacks import (
     thrown,
 )
 from dogwatch.logs import life, scan
-from dogwatch.logs.opening import SOON, Opening
+from dogwatch.logs.opening import BETWEEN, SOON, Opening, times_said, wording
 from dogwatch.logs.retold import goes_on, mentioned, retold
 from dogwatch.logs.sight import Seen, Sight, Table, seen
 from dogwatch.logs.stamps import dated
@@ -84,7 +84,8 @@ _PROGRESS, _AGAIN, _SURE = (
 )
 # The rare ones are asked of the scanner first, which is much faster where they are not.
 _DONE_SIGN = (
-    rb"(?:training|run|evaluation|finetuning|fine-tuning|inference|experiment) (?:is |has |was )?"
+    rb"(?:training|run|evaluation|finetuning|fine-tuning|inference|experiment|pipeline|simulation|integration|optimization"
+    rb"|calculation) (?:is |has |was )?"
     rb"(?:complete|finish|done|successful|ended)|completed successfully|finished successfully|run_stop"
     rb"|ending timing run|finished (?:training|run)|all done|trainer\.fit` stopped: `max_\w{1,12}=\S{1,20} reached"
 )
@@ -268,6 +269,7 @@ class _Block:
         gap.opened = int(near > 0 and next(self._opening.again(low[:near]), None) is not None)
         if (_AGAIN if self._notes.after.sure >= life.ENOUGH else _SURE).search(low):
             gap.sure, gap.again = life.shown(low)
+        gap.sure = min(life.ENOUGH, gap.sure + times_said(self._notes.says, low))
         for line in reversed(decoded(text, max(0, len(text) - REACH), len(text)).splitlines()[-ALIVE:]):
             found = dated(line)
             for clock in ("wall", "yearless"):
@@ -361,6 +363,8 @@ class _Block:
             past = stop
             if self._last and not found and not any(map(str.isalnum, line.partition(HEAD)[2])):
                 self._note(start, self._end, line, CUT_OFF, CUT_OFF.weight)
+        if not self._notes.hits or self._notes.after.size + start - self._at > BETWEEN:
+            self._notes.says = wording(above.lower().encode()) if line.startswith(HEAD) else 0
         at = start
         for raised in found:
             match, said = self._meant(raised, classify(raised.body, raised=True) or FALLBACK)

@@ -75,10 +75,12 @@ class Hit:
 
 @dataclass(slots=True)
 class Notes:
-    """What one log had to say: its hits in order, and the ordinary text after the last."""
+    """What one log had to say: its hits in order, and the ordinary text after the last; what the line right above the
+    newest tracebacks `says`."""
 
     hits: list[Hit] = field(default_factory=list)
     after: Gap = field(default_factory=Gap)
+    says: int = 0
 
     def add(self, hit: Hit) -> None:
         """Note a hit; in a flood of them those are let go that repeat what most others say."""
@@ -112,12 +114,12 @@ class Notes:
         self.after = Gap()
 
     def to_json(self) -> dict[str, Any]:
-        return {"hits": [asdict(hit) for hit in self.hits], "after": asdict(self.after)}
+        return {"hits": [asdict(hit) for hit in self.hits], "after": asdict(self.after), "says": self.says}
 
     @classmethod
     def from_json(cls, body: dict[str, Any]) -> Notes:
         hits = [Hit(**{**hit, "role": Role(hit["role"]), "before": Gap(**hit["before"])}) for hit in body["hits"]]
-        return cls(hits, Gap(**body["after"]))
+        return cls(hits, Gap(**body["after"]), body.get("says", 0))
 
     def copy(self) -> Notes:
-        return Notes([replace(hit, before=replace(hit.before)) for hit in self.hits], replace(self.after))
+        return Notes([replace(hit, before=replace(hit.before)) for hit in self.hits], replace(self.after), self.says)

@@ -26,9 +26,9 @@ from dogwatch.logs.ending_words import (
     TOLD,
     Row,
 )
-from dogwatch.logs.interface import EPOCH, INNER
-from dogwatch.logs.life import Life
-from dogwatch.logs.opening import SOON, Opening
+from dogwatch.logs.interface import EPOCH, INNER, RUN
+from dogwatch.logs.life import ENOUGH, Life
+from dogwatch.logs.opening import BETWEEN, SOON, Opening, times_said, wording
 from dogwatch.logs.retold import goes_on, mentioned, retold
 from dogwatch.model import Step
 
@@ -36,16 +36,16 @@ WINDOW = 262144  # bytes of log after which a word has nothing to do with the en
 SURVIVED = 16384  # bytes of log after an uncaught exception: twice the buffer that a dying process still writes out
 LAST = 256  # bytes of a last word
 TAIL = 2048  # bytes at the end in which last words and unexplained exceptions stand
-ECHO = 1024  # bytes between a failure and a script's own "done" after it
+ECHO = 1024  # bytes between a failure and a script's own "done" after it, and between an end and its noise
 LINES = 400  # of a traceback, at most
 MARGIN = 160  # bytes of a line that tell what stands before a traceback
 REACH = 600  # bytes of a long line on either side of a needle
 TRIES = 200  # lines with a needle that are read before a row gives up
 STARTS = 8  # that are remembered
 USUAL = 4  # times more that the same was said, with life in between
-STATE_VERSION = 1
-CRASHED = "crashed"
-SIGNS = (FAILED, CRASHED, TOLD, COMPLAINT, NAMED, FINISHED, EARLY, STAGE, BEGUN, CLOSING, SUMMARY)
+STATE_VERSION = 2
+CRASHED, CAUGHT, ASIDE = "crashed", "caught", "aside"  # by the outermost frame: the program's, one within, a thread's
+SIGNS = (FAILED, CRASHED, TOLD, CAUGHT, ASIDE, COMPLAINT, NAMED, FINISHED, EARLY, STAGE, BEGUN, CLOSING, SUMMARY)
 
 _HEADER = b"traceback (most recent call last)"
 _FRAME = b", in <module>\n"
@@ -72,12 +72,12 @@ class Counter(NamedTuple):
 
 
 class _Open(NamedTuple):
-    """A traceback that is being walked down: lines that it may still have, whether nobody caught it (None until its
-    first frame was seen), what stands before each of its lines, whether it means anything, and whether the program
-    had said that it goes on."""
+    """A traceback that is being walked down: lines that it may still have, what its first frame says of it (None until
+    that was seen), what stands before each of its lines, whether it means anything, and whether the program had said
+    that it goes on."""
 
     lines: int
-    uncaught: bool | None
+    kind: str | None
     prefix: bytes
     quiet: bool = False
     excused: bool = False
@@ -94,8 +94,11 @@ class Ending:
         self._opening = Opening()
         self._opened: list[int] = []  # where it was said again, oldest first
         self._open: _Open | None = None  # a traceback that goes on in the next piece
-        self._above = b""  # the last line of the piece before
-        self._idle = self._excused = -1  # where the newest exception stands that means nothing, and that was excused
+        self._above, self._above_says = b"", 0  # the last line of the piece before, and what it says
+        self._raised = self._excused = -1  # where the newest exception of a traceback stands, and one that was excused
+        self._staged = -1  # where a stage was first said to be over
+        self._row = (-1, -1)  # the newest tracebacks that follow each other: where they begin and end
+        self._says = self._again = 0  # what stands above them, and how often it was said again below
         self._waiting: deque[tuple[int, bytes]] = deque()
         self._held = 0
 
@@ -108,7 +111,7 @@ class Ending:
         self._held += len(text)
         while self._held - len(self._waiting[0][1]) >= WINDOW:
             self._held -= len(self._waiting.popleft()[1])
-            self._open, self._above = None, b""
+            self._open, self._above, self._above_says = None, b"", 0
 
     def _listen(self) -> None:
         """Look at what was heard since."""
@@ -120,16 +123,19 @@ class Ending:
         self._held = 0
         self._tracebacks(at, low)
         self._life.hear(at, low)
+        self._again += times_said(self._says, low[max(self._row[0] - at, len(low) - SURVIVED, 0) :])
         begin = low.find(b"\n", max(0, len(low) - SURVIVED - SOON)) + 1 if len(low) > SURVIVED + SOON else 0
         self._opened = [*self._opened, *(at + begin + place for place in self._opening.again(low[begin:]))][-STARTS:]
         for row in ROWS:
             place = _newest(low, row)
             if place < 0:
                 continue
-            if row.sign == NAMED and at + place == self._idle:
+            if row.sign == NAMED and at + place == self._raised:
                 continue
             if row.sign == TOLD and self._usual(at, low, row, place):
                 continue
+            if row.sign == STAGE and self._staged < 0:
+                self._staged = at + _oldest(low, row)
             if row.sign == SUMMARY:
                 self._first.setdefault(row.needle.decode(), at + _oldest(low, row))
             self._mark(row.sign, at + place)
@@ -158,38 +164,52 @@ class Ending:
     def _finished(self, counter: Counter | None) -> int:
         """Where the log last said that the run is over; -1 when it did not, or something began after that."""
         said = max(self._places[FINISHED], self._places[EARLY])
-        if self._may_be_over(counter):
-            said = max(said, self._places[STAGE])
+        stage = self._places[STAGE]
+        of_a_loop = counter is not None and self._staged < stage < counter.at
+        if self._may_be_over(counter) and not of_a_loop:
+            said = max(said, stage)
         over = self._end - said <= WINDOW and self._places[BEGUN] < said
         return said if over and not self._goes_on(counter, said) else -1
 
     def _goes_on(self, counter: Counter | None, said: int) -> bool:
-        """Does the counter show that something runs after what was said there? Of a run that stopped early, one line
-        may still name an epoch: the best one."""
-        if counter is None or counter.at <= said or (said == self._places[EARLY] and not self._life.went_on(said)):
+        """Does the counter show that something runs after what was said there? A line or two may still name an epoch:
+        the best one, or the only step of a test."""
+        if counter is None or counter.at <= said:
+            return False
+        surely = counter.at - said > TAIL or counter.step.rank >= RUN
+        if not (surely and said != self._places[EARLY]) and not self._life.went_on(said):
             return False
         return _under_way(counter) or (not counter.step.total and counter.at - said > SURVIVED)
 
     def _died(self, counter: Counter | None) -> int:
         """Where the failure stands that the log ends with; -1 when there is none, or it was survived."""
-        moved = counter.at if counter is not None else -1
         found = -1
         for sign, reach in (
             (FAILED, SURVIVED),
             (CRASHED, SURVIVED),
             (TOLD, SURVIVED),
+            (CAUGHT, TAIL),
+            (ASIDE, TAIL),
             (COMPLAINT, TAIL),
             (NAMED, LAST),
         ):
             place = self._places[sign]
             if place < 0 or self._end - place > reach or self._survived(sign, place):
                 continue
-            if sign in (COMPLAINT, NAMED) and (
-                self._finished(counter) >= 0 or self._full(counter) or moved > place + ECHO
-            ):
+            if reach <= TAIL and self._minor(sign, place, counter):
                 continue
             found = max(found, place)
         return found
+
+    def _minor(self, sign: str, place: int, counter: Counter | None) -> bool:
+        """Is it nothing that ended a run: before more progress, a thread's while others worked, or the noise of a
+        program that was over? What was caught is such noise only right behind the end: a full counter may be a
+        part's."""
+        if counter is not None and (counter.at > place + ECHO or sign == ASIDE):
+            return True
+        over = max(self._finished(counter), counter.at if counter is not None and self._full(counter) else -1)
+        begin, end = self._row
+        return over >= 0 and (sign != CAUGHT or over > (begin if begin <= place <= end else place) - ECHO)
 
     def _survived(self, sign: str, place: int) -> bool:
         """Does the log show life after what it said there? What nobody caught, only by lines that were not flushed."""
@@ -198,13 +218,15 @@ class Ending:
         if any(0 < again - place <= SOON for again in self._opened) and self._life.went_on(place):
             return True
         if sign == CRASHED:
-            return self._life.surely_went_on(place)
+            return self._life.surely_went_on(place) or (self._row[0] <= place and self._again >= ENOUGH)
         return sign != FAILED and self._life.went_on(place)
 
     def _full(self, counter: Counter | None) -> bool:
         """Whether the counter of the run has arrived, and little was counted after that: of what came before the run,
         or of one of its parts, a counter arrives too."""
-        return counter is not None and _arrived(counter) and not self._life.went_on(counter.at + TAIL)
+        if counter is None or not _arrived(counter) or self._places[BEGUN] > counter.at:
+            return False
+        return not self._life.went_on(counter.at + TAIL)
 
     def _may_be_over(self, counter: Counter | None) -> bool:
         """Whether no counter says that much is left: one that stood still while others moved is not the run's."""
@@ -235,24 +257,28 @@ class Ending:
             headed = header >= 0 and (frame < 0 or header < frame)
             here = header if headed else frame
             start = low.rfind(b"\n", 0, here) + 1
-            above = low[low.rfind(b"\n", 0, max(0, start - 1)) + 1 : start][-MARGIN:] if start else self._above
+            line = low[low.rfind(b"\n", 0, max(0, start - 1)) + 1 : start]
+            above, says = (line[-MARGIN:], wording(line)) if start else (self._above, self._above_says)
+            if self._row[1] < 0 or at + start - self._row[1] > BETWEEN:
+                self._row, self._says, self._again = (at + start, at + start), says if here == start else 0, 0
             past = self._headed(at, low, start, here, above) if headed else self._headless(at, low, start, here, above)
             header = low.find(_HEADER, past) if header < past else header
             frame = low.find(_FRAME, past) if frame < past else frame
         end = len(low) - 1
-        self._above = low[low.rfind(b"\n", 0, max(0, end)) + 1 : end][-MARGIN:]
+        last = low[low.rfind(b"\n", 0, max(0, end)) + 1 : end]
+        self._above, self._above_says = last[-MARGIN:], wording(last)
 
     def _headed(self, at: int, low: bytes, start: int, here: int, above: bytes) -> int:
         end = low.find(b"\n", here)
         if low.find(b"\\n", here, end) >= 0:
             return end + 1  # the whole of one in a line: a value, of which its own words tell nothing about the run
-        theirs = False if _NOT_OURS.search(above) else None
+        kind = ASIDE if _NOT_OURS.search(above) else None
         prefix = low[start:here] if here - start <= MARGIN else b""
         words = above.decode("utf-8", "replace")
         quiet = _HARMLESS.search(above) is not None or retold(words)
         if not quiet:
-            self._mark(COMPLAINT, at + start)
-        return self._follow(at, low, end + 1, _Open(LINES, theirs, prefix, quiet, goes_on(words)))
+            self._mark(kind or CAUGHT, at + start)
+        return self._follow(at, low, end + 1, _Open(LINES, kind, prefix, quiet, goes_on(words)))
 
     def _headless(self, at: int, low: bytes, start: int, here: int, above: bytes) -> int:
         past = here + len(_FRAME)
@@ -260,39 +286,40 @@ class Ending:
         if _LISTED.search(above) or not found:
             return past
         prefix = low[start : found.start()].removesuffix(b"  ")  # the frame is indented
-        return max(past, self._follow(at, low, start, _Open(LINES, True, prefix if len(prefix) <= MARGIN else b"")))
+        return max(past, self._follow(at, low, start, _Open(LINES, CRASHED, prefix if len(prefix) <= MARGIN else b"")))
 
     def _follow(self, at: int, low: bytes, start: int, traceback: _Open) -> int:
         """Walk down a traceback to the line that names the exception; its first frame says whose it is. Returns
         where the walk ended."""
         self._open = None
-        lines, uncaught, prefix, quiet, excused = traceback
+        lines, kind, prefix, quiet, excused = traceback
         while lines > 0 and start < len(low):
             end = low.find(b"\n", start)
             line = low[start:end].removeprefix(prefix)
-            if uncaught is None and (b'file "' in line or b" in " in line):
-                uncaught = bool(_OUTERMOST.search(line))
+            if kind is None and (b'file "' in line or b" in " in line):
+                kind = CRASHED if _OUTERMOST.search(line) else CAUGHT
             if line.strip() and line[:1] not in b" \t|" and not line.startswith((b"file ", b"[rank", b"\xe2\x94\x82")):
-                if quiet:
-                    self._idle = at + start
-                else:
+                self._raised, self._row = at + start, (self._row[0], at + end)
+                if not quiet:
                     self._excused = at + start if excused else self._excused
-                    self._mark(CRASHED if uncaught else COMPLAINT, at + start)
+                    self._mark(kind or CAUGHT, at + start)
                 return start
             start, lines = end + 1, lines - 1
         if lines > 0:
-            self._open = _Open(lines, uncaught, prefix, quiet, excused)
+            self._open = _Open(lines, kind, prefix, quiet, excused)
         return start
 
     def state(self) -> dict[str, Any]:
         """All that is known, as JSON can carry it."""
         self._listen()
         state: dict[str, Any] = {"v": STATE_VERSION, "places": dict(self._places), "first": dict(self._first)}
-        state["life"], state["excused"] = self._life.state(), [self._idle, self._excused]
+        state["life"], state["staged"] = self._life.state(), self._staged
+        state["traceback"] = [self._raised, self._excused, *self._row, self._says, self._again]
         state["opening"], state["opened"] = self._opening.state(), self._opened
         if self._open is not None:
             state["open"] = [*self._open[:2], self._open.prefix.decode("latin-1"), *self._open[3:]]
-        return {**state, "end": self._end, "last": self._last, "above": self._above.decode("latin-1")}
+        above = [self._above.decode("latin-1"), self._above_says]
+        return {**state, "end": self._end, "last": self._last, "above": above}
 
     @classmethod
     def restore(cls, state: Mapping[str, Any]) -> Ending:
@@ -303,12 +330,13 @@ class Ending:
             ending._first.update(state["first"])
             ending._end, ending._last = state["end"], state["last"]
             ending._life = Life.restore(state.get("life", {}))
-            ending._idle, ending._excused = state.get("excused", (-1, -1))
+            ending._raised, ending._excused, begin, end, ending._says, ending._again = state["traceback"]
+            ending._row, ending._staged = (begin, end), state["staged"]
             ending._opening, ending._opened = Opening.restore(state.get("opening", ())), list(state.get("opened", ()))
-            ending._above = state["above"].encode("latin-1")
+            ending._above, ending._above_says = state["above"][0].encode("latin-1"), state["above"][1]
             if "open" in state:
-                lines, uncaught, prefix, *rest = state["open"]
-                ending._open = _Open(lines, uncaught, prefix.encode("latin-1"), *rest)
+                lines, kind, prefix, *rest = state["open"]
+                ending._open = _Open(lines, kind, prefix.encode("latin-1"), *rest)
         return ending
 
 

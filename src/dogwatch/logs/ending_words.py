@@ -21,7 +21,7 @@ FINISHED, EARLY, STAGE, BEGUN, CLOSING, SUMMARY = "finished", "early", "stage", 
 
 _RUN = (
     "training|train|pre-?training|fine-?tuning|optimization|experiment|pipeline|job|run|script|program|fit|solving"
-    "|simulation|distillation|sweep|tuning|computation|calculation"
+    "|simulation|integration|distillation|sweep|tuning|computation|calculation"
 )
 _STAGE = (
     "evaluation|evaluating|eval|inference|generation|testing|test|benchmark|prediction|processing|preprocessing|conversion"
@@ -78,7 +78,8 @@ ROWS = (
     _row(FAILED, "pbs: job killed", r"=>> pbs: job killed"),
     _row(FAILED, "term_", r"^term_(?:memlimit|runlimit|owner|external_signal|requeue)"),
     # Shells, make, containers
-    _row(FAILED, "killed", rf"^{_RANK}killed$|: line \d{{1,6}}: {{1,4}}\d{{1,9}} killed\b"),
+    # Of a process that was killed nothing is written out later: who speaks on is another, or never died.
+    _row(TOLD, "killed", rf"^{_RANK}killed$|: line \d{{1,6}}: {{1,4}}\d{{1,9}} killed\b"),
     _row(FAILED, "core dumped", r"\(core dumped\)"),
     _row(FAILED, "segmentation fault", r"segmentation fault(?:$|[\s!:(])"),
     _row(FAILED, "fault", r"\bsegfault at |caught signal 11|fatal python error"),
@@ -95,7 +96,14 @@ ROWS = (
     _row(FAILED, "fatal:", rf"^{_RANK}fatal: {{2,6}}\S"),
     _row(FAILED, "error response from daemon"),
     _row(FAILED, "non-zero code", r"^the command '.{1,400}' returned a non-zero code: \d"),
-    _row(FAILED, "(unix time)", r"^\*\*\* aborted at \d{6,12} \(unix time\)"),
+    _row(FAILED, "(unix time)", r"^(?:\[\d{1,4},\d{1,5}\]<std\w{3}>: ?)?\*\*\* aborted at \d{6,12} \(unix time\)"),
+    _row(
+        TOLD,
+        "(): ",
+        r"^(?:free|malloc|realloc|munmap_chunk|malloc_consolidate)\(\): (?:double|invalid|corrupt|unaligned|mismatch)",
+    ),
+    _row(TOLD, "double free or corruption"),
+    _row(TOLD, "stack smashing detected", r"\*\*\* stack smashing detected \*\*\*"),
     _row(FAILED, "oci runtime", r"oci runtime (?:create|exec) failed"),
     _row(COMPLAINT, "error: ", r"\.py: error: (?:argument|unrecognized|the following|ambiguous|invalid)"),
     _row(FAILED, "conda run", r"error conda\.cli\.main_run:execute.{0,80}conda run"),
@@ -103,6 +111,8 @@ ROWS = (
     _row(NAMED, "error", rf"^{_RANK}(?:[a-z_][\w.]{{0,80}}\.)?[a-z_]{{2,40}}error(?::|$)"),
     _row(NAMED, "exception", rf"^{_RANK}(?:[a-z_][\w.]{{0,80}}\.)?[a-z_]{{0,40}}exception: "),
     _row(NAMED, "interrupt", rf"^{_RANK}keyboardinterrupt(?::|$)"),
+    _row(TOLD, "interrupted", r"\binterrupted by (?:the )?user\b|\buser interrupted (?:execution|training|the)\b"),
+    _row(TOLD, "stacktrace:", r"^stacktrace:$"),  # of Julia; a logger would put a rail before it
     # Launchers
     _row(FAILED, "childfailederror"),
     _row(FAILED, "exits with return code", r"exits with return code = -?[1-9]"),
@@ -120,6 +130,7 @@ ROWS = (
     _row(FAILED, "process received signal", r"\*\*\* process received signal \*\*\*"),
     _row(FAILED, "primary job", r"primary job {1,3}terminated normally, but"),
     _row(FAILED, "mpi_abort was invoked"),
+    _row(FAILED, "non-zero status", r"^(?:mpirun|mpiexec|prterun|orterun) detected .{0,80}exited with non-zero status"),
     _row(FAILED, "worker died", r"a worker died or was killed|worker \S{1,80} died|worker process .{0,60}died"),
     _row(FAILED, "actordiederror", r"\bactordiederror\b"),
     _row(FAILED, "raytaskerror", r"raytaskerror\("),
@@ -193,6 +204,12 @@ ROWS = (
     ),
     _row(EARLY, "training loop", r"\b(?:exiting|leaving|ending) (?:the )?training loop\b"),
     _row(EARLY, "trainer to stop", r"signaling trainer to stop"),
+    _row(
+        EARLY,
+        "target ",
+        r"\btarget (?:[\w-]{1,20} )?(?:loss|acc|accuracy|score|reward|return|bleu|f1|auc|map|wer|perplexity|ppl|metric)"
+        r"\b.{0,40}\b(?:reached|achieved|met)\b",
+    ),
     _row(EARLY, " reached", r"\btarget \w.{0,40} reached\b.{0,20}\b(?:exiting|stopping|done|ending)\b"),
     # The same in other languages
     *(
@@ -221,9 +238,12 @@ ROWS = (
         "training",
         r"\b(?:start(?:ed|ing)?|begin(?:ning)?|running|resuming) (?:the )?(?:[\w-]{1,20} ){0,2}training\b",
     ),
+    # What launchers say first
+    _row(BEGUN, "setting omp_num_threads environment variable for each process to be"),
+    _row(BEGUN, "nohup: ignoring input", r"^nohup: ignoring input"),
     # Last words
     _row(CLOSING, "done", rf"^{_RANK}[^a-z0-9]{{0,40}}(?:all )?done[^a-z0-9]{{0,40}}$"),
-    _row(CLOSING, "done!", rf"^{_RANK}[^a-z0-9]{{0,40}}(?:all )?done! "),
+    _row(CLOSING, "done", rf"^{_RANK}[^a-z0-9]{{0,40}}(?:all )?done[!.] "),
     _row(CLOSING, "finish", rf"^{_RANK}[^a-z0-9]{{0,40}}(?:all )?finish(?:ed)?[^a-z0-9]{{0,40}}$"),
     _row(CLOSING, "complete", rf"^{_RANK}[^a-z0-9]{{0,40}}(?:all )?completed?[^a-z0-9]{{0,40}}$"),
     _row(CLOSING, "finished", r"\bfinished (?:at|in|on|after|job|run|all)\b|\b(?:job|end) (?:finished|time|date)\b"),
@@ -254,10 +274,11 @@ ROWS = (
     _row(SUMMARY, "wrote ", r"\bwrote (?:[\w/-]{1,20} ){0,3}(?:data|results?|output|predictions?|summary|report) to\b"),
     _row(SUMMARY, "written to", r"\b(?:results?|output|predictions?|metrics|summary|report) \S{0,40} ?written to\b"),
     _row(SUMMARY, "accuracy", r"\b(?:total|overall|final|average|mean)\b.{0,80}\baccuracy\b"),
+    _row(SUMMARY, "accuracy of the", r"\baccuracy of the (?:\w{1,20} ){1,2}on the\b.{0,60}\btest\b"),
     _row(SUMMARY, "score", r"\b(?:total|overall|final|average|mean)\b.{0,80}\bscore\b"),
     _row(
         SUMMARY,
-        "saved to ",
+        "saved to",
         r"\bsaved to:? [^\s'\"]{0,200}\.(?:jsonl?|csv|xlsx|txt|npy|npz|parquet|png|pdf|html|md)\b",
     ),
     _row(CLOSING, "bestiteration = ", r"^bestiteration = \d"),

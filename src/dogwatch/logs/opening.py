@@ -1,5 +1,10 @@
-"""How a log opens: the lines that a program says once, as it starts. Where two of them stand again, one after the
-other, it was started again."""
+"""What a log says again. The lines that a program says once, as it starts: where two of them stand again, one after the
+other, it was started again. And the line right above some trouble: where it stands again below, that is no old text.
+
+What a dying program had printed and not yet written out lands below its traceback, and what it had written out before
+ends in the middle of a line, or just before its line end. So a whole line of its own above the traceback shows that
+nothing was held back.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +19,16 @@ BYTES = 16384  # in which they stand
 LETTERS = 12  # of a line that tells anything
 LINE = 240  # bytes of one line that are read
 SOON = 2048  # bytes after some trouble within which a new start says them
+BETWEEN = 512  # bytes between two tracebacks of one fall
 
 _OVER = re.compile(
     rb"traceback|error|exception|kill|cancel|abort|fault|fatal|terminat|signal|interrupt|out of memory|no space"
 )
 _WORDS = re.compile(rb"[^a-z\x80-\xff]{1,400}")
+_CALENDAR = re.compile(
+    rb"\b(?:(?:mon|tue|wed|thu|fri|sat|sun)(?:s|nes|rs|ur)?(?:day)?|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)"
+    rb"|[ap]m|utc|gmt|ce?s?t|e[sde]s?t|[mpj][sd]t)\b ?"
+)
 
 
 class Opening:
@@ -40,7 +50,7 @@ class Opening:
             if len(self._shapes) == LINES or _OVER.search(line[:LINE]) or PROGRESS.search(line[:LINE]):
                 self._left = 0
                 return
-            if shape := _shape(line):
+            if shape := wording(line):
                 self._shapes.append(shape)
         self._left -= len(low)
 
@@ -49,7 +59,7 @@ class Opening:
         order = {shape: at for at, shape in enumerate(self._shapes) if self._shapes.count(shape) == 1}
         before, place = len(self._shapes), 0
         for line in low.splitlines(keepends=True):
-            if shape := _shape(line):
+            if shape := wording(line):
                 here = order.get(shape, -1)
                 if here > before:
                     yield place
@@ -70,7 +80,12 @@ class Opening:
         return cls(state[1:], state[0]) if state else cls(left=0)
 
 
-def _shape(line: bytes) -> int:
-    """What a line says, numbers and signs aside; 0 for one that says too little."""
-    words = _WORDS.sub(b" ", line[:LINE]).strip()
+def times_said(what: int, low: bytes) -> int:
+    """How many lines of lower-cased text say that; none where it is nothing."""
+    return sum(wording(line) == what for line in low.splitlines()) if what else 0
+
+
+def wording(line: bytes) -> int:
+    """What a lower-cased line says, numbers, signs and dates aside; 0 for one that says too little."""
+    words = _CALENDAR.sub(b"", _WORDS.sub(b" ", line[:LINE])).strip()
     return zlib.crc32(words) if len(words) >= LETTERS else 0
