@@ -148,6 +148,11 @@ def test_a_run_that_began_again_stands_at_its_first_epoch() -> None:
     assert shown(first + "Epoch [0], Batch [5], Loss: 1.2\n")[:2] == (0, 6)
 
 
+def test_a_callback_that_counts_from_nought_takes_back_no_epoch() -> None:
+    """`Epoch 00041` behind `Epoch 42/90` is the same epoch."""
+    assert shown("Epoch 42/90\nEpoch 00041: early stopping\n")[:2] == (42, 90)
+
+
 def test_a_bar_that_is_drawn_once_more_does_not_take_back_an_epoch() -> None:
     """A run that stops early leaves its bar where it stood before the last epoch, which a line summed up."""
     log = bars(90, 0, 1, 41, label="Epochs: ") + "Epoch [42/90] Val Loss: 0.7\n" + bars(90, 41, label="Epochs: ")

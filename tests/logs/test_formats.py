@@ -219,6 +219,8 @@ def test_steps_beside_epochs_on_one_line_are_the_epochs():
         "INFO:root:Update[7171]: Change learning rate to 1.0e-03",
         "loaded ../weights/base_net.pth, epoch 140",
         "Namespace(net='b', ep=1, lr=0.01, gpu=0)",
+        "Step 3: Setting up the world (drag 1.0)...",
+        "Answers: " + "so it went " * 100 + "(120/400)",
     ],
 )
 def test_what_is_no_counter_is_not_read_as_one(line):

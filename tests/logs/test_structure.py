@@ -120,6 +120,12 @@ def test_totals_that_the_log_stated_belong_to_a_printed_count() -> None:
     assert counted(*lines) == (300.0, 900.0, "steps")
 
 
+def test_a_table_may_count_in_decimals() -> None:
+    """A column of epochs that was written from floats counts all the same."""
+    rows = [f"0.0,{epoch}.0,0.{epoch}71,0.5" for epoch in range(9)]
+    assert counted("id,epoch,loss,acc", *rows) == (8.0, None, "epochs")
+
+
 def test_a_header_names_columns_and_a_sentence_does_not() -> None:
     """A column that counts is a loop's name and nothing else."""
     found = header("| epoch | train loss | step-size |")

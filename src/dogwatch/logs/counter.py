@@ -40,11 +40,13 @@ _HINT_BARE = _PLAIN + r"\d{1,15}(?:[^\d.a-z%]|\.[^\d]|(?:st|nd|rd|th) )"
 _HINT_PART = _PLAIN + r"\d{1,15}(?:[^\da-z%]|(?:st|nd|rd|th) )"
 _RATE = re.compile(r"(?<![\d.])(\d{1,12}(?:\.\d{1,9})?)\s?([a-z]{1,12})/s", re.ASCII)
 _RATE_REACH = 40
+_REACH = 1000  # characters of a line in which a count without a word is one, and not a part of some text
 _TRIED = 8  # places of one line at which a label may stand
 _AFTER = re.compile(r"[\])]?\s{1,2}([a-z]{2,20})\b(?![:=])", re.ASCII)
 _FIGURES = re.compile(r"\d\.\d|\de[-+]\d|[a-z\])][:=] ?-?\d|\bnan\b|\b\d{1,9} ?ms\b", re.ASCII)
 _LEARNS = re.compile(r"loss|acc|epoch|reward|lr", re.ASCII)
 _EP = re.compile(r"(?<![a-z0-9_])ep(?:och)?[\"']?[ :=#]{1,3}\[?(\d{1,9})(?!\d|\.\d)(?:[ ]?/[ ]?(\d{1,9}))?", re.ASCII)
+_SENTENCE = re.compile(r": [A-Z][a-z]{1,20}(?: [a-z]{1,20}){2,9}", re.ASCII)
 _ORDINAL = ("th step", "st step", "nd step", "rd step", "th iter", "st iter", "nd iter", "rd iter")
 _ALONE = " \t.:;,]|)}-=*#>~\"'_─━═—"
 _WORD = re.compile(r"([a-z]{1,20})[ \t:_-]{0,2}$", re.ASCII)
@@ -187,7 +189,11 @@ def _is_record(low: str, start: int, end: int, before: str, line: str) -> bool:
         titled = line[start : start + 2].istitle()
         return before in _MAY_LEAD or (not before and (titled or bool(line[:start].strip())))
     ahead = low[max(0, start - 120) : start]
-    return bool(_FIGURES.search(rest) or _LEARNS.search(ahead))
+    figures = _FIGURES.search(rest)
+    told = _SENTENCE.match(line, end)
+    if told and figures and figures.start() >= told.end() - end and not _LEARNS.search(told[0].lower()):
+        return False
+    return bool(figures or _LEARNS.search(ahead))
 
 
 def _goes_on(low: str) -> bool:
@@ -357,7 +363,7 @@ _ZERO = re.compile(f"epoch(?:{_NAMES})?" + _LEAD + r"0(?![\d.]|[a-z]|[ ]?/[ ]?0)
 
 def _bracket(pattern: re.Pattern[str], line: str) -> list[Mark]:
     """A bare [300/1000]; one behind a word belongs to that word's row, and a build step is no progress."""
-    for found in islice(pattern.finditer(line), _TRIED):
+    for found in islice(pattern.finditer(line, 0, _REACH), _TRIED):
         before = line[max(0, found.start() - 4) : found.start()].rstrip(" :=#")[-1:]
         done, total = number(found[1]), number(found[2])
         called = found[0][0] == "(" and line[found.start() - 1 : found.start()].isalnum()  # sqrt(1/2)

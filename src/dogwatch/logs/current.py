@@ -241,6 +241,8 @@ def _epoch(epochs: Sequence[Slot], work: Sequence[Slot], begun: Mapping[str, Slo
     counted = [slot for slot in epochs if slot.step.done and newest.at - slot.at <= STALE]
     best = max(counted, key=_newest, default=newest)
     best = newest if not newest.step.done and _is_over(best) else best
+    if not best.step.total:  # a callback that counts from nought names the epoch which was opened as one more
+        best = next((slot for slot in counted if slot.step.total and slot.step.done == best.step.done + 1), best)
     best = _with_total(best, known, epochs)
     if best.name in begun:  # a bar that is drawn once more has not counted the epoch in which the run stopped
         total, behind = best.step.total, best.step.done + 1

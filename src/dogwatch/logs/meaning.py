@@ -15,6 +15,7 @@ from dogwatch.model import Finished, Interval, Mark, Metric, Origin, Phase, Resu
 
 MOST_COUNTERS = 12  # of one format; the newest are kept
 MOST_METRICS = 64
+RECORD = 4096  # bytes within which a program says all that it says of one step
 _KEPT: dict[str, type[Mark]] = {
     "s": Step,
     "t": Total,
@@ -210,8 +211,13 @@ class _Heard:
         at, done, unit = self.resumed
         stated, _ = self.totals.get("steps" if unit in STEPS else unit, (-1, 0.0))
         resumed = (at, Resumed(done, unit)) if at > stated else None
-        totals = {unit: count for unit, (_, count) in self.totals.items()}
+        totals = {unit: said[1] for unit, said in self.totals.items() if not self._counts(unit, *said)}
         return Known(totals, resumed, self.finished[0] if self.finished[0] >= 0 else None, self.serving)
+
+    def _counts(self, unit: str, at: int, count: float) -> bool:
+        """Whether what looks like a total of episodes is the count of them, said anew beside it."""
+        beside = (slot for slot in self.slots if slot.step.unit == unit and slot.at - at < RECORD)
+        return unit not in ("steps", "epochs") and any(count <= slot.step.done + 1 for slot in beside)
 
     def often(self) -> tuple[Interval, ...]:
         """What was said of intervals, the newest last; an epoch is its part of all steps where nobody says it."""

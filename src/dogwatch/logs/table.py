@@ -9,7 +9,8 @@ from dogwatch.logs.shape import LAUNCHED, LONGEST, LOOP, NEVER, Number, column
 
 MOST_CELLS = 48
 _CELL = re.compile(
-    r"[-+]?(\d{1,15})(?:/(\d{1,15}))?|[-+]?[\d.]{1,24}(?:e[-+]?\d{1,3})?[a-z%]{0,3}|[\d:.]{1,20}|nan|-?inf", re.ASCII
+    r"[-+]?(\d{1,15})(?:/(\d{1,15})|\.0{1,6})?|[-+]?[\d.]{1,24}(?:e[-+]?\d{1,3})?[a-z%]{0,3}|[\d:.]{1,20}|nan|-?inf",
+    re.ASCII,
 )
 _NUMBER = re.compile(r"[-+]?\d[\d.]{0,24}(?:e[-+]?\d{1,3})?[a-z%]{0,3}", re.ASCII)
 _WIDE = re.compile(r"\t|[ ]{2,}|\|")

@@ -1,6 +1,7 @@
 """How much there is to do, where a log says it once: in an argument list, a configuration, a banner.
 
-One row per first word of the usual names; a total is of steps or of epochs and belongs to that counter alone.
+One row per first word of the usual names; a total is of steps, of epochs or of another loop and belongs to that counter
+alone.
 """
 
 from __future__ import annotations
@@ -18,13 +19,18 @@ _IS = (
     r"(\d{1,3}(?:,\d{3}){1,4}|\d{1,15}(?:\.0{1,3})?(?:e\+?\d{1,2})?)(?![\w%]|\.[1-9]|[ ]?/|[:-]\d)"
 )
 _WHAT = r"(?:train(?:ing)?|optimi[sz]ation|optimizer|gradient|opt)?[ _-]?"
-_UNITS = {"step": "steps", "iter": "steps", "upda": "steps", "batc": "steps", "epoc": "epochs", "boos": "steps"}
+_UNITS = {
+    **{"step": "steps", "iter": "steps", "upda": "steps", "batc": "steps", "boos": "steps"},
+    **{"epoc": "epochs", "epis": "episodes", "gene": "generations", "roun": "rounds", "tria": "trials"},
+}
+_LOOPS = "episodes|generations|rounds|trials"
+_COUNTS = f"steps|iters|iterations|epochs?|updates|{_LOOPS}"
 
 # row, literals, the name of the total; its group is the unit. Every name starts with a literal.
 NAMES = (
-    ("max", (b"max_", b"max-"), rf"max[_-]{_WHAT}(steps?|iters?|iterations?|epochs?|updates?|batches)"),
-    ("total", (b"total",), rf"total[ _-](?:number of |num[_-])?{_WHAT}(steps|iters|iterations|epochs?|updates)"),
-    ("num", (b"num_", b"num-", b"num "), rf"num[ _-]{_WHAT}(steps|iters|iterations|epochs?|boost_round)"),
+    ("max", (b"max_", b"max-"), rf"max[_-]{_WHAT}(steps?|iters?|iterations?|epochs?|updates?|batches|{_LOOPS})"),
+    ("total", (b"total",), rf"total[ _-](?:number of |num[_-])?{_WHAT}({_COUNTS})"),
+    ("num", (b"num_", b"num-", b"num "), rf"num[ _-]{_WHAT}({_COUNTS}|boost_round)"),
     ("train", (b"train_steps", b"train_iter", b"train_epochs"), r"train_(steps|iters|iterations|epochs)"),
     (
         "training",
@@ -32,9 +38,11 @@ NAMES = (
         r"training_(steps|iters|iterations|epochs)",
     ),
     ("n_epochs", (b"n_epochs", b"-n_epoch"), r"n_(epochs?)"),
+    ("n_loops", (b"n_episodes", b"n_generations", b"n_rounds", b"n_trials"), rf"n_({_LOOPS})"),
     ("nsteps", (b"nsteps",), r"n(steps)"),
     ("end_epoch", (b"end_epoch",), r"end_(epochs?)"),
     ("epochs", (b"epochs",), r"(epochs)"),
+    ("loops", (b"generations:", b"generations=", b"episodes:", b"episodes="), r"(episodes|generations)"),
     ("for_iters", (b"for iters ",), r"for (iters)"),
     ("config", (b"config param steps",), r"config param (steps)"),
 )
@@ -43,7 +51,7 @@ PHRASES = (
     (
         "for",
         tuple(b"for %d" % digit for digit in range(10)),
-        rf"for {_N} (?:more |training |optimi[sz]\w{{1,6}} |gradient )?(steps|iter|epochs)",
+        rf"for {_N} (?:more |training |optimi[sz]\w{{1,6}} |gradient )?(steps|iter|epochs|{_LOOPS})",
     ),
     (
         "announced",
@@ -83,20 +91,29 @@ def _read(find: Find, line: str) -> list[Mark]:
     return [total for _, total in islice(find(line.lower()), 1)]
 
 
-def _of(unit: str, name: str) -> str:
-    """The name with the words of one unit alone; empty where it has none."""
+_KINDS = ("steps", "epochs", "loops")  # of units; what is neither a step nor an epoch is a loop
+
+
+def _kind(unit: str) -> str:
+    return unit if unit in _KINDS else "loops"
+
+
+def _of(kind: str, name: str) -> str:
+    """The name with the words of one kind of units alone; empty where it has none."""
     start = name.rindex("(") + 1
-    words = [word for word in name[start:-1].split("|") if _UNITS[word[:4]] == unit]
+    words = [word for word in name[start:-1].split("|") if _kind(_UNITS[word[:4]]) == kind]
     return f"{name[:start]}{'|'.join(words)})" if words else ""
 
 
-def _rows(kind: str, needles: tuple[bytes, ...], name: str, reads: Reads, end: str, then: str = "") -> Iterator[Format]:
-    """One row per unit: a log that says again and again how many steps there are may say it of epochs once."""
-    for unit in ("steps", "epochs"):
-        if only := _of(unit, name):
+def _rows(
+    called: str, needles: tuple[bytes, ...], name: str, reads: Reads, end: str, then: str = ""
+) -> Iterator[Format]:
+    """One row per kind: a log that says again and again how many steps there are may say it of epochs once."""
+    for kind in _KINDS:
+        if only := _of(kind, name):
             pattern = only + end
             read = partial(_read, partial(reads, re.compile(pattern + then, re.ASCII)))
-            yield Format(f"total {unit} by {kind}", needles, read, hint=re.compile(pattern.encode()))
+            yield Format(f"total {kind} by {called}", needles, read, hint=re.compile(pattern.encode()))
 
 
 rows = (
