@@ -53,11 +53,12 @@ class Outlook:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Where it may have gone on, and may not: from the soonest of the one to the latest of the other."""
-        low, high = interval(self.remaining, self.doubt)
-        if not self.hole:
-            return low, high
-        return min(low, interval(self.untold, self.doubt)[0]), max(high, interval(self.left, self.doubt)[1])
+        """It may be later by a share of all that was left at the newest count, as the time since tells nothing of its
+        pace. Where it may have gone on, and may not: from the soonest of the one to the latest of the other."""
+        low, high = interval(self.remaining, self.doubt)[0], interval(self.left, self.doubt)[1]
+        if self.hole:
+            return min(low, interval(self.untold, self.doubt)[0]), high
+        return low, max(0.0, high - self.spent)
 
 
 def estimate(points: Sequence[Point], total: float | None, now: float, earlier: Sequence[Point] = ()) -> Eta | None:
