@@ -18,7 +18,7 @@ from statistics import median
 
 from bench.figures import Figure
 from bench.replay import Measured, Run, measure_run
-from dogwatch.engine import visit
+from dogwatch.engine import outlook
 
 WORK = (
     "Healthy runs are replayed by their own clock through the real looks, reader, rules and verdict; every `stalled`"
@@ -87,7 +87,7 @@ def _tally(runs: Sequence[Run]) -> Tally:
 
 def _spare() -> None:
     """An estimate only decides here when the next look is due, and is most of what one costs: it is good for longer."""
-    visit.ETA_SHARE, visit.ETA_LONGEST = 0.1, 1800.0
+    outlook.SHARE, outlook.LONGEST = 0.1, 1800.0
 
 
 def _measure(run: Run) -> Measured:

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from dogwatch.engine.memory import Memory
-from dogwatch.engine.outlook import outlook, recall, remember
+from dogwatch.engine.outlook import good_for, outlook, recall, remember
 from dogwatch.engine.reading import News, Readers, read_logs
 from dogwatch.engine.tempo import keep_worker_point
 from dogwatch.estimate.series import combine
-from dogwatch.model import Progress, Step
+from dogwatch.model import Eta, Progress, Step
 from dogwatch.reach.here import Here
 from dogwatch.reach.interface import Answer
 
@@ -103,3 +103,11 @@ def test_a_job_waits_for_its_slowest_worker() -> None:
     eta = outlook(memory, progress(memory, 4000), 400.0, {"logs": logs})
     assert eta is not None
     assert eta.remaining == pytest.approx(1600, rel=0.05)
+
+
+def test_an_estimate_is_made_anew_when_it_could_look_different() -> None:
+    """Soon where little is left, within half a minute always; and where there was none, once the counter moves."""
+    assert good_for(Eta(100.0, 90.0, 120.0, 0.9), stands=False) == pytest.approx(2.0)
+    assert good_for(Eta(1e6, 9e5, 2e6, 0.9), stands=True) == 30.0
+    assert good_for(None, stands=False) == 0.0
+    assert good_for(None, stands=True) == 30.0

@@ -14,15 +14,19 @@ from dogwatch.estimate.totals import expected
 from dogwatch.model import Eta, Point, Progress, Step
 
 MOST_TOTALS = 16
+SHARE, LONGEST = 0.02, 30.0  # of the time left, and seconds, after which an estimate is made anew
 Moments = Sequence[tuple[float, float, float | None]]
 
 
 def remember(memory: Memory, mono: float, step: Step) -> None:
     """Take in where the counter stands now. An attempt that begins again leaves its course behind, and a total that
     is changed is noted."""
-    point = Point(mono, step.done)
-    memory.earlier = list(keep_earlier(memory.points, memory.earlier, point))
-    memory.points = list(add(memory.points, point))
+    point, points = Point(mono, step.done), memory.points
+    if len(points) > 1 and points[-1].done == points[-2].done == step.done and points[-1].at < mono:
+        points[-1] = point  # as `add` would, for a counter that stands
+    else:
+        memory.earlier = list(keep_earlier(points, memory.earlier, point))
+        memory.points = list(add(points, point))
     if step.total is not None and (not memory.totals or memory.totals[-1][1] != step.total):
         memory.totals.append([step.done, step.total])
         del memory.totals[:-MOST_TOTALS]
@@ -50,6 +54,14 @@ def outlook(memory: Memory, progress: Progress, mono: float, track: Mapping[str,
     total = expected([*history, (progress.step, progress.total)])
     whole = estimate(memory.points, total, mono, memory.earlier)
     return last_of(whole, _workers(memory, track), mono) if len(memory.worker_points) > 1 else whole
+
+
+def good_for(found: Eta | None, *, stands: bool) -> float:
+    """Seconds for which an estimate is good, since making one walks the whole history: until it could have changed by a
+    visible part. Where there was none, a counter that `stands` gives none: time alone does not."""
+    if found is None:
+        return LONGEST if stands else 0.0
+    return min(LONGEST, SHARE * found.remaining)
 
 
 def _workers(memory: Memory, track: Mapping[str, Any]) -> list[Worker]:

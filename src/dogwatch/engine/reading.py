@@ -49,6 +49,7 @@ class News:
     grew_at: float | None = None  # by the place's clock, the newest write to a log that grew
     broken: set[str] = field(default_factory=set)
     intervals: dict[Interval, None] = field(default_factory=dict)
+    said: News | None = None  # by all logs together, where this look found them as they were
 
     def ages(self, at: float) -> dict[str, float]:
         """How long before this moment each log was last written."""
@@ -63,6 +64,7 @@ class Readers:
         self._readers: dict[str, Reader] = {}
         self.hearing = Hearing()
         self.said: News | None = None  # by all of them together, as long as none has read more
+        self._kept = False
 
     def of(self, path: str, memory: Memory) -> Reader:
         if path not in self._readers:
@@ -71,11 +73,23 @@ class Readers:
         return self._readers[path]
 
     def keep(self, memory: Memory) -> None:
-        """Put into the memory what it takes to go on, of the logs that are still there."""
+        """Put into the memory what it takes to go on, of the logs that are still there, unless it is there already."""
+        if self._kept:
+            return
+        self._kept = True
         wanted = {cursor.get("part_of", path) for path, cursor in memory.logs.items()}
         self._readers = {path: reader for path, reader in self._readers.items() if path in wanted}
         memory.readers = {path: reader.state() for path, reader in self._readers.items()}
         self.hearing.keep(memory)
+
+    def begin_attempt(self) -> None:
+        """What was heard so far was said by an attempt that is over."""
+        self._kept = False
+        self.hearing.begin_attempt()
+
+    def read_on(self) -> None:
+        """There is more to read: what they said and what was kept of them is out of date."""
+        self.said, self._kept = None, False
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +115,10 @@ def read_logs(
         memory.logs.pop(path, None)
         memory.steps.pop(path, None)
     if answer.get("same"):
-        readers.said = said = readers.said or _said(memory, readers)
-        return _add(said, news)
-    readers.said = None
+        readers.said = news.said = readers.said or _said(memory, readers)
+        return _add(readers.said, news)
+    news.said = None
+    readers.read_on()
     for path in answer.get("unchanged") or ():
         if path in memory.logs:
             log = memory.logs[path].get("part_of") or path

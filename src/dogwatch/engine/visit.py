@@ -8,13 +8,14 @@ from typing import Any
 
 from dogwatch.engine import attempts, describe, launching
 from dogwatch.engine.closer import made_by, saved_at, take_in
+from dogwatch.engine.counting import Counts, count
 from dogwatch.engine.gaps import gap_event
 from dogwatch.engine.gpu_witness import hear_gpus
 from dogwatch.engine.gpus import take_gpus
 from dogwatch.engine.look import Glance, with_logs
 from dogwatch.engine.losses import watch_loss
 from dogwatch.engine.memory import Memory
-from dogwatch.engine.outlook import outlook, recall, remember
+from dogwatch.engine.outlook import good_for, outlook, recall, remember
 from dogwatch.engine.ram import held, weighed
 from dogwatch.engine.reading import (
     OTHER_CLOCKS,
@@ -27,17 +28,16 @@ from dogwatch.engine.reading import (
     pass_time,
     read_files,
     read_logs,
-    worker_of,
 )
 from dogwatch.engine.room import Rooms, gone_in
 from dogwatch.engine.said import begins, change_event, checkpoint_event, is_new_attempt
 from dogwatch.engine.spent import Sample, add_up, measured, sampled
 from dogwatch.engine.standing import judged, still_working, take_usage
 from dogwatch.engine.steady import is_steady
-from dogwatch.engine.tempo import behind, due, keep_worker_point, lasts, slow_since
+from dogwatch.engine.tempo import behind, due, lasts, slow_since
 from dogwatch.engine.verify import NOT_ENDED, final, short_of
 from dogwatch.engine.weighing import FACT, with_trees
-from dogwatch.estimate.series import combine, rates
+from dogwatch.estimate.series import rates
 from dogwatch.estimate.trend import EVERY
 from dogwatch.model import (
     Change,
@@ -53,7 +53,6 @@ from dogwatch.model import (
     Proof,
     Running,
     Sighting,
-    Step,
     Straggler,
     Verdict,
     Worker,
@@ -69,8 +68,6 @@ SAVE_EVERY = 10.0
 SAVE_QUIET = 60.0
 # A job of which nothing new is said has only its patience clocks to lose; not all are saved in the same round.
 SAVE_STEADY = 600.0
-# An estimate walks the whole history: it is made anew only when it could have changed by a visible part.
-ETA_SHARE, ETA_LONGEST = 0.02, 30.0
 
 
 @dataclass(slots=True)
@@ -87,6 +84,7 @@ class Watched:
     heard: float = float("-inf")
     eta: Eta | None = None
     eta_at: float = float("-inf")
+    counts: Counts | None = None
     told: Mapping[str, Any] | None = None
     disks: Mapping[str, Disk] = field(default_factory=dict)
     workers: tuple[Worker, ...] = ()
@@ -109,6 +107,7 @@ class Visit:
     round that cannot be committed is thrown away together with every memory it touched."""
 
     launched: Sequence[Event] = ()
+    stands = False  # whether its counters are where they were, as far as anybody can see
 
     def __init__(
         self,
@@ -142,7 +141,6 @@ class Visit:
         if self.steady:
             return
         self.news = News()
-        self.worker_counts: dict[str, Step] = {}
         self.facts = self._facts()
         self.job = with_logs(self.job, self.memory)
         self.workers = with_trees(sighting.workers, self.memory, mono) if sighting is not None else ()
@@ -161,7 +159,6 @@ class Visit:
         self.disks = rooms.of(self.job)
         self.steady = rooms.same(one.disks, self.disks)
         self.news, self.facts, self.workers, self.started = _NO_NEWS, one.memory.facts, (), one.started
-        self.worker_counts = {}
         self.save = self.mono - one.saved >= SAVE_STEADY * (1 + hash(self.job.ref) % 16 / 16)
 
     def read(self, watched: float) -> None:
@@ -172,13 +169,13 @@ class Visit:
             self._judge_steady()
             return
         if self.change is not None and is_new_attempt(self.change):
-            self.one.readers.hearing.begin_attempt()
+            self.one.readers.begin_attempt()
             attempts.end(self.memory, self.change)
         if self.change is not None and begins(self.change):
             self.memory.begin(self.at)
         if self.change is not None and attempts.are_due(self.memory, self.change):
             # What came between its queueing and this was said by whoever wrote there before it.
-            self.one.readers.hearing.begin_attempt()
+            self.one.readers.begin_attempt()
             attempts.begin(self.memory, self.after.attempts, self.started, self.at)
         for answer in self.glance.logs.get(ref, ()):
             read_logs(self.memory, self.one.readers, answer, self.news, self._beginning())
@@ -188,7 +185,6 @@ class Visit:
             self.one.heard = self.mono
         elif self.change is None and self.job.track is self.one.job.track and self.one.heard <= self.one.saved:
             self.save = self.mono - self.one.saved >= SAVE_QUIET
-        self._remember_steps()
         before = self.memory.points[-1].done if self.memory.points else None
         self.progress = self._progress()
         moved = bool(self.memory.points) and self.memory.points[-1].done != before
@@ -265,7 +261,8 @@ class Visit:
     def _judge_tempo(self) -> None:
         """Is it slow, or one of its workers? What was found stands until the next time it is asked."""
         one = self.one
-        if not self.worker_counts and self.progress is None:
+        counted = one.counts.by_worker if one.counts is not None else {}
+        if not counted and self.progress is None:
             one.slow = one.straggler = None
         elif due(self.memory, one.slow_at, self.mono):
             one.slow_at = self.mono
@@ -273,7 +270,7 @@ class Visit:
             one.slow_found = None if found is None else self.mono if one.slow_found is None else one.slow_found
             ripe = one.slow_found is not None and lasts(self.memory, one.slow_found, self.mono)
             one.slow = found if ripe else None
-            one.straggler = behind(self.job, self.memory, self.worker_counts, self.workers, self.mono, self.at)
+            one.straggler = behind(self.job, self.memory, counted, self.workers, self.mono, self.at)
 
     def _judge_steady(self) -> None:
         """The same of a job that says nothing new; it stays steady unless the verdict has another word now."""
@@ -292,30 +289,11 @@ class Visit:
             self.memory.facts = {**self.memory.facts, **told, **learnt}
         return self.memory.facts
 
-    def _remember_steps(self) -> None:
-        track = self.job.track
-        listed = {path: index for kind in ("logs", "progress") for index, path in enumerate(track.get(kind) or ())}
-        for path, step in self.news.steps.items():
-            self.memory.steps[path] = step
-            worker = worker_of(path, listed)
-            if worker is None:
-                continue
-            before = self.memory.worker_steps.get(str(worker))
-            self.worker_counts[str(worker)] = step
-            keep_worker_point(self.memory, str(worker), self.mono, step.done)
-            rate = step.rate
-            if rate is None and before and self.mono > before[0] and step.done >= before[1]:
-                rate = (step.done - before[1]) / (self.mono - before[0])
-            self.memory.worker_steps[str(worker)] = [
-                self.mono,
-                step.done,
-                *([rate] if rate is not None else []),
-            ]
-
     def _progress(self) -> Progress | None:
-        said = frozenset(self.job.track.get("progress") or ())
-        exact = {path: step for path, step in self.memory.steps.items() if path in said}
-        whole = combine(exact or self.memory.steps, self.job.expect.total_items)
+        before, anew = self.one.counts, self.change is not None
+        counts = self.one.counts = count(self.memory, self.news, self.job, self.mono, before, anew=anew)
+        self.stands = counts is before
+        whole = counts.whole
         if whole is None:
             return None
         if self.news.steps or not self.memory.points:
@@ -400,8 +378,9 @@ class Visit:
         if self.progress is None or not isinstance(self.after.state, Running):
             return None
         one, passed = self.one, self.mono - self.one.eta_at
-        if one.eta is None or not 0 <= passed < min(ETA_LONGEST, ETA_SHARE * one.eta.remaining):
+        if not 0 <= passed < good_for(one.eta, stands=self.stands):
             one.eta, one.eta_at = outlook(self.memory, self.progress, self.mono, self.job.track), self.mono
+        if one.eta is None or one.eta_at == self.mono:
             return one.eta
         left, low, high = (max(0.0, each - passed) for each in (one.eta.remaining, one.eta.low, one.eta.high))
         return Eta(left, low, high, one.eta.confidence)
@@ -454,21 +433,11 @@ class Visit:
         return said
 
     def watched(self) -> Watched:
-        """The job as the next round finds it, once this one is committed."""
+        """The job as the next round finds it, changed in place like its memory."""
         one = self.one
-        saved = self.mono if self.save else one.saved
-        if self.steady:  # in place, like its memory
-            one.known, one.saved = self.after, saved
-            return one
-        told = one.told if self.sighting is None else self.sighting.facts
-        return replace(
-            one,
-            job=self.job,
-            known=self.after,
-            started=self.started,
-            saved=saved,
-            told=told,
-            disks=self.disks,
-            workers=self.workers,
-            case=None,
-        )
+        one.known, one.saved = self.after, self.mono if self.save else one.saved
+        if not self.steady:
+            one.job, one.started = self.job, self.started
+            one.disks, one.workers, one.case = self.disks, self.workers, None
+            one.told = one.told if self.sighting is None else self.sighting.facts
+        return one

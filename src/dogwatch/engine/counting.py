@@ -1,0 +1,69 @@
+"""Counting: what the counters in a job's logs say, worker by worker and all together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dogwatch.engine.memory import Memory
+from dogwatch.engine.reading import News, worker_of
+from dogwatch.engine.tempo import keep_worker_point
+from dogwatch.estimate.series import combine
+from dogwatch.model import Job, Step
+
+
+@dataclass(slots=True)
+class Counts:
+    """The counters as they were counted at a monotonic time, and until when they were seen to stand so; and what they
+    were counted from."""
+
+    whole: Step | None
+    by_worker: Mapping[str, Step]
+    at: float
+    until: float
+    said: News | None
+    track: Mapping[str, Any]
+    total_items: float | None
+
+
+def count(memory: Memory, news: News, job: Job, mono: float, before: Counts | None, *, anew: bool) -> Counts:
+    """Take in what the counters say now. Where the logs are what they were, nothing is counted again, and these are the
+    counts `before`; not so where something else about the job has changed (`anew`)."""
+    items = job.expect.total_items
+    if before is not None and not anew and _is_of(before, news, job):
+        before.until = mono
+        return before
+    by_worker = _by_worker(memory, news, job.track, mono, before)
+    told = frozenset(job.track.get("progress") or ())
+    exact = {path: step for path, step in memory.steps.items() if path in told}
+    return Counts(combine(exact or memory.steps, items), by_worker, mono, mono, news.said, job.track, items)
+
+
+def _is_of(counts: Counts, news: News, job: Job) -> bool:
+    """Whether they were counted from what the logs still say, for the job as it still is."""
+    same = counts.said is not None and counts.said is news.said
+    return same and counts.track is job.track and counts.total_items == job.expect.total_items
+
+
+def _by_worker(
+    memory: Memory, news: News, track: Mapping[str, Any], mono: float, before: Counts | None
+) -> dict[str, Step]:
+    """The counter of each worker's log, taken into the memory with how fast it went since the last look."""
+    found: dict[str, Step] = {}
+    listed = {path: index for kind in ("logs", "progress") for index, path in enumerate(track.get(kind) or ())}
+    for path, step in news.steps.items():
+        memory.steps[path] = step
+        index = worker_of(path, listed)
+        if index is None:
+            continue
+        worker = str(index)
+        found[worker] = step
+        keep_worker_point(memory, worker, mono, step.done)
+        rate = step.rate
+        if rate is None and (last := memory.worker_steps.get(worker)):
+            since = before.until if before is not None and before.at == last[0] else last[0]
+            if mono > since and step.done >= last[1]:
+                rate = (step.done - last[1]) / (mono - since)
+        memory.worker_steps[worker] = [mono, step.done, *([rate] if rate is not None else [])]
+    return found
