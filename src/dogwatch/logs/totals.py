@@ -24,12 +24,12 @@ _UNITS = {
     **{"epoc": "epochs", "epis": "episodes", "gene": "generations", "roun": "rounds", "tria": "trials"},
 }
 _LOOPS = "episodes|generations|rounds|trials"
-_COUNTS = f"steps|iters|iterations|epochs?|updates|{_LOOPS}"
+_COUNTS = f"steps|iters|iterations|epochs?|{_LOOPS}"
 
 # row, literals, the name of the total; its group is the unit. Every name starts with a literal.
 NAMES = (
     ("max", (b"max_", b"max-"), rf"max[_-]{_WHAT}(steps?|iters?|iterations?|epochs?|updates?|batches|{_LOOPS})"),
-    ("total", (b"total",), rf"total[ _-](?:number of |num[_-])?{_WHAT}({_COUNTS})"),
+    ("total", (b"total",), rf"total[ _-](?:number of |num[_-])?{_WHAT}({_COUNTS}|updates)"),
     ("num", (b"num_", b"num-", b"num "), rf"num[ _-]{_WHAT}({_COUNTS}|boost_round)"),
     ("train", (b"train_steps", b"train_iter", b"train_epochs"), r"train_(steps|iters|iterations|epochs)"),
     (
