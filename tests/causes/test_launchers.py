@@ -163,3 +163,11 @@ def test_programs_without_a_traceback_say_why_they_ended(text, cause, line):
 def test_what_only_looks_like_an_end_is_none(text):
     """The same words in a log that goes on are no failure."""
     assert why(text) is None
+
+
+def test_an_exception_that_a_hook_met_while_it_told_of_another_is_not_why():
+    """Where telling of an exception fails itself, Python prints that first, and then the one it is about."""
+    frame = 'Traceback (most recent call last):\n  File "/srv/train.py", line 8, in <module>\n    main()\n'
+    hook = "Error in sys.excepthook:\n" + frame + "ModuleNotFoundError: No module named 'apt_pkg'\n"
+    found = why(f"step 1\n{hook}\nOriginal exception was:\n{frame}torch.OutOfMemoryError: CUDA out of memory.\n")
+    assert (found.cause, found.evidence[0].line) == ("cuda_oom", 12)

@@ -223,8 +223,9 @@ rows = (
             Sign("failed to infer device type", weight=0.85, raised=True),
             Sign(
                 "gpu",
-                r"(?:no gpu (?:found|detected|available)|gpu (?:device )?(?:is )?not (?:found|available))",
-                0.8,
+                r"(?:no gpus? (?:(?:were|was|is|are) )?(?:found|detected|available)|you need a gpu"
+                r"|gpu (?:device )?(?:is )?not (?:found|available))",
+                0.95,
                 raised=True,
             ),
         ),
@@ -238,6 +239,7 @@ rows = (
             "ValueError: requires 4 GPUs, but only 2 GPUs are visible",
             "Error creating the context: CUDA_ERROR_INVALID_DEVICE (101) at context.cpp:88",
             "RuntimeError: Failed to initialize NVML: Unknown Error",
+            "NotImplementedError: there is no accelerator here, you need a GPU.",
             "RuntimeError: UNKNOWN: TPU initialization failed: open(/dev/accel0): Operation not permitted",
             "n6: Test CUDA failure bench.cu:411 'no CUDA-capable device is detected'",
             "RuntimeError: CUDA error: the provided PTX was compiled with an unsupported toolchain.",

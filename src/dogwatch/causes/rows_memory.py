@@ -187,6 +187,7 @@ rows = (
                 r"\[errno 12\]|: cannot allocate memory|cannot allocate memory \(12\)",
                 0.88,
             ),
+            Sign("can't alloc", r"^runtimeerror: can't alloc\s{0,4}$", 0.85, raised=True),
             Sign("cpuallocator", r"defaultcpuallocator: (?:can'?t allocate memory|not enough memory)", 0.96),
             Sign("oom when allocating", r"oom when allocating tensor.{0,300}device:cpu", 0.93, raised=True),
         ),

@@ -57,7 +57,7 @@ _OTHERS = ("During handling of the above", "The above exception was", "Stacktrac
 _QUOTED_END = {quote: re.compile(rf"(?<!\\){quote}") for quote in "'\""}
 _ANY_NAME = re.compile(r"(?:[a-z_]\w{0,60}\.){0,10}[A-Z]\w{2,80}(?:: |:?$)", re.ASCII)
 _NUMBER = re.compile(r":\s{0,4}[-+]?[\d.]{1,20}(?:e[-+]?\d{1,4})?%?\s{0,4}(?:$|[,|;])", re.ASCII)
-_ASIDE = ("exception in thread", "exception ignored", "--- logging error ---")
+_ASIDE = ("exception in thread", "exception ignored", "--- logging error ---", "error in sys.excepthook")
 _HANDLED = (
     "exception ignored",
     "exception in asgi application",
