@@ -145,6 +145,13 @@ def test_a_server_that_could_not_load_its_model_says_why_above(text: str, cause:
     assert found.cause == cause
 
 
+def test_an_exception_that_has_no_name_of_its_own_is_known_by_its_module() -> None:
+    """As lmdb, shutil and csv raise them."""
+    found = why(FRAMES + "lmdb.Error: /data/train.lmdb: No such file or directory\n")
+    assert found is not None
+    assert (found.cause, found.evidence[0].line) == ("file_missing", 4)
+
+
 def test_an_error_word_without_the_frames_of_its_language_is_no_last_word() -> None:
     """Many programs begin a line with it and go on."""
     assert why("ERROR: could not write the preview\nepoch 3 of 9\n") is None

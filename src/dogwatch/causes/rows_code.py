@@ -40,6 +40,16 @@ rows = (
             Sign("cuda_home", r"cuda_home (?:environment variable is not set|does not exist)", 0.94, raised=True),
             Sign("versionconflict", weight=0.9, raised=True),
             Sign("dependencynotinstalled", weight=0.94, raised=True),
+            # What was built for another version than the one that is there.
+            Sign(
+                "does not exist|custom c++ ops|different cuda versions|compiled against api version"
+                "|numpy is not available|used to compile pytorch|failed to open lib",
+                r"\boperator \w{1,60}::\w{1,60} does not exist|couldn't load custom c\+\+ ops"
+                r"|compiled with different cuda versions|module compiled against api version|numpy is not available"
+                r"|mismatches the version that was used to compile pytorch|failed to open lib[\w.-]{1,60}\.so",
+                0.88,
+                raised=True,
+            ),
             # An exception that says how to install what it lacks.
             Sign(
                 "pip install|conda install|apt install|apt-get install",
@@ -64,6 +74,10 @@ rows = (
             "_ZN2at4_ops5zeros",
             "ImportError: /lib64/libm.so.6: version `GLIBC_2.29' not found (required by /opt/env/lib/libtriton.so)",
             "./train: /lib64/libstdc++.so.6: version `GLIBCXX_3.4.29' not found (required by ./train)",
+            "RuntimeError: operator torchvision::roi_align does not exist",
+            "RuntimeError: The detected CUDA version (12.6) mismatches the version that was used to compile PyTorch "
+            "(11.8)",
+            "RuntimeError: nvrtc: error: failed to open libnvrtc-builtins.so.11.3.",
             "RuntimeError: acme-kernels is needed for this: run `pip install acme-kernels`",
             "gymnasium.error.DependencyNotInstalled: Box2D is not installed",
             "Error locating target 'acme.data.Crystals', set env var HYDRA_FULL_ERROR=1 to see chained exception.",
@@ -121,10 +135,10 @@ rows = (
             ),
             # An exception that says what might have been asked for instead.
             Sign(
-                "one of|choose from|choices are|options are|available|supported|valid|allowed|known|possible"
-                "|registered",
+                "one of|any of the following|choose from|choices are|options are|available|supported|valid|allowed"
+                "|known|possible|registered",
                 r"\b(?:must|should|has to|can only|expected to) be one of\b|\b(?:is not|expected|not) one of\b"
-                r"|\bchoose (?:from|one of)\b|\b(?:choices|options) are\b"
+                r"|\bany of the following\b|\bchoose (?:from|one of)\b|\b(?:choices|options) are\b"
                 r"|\b(?:available|supported|valid|allowed|known|possible|registered) (?:\w{1,20} ){0,2}"
                 r"(?:are|is|include)\b|\b(?:available|supported|valid|allowed|known|possible|registered) "
                 r"(?:\w{1,20} ){0,2}\w{1,20}: |\blist of (?:available|supported|valid) \w",
@@ -204,6 +218,18 @@ rows = (
                 raised=True,
             ),
             Sign("please select one of", weight=0.9, raised=True),
+            # A value that a program was given and does not take.
+            Sign(
+                "valueerror",
+                r"\bvalueerror: .{0,300}(?:\bmutually exclusive\b|\bonly one of\b.{1,80}\bcan\b|\buser-specified\b"
+                r"|\b(?:cannot|can't) (?:use|set|specify|combine)\b.{1,80}\b(?:both|together|with|at the same time)\b"
+                r"|\b(?:cannot|can't) be (?:used|set|combined) (?:with|together)\b|\bexceeds? the (?:model|max)"
+                r"|\bplease (?:specify|set|select|choose|provide|pass)\b|\b(?:is|are) not supported\b"
+                r"|not found in the base model)|\bvalueerror: invalid (?:\w{1,20} ){0,2}(?:rate|value|parameter)\b",
+                0.82,
+                raised=True,
+                unless=r"\bdtypes?\b|scalar type",
+            ),
             Sign(
                 "must provide|must specify|must supply|must set|must pass",
                 r"^(?:\w{1,40}error|exception): (?:you )?must (?:provide|specify|supply|set|pass) "
@@ -249,6 +275,11 @@ rows = (
             "ValueError: Suites not found: arith-hard. Try `bench --list` for a list of available suites.",
             "ValueError: padding mode must be one of ('left', 'right')",
             "gymnasium.error.NameNotFound: Environment `Hoper` doesn't exist. Did you mean: `Hopper`?",
+            "ValueError: Early exit waits for metric `val_f1`, which is not there: use any of the following: `loss`",
+            "ValueError: Model architectures ['AcmeForCausalLM'] are not supported for now.",
+            "ValueError: Only one of half and single precision can be asked for.",
+            "ValueError: User-specified max_model_len (9000) is greater than the derived max_model_len (4096)",
+            "ValueError: Invalid learning rate: -0.1",
             "ValueError: Bfloat16 is only supported on GPUs with compute capability of at least 8.0.",
         ),
         counterexamples=("eval error: 0.31", "config: errors=0", "INFO: unrecognized keys ignored: ['foo']"),

@@ -35,7 +35,7 @@ rows = (
             ),
             Sign("failed to open gguf file", weight=0.85),
             Sign("notadirectoryerror", weight=0.9, raised=True),
-            Sign("isadirectoryerror", weight=0.85, raised=True),
+            Sign("is a directory|isadirectoryerror", r"isadirectoryerror|\bis a directory\b", 0.85, raised=True),
             Sign(
                 "does not exist|doesn't exist",
                 r"\b(?:does not|doesn't) exist\b",
@@ -71,6 +71,7 @@ rows = (
             "python: can't open file 'trian.py': [Errno 2] No such file or directory",
             "OSError: Error no file named pytorch_model.bin, model.safetensors found in directory ./out/checkpoint-40.",
             "AssertionError: dataset path ./data/coco does not exist",
+            "tensorflow.python.framework.errors_impl.FailedPreconditionError: data/dev; Is a directory",
             "gguf_init_from_file: failed to open GGUF file '/models/acme-9b-q8.gguf'",
             "ValueError: No valid checkpoint found in output directory (runs/pretrain-7)",
             "botocore.errorfactory.NoSuchKey: An error occurred (NoSuchKey) when calling the GetObject operation: "

@@ -184,6 +184,12 @@ rows = (
             Sign("kernel image is invalid", r"\bkernel image is invalid\b", 0.9, raised=True),
             Sign("is not compatible with the current pytorch", weight=0.7, raised=True),
             Sign("invalid device ordinal", weight=0.93, raised=True),
+            Sign(
+                "cudasupporterror|no opencl device|platform_not_found_khr|device < num_gpus",
+                r"cudasupporterror: |no opencl device|platform_not_found_khr|device >= 0 && device < num_gpus",
+                0.9,
+                raised=True,
+            ),
             Sign("devices are busy or unavailable", weight=0.93, raised=True),
             Sign("cuda unknown error", weight=0.9, raised=True),
             Sign(
@@ -233,6 +239,7 @@ rows = (
             "RuntimeError: No CUDA GPUs are available",
             "AssertionError: Torch not compiled with CUDA enabled",
             "RuntimeError: CUDA error: no kernel image is available for execution on the device",
+            "numba.cuda.cudadrv.error.CudaSupportError: Error at driver init: CUDA_ERROR_UNKNOWN (999)",
             "RuntimeError: Triton Error [CUDA]: device kernel image is invalid",
             "RuntimeError: CUDA error: invalid device ordinal",
             "lightning.fabric.utilities.exceptions.MisconfigurationException: You requested gpu: [0]",
@@ -396,6 +403,13 @@ rows = (
                 0.82,
                 fatal=True,
             ),
+            Sign(
+                "' failed.",
+                r": assertion [`'].{1,300}' failed\.\s{0,4}$",
+                0.86,
+                fatal=True,
+                unless=r"\bthread: \[",
+            ),
             Sign("abort trap: 6", r"\babort trap: 6\b", 0.85, fatal=True),
             Sign(
                 "aborted",
@@ -441,6 +455,7 @@ rows = (
             "2026-02-07 11:40:03.118204: F external/xla/xla/service/gpu/tuner.cc:917] Non-OK-status: made.status()",
             "F external/acme/acme/service/rendezvous.h:31] Check failed: !started_",
             "Abort trap: 6",
+            "python: /opt/acme/io.cpp:159: void handle::stop(): Assertion `0 == pending' failed.",
             "FatalError: `Process abort signal` is detected by the operating system.",
             "mpirun noticed that process rank 3 with PID 0 on node n7 exited on signal 6 (Aborted).",
             "./go.sh: line 3:  4411 Illegal instruction     (core dumped) python eval.py",

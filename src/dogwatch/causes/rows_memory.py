@@ -36,6 +36,13 @@ rows = (
                 raised=True,
                 unless="device:cpu",
             ),
+            Sign(
+                "cudnn algorithm|find an engine",
+                r"unable to find (?:a valid cudnn algorithm|an engine) to (?:run|execute)",
+                0.78,
+                raised=True,
+            ),
+            Sign("dst tensor is not initialized", weight=0.86, raised=True),
             Sign("_status_not_initialized", r"cu(?:blas|dnn)_status_not_initialized", 0.76, raised=True),
             Sign("cuda out of memory", weight=0.97, unless=_CAUGHT),
             Sign("outofmemoryerror", r"\b(?:torch|cupy)\S{0,40}outofmemoryerror\b", 0.96, unless=_CAUGHT),
@@ -95,6 +102,9 @@ rows = (
             "allocator GPU_0_bfc",
             "ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization` "
             "when initializing the engine.",
+            "RuntimeError: Unable to find a valid cuDNN algorithm to run convolution",
+            "tensorflow.python.framework.errors_impl.InternalError: Failed copying input tensor: Dst tensor is not "
+            "initialized.",
             "RuntimeError: CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`",
             "cupy.cuda.memory.OutOfMemoryError: Out of memory allocating 2,147,483,648 bytes (allocated so "
             "far: 0 bytes).",

@@ -174,6 +174,7 @@ rows = (
             Sign("repositorynotfounderror", weight=0.96, raised=True),
             Sign("gated repo", r"(?:access|is) (?:a )?gated repo|cannot access gated repo", 0.96, raised=True),
             Sign("gated dataset", weight=0.93, raised=True),
+            Sign("couldn't reach server at", r"couldn't reach server at '", 0.86, raised=True),
             Sign("not a valid model identifier", weight=0.95, raised=True),
             Sign("couldn't connect to", rf"couldn't connect to '?https?://(?:{_HUB})", 0.96, raised=True),
             Sign("couldn't connect to the hub", weight=0.95, raised=True),

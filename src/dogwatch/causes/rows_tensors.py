@@ -121,8 +121,10 @@ rows = (
                 unless=_STATE_DICT + r"|embedding dimension of|typeerror|dtype|parallel|world.size",
             ),
             Sign(
-                "features, but|numbers of samples|cardinality is ambiguous|expected",
-                r"\bx has \d{1,9} features, but |inconsistent numbers of samples|data cardinality is ambiguous"
+                "features, but|numbers of samples|cardinality is ambiguous|expected|greater than actual input size",
+                r"\bexpected sequence of length \d{1,9} at dim|kernel size can't be greater than actual input size"
+                r"|\bexpected target size [\[(]|\b\dd target tensor expected"
+                r"|\bx has \d{1,9} features, but |inconsistent numbers of samples|data cardinality is ambiguous"
                 r"|\bexpected \d(?:-?d| dim\w{0,8}) (?:\w{1,20} )?(?:input|array|tensor)\b",
                 0.86,
                 raised=True,
@@ -160,6 +162,10 @@ rows = (
             "dimension 0",
             "ValueError: X has 7 features, but RobustScaler is expecting 9 features as input.",
             "ValueError: Expected 2D array, got 1D array instead:",
+            "ValueError: expected sequence of length 640 at dim 1 (got 639)",
+            "RuntimeError: Expected target size [4, 30], got [4]",
+            "RuntimeError: Calculated padded input size per channel: (3 x 3). Kernel size: (5 x 5). Kernel size can't "
+            "be greater than actual input size",
             '    Input 0 of layer "conv2d_9" is incompatible with the layer: expected axis -1 of input shape to have '
             "value 3, but received input with shape (None, 28, 28, 1)",
         ),
@@ -296,8 +302,10 @@ rows = (
                 0.86,
             ),
             Sign(
-                "tarfile.readerror|lzmaerror|zlib.error|unexpected end of data",
-                r"tarfile\.readerror: |lzmaerror: |zlib\.error: |unexpected end of data",
+                "tarfile.readerror|lzmaerror|zlib.error|unexpected end of data|flatbuffers|format not recognised"
+                "|video stream",
+                r"invalid flatbuffers message|format not recognised|cannot find video stream"
+                r"|tarfile\.readerror: |lzmaerror: |zlib\.error: |unexpected end of data",
                 0.88,
                 raised=True,
             ),
@@ -320,6 +328,8 @@ rows = (
             "gguf_init_from_file_impl: failed to read magic",
             "llama_model_load: error loading model: tensor 'blk.7.ffn_up.weight' data is not within the file bounds, "
             "model is corrupted or incomplete",
+            "OSError: Invalid flatbuffers message.",
+            "soundfile.LibsndfileError: Error opening 'take9.wav': Format not recognised.",
             "zlib.error: Error -3 while decompressing data: invalid block type",
             "safetensors_rust.SafetensorError: Error while deserializing header: MetadataIncompleteBuffer",
             "OSError: Unable to synchronously open file (truncated file: eof = 96, sblock->base_addr = 0, "

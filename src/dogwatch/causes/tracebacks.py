@@ -29,7 +29,7 @@ _KIND = (
     r"|Denied|Warning|TimeoutExpired|Empty|Full|Mismatch|Conflict|Unsupported|BadZipFile|Group|Invalid\w{0,40})"
 )
 _RAISED = re.compile(
-    r"(?:[a-z_]\w{0,60}\.){1,6}(?:error|gaierror|herror|timeout)(?::\s|$)"
+    r"(?:[a-z_]\w{0,60}\.){1,6}(?:error|Error|Exception|gaierror|herror|timeout)(?::\s|$)"
     rf"|(?:[A-Za-z_]\w{{0,60}}\.){{0,10}}[A-Za-z_]\w{{0,80}}?{_KIND}(?:\(\w{{1,80}}\))?"
     r"(?: \(see above for traceback\))?(?::\s|:?\s{0,4}$)"
     r"|\[Errno \d{1,3}\] [A-Z][A-Za-z /-]{3,60}(?:: ['\"]|\s{0,4}$)",  # what is printed of one that was caught
