@@ -64,9 +64,7 @@ class Earlier:
         return again + left * (1 - known), replace(
             doubt,
             share=1 - (1 - doubt.share) * (1 - sure),
-            cycle=max(doubt.cycle, 2) if sure > 0.5 else doubt.cycle,
             spread=math.hypot(doubt.spread * (1 - sure), REPEATS * sure, (1 - trust) * known * math.log(its / ours)),
-            missed=doubt.missed * (1 - sure),
             hindsight=doubt.hindsight * (1 - sure),
             unseen=doubt.unseen * (1 - sure),
         )

@@ -92,7 +92,7 @@ def _unmoved(newest: Point | None, total: float, now: float, earlier: Earlier | 
     left = earlier.alone(newest.done, total) if earlier is not None and newest is not None else None
     if left is None or newest is None:
         return None
-    return Outlook(left, max(0.0, min(now - newest.at, left / 2)), Doubt(0.0, 1, 0, 0.0, 0.0, 0.0))
+    return Outlook(left, max(0.0, min(now - newest.at, left / 2)), Doubt(0.0, 1, 0.0, 0.0))
 
 
 def _moved(run: Course, total: float, now: float, earlier: Earlier | None) -> Outlook | None:
@@ -119,8 +119,7 @@ def foretell(run: Course, total: float, now: float, earlier: Earlier | None = No
     unseen = _unseen(share) if not pauses.cycles and len(run.gaps) > 2 and not _rounds(run, total) else 0.0
     left = (ahead * tempo.value + cost) * math.exp(unseen) + pauses.going
     spread = math.hypot(tempo.spread, doubt_of_pauses / left if left > 0 else 0.0)
-    seen = max((cycle.seen for cycle in pauses.cycles), default=0)
-    doubt = Doubt(share, len(run.gaps), seen, spread, tempo.missed, hindsight(run.gaps, ahead), unseen)
+    doubt = Doubt(share, len(run.gaps), spread, hindsight(run.gaps, ahead), unseen)
     if earlier is not None:
         left, doubt = earlier.correct(run, total, left, doubt)
     base = left - pauses.going

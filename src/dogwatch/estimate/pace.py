@@ -53,12 +53,10 @@ class Run(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """Seconds per step from here on, how far off that may be (as a logarithm) by the run's own past, and how far
-    off it would have been so far."""
+    """Seconds per step from here on, and how far off that may be (as a logarithm) by the run's own past."""
 
     value: float
     spread: float
-    missed: float
 
 
 def pace(steps: Sequence[float], seconds: Sequence[float], ahead: float) -> Pace:
@@ -70,11 +68,11 @@ def pace(steps: Sequence[float], seconds: Sequence[float], ahead: float) -> Pace
     walked = math.fsum(steps)
     runs, levels = _regimes(logs, sizes, CHANGES * walked / (walked + ahead) / len(blocks))
     value, mean, spread = _mixed(runs, blocks, ahead / whole)
-    missed, better, drifted = _drift(logs, sizes, levels, ahead / whole)
+    better, drifted = _drift(logs, sizes, levels, ahead / whole)
     if better > 0:
         value = math.exp((1 - better) * math.log(value) + better * drifted)
         spread = math.hypot(spread, better * (drifted - mean) / 2)
-    return Pace(value, spread, missed)
+    return Pace(value, spread)
 
 
 def _blocks(steps: Sequence[float], seconds: Sequence[float]) -> list[Block]:
@@ -163,15 +161,14 @@ def _stays(age: float, ahead: float) -> float:
     return lasts / ahead * math.log1p(ahead / lasts) if ahead > 0 else 1.0
 
 
-def _drift(
-    logs: Sequence[float], sizes: Sequence[float], levels: Sequence[float], ahead: float
-) -> tuple[float, float, float]:
-    """(how far the levels missed what came after them, the weight of a drift, the mean log pace it foretells)."""
+def _drift(logs: Sequence[float], sizes: Sequence[float], levels: Sequence[float], ahead: float) -> tuple[float, float]:
+    """(the weight of a drift, the mean log pace it foretells)."""
+    if len(logs) < DRIFT_BLOCKS:
+        return 0.0, 0.0
     lines = _lines(logs, sizes)
     n, end = len(logs), lines[-1][2]
     summed = math.fsum(value * size for value, size in zip(logs, sizes, strict=True))
-    stood = drifted = count = 0.0
-    so_far = 0.0
+    stood = drifted = so_far = 0.0
     for k in range(n - max(1, n // 8)):
         so_far += logs[k] * sizes[k]
         if k < max(1, n // 4):
@@ -180,14 +177,12 @@ def _drift(
         came = (summed - so_far) / (end - at)
         stood += (levels[k] - came) ** 2
         drifted += (value + _shift(slope, end - at, at) - came) ** 2
-        count += 1
-    missed = math.sqrt(stood / count) if count else NOISE * 3
-    if n < DRIFT_BLOCKS or stood <= 0:
-        return missed, 0.0, 0.0
+    if stood <= 0:
+        return 0.0, 0.0
     weight = 1 / (1 + (drifted / stood * DRIFT_CAUTION) ** 2)
     value, slope, at = lines[-1]
     shift = max(-MOST_DRIFT, min(MOST_DRIFT, _shift(slope, ahead, at)))
-    return missed, weight, value + shift
+    return weight, value + shift
 
 
 def _lines(logs: Sequence[float], sizes: Sequence[float]) -> list[tuple[float, float, float]]:

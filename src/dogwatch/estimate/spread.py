@@ -12,42 +12,35 @@ import math
 from bisect import bisect_right
 from dataclasses import dataclass
 
-MISSED = 0.8  # of what its pace would have missed so far
-HINDSIGHT = 0.2  # of what its average, pauses and all, would have missed
-FEW = (0.6, 0.1, 0.05, 0.05, 0.03, 0.03)  # more, as a logarithm, with one, two … gaps measured
-SHARES = (0.0, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.85, 1.0)  # of the run that is done
-OWN = (1.8, 1.8, 1.8, 1.8, 1.85, 1.9, 1.8, 1.65, 1.55)  # times the run's own spread
-# Beyond the run's own spread, as logarithms: how much sooner and later; a run whose pauses come in a cycle that was
-# seen twice has shown what it does.
-SOONER = (0.24, 0.14, 0.11, 0.05, 0.02, 0.015, 0.004, 0.003, 0.002)
+OWN = 1.8  # times the run's own spread
+HINDSIGHT = 0.6  # of what its average would have missed, which belongs to that spread
+FEW = (0.6, 0.08)  # more, as a logarithm, with one or two gaps measured
+# Beyond the run's own spread, as logarithms: how much sooner and later, at these shares of the run that is done.
+SHARES = (0.0, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.85, 1.0)
+SOONER = (0.24, 0.14, 0.11, 0.05, 0.02, 0.015, 0.01, 0.005, 0.002)
 LATER = (0.28, 0.3, 0.25, 0.2, 0.09, 0.025, 0.006, 0.005, 0.008)
-SOONER_IN_CYCLE = (0.1, 0.08, 0.05, 0.05, 0.035, 0.02, 0.006, 0.003, 0.002)
-LATER_IN_CYCLE = (0.25, 0.2, 0.12, 0.04, 0.02, 0.015, 0.004, 0.004, 0.006)
 MOST = 3.0  # as a logarithm; beyond twenty times nothing is said better
 
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """What is in doubt about an estimate: the share of the run that is done, how many gaps were measured, how often
-    a cycle of pauses was seen, the spread by the run's own past, how far off its pace and its average would have been
-    so far, and what was added, as a logarithm, for what the run has not shown yet."""
+    """What is in doubt about an estimate: the share of the run that is done, how many gaps were measured, the spread by
+    the run's own past, how far off its average would have been so far, and what was added, as a logarithm, for what the
+    run has not shown yet."""
 
     share: float
     gaps: int
-    cycle: int
     spread: float
-    missed: float
     hindsight: float
     unseen: float = 0.0
 
 
 def interval(remaining: float, doubt: Doubt) -> tuple[float, float]:
     """The seconds between which it should end, nine times in ten."""
-    own = _at(OWN, doubt.share) * math.hypot(doubt.spread, MISSED * doubt.missed, HINDSIGHT * doubt.hindsight)
+    own = OWN * math.hypot(doubt.spread, HINDSIGHT * doubt.hindsight)
     own += FEW[doubt.gaps - 1] if 0 < doubt.gaps <= len(FEW) else 0.0
-    sooner, later = (SOONER_IN_CYCLE, LATER_IN_CYCLE) if doubt.cycle > 1 else (SOONER, LATER)
-    low = remaining * math.exp(-min(MOST, own + doubt.unseen + _at(sooner, doubt.share)))
-    return low, remaining * math.exp(min(MOST, own + _at(later, doubt.share)))
+    low = remaining * math.exp(-min(MOST, own + doubt.unseen + _at(SOONER, doubt.share)))
+    return low, remaining * math.exp(min(MOST, own + _at(LATER, doubt.share)))
 
 
 def _at(table: tuple[float, ...], share: float) -> float:
