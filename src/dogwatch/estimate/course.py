@@ -41,8 +41,7 @@ class Course:
     done: float
     at: float
     first: float
-    tick: float = 0.0
-    heard: float = 0.0
+    heard: float
 
 
 def course(points: Sequence[Point], now: float) -> Course | None:
@@ -60,7 +59,6 @@ def course(points: Sequence[Point], now: float) -> Course | None:
         newest[-1].end,
         newest[-1].ended,
         newest[0].start,
-        tick,
         moments[-1].at,
     )
 

@@ -18,19 +18,16 @@ from dogwatch.estimate.course import Course, Gap
 
 ROUND = 7  # gaps on each side that tell the pace round a gap
 QUICK = 0.4  # quantile of theirs, by steps: up to half of them may hold a pause
-FAR_SHARE, FAR_NOISE, FAR_TICKS = 0.6, 4.0, 3.0  # beyond the pace, beyond the usual noise, beyond the clock
+FAR_SHARE, FAR_NOISE = 0.6, 4.0  # beyond the pace, beyond the usual noise
 LEAST_GAPS = 5
-MOST_PAUSED = 0.5  # of the steps; where more gaps are long than not, long is what they are
 IN_A_ROW, OUTSTANDING = 3, 3.0
 KINDS = 3
 LIKE = 0.5  # of the longest: pauses of one kind
-REGULAR = 0.6  # of the pauses that a cycle foretold, beyond what chance would give it
-SLACK = 0.02  # of a period that a pause may be off
+REGULAR = 0.75  # of the pauses that a cycle foretold, beyond what chance would give it
 NEWEST = 6  # pauses whose mean length the next ones have
 EARLY = 8  # gaps; a single pause before that belongs to the start
 FIRST = 0.75  # of its length that the next ones are taken for: the middle of what real runs still pause after a first
 GOES_ON = 0.5  # a pause that nobody has seen end yet lasts half as long again
-OVERDUE = 1.3
 CEASED, BEGUN = 0.05, 0.15  # how unlikely it must be that chance pauses all lie in the first, or the last, part
 OUTLIER = 3.0  # times the middle length of a cycle's pauses; what was longer was something else as well
 NIGHT = 3.0  # times all the rest of a run: a single pause so long is a hole in it, and no part of what it does
@@ -84,7 +81,7 @@ def find(course: Course, silence: float) -> Pauses:
     gaps = course.gaps
     if len(gaps) < LEAST_GAPS:
         return Pauses((0.0,) * len(gaps), way=math.fsum(gap.steps for gap in gaps))
-    beyond, noise = _beyond(gaps, course.tick)
+    beyond, noise = _beyond(gaps)
     whole = math.fsum(gap.seconds for gap in gaps)
     pauses = [
         Pause(gap.start, gap.end, extra)
@@ -92,15 +89,14 @@ def find(course: Course, silence: float) -> Pauses:
         if 0 < extra <= NIGHT * (whole - extra)
     ]
     usual = median(gap.seconds for gap in gaps[-15:])
-    going = silence if silence > max(FAR_NOISE * noise, usual, FAR_TICKS * course.tick) else 0.0
+    going = silence if silence > max(FAR_NOISE * noise, usual) else 0.0
     cycles, free = _cycles(pauses, course)
     free, way = _going_on(free, course)
     known = None
     if going:
         now = Pause(course.done, course.done + median(gap.steps for gap in gaps[-15:]), going)
         cycles, free, known = _joined(cycles, free, now, course)
-        lasts = known.seconds if known is not None else 0.0
-        going = max(lasts, going) if going < OVERDUE * lasts else going * (1 + GOES_ON)
+        going = known.seconds if known is not None and going < known.seconds else going * (1 + GOES_ON)
     return Pauses(tuple(beyond), tuple(cycles), tuple(pause.seconds for pause in free), way, going)
 
 
@@ -118,20 +114,16 @@ def _going_on(free: list[Pause], course: Course) -> tuple[list[Pause], float]:
     return free, way
 
 
-def _beyond(gaps: Sequence[Gap], tick: float) -> tuple[list[float], float]:
+def _beyond(gaps: Sequence[Gap]) -> tuple[list[float], float]:
     """Per gap the seconds that a pause took of it, 0 for most; and the noise of the others."""
     paces = _paces_round(gaps)
     rest = [gap.seconds - gap.steps * pace for gap, pace in zip(gaps, paces, strict=True)]
     noise = 1.4826 * median(abs(one) for one in rest)
     far = [
-        one if one > max(FAR_NOISE * noise, FAR_SHARE * (gap.seconds - one), FAR_TICKS * tick) else 0.0
+        one if one > max(FAR_NOISE * noise, FAR_SHARE * (gap.seconds - one)) else 0.0
         for gap, one in zip(gaps, rest, strict=True)
     ]
-    far = _isolated(far, gaps, paces)
-    paused = math.fsum(gap.steps for gap, one in zip(gaps, far, strict=True) if one)
-    if paused > MOST_PAUSED * math.fsum(gap.steps for gap in gaps):
-        far = [0.0] * len(far)
-    return far, noise
+    return _isolated(far, gaps, paces), noise
 
 
 def _isolated(far: list[float], gaps: Sequence[Gap], paces: Sequence[float]) -> list[float]:
@@ -200,9 +192,7 @@ def _joined(
     before it; the cycle it belongs to comes last."""
     for i, cycle in enumerate(cycles):
         times = max(1, round((now.middle - cycle.last) / cycle.every))
-        if abs(now.middle - cycle.last - times * cycle.every) <= max(
-            cycle.wide, now.end - now.start, SLACK * cycle.every
-        ):
+        if abs(now.middle - cycle.last - times * cycle.every) <= max(cycle.wide, now.end - now.start):
             return [*cycles[:i], replace(cycle, last=now.middle), *cycles[i + 1 :]], free, cycle
     found = _regular([*free, now], course) if free and not cycles else None
     if found is None or now not in found[1]:
@@ -242,7 +232,7 @@ def _regular(pauses: Sequence[Pause], course: Course) -> tuple[Cycle, list[Pause
 def _fit(every: float, pauses: Sequence[Pause], middles: Sequence[float], course: Course) -> tuple[float, list[Pause]]:
     """(how well a period explains the pauses, 0 if it does not; those it explains)."""
     begin, newest = course.gaps[0].start, pauses[-1]
-    slack = max(SLACK * every, (newest.end - newest.start) * 1.01, median(gap.steps for gap in course.gaps) * 1.01)
+    slack = 1.01 * max(newest.end - newest.start, median(gap.steps for gap in course.gaps))
     if every <= slack:
         return 0.0, []
     backwards = (newest.middle - i * every for i in range(1, int((newest.middle - begin) / every + 1e-9) + 1))
