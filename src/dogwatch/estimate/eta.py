@@ -26,9 +26,6 @@ ALIKE = 0.25  # of the longest chance pause: those of its kind
 # Early in a run that has not paused yet, what it has not shown yet (a validation, a slower stretch) is as likely as not
 # to cost this much of it, as a logarithm, until so much is done; the middle of real runs.
 UNSEEN, UNSEEN_FULL, UNSEEN_UNTIL = 0.05, 0.12, 0.25
-# A counter that moves by one or by parts of one, up to a total like this, counts epochs, files, rounds: what comes with
-# each of them has been seen.
-ROUNDS = 1000.0
 FEW = 5  # gaps, in which no pause can be told by itself
 STARTS = 1.1  # times the pace of the others: it also loads
 # Silence, not a count that is told to stand still, of so many times the longest gap and of such a share of the time so
@@ -116,7 +113,7 @@ def foretell(run: Course, total: float, now: float, earlier: Earlier | None = No
         tempo = replace(tempo, value=_of_few(run))
     share = min(1.0, max(0.0, (run.done - run.first) / (total - run.first)))
     cost, doubt_of_pauses, due = _to_come(run, pauses, total)
-    unseen = _unseen(share) if not pauses.cycles and len(run.gaps) > 2 and not _rounds(run, total) else 0.0
+    unseen = _unseen(run, share) if not pauses.cycles else 0.0
     left = (ahead * tempo.value + cost) * math.exp(unseen) + pauses.going
     spread = math.hypot(tempo.spread, doubt_of_pauses / left if left > 0 else 0.0)
     doubt = Doubt(share, len(run.gaps), spread, hindsight(run.gaps, ahead), unseen)
@@ -140,12 +137,11 @@ def _average(gaps: Sequence[Gap]) -> float:
     return math.fsum(gap.seconds for gap in gaps) / math.fsum(gap.steps for gap in gaps)
 
 
-def _rounds(run: Course, total: float) -> bool:
-    return total <= ROUNDS and min(gap.end - gap.start for gap in run.gaps) <= 1
-
-
-def _unseen(share: float) -> float:
-    """What a run may still do that it has not shown, as a logarithm."""
+def _unseen(run: Course, share: float) -> float:
+    """What a run may still do that it has not shown, as a logarithm; nothing of one that is told one by one (epochs,
+    files, rounds), as what comes with each of them has been seen."""
+    if len(run.gaps) < 3 or min(gap.steps for gap in run.gaps) <= 1:
+        return 0.0
     return UNSEEN * min(1.0, max(0.0, (UNSEEN_UNTIL - share) / (UNSEEN_UNTIL - UNSEEN_FULL)))
 
 
