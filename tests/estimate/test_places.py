@@ -77,7 +77,7 @@ def test_some_hundred_lines_without_a_pause_are_not_early_any_more() -> None:
 def test_a_validation_that_starts_late_may_begin_at_any_epoch_of_few() -> None:
     """Such as after fifteen of twenty; by a plain count of steps that is three quarters."""
     assert way(walk(14.99, 0.02), 20, "epochs").ground is Ground.PLACE
-    assert way(walk(15 * 1200 - 20, 20), 20 * 1200, "steps").ground is Ground.LATE
+    assert way(walk(15 * 1200 - 20, 20), 20 * 1200, "steps").ground is Ground.PLACE
 
 
 def test_the_end_is_a_place() -> None:

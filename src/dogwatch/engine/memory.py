@@ -11,12 +11,11 @@ from typing import Any
 
 from dogwatch.engine.produced import Produced
 from dogwatch.engine.spent import Spent
-from dogwatch.estimate.patience import STEADY, Gaps
+from dogwatch.estimate.patience import Gaps, kind_of
 from dogwatch.model import Interval, Point, Step
 
 GROWTH_WINDOW = 90.0
 GROWTH_SAMPLES = 12
-MOST_PHASES = 16
 
 
 @dataclass(slots=True)
@@ -84,8 +83,7 @@ class Memory:
         return hush
 
     def gaps_of(self, phase: str) -> Gaps:
-        room = phase in self.gaps or len(self.gaps) < MOST_PHASES
-        return self.gaps.setdefault(phase if room else STEADY, Gaps())
+        return self.gaps.setdefault(kind_of(phase), Gaps())
 
     def begin(self, at: float) -> None:
         """Another attempt begins, or the first: its silence starts now, and what was learnt of its gaps stays."""

@@ -6,15 +6,19 @@ safety factor; and as long as little was seen, there is an allowance for what th
 That allowance is due at the places where jobs begin something, and wherever it is not known how far the job is; on
 the open road between them (`places`) a short one is enough.
 
-What is new is not endless either. Past the first dozen gaps, in about four hundred healthy logs, no first pause lasted
-longer than 3 % of the time that the whole job takes (where a total tells that), nor than half of the time seen before
-it and ten minutes. An epoch is at most about half of a job: one that has come so far without a pause, and is at no
-place where others begin late, has none of its own.
+What is new is not endless either. While a job starts, its longest silence and what was seen before it are together
+less than 45 minutes. Past the first dozen gaps, in about four hundred healthy logs, no first pause lasted longer than
+6.3 % of the time that the whole job takes (where a total tells that), nor than half of the time seen before it and ten
+minutes. An epoch is at most about half of a job: one that has come so far without a pause, and is at no place where
+others begin late, has none of its own.
 
-The numbers were fitted on about a hundred runs of twelve families and judged on the logs of a hundred other projects;
+The numbers were fitted on about a hundred runs of twelve families and the logs of a hundred and fifty projects;
 `bench/stall.py` measures what they do. The longest first pauses were 1,738 s, after 5,300 s of gaps of at most 49 s,
 and 1,988 s, after five hours with gaps of seven minutes; the longest gap that followed three of its kind was 1.5 times
 the longest of those, unless the whole job had become slower, which its steps show before its pauses do.
+
+What no log tells is left: a job that becomes many times slower from one line to the next, or whose machine sleeps for
+an hour, is called stalled until its next line comes. Only what its processes do can tell that sooner.
 """
 
 from __future__ import annotations
@@ -25,28 +29,27 @@ from dataclasses import dataclass
 
 from dogwatch.estimate.places import COUNTED, LOST, Ground, Way
 
-# The longest gap so far, times this: while it is one of a kind, and when there were three like it.
-RARE, USUAL = 1.8, 1.6
+SAFETY = 1.6  # times the longest gap so far
 # What a job may do for the first time. It shrinks as hours pass without anything new, down to LEAST; and it is never
 # more than a share of the whole, or of what was seen.
 UNSEEN, HOURS_SEEN, LEAST = 2400.0, 6 * 3600.0, 600.0
-OF_WHOLE, OF_SEEN = 0.06, 0.6
-# What is allowed at least to a job that has shown that it pauses: once, or more often; and where it is known to be at
-# a place at which it may begin something else, such as validating after fifteen epochs that were only saved.
-PAUSED_ONCE, PAUSED = 600.0, 300.0
-PAUSED_ONCE_THERE, PAUSED_THERE, LATE = 1800.0, 1200.0, 900.0
+OF_WHOLE, OF_SEEN = 0.07, 0.6
+START = 2700.0  # seconds after which a job has started, and what is left of them is the most that a start still takes
+# What is allowed at least to a job that has shown that it pauses; and where it is known to be at a place at which it
+# may begin something else, such as validating after fifteen epochs that were only saved.
+PAUSED, PAUSED_THERE = 300.0, 1200.0
 # A job that has paused so often, for so long, has shown its validations; what else it begins lasts no longer.
 VALIDATIONS, VALIDATION = 3, 150.0
 # What is allowed on the open road, where a file system may hang for a minute. The end of an epoch that no total tells
 # may still come as a surprise to a job that has never paused, and last for so much of what was seen, until more of the
 # whole is gone than one epoch is.
-ROAD, SURPRISE, EPOCH = 90.0, 0.3, 0.45
+ROAD, SURPRISE, EPOCH = 60.0, 0.3, 0.45
 ROAD_SEEN = 300.0  # seconds of work that must have been seen before a road is one
 # A job whose last gaps (more than one) were all longer than usual has become slower, and so will its pauses be.
-RISES, SLOWER, MOST_SLOWER = 1.25, 1.3, 3.0
+RISES, SLOWER, MOST_SLOWER = 1.25, 1.6, 3.0
 # Processes that use no CPU and move no bytes do not load, compile, validate or save: then this is enough.
 ASLEEP = 240.0
-# Phases that a log announces are long, and the first of its kind says little about the next.
+# Phases that a log announces are long, and the first of its kind says little about the next. All others are steady.
 PHASES = {
     "starting": 2400.0,
     "compiling": 3600.0,
@@ -106,13 +109,19 @@ class Gaps:
 NO_GAPS = Gaps()
 
 
+def kind_of(phase: str) -> str:
+    """The phase whose gaps those of a phase are like."""
+    return phase if phase in PHASES else STEADY
+
+
 def patience(
     gaps: Mapping[str, Gaps], phase: str, limit: float | None = None, *, asleep: bool = False, on: Way = LOST
 ) -> float:
     """Seconds of silence that are no news in this phase: less when its processes sleep or it is `on` the open road.
     The owner's `limit` is the most, never the least."""
+    phase = kind_of(phase)
     slower = _slower(gaps.get(STEADY, NO_GAPS)) if has_paused(gaps) else 1.0
-    allowed, seen = slower * _learnt(gaps.get(STEADY, NO_GAPS)), gaps.get(phase, NO_GAPS)
+    allowed, seen = slower * SAFETY * gaps.get(STEADY, NO_GAPS).longest, gaps.get(phase, NO_GAPS)
     if phase == STEADY or not _well_known(seen):
         allowed = max(allowed, _allowance(gaps, asleep, on))
     if phase != STEADY:
@@ -125,11 +134,6 @@ def has_paused(gaps: Mapping[str, Gaps]) -> bool:
     return _paused(gaps) > 0
 
 
-def _learnt(gaps: Gaps) -> float:
-    usual = gaps.alike >= 3 and gaps.count >= _FEW
-    return (USUAL if usual else RARE) * gaps.longest
-
-
 def _slower(gaps: Gaps) -> float:
     """How many times as long as usual its gaps have become."""
     times = gaps.lately / gaps.typical if gaps.typical else 1.0
@@ -140,17 +144,13 @@ def _allowance(gaps: Mapping[str, Gaps], asleep: bool, on: Way) -> float:
     """What is allowed to the steady phase beyond its own gaps."""
     steady, paused = gaps.get(STEADY, NO_GAPS), _paused(gaps)
     surprise = 0.0 if paused or on.told or on.gone >= EPOCH else SURPRISE * steady.seconds
-    new, road = _new(steady, on, surprise), steady.seconds >= ROAD_SEEN and steady.count >= COUNTED
+    new, road = _new(gaps, on, surprise), steady.seconds >= ROAD_SEEN and steady.count >= COUNTED
     if on.ground is Ground.OPEN and road:
         known = max(ROAD, min(new, surprise))
     elif _has_validated(gaps):
         known = PAUSED
-    elif on.ground is Ground.LATE and road:
-        known = min(new, LATE)
-    elif paused >= 2:
-        known = min(new, PAUSED_THERE) if on.ground is Ground.PLACE else PAUSED
     elif paused:
-        known = min(new, PAUSED_ONCE_THERE) if on.ground is Ground.PLACE else PAUSED_ONCE
+        known = min(new, PAUSED_THERE) if on.ground is Ground.PLACE else PAUSED
     else:
         known = new
     if on.to_target and not paused:
@@ -158,11 +158,12 @@ def _allowance(gaps: Mapping[str, Gaps], asleep: bool, on: Way) -> float:
     return min(ASLEEP, known) if asleep else known
 
 
-def _new(steady: Gaps, on: Way, surprise: float) -> float:
+def _new(gaps: Mapping[str, Gaps], on: Way, surprise: float) -> float:
     """How long something may last that it does for the first time."""
+    steady = gaps.get(STEADY, NO_GAPS)
     unseen = max(LEAST, UNSEEN * min(1.0, HOURS_SEEN / max(steady.seconds, 1.0)))
     if steady.count < COUNTED:
-        return unseen
+        return min(unseen, max(LEAST, START - math.fsum(of.seconds for of in gaps.values())))
     unseen = min(unseen, max(LEAST, OF_SEEN * steady.seconds))
     return unseen if on.whole is None else min(unseen, max(ROAD, surprise, OF_WHOLE * on.whole))
 
@@ -191,5 +192,6 @@ def _well_known(seen: Gaps) -> bool:
 
 
 def _of_phase(seen: Gaps, phase: str, asleep: bool, slower: float) -> float:
-    first = PAUSED_ONCE if seen.alike >= _WELL_KNOWN else PHASES.get(phase, UNSEEN)
-    return max(slower * _learnt(seen), min(2 * ASLEEP, first) if asleep else first)
+    again = phase not in STARTS and seen.alike >= 2 and seen.longest >= _PAUSE
+    first = PAUSED if again or seen.alike >= _WELL_KNOWN else PHASES[phase]
+    return max(slower * SAFETY * seen.longest, min(2 * ASLEEP, first) if asleep else first)

@@ -35,7 +35,6 @@ class Ground(Enum):
 
     UNKNOWN = "unknown"
     PLACE = "place"  # something may begin here
-    LATE = "late"  # only what did not begin where it usually does: a validation that starts after half of the run
     OPEN = "open"
 
 
@@ -131,10 +130,10 @@ def _between(count: Count, near: float, far: float, total: float) -> Ground:
     whole = [part for part in range(2, most + 1) if count.unit == SHARE or total % 1 or total % part == 0]
     nearly = [part for part in range(2, most + 1) if (total + 1) % part <= 2]
     periods = [every * total / part for part in whole for every in EVERY] + [total / part for part in nearly]
-    if _among(count, near, far, periods) is Ground.PLACE:
+    late = (total / part for part in whole if part in LATE_PARTS)
+    if any(_next_multiple(period, near) <= far for period in late):
         return Ground.PLACE
-    late = any(_next_multiple(total / part, near) <= far for part in whole if part in LATE_PARTS)
-    return Ground.LATE if late else Ground.OPEN
+    return _among(count, near, far, periods)
 
 
 def _among(count: Count, near: float, far: float, periods: Sequence[float]) -> Ground:
