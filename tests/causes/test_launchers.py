@@ -137,6 +137,17 @@ def test_a_broken_board_explains_what_a_program_was_left_with():
             2,
         ),
         ("up\nF0301 10:20:30.512345 71 table.cc:88] Check failed: rows == columns (3 vs. 4)\n", "aborted", 2),
+        ("epoch 1\n[1]+  Killed                  nohup python train.py\n", "killed", 2),
+        ("epoch 1\n[2]  - 71234 abort      ./train --fast\n", "aborted", 2),
+        ("loop\nforrtl: error (78): process killed (SIGTERM)\n", "interrupted", 2),
+        ("=>> PBS: job killed: node 1 (n12) requested job terminate, 'EOF' (code 1099)\n", "node_failure", 1),
+        ("=>> PBS: job killed: ncpus 41.2 exceeded limit 40 (sum)\n", "killed", 1),
+        ("TERM_SWAP: job killed after reaching LSF swap usage limit.\n", "host_oom", 1),
+        ("ERROR: Job failed: execution took longer than 2h0m0s seconds\n", "time_limit", 1),
+        ("pack\ntar: shard-7.tar: Wrote only 4096 of 10240 bytes\ntar: Error is not recoverable\n", "disk_full", 2),
+        ("Host key verification failed.\n", "network_error", 1),
+        ("Port 6006 is in use by another program. Start it with another port.\n", "port_in_use", 1),
+        ("ch-run[71]: error: can't mkdir: /var/tmp/x: No such file or directory\n", "container_failed", 1),
         ("job deleted\nMOAB_INFO:  job exceeded wallclock limit\n", "time_limit", 2),
         ("reading: 20% (11/55) [#   ] eta 0:12:04 \\Terminated\n", "interrupted", 1),
     ],
@@ -157,6 +168,8 @@ def test_programs_without_a_traceback_say_why_they_ended(text, cause, line):
         "check failed: 0, check passed: 12\nstep 1\n",
         "srun: error: Unable to create step, retrying\n" + "step 1\n" * 9,
         "h4:7:9 [1] misc/socket.cc:49 NCCL WARN socketProgress: Connection closed by remote peer h5<57>\nstep 1\n",
+        "[1]+  Terminated              nvidia-smi dmon -s u\nstep 1\n",
+        "[1] 4411\nkilled 0 of 12 jobs\nstep 1\n",
         "progress 40% done, 3 workers terminated normally\nstep 1\n",
     ],
 )
@@ -171,3 +184,13 @@ def test_an_exception_that_a_hook_met_while_it_told_of_another_is_not_why():
     hook = "Error in sys.excepthook:\n" + frame + "ModuleNotFoundError: No module named 'apt_pkg'\n"
     found = why(f"step 1\n{hook}\nOriginal exception was:\n{frame}torch.OutOfMemoryError: CUDA out of memory.\n")
     assert (found.cause, found.evidence[0].line) == ("cuda_oom", 12)
+
+
+@pytest.mark.parametrize(
+    "error",
+    ["BlockingIOError: [Errno 11] Resource temporarily unavailable", "RuntimeError: can't start new thread"],
+)
+def test_a_limit_that_the_system_does_not_name_is_unknown(error):
+    """That no process or thread was to be had says not whose limit it was; the line is quoted all the same."""
+    found = why(f'Traceback (most recent call last):\n  File "/srv/a.py", line 8, in <module>\n    main()\n{error}\n')
+    assert (found.cause, found.evidence[0].line) == ("unknown", 4)

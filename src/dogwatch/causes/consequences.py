@@ -24,6 +24,9 @@ consequences = (
     Sign("state: failed", r"^state: failed \(exit code [1-9]\d{0,2}\)", 0.4, fatal=True, role=Role.TEARDOWN),
     # A filesystem gave an error of which no program knows the reason.
     Sign("input/output error", r"\binput/output error\b", 0.69, raised=True, role=Role.CASCADE),
+    # The system gave no process, thread or lock, and says not which of its limits that was.
+    Sign("resource temporarily unavailable", weight=0.69, raised=True, role=Role.CASCADE),
+    Sign("can't start new thread", weight=0.69, raised=True, role=Role.CASCADE),
     Sign(
         "child process with pid",
         r"child process with pid \d{1,10} terminated with code -?\d{1,3}\. forcefully terminating",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dogwatch.causes.interface import Cause, Retry, Role, Sign
-from dogwatch.causes.signals import ended_by
+from dogwatch.causes.signals import ended_by, noticed
 
 # Xid numbers that a program's own fault raises; every other one speaks of the board, its memory or its links.
 XIDS_OF_PROGRAMS = frozenset((13, 31, 43, 45, 68, 69))
@@ -391,6 +391,8 @@ rows = (
             *ended_by(6, 0.74),
             *ended_by(4, 0.74),
             *ended_by(8, 0.74),
+            noticed("abort|trace trap", 0.8),
+            Sign("trace/breakpoint trap", weight=0.85, fatal=True),
             Sign("process abort signal", r"fatalerror: .{0,40}process abort signal", 0.74, raised=True),
             Sign("]aborted", r"\d%\|.{1,400}\]aborted(?: \(core dumped\))?\s{0,4}$", 0.85, fatal=True),
             Sign("libc++abi: terminating", weight=0.85, fatal=True),

@@ -38,6 +38,9 @@ rows = (
                 fatal=True,
             ),
             Sign("error response from daemon", weight=0.95, fatal=True),
+            Sign("unable to start container process", weight=0.95, fatal=True),
+            Sign("exec user process caused", r"\.go:\d{1,5}: exec user process caused", 0.95, fatal=True),
+            Sign("ch-run[", r"^ch-run\[\d{1,10}\]: error: ", 0.93, fatal=True),
             Sign("oci runtime attempted to invoke", weight=0.95, fatal=True),
             Sign("nvidia-container-cli", r"nvidia-container-cli: .{0,80}error", 0.95, fatal=True),
             Sign("imagepullbackoff", weight=0.93, fatal=True),
@@ -51,6 +54,7 @@ rows = (
         ),
         examples=(
             'FATAL:   "torchrun": executable file not found in $PATH',
+            "standard_init_linux.go:228: exec user process caused: no such file or directory",
             "FATAL:   could not open image /scratch/images/train.sif: failed to retrieve path for "
             "/scratch/images/train.sif: lstat: no such file or directory",
             'docker: Error response from daemon: could not select device driver "" with capabilities: [[gpu]].',
@@ -121,7 +125,8 @@ rows = (
                 0.86,
                 raised=True,
             ),
-            Sign("prolog failure on node", weight=0.88, fatal=True),
+            Sign("prolog failure on node|error: prolog failed", weight=0.88, fatal=True),
+            Sign("/bin/env: ", r"^/usr/bin/env: .{1,120}: no such file or directory", 0.9),
             Sign(": fatal: ", r"^(?:sbatch|srun|salloc): fatal: \S", 0.92, fatal=True),
             Sign(
                 "unable to allocate resources",
@@ -155,6 +160,7 @@ rows = (
             "slurmstepd: error: execve(): trainer: No such file or directory",
             "/var/spool/slurmd/job72/slurm_script: line 9: torchrun: command not found",
             "/bin/sh: 4: deepspeed: not found",
+            "/usr/bin/env: 'python3.11': No such file or directory",
             "nohup: failed to run command 'dcgm-agent': No such file or directory",
             "salloc: Prolog failure on node k3-6",
             "TimeoutError: Placement group creation timed out. Make sure your cluster has enough resources",

@@ -177,7 +177,10 @@ rows = (
                 fatal=True,
             ),
             Sign("exceeded limit", r"job killed: (?:v?mem|pvmem|pmem) \S{1,40} exceeded limit", 0.95, fatal=True),
-            Sign("term_memlimit", weight=0.95, fatal=True),
+            Sign("term_memlimit|term_swap", weight=0.95, fatal=True),
+            Sign('limit "', r"exceeds job (?:hard|soft) limit \"[hs]_(?:vmem|rss|data)\"", 0.95, fatal=True),
+            Sign("killed by yarn for exceeding", weight=0.95),
+            Sign("insufficient memory for the java", weight=0.93, fatal=True),
             Sign("oomkilled", weight=0.95, fatal=True),
             Sign("low on resource: memory", weight=0.95, fatal=True),
             Sign("killed by the oom killer", weight=0.95, fatal=True),
@@ -208,6 +211,7 @@ rows = (
             "have been killed by the cgroup out-of-memory handler.",
             "slurmstepd: error: Step 815.0 exceeded memory limit (8388999 > 8388608), being killed",
             "srun: error: node7: task 0: Out Of Memory",
+            'job 71.2 exceeds job hard limit "h_vmem" of queue "long@n4" (8.1G > limit:8.0G) - sending SIGKILL',
             "systemd[1]: job-9.scope: A process of this unit has been killed by the OOM killer.",
             "[88123.4] Out of memory: Killed process 4242 (python) total-vm:91234567kB, anon-rss:61234567kB",
             "numpy.core._exceptions._ArrayMemoryError: Unable to allocate 31.2 GiB for an array with shape "
@@ -305,6 +309,7 @@ rows = (
             Sign("file write failed", weight=0.78, raised=True),
             Sign("no space left on device", weight=0.95, unless=r"/dev/shm|</torch_"),
             Sign("no space left on disk", weight=0.95),
+            Sign("wrote only ", r"^\S{0,40}tar: .{1,300}: wrote only \d{1,12} of \d{1,12} bytes", 0.88),
             Sign(
                 "checkpoint file: ",
                 r"error writing .{0,20}checkpoint file: .{1,400}: resource exhausted",

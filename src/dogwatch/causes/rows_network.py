@@ -33,6 +33,12 @@ rows = (
                 "name or service not known", weight=0.88, raised=True, unless=r"\d{4,5}\) cannot be retrieved|" + _HUB
             ),
             Sign("could not resolve host", weight=0.9, unless=_HUB),
+            Sign("unable to resolve host address", weight=0.88, unless=_HUB),
+            Sign("host key verification failed", r"\bhost key verification failed\.", 0.85),
+            Sign("_exchange_identification: ", r"\b(?:kex|ssh)_exchange_identification: \S", 0.8),
+            Sign("rsync error: ", r"^rsync error: .{1,120}\(code (?:5|10|12|30|35|255)\)", 0.8),
+            # A file system that lives on another machine.
+            Sign("[errno 10|[errno 11", r"\[errno (?:107|108|112)\]", 0.85, raised=True),
             Sign("network is unreachable", weight=0.9, raised=True, unless=_HUB),
             Sign("no route to host", weight=0.88, raised=True),
             Sign("http error|httperror", r"urllib\.error\.httperror|httperror: http error \d{3}", 0.92, raised=True),
@@ -131,6 +137,8 @@ rows = (
             'botocore.exceptions.ReadTimeoutError: Read timeout on endpoint URL: "https://store.example.org/a/7.tar"',
             "aiohttp.client_exceptions.ClientConnectorError: Cannot connect to host 10.0.0.8:9000 ssl:default "
             "[Connect call failed ('10.0.0.8', 9000)]",
+            "wget: unable to resolve host address 'data.example.org'",
+            "OSError: [Errno 107] Transport endpoint is not connected: '/mnt/data'",
             "curl: (7) Failed to connect to data.example.org port 443 after 3 ms: Connection refused",
             "urllib.error.URLError: <urlopen error [Errno -3] Temporary failure in name resolution>",
             "subprocess.CalledProcessError: Command 'ssh n4 hostname' returned non-zero exit status 255.",
@@ -243,6 +251,11 @@ rows = (
             Sign("port", r"\bport \d{1,5} is (?:already )?(?:in use|occupied|taken)\b", 0.85, raised=True),
             Sign("server socket has failed to listen", weight=0.95),
             Sign("failed to start the grpc server", weight=0.9, raised=True),
+            Sign(
+                "in use by another program|could not bind to port",
+                r"\bport \d{1,5} is in use by another program|could not bind to port \d{1,5}, it was already in use",
+                0.88,
+            ),
             Sign("port", r"\bport .{1,20}, but another process is (?:utili[sz]ing|using) it", 0.96, raised=True),
         ),
         examples=(
@@ -253,7 +266,7 @@ rows = (
             "utilizing it. Please specify a different port",
             "[Errno 98] error while attempting to bind on address ('0.0.0.0', 8000): address already in use",
         ),
-        counterexamples=("serving on port 8000",),
+        counterexamples=("serving on port 8000", "checking whether port 8000 is in use"),
         neighbours=("rendezvous_failed",),
         tell="ss -ltnp | grep PORT",
     ),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dogwatch.causes.interface import Cause, OnSlurm, Retry, Role, Sign
-from dogwatch.causes.signals import ended_by
+from dogwatch.causes.signals import ended_by, noticed
 
 _AT = r" \S{1,60} (?:ON \S{1,120} )?CANCELLED AT \S{1,40}\s{0,4}\*\*\*"
 
@@ -22,8 +22,16 @@ rows = (
         (
             Sign("wallclock time", r"exceeded (?:hard|soft) wallclock time", 0.93, fatal=True),
             Sign("due to time limit", weight=0.98, fatal=True),
-            Sign("job killed: walltime", r"job killed: walltime \S{1,20} exceeded limit", 0.97, fatal=True),
-            Sign("term_runlimit", weight=0.97, fatal=True),
+            Sign("job killed: ", r"job killed: (?:walltime|cput) \S{1,20} exceeded limit", 0.97, fatal=True),
+            Sign('limit "', r"exceeds job (?:hard|soft) limit \"[hs]_(?:rt|cpu)\"", 0.95, fatal=True),
+            Sign("timeout: sending signal", r"^timeout: sending signal \w{3,10} to command", 0.85, fatal=True),
+            Sign(
+                "maximum execution time|execution took longer than",
+                r"has exceeded the maximum execution time of \d|job failed: execution took longer than \d",
+                0.93,
+                fatal=True,
+            ),
+            Sign("term_runlimit|term_cpulimit", weight=0.97, fatal=True),
             # A line of sacct.
             Sign("timeout ", r"^\d{1,12}\S{0,12}\s{1,20}\S.{0,100}\btimeout {1,10}\d{1,3}:\d{1,3}\b", 0.93, fatal=True),
             Sign("type=timeout", r"job\.exception type=timeout\b", 0.96, fatal=True),
@@ -62,6 +70,9 @@ rows = (
             "=>> PBS: job killed: walltime 86431 exceeded limit 86400",
             "5150         pretrain-1        gpu    TIMEOUT      0:0",
             "TERM_RUNLIMIT: job killed after reaching LSF run time limit.",
+            "TERM_CPULIMIT: job killed after reaching LSF CPU usage limit.",
+            'job 71.2 exceeds job hard limit "h_rt" of queue "long@n4" (7261.00000 > limit:7260.00000)',
+            "timeout: sending signal TERM to command 'python'",
             "MOAB_INFO:  job exceeded wallclock limit",
             "Run exceeded maximum runtime of 3600 seconds and was stopped",
             "7200.3s: job.exception type=timeout severity=0 resource allocation expired",
@@ -129,7 +140,7 @@ rows = (
             # Slurm cancels the step of a task that failed, too.
             Sign("cancelled at", r"\*\*\* STEP" + _AT, 0.9, fatal=True, role=Role.CASCADE),
             Sign("due to signal", r"cancelled at \S{1,40} due to signal\b", 0.93, fatal=True),
-            Sign("term_owner", weight=0.95, fatal=True),
+            Sign("term_owner|term_admin|term_force_", weight=0.95, fatal=True),
             Sign("srun: job has been cancelled|salloc: job has been cancelled", weight=0.93, fatal=True),
             Sign("(qdel)|deleted by", r"\bjob\b.{0,40} deleted by (?:owner|user|\S{1,60}@)|\(qdel\)", 0.93, fatal=True),
             Sign(
@@ -156,6 +167,7 @@ rows = (
             "CANCELLED AT 2026-01-09T04:11:00 ***",
             "[20:29:32] error: *** JOB 5153 ON n1 CANCELLED AT 2026-03-17T20:29:32 DUE to SIGNAL Terminated ***",
             "TERM_OWNER: job killed by owner.",
+            "TERM_FORCE_ADMIN: job killed by root or LSF administrator without time for cleanup.",
             "srun: Job has been cancelled",
             "PBS: job killed: job 7712 deleted by owner kim@login2",
             "Workflow train-7 was terminated by user kim",
@@ -194,11 +206,17 @@ rows = (
             Sign("kubernetes.io/unreachable", weight=0.88),
             Sign("system is going down", r"the system is going down for (?:reboot|power|halt|system halt)", 0.88),
             Sign("nodelost", r"\bnodelost\b", 0.93),
+            Sign("nodenotready", r"\bnodenotready\b", 0.8),
+            Sign(
+                "failed (non-responding)", r"\*\*\* (?:step|job) .{1,200} failed \(non-responding\)", 0.96, fatal=True
+            ),
+            Sign("requested job terminate", r"job killed: node \d.{0,120} requested job terminate", 0.93, fatal=True),
         ),
         examples=(
             "slurmstepd: error: *** JOB 616 ON n042 CANCELLED AT 2026-02-02T01:00:09 DUE TO NODE FAILURE, "
             "SEE SLURMCTLD LOG FOR DETAILS ***",
             "srun: error: Node failure on n042",
+            "slurmstepd: error: *** STEP 71.0 ON n042 FAILED (non-responding) ***",
             "The system is going down for reboot NOW!",
             "ORTE has lost communication with a remote daemon.",
             "The node with node id: 8f31 and address: 10.1.2.3 has been marked dead because the detector has "
@@ -254,6 +272,7 @@ rows = (
             Sign("srun: interrupt", weight=0.93),
             *ended_by(2, 0.7, Role.CASCADE),
             *ended_by(15, 0.7, Role.CASCADE),
+            Sign("process killed (sigterm)|process interrupted (sigint)", weight=0.74, fatal=True, role=Role.CASCADE),
             Sign(
                 "interrupted by|user interrupted",
                 r"\b(?:training|evaluation|execution|run|process|program|job) (?:was |has been )?interrupted by "
@@ -309,7 +328,11 @@ rows = (
             Sign("killed", r"\d%.{1,400}[^\w\s'\"]killed\s{0,4}$", 0.85, fatal=True),
             Sign("brokenprocesspool", weight=0.62, raised=True),
             Sign("terminated abruptly", r"process in the process pool was terminated abruptly", 0.62, raised=True),
-            Sign("killed", r"^\s{0,4}killed\s{0,4}$", 0.85, fatal=True),
+            Sign("killed", r"^\s{0,4}killed(?:: 9)?\s{0,4}$", 0.85, fatal=True),
+            noticed("killed", 0.85),
+            Sign("term_external_signal", weight=0.8, fatal=True),
+            Sign("exceeded limit", r"job killed: \w{2,12} \S{1,20} exceeded limit", 0.72, fatal=True),
+            Sign("killedworker", weight=0.85, raised=True),
             Sign("killed", r"^make(?:\[\d{1,3}\])?: \*\*\* \[.{1,200}\] killed\s{0,4}$", 0.85, fatal=True),
             Sign("killed ##", r"^## oar .{0,60}job \d{1,12} killed ##", 0.75, fatal=True),
             Sign("killed", r": line \d{1,6}:\s{1,8}\d{1,10} killed\b", 0.88, fatal=True),
@@ -325,6 +348,7 @@ rows = (
         examples=(
             "Killed",
             "trainer-1 exited with code 137",
+            "zsh: killed     python train.py",
             "[launch.py:434:sigkill_handler] ['python', '-u', 'tune.py'] exits with return code = -9",
             "=   EXIT CODE: 9",
             "=   KILLED BY SIGNAL: 9 (Killed)",

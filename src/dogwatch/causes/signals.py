@@ -1,4 +1,4 @@
-"""A process that a signal ended, as launchers, containers, batch systems and MPI tell it: by number or exit code."""
+"""A process that a signal ended, as shells, launchers, containers, batch systems and MPI tell it."""
 
 from __future__ import annotations
 
@@ -31,4 +31,14 @@ def ended_by(number: int, weight: float, role: Role | None = None) -> tuple[Sign
             role=role,
             many=True,
         ),
+    )
+
+
+def noticed(word: str, weight: float) -> Sign:
+    """How a shell tells it of a command that somebody had started by hand: `zsh: killed  ./a`, `[1]+  Killed  ./a`."""
+    return Sign(
+        word,
+        rf"^(?:zsh: |\[\d{{1,3}}\][+-]? {{1,8}}(?:[-+] {{1,4}})?(?:\d{{1,10}} {{1,4}})?)(?:{word})\b(?:\s|$)",
+        weight,
+        fatal=True,
     )
