@@ -124,6 +124,12 @@ def test_a_bar_that_agrees_with_a_bare_counter_lends_it_its_total() -> None:
     assert shown(line + bars(60, 50)) == (120, None, "steps")
 
 
+def test_a_bar_of_one_epoch_lends_no_total_where_the_run_has_one() -> None:
+    """`Total optimization steps` that are three times the bar's are the run's, and the bar counts an epoch."""
+    log = "Total optimization steps = 4500\n" + bars(1500, 0, 281) + "Step: 280 | Loss: 2.1\n" + bars(1500, 283)
+    assert shown(log)[:2] == (280, 4500)
+
+
 def test_epochs_times_steps_make_a_total_where_the_numbers_agree() -> None:
     """Global step, epoch and step within the epoch of one trainer give how many there will be."""
     log = "Epoch 2/6:  50%|#####     | 31/62 [00:10<00:10,  3.0it/s]\nstep:93 - train/loss:0.4 - train/lr:0.1\n"

@@ -219,6 +219,8 @@ def test_steps_beside_epochs_on_one_line_are_the_epochs():
         "INFO:root:Update[7171]: Change learning rate to 1.0e-03",
         "loaded ../weights/base_net.pth, epoch 140",
         "Namespace(net='b', ep=1, lr=0.01, gpu=0)",
+        "Namespace(batch=32, epoch=5, lr=0.01)",
+        "    score = self.evaluate(epoch=0)",
         "Step 3: Setting up the world (drag 1.0)...",
         "Answers: " + "so it went " * 100 + "(120/400)",
     ],
@@ -287,6 +289,7 @@ def test_only_a_claim_about_the_whole_run_is_one(line, claims):
         ("workflow: [('train', 1)], max: 12 epochs", Total(12, "epochs")),
         ("total_epochs: 80", Total(80, "epochs")),
         ("python -m fit --n_epoch=70 --lr=3e-4", Total(70, "epochs")),
+        ("Namespace(batch=32, epoch=45, lr=0.1)", Total(45, "epochs")),
     ],
 )
 def test_a_total_is_read_where_a_configuration_states_it(line, total):

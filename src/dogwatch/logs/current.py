@@ -167,7 +167,8 @@ def _run(runs: Sequence[Slot], work: Sequence[Slot], epochs: Sequence[Slot], kno
         best = max(steps, key=_heaviest)
         best = _with_total(best, NOTHING, [slot for slot in steps if best.at - slot.at <= STALE])
         if not best.step.total:
-            bar = _agreeing(best, [slot for slot in work if all(slot.at != epoch.at for epoch in epochs)])
+            bars = [slot for slot in work if all(slot.at != epoch.at for epoch in epochs)]
+            bar = _agreeing(best, [slot for slot in bars if not _is_share(slot, known)])
             if bar and bar.at >= best.at:
                 best = bar
             elif bar:
@@ -204,6 +205,12 @@ def _lent(run: Slot, bars: Sequence[Slot]) -> Slot:
         return run
     done = max(step.done, bar.step.done) if bar.at >= run.at else step.done
     return replace(run, at=max(run.at, bar.at), step=replace(step, done=done, total=bar.step.total, rate=bar.step.rate))
+
+
+def _is_share(bar: Slot, known: Known) -> bool:
+    """Whether the stated steps are those of several such bars: it counts an epoch."""
+    steps, total = known.totals.get("steps"), bar.step.total
+    return bool(steps and total and steps > total and steps % total == 0)
 
 
 def _agreeing(run: Slot, bars: Sequence[Slot]) -> Slot | None:

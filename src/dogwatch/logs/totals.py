@@ -91,6 +91,15 @@ def _read(find: Find, line: str) -> list[Mark]:
     return [total for _, total in islice(find(line.lower()), 1)]
 
 
+def _arguments(line: str) -> list[Mark]:
+    """`epoch=30` among the arguments of a program; elsewhere it is a count."""
+    low = line.lower()
+    start = low.find("namespace(")
+    found = _ARGUMENT.search(low, start) if start >= 0 else None
+    return [Total(number(found[1]), "epochs")] if found and number(found[1]) > 0 else []
+
+
+_ARGUMENT = re.compile(r"[(,] ?epoch=(\d{1,9})[,)]", re.ASCII)
 _KINDS = ("steps", "epochs", "loops")  # of units; what is neither a step nor an epoch is a loop
 
 
@@ -120,5 +129,6 @@ rows = (
     *(row for kind, needles, name in NAMES for row in _rows(kind, needles, name, _names, _IS)),
     # where more stands behind it, it is a count
     *_rows("epoch_num", (b"epoch_num",), "(epoch)", _names, "_num" + _IS, r"[\s,\"']{0,8}$"),
+    Format("total epochs by argument", (b"namespace(",), _arguments),
     *(row for kind, needles, name in PHRASES for row in _rows(kind, needles, name, _phrases, "")),
 )
