@@ -214,6 +214,22 @@ def test_a_job_that_has_validated_is_allowed_little_more_than_that_anywhere() ->
     assert patience(validating, STEADY, on=at(Ground.PLACE)) == patience(validating, STEADY) == PAUSED
 
 
+def test_a_job_that_told_of_its_validations_is_not_waited_for_to_begin_them() -> None:
+    """However short they are beside its steps: what it may still do for the first time is something else."""
+    steady = seen(*[180.0] * 20)
+    told = {STEADY: steady, "validating": seen(*[20.0] * 3)}
+    assert patience({STEADY: steady}, STEADY) > 2 * patience(told, STEADY)
+    assert patience(told, STEADY) == max(PAUSED, SAFETY * steady.longest)
+
+
+def test_saves_that_are_well_known_say_nothing_of_a_validation_that_no_line_announces() -> None:
+    """Nine epochs that were only saved, and the tenth is validated on, while the last words are still of saving."""
+    saving = {STEADY: seen(*[20.0] * 300), "checkpointing": seen(*[30.0] * 9)}
+    validated = {**saving, "validating": seen(*[30.0] * 3)}
+    assert patience(saving, "checkpointing", on=at(Ground.PLACE)) >= LEAST
+    assert patience(validated, "checkpointing", on=at(Ground.PLACE)) == PAUSED
+
+
 def test_a_slow_start_is_no_pause() -> None:
     """Two minutes of loading say nothing of how long a first validation lasts, in the log's words or without."""
     slow = {STEADY: seen(130.0, *[0.0] * 60)}

@@ -38,7 +38,8 @@ START = 2700.0  # seconds after which a job has started, and what is left of the
 # What is allowed at least to a job that has shown that it pauses; and where it is known to be at a place at which it
 # may begin something else, such as validating after fifteen epochs that were only saved.
 PAUSED, PAUSED_THERE = 300.0, 1200.0
-# A job that has paused so often, for so long, has shown its validations; what else it begins lasts no longer.
+# A job that has paused so often, for so long, or has told of so many validations, has shown them; what else it begins
+# lasts no longer.
 VALIDATIONS, VALIDATION = 3, 150.0
 # What is allowed on the open road, where a file system may hang for a minute. The end of an epoch that no total tells
 # may still come as a surprise to a job that has never paused, and last for so much of what was seen, until more of the
@@ -49,15 +50,15 @@ ROAD_SEEN = 300.0  # seconds of work that must have been seen before a road is o
 RISES, SLOWER, MOST_SLOWER = 1.25, 1.6, 3.0
 # Processes that use no CPU and move no bytes do not load, compile, validate or save: then this is enough.
 ASLEEP = 240.0
+STEADY, VALIDATING, SAVING = "training", "validating", "checkpointing"
 # Phases that a log announces are long, and the first of its kind says little about the next. All others are steady.
 PHASES = {
     "starting": 2400.0,
     "compiling": 3600.0,
-    "validating": 3600.0,
-    "checkpointing": 3600.0,
+    VALIDATING: 3600.0,
+    SAVING: 3600.0,
     "exporting": 3600.0,
 }
-STEADY = "training"
 STARTS = frozenset({"starting", "compiling"})
 _FEW, _DISTINCT, _PAUSE, _WELL_KNOWN, _SELDOM = 8, 2.0, 60.0, 5, 0.2
 # A job that trains to a target may come to its end at any moment, and evaluate there for so much of what was seen.
@@ -122,7 +123,7 @@ def patience(
     phase = kind_of(phase)
     slower = _slower(gaps.get(STEADY, NO_GAPS)) if has_paused(gaps) else 1.0
     allowed, seen = slower * SAFETY * gaps.get(STEADY, NO_GAPS).longest, gaps.get(phase, NO_GAPS)
-    if phase == STEADY or not _well_known(seen):
+    if phase in (STEADY, SAVING) or not _well_known(seen):  # a log may tell of what it saves, and not that it validates
         allowed = max(allowed, _allowance(gaps, asleep, on))
     if phase != STEADY:
         allowed = max(allowed, _of_phase(seen, phase, asleep, slower))
@@ -169,7 +170,9 @@ def _new(gaps: Mapping[str, Gaps], on: Way, surprise: float) -> float:
 
 
 def _has_validated(gaps: Mapping[str, Gaps]) -> bool:
-    """Whether pauses were seen several times that were too long for anything less than a validation."""
+    """Whether the log told of several validations beside its work, or pauses were seen that were too long for less."""
+    if min(gaps.get(phase, NO_GAPS).count for phase in (VALIDATING, STEADY)) >= VALIDATIONS:
+        return True
     return _paused(gaps) >= VALIDATIONS and max(of.quiet for of in gaps.values()) >= VALIDATION
 
 
