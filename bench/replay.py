@@ -107,6 +107,7 @@ class Replay:
         self._open: dict[Identity, Finding] = {}
         self._last: float | None = None
         self.nearest = 0.0  # the most of its patience that a silence took
+        self.stalled_at: float | None = None  # when it was first called so
 
     @property
     def now(self) -> float:
@@ -156,6 +157,8 @@ class Replay:
         self.one = round_.jobs[REF]
         if self.one.verdict is not None and self.one.verdict.patience:
             self.nearest = max(self.nearest, self.one.verdict.silent / self.one.verdict.patience)
+        if self.stalled and self.stalled_at is None:
+            self.stalled_at = now
         self.opened += round_.opened
         for finding in round_.resolved:
             del self._open[identity(finding)]
@@ -177,11 +180,22 @@ class Replay:
 
 
 @dataclass(frozen=True, slots=True)
+class Called:
+    """A silence of a healthy run that was called a stall: after how many seconds, how long it lasted, and the longest
+    gap before it."""
+
+    after: float
+    lasted: float
+    before: float
+
+
+@dataclass(frozen=True, slots=True)
 class Measured:
-    """The rules that spoke of the healthy run and the most of its patience that it took; and by kind of hang, the
-    seconds from its last line before each cut to the verdict `stalled`."""
+    """The rules that spoke of the healthy run, the first silence of it that was called a stall, and the most of its
+    patience that it took; and by kind of hang, the seconds from its last line before each cut to the verdict."""
 
     alarms: Sequence[str]
+    called: Called | None
     nearest: float
     noticed: Mapping[str, Sequence[float]]
 
@@ -195,7 +209,15 @@ def measure_run(run: Run, cuts: Sequence[float], kinds: Sequence[str]) -> Measur
         for kind in kinds:
             noticed[kind].append(_until_stalled(healthy.left_to(hung, kind), hung.seconds))
     healthy.to_end(run.seconds)
-    return Measured([finding.rule for finding in healthy.opened], healthy.nearest, noticed)
+    called = None if healthy.stalled_at is None else _called(run, healthy.stalled_at)
+    return Measured([finding.rule for finding in healthy.opened], called, healthy.nearest, noticed)
+
+
+def _called(run: Run, at: float) -> Called:
+    times = [moment for moment, _ in run.lines]
+    lines = bisect_right(times, at)
+    last, following = times[lines - 1], times[min(lines, len(times) - 1)]
+    return Called(at - last, following - last, run.until(last).longest_gap)
 
 
 def _until_stalled(watcher: Replay, since: float) -> float:

@@ -15,9 +15,10 @@ from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
+from typing import NamedTuple
 
 from bench.figures import Figure
-from bench.replay import Measured, Run, measure_run
+from bench.replay import Called, Measured, Run, measure_run
 from dogwatch.engine import outlook
 
 WORK = (
@@ -28,7 +29,9 @@ WORK = (
     " patience, or more, is told beside it. A hang is seen by the log alone (a node of a cluster), with processes"
     " asleep (a deadlock) or with processes that spin (a hung collective). 70 generated runs, the corpus where"
     " DOGWATCH_CORPUS or ../shared/corpus has one, and the runs of the folder DOGWATCH_RUNS: a file each, with a line"
-    " of JSON that names it and then [seconds, text] of every line."
+    " of JSON that names it and then [seconds, text] of every line. Where runs come from few families, the median of"
+    " their medians is told too. A healthy run that becomes many times slower from one line to the next, or whose"
+    " machine slept, is called stalled by its log alone until its next line: no log tells that sooner."
 )
 THIRDS = (0.1, 0.37, 0.64, 0.9)  # a hang comes at any moment; a fixed share of the run is where epochs end
 SCALES = (0.5, 0.6, 0.75, 0.9, 1.0, 1.25, 1.5, 2.0)
@@ -43,19 +46,34 @@ _TIME = re.compile(
 )
 
 
+class Noticed(NamedTuple):
+    """A hang in a run of this family and longest gap, noticed after so many times that gap."""
+
+    family: str
+    gap: float
+    multiple: float
+
+
 @dataclass(slots=True)
 class Tally:
     """What was seen in one set of runs."""
 
     runs: int = 0
-    alarmed: list[str] = field(default_factory=list)
+    alarmed: dict[str, Called | None] = field(default_factory=dict)
     warned: list[str] = field(default_factory=list)
     nearest: list[float] = field(default_factory=list)
-    noticed: dict[str, list[tuple[float, float]]] = field(default_factory=dict)  # (longest gap, multiple of it)
+    noticed: dict[str, list[Noticed]] = field(default_factory=dict)
 
     def multiples(self, kind: str, least: float = 0.0, most: float = math.inf) -> list[float]:
         """Of the runs whose longest gap is so long."""
-        return [multiple for gap, multiple in self.noticed[kind] if least <= gap < most]
+        return [one.multiple for one in self.noticed[kind] if least <= one.gap < most]
+
+    def of_families(self, kind: str) -> list[float]:
+        """The median of each family."""
+        families: dict[str, list[float]] = {}
+        for one in self.noticed[kind]:
+            families.setdefault(one.family, []).append(one.multiple)
+        return [median(multiples) for multiples in families.values()]
 
 
 def measure() -> list[Figure]:
@@ -75,13 +93,14 @@ def _tally(runs: Sequence[Run]) -> Tally:
     with ProcessPoolExecutor(os.cpu_count(), initializer=_spare) as pool:
         for run, measured in zip(runs, pool.map(_measure, runs, chunksize=2), strict=True):
             if "stalled" in measured.alarms:
-                tally.alarmed.append(run.name)
+                tally.alarmed[run.name] = measured.called
             if {"silent", "slow"} & set(measured.alarms):
                 tally.warned.append(run.name)
             tally.nearest.append(measured.nearest)
             for kind, seconds in measured.noticed.items():
                 gap = run.longest_gap
-                tally.noticed.setdefault(kind, []).extend((gap, each / max(gap, 1e-3)) for each in seconds)
+                found = (Noticed(run.family, gap, each / max(gap, 1e-3)) for each in seconds)
+                tally.noticed.setdefault(kind, []).extend(found)
     return tally
 
 
@@ -124,8 +143,9 @@ def _within(multiples: Sequence[float]) -> float:
 
 def _figures(name: str, tally: Tally, limit: bool) -> list[Figure]:
     """False alarms and times to notice; told by run where a healthy one was called stalled."""
-    for run in tally.alarmed:
-        print(f"  called stalled though healthy: {run}")
+    for run, called in tally.alarmed.items():
+        silence = f" {called.after:.0f} s into {called.lasted:.0f} s; {called.before:.0f} s before" if called else ""
+        print(f"  called stalled though healthy: {run}{silence}")
     _trade(name, tally)
     _classes(name, tally)
     per_run = len(tally.alarmed) / max(1, tally.runs)
@@ -136,6 +156,13 @@ def _figures(name: str, tally: Tally, limit: bool) -> list[Figure]:
     bar = WITHIN if limit else None
     for kind, told in KINDS.items():
         figures.append(Figure(f"{name}: hang noticed, {told}", median(tally.multiples(kind)), "gaps", bar))
+    for kind, told in KINDS.items():
+        figures.append(Figure(f"{name}: the same, each family once, {told}", median(tally.of_families(kind)), "gaps"))
+    figures.append(
+        Figure(
+            f"{name}: the same, within {WITHIN:g} gaps, by its log alone", 100 * _within(tally.multiples("hidden")), "%"
+        )
+    )
     for kind, told in KINDS.items():
         paused = tally.multiples(kind, LOOK)
         if paused:

@@ -56,3 +56,12 @@ def test_an_epoch_that_the_total_says_nothing_of_may_end_with_a_validation() -> 
     replay = Replay(epochs)
     replay.to_end(epochs.seconds)
     assert [finding.rule for finding in replay.opened] == []
+
+
+def test_a_healthy_silence_that_is_called_a_stall_is_told_with_its_lengths() -> None:
+    """How soon it was called, how long it lasted, and what was the longest before it: even steps, and then an hour."""
+    called = measure_run(run([20.0] * 550 + [3600.0] + [20.0] * 400), [], []).called
+    assert called is not None
+    assert 60.0 <= called.after < called.lasted == 3600.0
+    assert called.before == 20.0
+    assert measure_run(EVEN, [], []).called is None
