@@ -271,6 +271,14 @@ def test_silence_does_not_bring_the_end_nearer():
     assert after.high >= before.high + 500
 
 
+def test_silence_where_the_end_was_due_does_not_make_it_certain():
+    """Half of a single gap was to go, and as long has passed: it may end now, or later, as its pace is in doubt."""
+    eta = estimate([Point(0.0, 0.0), Point(10.0, 10.0)], 15, 15.5)
+    assert eta is not None
+    assert 0 <= eta.remaining < 1
+    assert eta.high > 2
+
+
 def test_a_run_that_nobody_told_of_for_long_may_have_gone_on():
     """A log with a hole: what was to go runs off, and the interval also holds that it did not."""
     points = run(300, 2.0)
