@@ -231,6 +231,33 @@ def test_a_traceback_behind_a_prefix_is_a_traceback(prefix):
     assert found.evidence[0].line == 7
 
 
+def test_words_of_a_program_that_then_says_more_are_not_its_last():
+    """Nor do they keep alive a failure above them that was survived: what counts is what comes after that one."""
+    caught = (
+        "2026-03-02 10:00:00,100 - ERROR - could not open a sample\nTraceback (most recent call last):\n"
+        "  File \"/data/load.py\", line 7, in read\n    return open(path)\nKeyError: 'a.wav'\n"
+    )
+    words = "2026-03-02 10:05:00,100 - ERROR - Failed to take the weights: 'Codec' object has no attribute 'books'\n"
+    more = "".join(f"2026-03-02 10:06:0{n},000 - INFO - preparing part {n}\n" for n in range(5))
+    assert why(caught + words + more) is None
+    assert why(caught + words).cause == "code_error"
+    assert why(caught).cause == "code_error"
+
+
+def test_what_a_program_has_caught_twice_before_it_may_catch_again():
+    """It goes on with the next model each time; a third fall without a word after it is the end."""
+    caught = (
+        "Traceback (most recent call last):\n"
+        '  File "/work/tune.py", line 42, in tune\n    fit(model)\n'
+        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 96.00 MiB\n"
+    )
+    layers = "".join(f"  {n:2d}  conv.Conv  [{n * 8}, {n * 16}]\n" for n in range(25))
+    one = layers + caught
+    assert why(one * 3 + layers) is None
+    assert why(one * 3).cause == "cuda_oom"
+    assert why(one + layers).cause == "cuda_oom"
+
+
 def test_what_a_dying_program_flushes_is_not_life():
     """Old lines of a buffer that is written at the exit come after the traceback and prove nothing; what it had
     written before ends anywhere."""

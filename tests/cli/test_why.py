@@ -96,6 +96,17 @@ def test_a_log_that_says_it_failed_and_not_why_is_not_called_well(dogwatch, tmp_
     assert json.loads(dogwatch("why", "--json", "--from-line", "4", "--log", str(failed)).stdout)["cause"] is None
 
 
+def test_an_exception_that_explains_nothing_after_a_full_counter_is_no_failure(dogwatch, tmp_path: Path) -> None:
+    """Threads that still worked when a program ended print such; somebody who knows how it ended is believed."""
+    log = tmp_path / "fit.log"
+    rest = (
+        'Traceback (most recent call last):\n  File "/lib/connection.py", line 9, in recv\nOSError: handle is closed\n'
+    )
+    log.write_text("epoch 2/3 loss 0.5\nepoch 3/3 loss 0.4\n" + rest)
+    assert json.loads(dogwatch("why", "--json", "--log", str(log)).stdout)["cause"] is None
+    assert json.loads(dogwatch("why", "--json", "--log", str(log), "--exit-code", "1").stdout)["cause"] == "unknown"
+
+
 def test_only_the_part_of_a_shared_log_that_this_attempt_wrote_counts(dogwatch, log: Path) -> None:
     """An earlier attempt's error above the line that is given is nobody's cause now."""
     with log.open("a") as file:

@@ -7,7 +7,8 @@ that the job failed, the logs must show it: something that no job survives, and 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from dogwatch.causes.advice import advice, alternatives
 from dogwatch.causes.confidence import VAGUE, confidence
@@ -31,6 +32,8 @@ SURELY = 0.85  # from here on a line names its cause
 USUAL, NEAR = 8, 30  # times the same exception, so few lines after the one before
 LATER = 60.0  # seconds after which a program that died of an exception logs no more
 SCRIPT = 20  # lines after which a script has plainly gone on
+MORE = 3  # lines after which words alone were not the last
+TWICE = 2
 _DIGITS = re.compile(r"\d{1,20}")
 _NAME = re.compile(r"\b[A-Z]\w{2,60}(?:Error|Exception)(?=:)", re.ASCII)
 _SRUN_KILLED = re.compile(r"srun: error: .{1,200}: tasks? [\d,\- ]{1,80}: Killed", re.ASCII)
@@ -106,10 +109,10 @@ def in_time(hits: list[Hit]) -> list[Hit]:
 
 def last_fall(notes: Notes, bad: bool) -> list[Hit]:
     """The hits of a log that belong to its last fall, oldest first; none when the program lived on after them."""
+    if not bad and any(_survived(hit, after) or _usual(hit, after, notes) for hit, after in _newest(notes)):
+        return []
     kept: list[Hit] = []
     for hit in reversed(notes.hits):
-        if not kept and not bad and (_survived(hit, notes.after) or _usual(hit, notes)):
-            return []
         if kept:
             told = any(one.role is Role.ROOT and not one.quiet for one in kept)
             if hit.ends or (told and _stopped(hit, kept[-1])):
@@ -123,6 +126,21 @@ def last_fall(notes: Notes, bad: bool) -> list[Hit]:
     return kept if kept and _last_words(kept[-1], notes) else []
 
 
+def _newest(notes: Notes) -> Iterator[tuple[Hit, Gap]]:
+    """The newest hit, and the newest one that is more than words of a program that then said more; each with all the
+    text after it."""
+    after = notes.after
+    for hit in reversed(notes.hits):
+        words = not (hit.fatal or hit.raised) and after.lines > MORE
+        if not words or hit is notes.hits[-1]:
+            yield hit, after
+        if not words:
+            return
+        whole = replace(hit.before)
+        whole.add(after)
+        after = whole
+
+
 def _stopped(hit: Hit, later: Hit) -> bool:
     """Had somebody ended it a minute before the next trouble? Then that is another attempt's."""
     ended = hit.cause == "interrupted" or hit.cause in _SCHEDULER
@@ -131,7 +149,7 @@ def _stopped(hit: Hit, later: Hit) -> bool:
 
 def _last_words(hit: Hit, notes: Notes) -> bool:
     """Does the log end with an error, though not with one that no job survives?"""
-    if notes.after.lines > 3 or hit.quiet or hit.weight < LAST_WORDS:
+    if notes.after.lines > MORE or hit.quiet or hit.weight < LAST_WORDS:
         return False
     return not hit.aside or sum(one.before.progress for one in notes.hits) < ALIVE
 
@@ -140,7 +158,7 @@ def _survived(hit: Hit, after: Gap) -> bool:
     """Did the program go on after its last trouble?"""
     if after.done or (after.closed and (hit.aside or hit.quiet)):
         return True
-    if (hit.aside or hit.excused) and (after.progress or after.lines > 3):
+    if (hit.aside or hit.excused) and (after.progress or after.lines > MORE):
         return True
     if after.again or (after.opened and after.progress >= life.ENOUGH):
         return True
@@ -162,18 +180,21 @@ def _outlived(fall: Sequence[Hit], notes: Notes, said: Sequence[Word]) -> bool:
     return notes.after.size > FLUSH and notes.after.progress >= 3 and fall[-1].cause not in _LINGERS
 
 
-def _usual(hit: Hit, notes: Notes) -> bool:
+def _usual(hit: Hit, after: Gap, notes: Notes) -> bool:
     """Does this program print such an exception all the time, a few lines apart, and go on? What tests others' code
-    does; one that is started again and again says more before it falls."""
+    does; one that is started again and again says more before it falls. Or has it caught the same twice before, and
+    went on as it does now?"""
     near = [one for one in notes.hits if one.before.lines <= NEAR]
     shape, name = _DIGITS.sub("", hit.text), _NAME.search(hit.text)
-    same = [one for one in near if one.raised and _DIGITS.sub("", one.text) == shape]
-    if hit.raised and hit.cause != "interrupted" and len(same) >= USUAL:
-        return notes.after.lines > 1 or hit.logged
+    same = [one for one in notes.hits if one.raised and _DIGITS.sub("", one.text) == shape]
+    if hit.raised and hit.logged and sum(one.logged for one in same) > TWICE and after.lines > SCRIPT:
+        return True
+    if hit.raised and hit.cause != "interrupted" and sum(one.before.lines <= NEAR for one in same) >= USUAL:
+        return after.lines > 1 or hit.logged
     if name is None or (hit.raised and not hit.logged) or sum(one.logged for one in near) < USUAL:
         return False
     alike = [one for one in near if (found := _NAME.search(one.text)) is not None and found[0] == name[0]]
-    return len(alike) >= USUAL and notes.after.lines > 1
+    return len(alike) >= USUAL and after.lines > 1
 
 
 def _alive(gap: Gap, told: bool) -> bool:

@@ -35,7 +35,8 @@ def of_logs(
     ends = {path: read.Tail(from_line) for path in paths}
     logs = tuple(Log(path, _kept(_from(pieces(path), from_line), ends[path]), from_line) for path in paths)
     found = diagnose(Evidence(logs, exit_code, signal_number, state=state))
-    if found is None and exit_code is None and signal_number is None and not state:
+    nobody = exit_code is None and signal_number is None and not state
+    if nobody and (found is None or found.cause == "unknown"):
         failed = tuple(
             Log(path, (b"".join(end),), end.first_line) for path, end in ends.items() if read.ending(end) == "failed"
         )

@@ -211,6 +211,8 @@ ROWS = (
         r"\b.{0,40}\b(?:reached|achieved|met)\b",
     ),
     _row(EARLY, " reached", r"\btarget \w.{0,40} reached\b.{0,20}\b(?:exiting|stopping|done|ending)\b"),
+    _row(EARLY, "early stopping", r"^epoch \d{1,9}: early stopping\b"),
+    _row(EARLY, "best", r"^[^a-z0-9]{0,20}end\b.{0,60}\bbest (?:\w{1,20} )?epoch\b"),
     # The same in other languages
     *(
         _row(FINISHED, word)
@@ -224,6 +226,8 @@ ROWS = (
         _row(STAGE, over, rf"(?:评估|测试|推理|处理|生成|导出|验证|下载|转换|分析|运行|任务).{{0,12}}{over}{_STOP}")
         for over in ("完成", "结束", "完毕")
     ),
+    _row(FINISHED, "退出代码", r"退出代码(?:为)?(?::|：)? {0,2}0\b"),  # what PyCharm says of a process
+    _row(TOLD, "退出代码", r"退出代码(?:为)?(?::|：)? {0,2}-?[1-9]"),
     _row(FINISHED, "abgeschlossen", r"\b(?:training|lauf|auswertung|berechnung) (?:erfolgreich )?abgeschlossen\b"),
     _row(FINISHED, " termin", r"\b(?:entra(?:î|i)nement|entrenamiento|addestramento) (?:ha )?termin(?:é|e|ado|ato)"),
     _row(FINISHED, " complet", r"\b(?:entrenamiento|treinamento|addestramento) (?:foi )?complet(?:ado|o|ato)\b"),
@@ -281,6 +285,7 @@ ROWS = (
         "saved to",
         r"\bsaved to:? [^\s'\"]{0,200}\.(?:jsonl?|csv|xlsx|txt|npy|npz|parquet|png|pdf|html|md)\b",
     ),
+    _row(CLOSING, "end of ", r"^[^a-z0-9]{0,40}end of (?:the )?(?:output|job|log)\b"),
     _row(CLOSING, "bestiteration = ", r"^bestiteration = \d"),
     _row(CLOSING, "shrink model to first", r"^shrink model to first \d"),
     _row(CLOSING, "find logs at", r"wandb: find logs at|wandb: .{0,40}synced \d"),
