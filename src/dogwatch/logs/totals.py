@@ -129,6 +129,6 @@ rows = (
     *(row for kind, needles, name in NAMES for row in _rows(kind, needles, name, _names, _IS)),
     # where more stands behind it, it is a count
     *_rows("epoch_num", (b"epoch_num",), "(epoch)", _names, "_num" + _IS, r"[\s,\"']{0,8}$"),
-    Format("total epochs by argument", (b"namespace(",), _arguments),
+    Format("total epochs by argument", (b"namespace(",), _arguments, hint=re.compile(_ARGUMENT.pattern.encode())),
     *(row for kind, needles, name in PHRASES for row in _rows(kind, needles, name, _phrases, "")),
 )
