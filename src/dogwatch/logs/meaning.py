@@ -63,11 +63,12 @@ class Meaning:
         self._metrics: dict[str, tuple[int, float]] = {}
         self._structure: Structure | None = Structure()
         self._said: Reading | None = None
+        self._heard: tuple[_Heard, Slot | None] | None = None  # as long as no record changes
 
     def read(self, text: bytes, offset: int) -> None:
         """Take the lines of a piece by their structure, as long as no format has told a step or that the job serves."""
         if self._structure is not None:
-            heard, slot = self._heard()
+            heard, slot = self._weigh()
             self._structure = None if slot is not None or heard.serving >= 0 else self._structure
         if self._structure is not None:
             self._structure.read(text, offset)
@@ -82,6 +83,7 @@ class Meaning:
         old = counters.get(counter)
         if old is None or old.at <= at:
             counters[counter] = Record(at, old.first if old else first, kept)
+            self._heard = None
 
     def note_metrics(self, at: int, marks: Sequence[Mark]) -> None:
         """Keep the newest value of every metric."""
@@ -100,6 +102,7 @@ class Meaning:
             if len(counters) > MOST_COUNTERS:
                 newest = sorted(counters.items(), key=lambda item: (item[1].at, item[0]))[-MOST_COUNTERS:]
                 self._records[kind] = dict(newest)
+                self._heard = self._said = None
         if len(self._metrics) > MOST_METRICS:
             self._metrics = dict(sorted(self._metrics.items(), key=lambda item: item[1][0])[-MOST_METRICS:])
 
@@ -109,18 +112,21 @@ class Meaning:
             self._said = self._say()
         return self._said
 
-    def _heard(self) -> tuple[_Heard, Slot | None]:
-        """The records taken together, and the one that tells the run's progress."""
+    def _weigh(self) -> tuple[_Heard, Slot | None]:
+        """The records taken together, and the one that tells the run's progress; worked out once after each change."""
+        if self._heard is not None:
+            return self._heard
         heard = _Heard()
         for kind, counters in self._records.items():
             name, weight = named().get(kind, ("", SUITE))
             for counter, record in counters.items():
                 heard.take(record, name, weight, counter)
-        return heard, current(heard.slots, heard.known())
+        self._heard = (heard, current(heard.slots, heard.known()))
+        return self._heard
 
     def _say(self) -> Reading:
         metrics = {name: value for name, (_, value) in self._metrics.items() if math.isfinite(value)}
-        heard, slot = self._heard()
+        heard, slot = self._weigh()
         family = heard.family[2]
         if slot is None and self._structure is not None and heard.serving < 0:
             slot = current(self._structure.slots(), heard.known())
