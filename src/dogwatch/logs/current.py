@@ -68,7 +68,10 @@ def current(slots: Sequence[Slot], known: Known = NOTHING) -> Slot | None:
 
 
 def _best(slots: Sequence[Slot], known: Known) -> Slot | None:
-    of = {rank: [slot for slot in slots if slot.step.rank == rank] for rank in _RANKS}
+    of: dict[int, list[Slot]] = {rank: [] for rank in _RANKS}
+    for slot in slots:
+        if slot.step.rank in of:
+            of[slot.step.rank].append(slot)
     if of[EXACT]:
         return max(of[EXACT], key=_newest)  # it trains to a target: what the configuration allows is no total
     work = [slot for slot in of[INNER] if not slot.name.startswith(BEGUN)]

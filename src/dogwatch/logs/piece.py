@@ -10,8 +10,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import cache
 from itertools import chain
-from typing import Protocol
+from typing import Any, Protocol
 
 from dogwatch.logs import scan
 from dogwatch.logs.interface import Crowd, Format
@@ -52,8 +53,15 @@ class Plan:
         self._words = tuple(word[0] if (word := _WORD.match(sign)) else b"" for sign in self.signs)
         self._shapes: dict[bytes, dict[int, Needles]] = {}
         stems = [stem(fmt.needles) for fmt in formats]
-        self._stems = tuple(enumerate(stems))
+        self._without_stem = tuple(n for n, literal in enumerate(stems) if not literal)
+        self._of_stem: dict[bytes, list[int]] = {}
+        for n, literal in enumerate(stems):
+            if literal:
+                self._of_stem.setdefault(literal, []).append(n)
+        self._stems: Any = None
         self._numbers = bytes(char for char in b"0123456789." if all(char not in literal for literal in stems))
+        bare = [tuple((needle, needle.translate(None, self._numbers)) for needle in fmt.needles) for fmt in formats]
+        self._bare = tuple(bare)
 
     def present(self, sight: Sight, start: int, end: int) -> dict[int, Needles]:
         """The formats that may speak between two places, by number, each with those of its needles that are there."""
@@ -83,12 +91,17 @@ class Plan:
         if found is None:
             if len(self._shapes) >= MOST_SHAPES:
                 self._shapes.clear()
-            found = self._shapes[shape] = {n: self._needles(n, shape) for n, literal in self._stems if literal in shape}
+            there = sorted(self._with_stems(shape))
+            found = {n: tuple(needle for needle, bare in self._bare[n] if bare in shape) for n in there}
+            self._shapes[shape] = found
         return found
 
-    def _needles(self, number: int, shape: bytes) -> Needles:
-        needles = self.formats[number].needles
-        return tuple(needle for needle in needles if needle.translate(None, self._numbers) in shape)
+    def _with_stems(self, shape: bytes) -> list[int]:
+        """The formats whose stem is in a shape."""
+        if self._stems is None:
+            self._stems = scan.literals(self._of_stem)
+        kinds = list(self._of_stem.values())
+        return [*self._without_stem, *(n for hit in self._stems.Match(shape) or () for n in kinds[hit])]
 
 
 def stem(needles: Needles) -> bytes:
@@ -105,7 +118,12 @@ def _sign(fmt: Format) -> bytes:
     """A pattern that is in every line which the format can read."""
     if fmt.hint is not None:
         return scan.loose(fmt.hint.pattern)
-    return b"|".join(map(re.escape, fmt.needles))
+    return _mark(fmt.needles)
+
+
+@cache
+def _mark(needles: Needles) -> bytes:
+    return b"|".join(map(re.escape, needles))
 
 
 def read_piece(plan: Plan, sight: Sight, offset: int, notes: Notes, first: int = FIRST) -> None:
@@ -200,7 +218,9 @@ class _Piece:
             fmt, sign = self._plan.formats[number], self._plan.signs[number]
             if fmt.sift is not None:
                 if fmt.crowd is not None or window.is_last or window.holds(sign):
-                    self._sifted.setdefault(number, _Sifted(fmt, self)).read(window)
+                    if number not in self._sifted:
+                        self._sifted[number] = _Sifted(fmt, self)
+                    self._sifted[number].read(window)
             elif window.is_last and self._is_new(fmt) and not window.holds(sign):
                 continue
             elif self._newest(number, window.lines(fmt, present[number], sign)):
@@ -260,7 +280,6 @@ class _Sifted:
         self._first: dict[str, int] = {}
         self._narrowed = False
         self._empty = 0  # lines that held no record
-        self._mark = b"|".join(map(re.escape, fmt.needles))
         self._reach = piece.least  # bytes to be looked through at once: few where new counters are heard
         self._same: dict[bytes, None] = {}  # patterns for lines that hold nothing new
         self._line: re.Pattern[bytes] | None = None  # such a line
@@ -273,10 +292,10 @@ class _Sifted:
         if self._fmt.crowd is not None and not window.is_last and len(self._told) <= MOST_HEARD:
             self._narrow(window)
             return
-        for counter, places in self._records(window.low).items():
-            starts = [window.start + window.low.rfind(b"\n", 0, place) for place in places]
-            self._first[counter] = starts[0]
-            self._take(counter, starts)
+        low = window.low
+        for counter, places in self._records(low).items():
+            self._first[counter] = window.start + low.rfind(b"\n", 0, places[0])
+            self._take(counter, (window.start + low.rfind(b"\n", 0, place) for place in reversed(places)))
 
     def _narrow(self, window: _Window) -> None:
         """Take those lines into account that may hold a counter which was not heard. Where one is, its other lines
@@ -284,7 +303,7 @@ class _Sifted:
         assert self._fmt.crowd is not None
         self._narrowed = True
         text, end = window.text, window.end
-        few = scan.few(self._mark, text, window.start, end, FEW)
+        few = scan.few(_mark(self._fmt.needles), text, window.start, end, FEW)
         if few is not None:
             for start in self._strange(text, few):
                 self._hear(text, start, self._fmt.crowd)
@@ -362,10 +381,10 @@ class _Sifted:
             records.setdefault(counter, []).append(place)
         return records
 
-    def _take(self, counter: str, starts: Sequence[int]) -> None:
-        """The newest of these lines that can be read speaks for its counter, unless a newer one has."""
+    def _take(self, counter: str, starts: Iterable[int]) -> None:
+        """The newest of these lines (it comes first) that can be read speaks for its counter, if no newer one has."""
         if counter not in self._told:
-            for start in reversed(starts):
+            for start in starts:
                 if marks := self._fmt.read(self._piece.line(start)):
                     self._told[counter] = (start, marks)
                     break

@@ -24,8 +24,9 @@ _YEARLESS = re.compile(rf"(?<![\d/.-])(\d\d?)[-/](\d\d?)[ _]{{1,2}}{_CLOCK}", re
 _GLOG = re.compile(rf"(?<![A-Za-z0-9])[IWEFDC](\d\d)(\d\d) {{1,2}}{_CLOCK}", re.ASCII)
 _GLOG_EARLY = re.compile(r"(?<![A-Za-z0-9])[IWEF]0000 00:00:(1\d{9}(?:\.\d{1,9})?)", re.ASCII)
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_TITLED = tuple(month.title() for month in _MONTHS)
 _NAMED = re.compile(
-    rf"(?<![A-Za-z])(?:(\d\d?)[ -])?({'|'.join(month.title() for month in _MONTHS)})[a-z]{{0,6}}\.?[ -]"
+    rf"(?<![A-Za-z])(?:(\d\d?)[ -])?({'|'.join(_TITLED)})[a-z]{{0,6}}\.?[ -]"
     rf"{{0,2}}(\d\d?(?!\d))?,?[ -]{{0,2}}(20\d\d)?,?[ :T]{{1,2}}{_CLOCK}{_ZONE}(?:\s?(20\d\d))?",
     re.ASCII,
 )
@@ -109,7 +110,7 @@ def _slashed(head: str, found: dict[str, float]) -> bool:
 
 def _named(head: str, found: dict[str, float]) -> bool:
     """Jan  2 03:04:05, 2 Jan 2026 03:04:05, Sun Feb 23 16:24:18 2025, Mar 29, 22:22:33."""
-    at = _NAMED.search(head)
+    at = _NAMED.search(head) if any(month in head for month in _TITLED) else None
     day = at and (at[1] or at[3])
     if not at or not day:
         return False
