@@ -148,6 +148,17 @@ def test_a_broken_board_explains_what_a_program_was_left_with():
         ("Host key verification failed.\n", "network_error", 1),
         ("Port 6006 is in use by another program. Start it with another port.\n", "port_in_use", 1),
         ("ch-run[71]: error: can't mkdir: /var/tmp/x: No such file or directory\n", "container_failed", 1),
+        (
+            "up\nF0301 10:20:30.512345 71 a.cu:9] kernel failed: unspecified launch failure\n" + "    @ 0x7f\n" * 9,
+            "cuda_illegal_access",
+            2,
+        ),
+        (
+            "up\n[INFO] [launch.py:315] Killing subprocess 7\n['python', 'a.py'] exits with return code = 1\n",
+            "unknown",
+            3,
+        ),
+        ("loading\n*** Check failure stack trace: ***\n" + "    @ 0x7f\n" * 9, "unknown", 2),
         ("job deleted\nMOAB_INFO:  job exceeded wallclock limit\n", "time_limit", 2),
         ("reading: 20% (11/55) [#   ] eta 0:12:04 \\Terminated\n", "interrupted", 1),
     ],

@@ -75,6 +75,7 @@ consequences = (
         fatal=True,
         role=Role.CASCADE,
         many=True,
+        first=True,
     ),
     Sign(
         "worker process has died",
@@ -92,6 +93,7 @@ consequences = (
         role=Role.CASCADE,
         many=True,
     ),
+    Sign("check failure stack trace", r"\*\*\* check failure stack trace", 0.45, fatal=True, role=Role.CASCADE),
     Sign("raylet connection closed", weight=0.4, raised=True, role=Role.CASCADE),
     Sign("connection closed unexpectedly", weight=0.4, raised=True, role=Role.CASCADE),
     Sign("handle is closed", weight=0.4, raised=True, role=Role.CASCADE),

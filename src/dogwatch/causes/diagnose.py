@@ -28,6 +28,7 @@ QUOTE = 400
 MOST_QUOTES = 3
 SURE = 0.6
 LAST_WORDS = 0.7
+TELLING = 0.35  # less is a line of tidying up that says nothing of its reason
 SURELY = 0.85  # from here on a line names its cause
 USUAL, NEAR = 8, 30  # times the same exception, so few lines after the one before
 LATER = 60.0  # seconds after which a program that died of an exception logs no more
@@ -384,7 +385,8 @@ def _unknown(evidence: Evidence, said: Sequence[Word], hits: Sequence[Hit]) -> D
     cause = CAUSES["unknown"]
     names = zip(likeliest(evidence, said, hits), SHARES, strict=False)
     others = alternatives(((CAUSES[name], share) for name, share in names), evidence.slurm_id)
-    quotes = tuple(_quote(evidence, hit) for hit in hits[:2])
+    telling = [hit for hit in hits if hit.weight >= TELLING] or hits
+    quotes = tuple(_quote(evidence, hit) for hit in telling[:2])
     if not quotes and (how := ended_how(evidence)):
         quotes = (Quote("", None, f"{how}, and no line of its logs says why" if evidence.logs else how),)
     do = advice(cause, evidence.slurm_id)

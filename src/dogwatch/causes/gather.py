@@ -54,6 +54,7 @@ _QUIET = re.compile(
     r"|^\[W[\d ]|^Warning: |\bwarnings\.warn"
 )
 _LOUD = re.compile(r"\b(?:ERROR|CRITICAL|FATAL|Error|error)\b\s{0,2}[\]:|-]|^\[E |^E\d{4} ")
+_GIVEN_UP = re.compile(r"F\d{4} ")  # a line after which a logger of Google's ends the program
 _LINKS = ("during handling of the above exception", "the above exception was the direct cause")
 
 
@@ -297,7 +298,7 @@ class _Block:
             return
         text = last_words(body, self._text, stop)
         given_up = text is not None
-        if text is None and any(word in low for word in THROWN):
+        if text is None and (any(word in low for word in THROWN) or _GIVEN_UP.match(body)):
             text = thrown(body)
         match = (classify(text, raised=True) if text is not None else None) or classify(line)
         if (match := match or (FALLBACK if given_up else None)) is not None:

@@ -23,6 +23,7 @@ rows = (
                 fatal=True,
             ),
             Sign("fatal:", r"^fatal:\s{3,8}\S", 0.85, fatal=True),
+            Sign("fatal   [u=", r"^fatal   \[u=\d{1,10},p=\d{1,10}\]", 0.93, fatal=True),
             Sign(
                 "pyxis",
                 r"error: pyxis: |pyxis: (?:child|container|failed|couldn't)\b.{0,200}(?:fail|error|couldn't)",
@@ -60,6 +61,7 @@ rows = (
             'docker: Error response from daemon: could not select device driver "" with capabilities: [[gpu]].',
             "slurmstepd: error: pyxis: child 8812 failed with error code: 1",
             "ABORT  : Retval = 255",
+            "FATAL   [U=4711,P=812]     StageTwo()    exec /.singularity.d/actions/exec failed: no loader",
             "nvidia-container-cli: initialization error: nvml error: driver not loaded",
         ),
         counterexamples=(
