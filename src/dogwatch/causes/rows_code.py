@@ -52,7 +52,7 @@ rows = (
             ),
             # An exception that says how to install what it lacks.
             Sign(
-                "pip install|conda install|apt install|apt-get install",
+                "pip install|pip3 install|conda install|apt install|apt-get install",
                 r"\b(?:pip3?|conda|apt|apt-get) install\b",
                 0.86,
                 raised=True,
