@@ -248,7 +248,7 @@ def test_what_a_program_has_caught_twice_before_it_may_catch_again():
     """It goes on with the next model each time; a third fall without a word after it is the end."""
     caught = (
         "Traceback (most recent call last):\n"
-        '  File "/work/tune.py", line 42, in tune\n    fit(model)\n'
+        '  File "/data/tune.py", line 42, in tune\n    fit(model)\n'
         "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 96.00 MiB\n"
     )
     layers = "".join(f"  {n:2d}  conv.Conv  [{n * 8}, {n * 16}]\n" for n in range(25))

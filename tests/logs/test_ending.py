@@ -419,6 +419,13 @@ def test_a_thread_that_fell_while_others_worked_ends_nothing() -> None:
     assert ends("loading\n" + thread) == "failed"
 
 
+def test_a_run_that_begins_after_an_interrupt_is_another() -> None:
+    """It was started again in the same log."""
+    log = f"{WORK}Training interrupted by user\n"
+    assert ends(log, at(log, "step 20", 20, 100)) == "failed"
+    assert ends(f"{log}Starting the training\nloading\n", at(log, "step 20", 20, 100)) == "cut"
+
+
 def test_killed_may_be_a_word() -> None:
     """Of a process that was killed nothing is written out later."""
     bars = "".join(f" {n}%|##   | {n}/100 [00:10<01:30, 1.1it/s]\n" for n in range(10, 16))

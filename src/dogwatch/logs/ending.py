@@ -212,14 +212,15 @@ class Ending:
         return over >= 0 and (sign != CAUGHT or over > (begin if begin <= place <= end else place) - ECHO)
 
     def _survived(self, sign: str, place: int) -> bool:
-        """Does the log show life after what it said there? What nobody caught, only by lines that were not flushed."""
+        """Does the log show life after what it said there, or that something began? What nobody caught, only by lines
+        that were not flushed."""
         if self._life.began_again(place) or (place == self._excused and self._life.stirred(place)):
             return True
         if any(0 < again - place <= SOON for again in self._opened) and self._life.went_on(place):
             return True
         if sign == CRASHED:
             return self._life.surely_went_on(place) or (self._row[0] <= place and self._again >= ENOUGH)
-        return sign != FAILED and self._life.went_on(place)
+        return sign != FAILED and (self._life.went_on(place) or self._places[BEGUN] > place)
 
     def _full(self, counter: Counter | None) -> bool:
         """Whether the counter of the run has arrived, and little was counted after that: of what came before the run,
