@@ -19,6 +19,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
+from dogwatch.reach.here import Here
 from tests.support import wait_until
 
 needs_root = pytest.mark.needs_root
@@ -31,6 +32,14 @@ needs_fuse = pytest.mark.needs_fuse
 hypothesis.settings.register_profile("same", derandomize=True, deadline=None)
 hypothesis.settings.register_profile("fuzz", deadline=None)
 hypothesis.settings.load_profile("same")
+
+
+@pytest.fixture
+def here() -> Iterator[Here]:
+    """The probe of this machine, gone afterwards."""
+    reach = Here()
+    yield reach
+    reach.close()
 
 
 @pytest.fixture(autouse=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -56,13 +56,6 @@ class Caller:
     def _bytes_read(self) -> int:
         lines = Path(f"/proc/{self.reader()}/io").read_text().splitlines()
         return int(next(line for line in lines if line.startswith("rchar:")).split()[1])
-
-
-@pytest.fixture
-def here() -> Iterator[Here]:
-    reach = Here()
-    yield reach
-    reach.close()
 
 
 @pytest.fixture

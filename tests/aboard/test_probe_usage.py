@@ -16,13 +16,6 @@ from dogwatch.reach.interface import Answer
 from tests.support import wait_until
 
 
-@pytest.fixture
-def here() -> Iterator[Here]:
-    reach = Here()
-    yield reach
-    reach.close()
-
-
 @contextmanager
 def started(script: str, **how: Any) -> Iterator[subprocess.Popen[bytes]]:
     """A Python process in a session of its own, as a kept worker is; nothing of it is left."""

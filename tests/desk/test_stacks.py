@@ -46,13 +46,6 @@ wait_for_nobody()
 
 
 @pytest.fixture
-def here() -> Iterator[Here]:
-    reach = Here()
-    yield reach
-    reach.close()
-
-
-@pytest.fixture
 def start(tmp_path: Path) -> Iterator[Any]:
     started: list[subprocess.Popen[bytes]] = []
 

@@ -22,13 +22,6 @@ from tests.support import wait_until
 EVERY_LINE = compile_patterns({}, [("^line", "warning")], "test")
 
 
-@pytest.fixture
-def here() -> Iterator[Here]:
-    reach = Here()
-    yield reach
-    reach.close()
-
-
 class Watcher:
     """What the engine does with logs, look by look; `restart` is a watcher that was killed and started again."""
 

@@ -7,24 +7,10 @@ import signal
 from pathlib import Path
 
 from dogwatch import assemble
-from dogwatch.clock import Clock
 from dogwatch.model import Expectation
 from dogwatch.store import jobs
 from dogwatch.store.database import open_store
-from tests.support import wait_until
-
-
-class Ahead(Clock):
-    """The real clock, moved forward by hand."""
-
-    def __init__(self) -> None:
-        self.by = 0.0
-
-    def now(self) -> float:
-        return super().now() + self.by
-
-    def mono(self) -> float:
-        return super().mono() + self.by
+from tests.support import Ahead, wait_until
 
 
 def test_a_quiet_look_is_written_with_a_later_one_and_an_ending_at_once(home: Path) -> None:

@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from dogwatch.clock import Clock
 from dogwatch.desk import tell
 from dogwatch.engine.post import Post
 from dogwatch.engine.watch import Watch
@@ -22,7 +21,7 @@ from dogwatch.sources.process import source
 from dogwatch.store import events as history
 from dogwatch.store.database import Store, open_store
 from tests.faults.scene import alive, children, events, gated, jobs, states, watcher
-from tests.support import wait_until
+from tests.support import Ahead, wait_until
 
 TALK = "import time\nwhile True: print('on and on', flush=True); time.sleep(0.1)"
 
@@ -56,25 +55,13 @@ def test_a_stopped_watcher_sees_no_stall_when_it_wakes(dogwatch, spawn, home: Pa
         assert watch.poll() is None
 
 
-class Moved(Clock):
-    """The real clock, and `ahead` seconds that a suspended machine slept."""
-
-    ahead = 0.0
-
-    def now(self) -> float:
-        return super().now() + self.ahead
-
-    def mono(self) -> float:
-        return super().mono() + self.ahead
-
-
 def kinds(store: Store) -> list[str]:
     return [event["kind"] for event in history.read(store)]
 
 
 def test_a_machine_that_slept_for_minutes_tells_its_gap_and_no_stall(home: Path, tmp_path: Path) -> None:
     """The gap is an event, the overdue look is made once, and patience counts only what was watched."""
-    clock = Moved()
+    clock = Ahead()
     reach = Here("here", clock)
     post = Post(Place("here"), reach, {source.kind: source}, clock, every=1.0)
     log = tmp_path / "log"
@@ -86,7 +73,7 @@ def test_a_machine_that_slept_for_minutes_tells_its_gap_and_no_stall(home: Path,
         watch = Watch(store, [post], clock, who="test")
         watch.begin()
         watch.step()
-        clock.ahead += 600.0
+        clock.by += 600.0
         watch.step()
         before = kinds(store)
         assert before[-1] == "watch.gap"
@@ -94,7 +81,7 @@ def test_a_machine_that_slept_for_minutes_tells_its_gap_and_no_stall(home: Path,
         watch.step()
         assert kinds(store) == before
         for _ in range(3):
-            clock.ahead += 2.0
+            clock.by += 2.0
             watch.step()
         found = history.read(store)[-1]
         assert (found["kind"], found["ref"], found["body"]["rule"]) == ("finding.opened", ref, "stalled")

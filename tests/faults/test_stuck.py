@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 
-from dogwatch.clock import Clock
 from dogwatch.desk import tell
 from dogwatch.engine.post import Post
 from dogwatch.engine.watch import Watch
@@ -23,6 +22,7 @@ from dogwatch.sources.process import source
 from dogwatch.store import jobs as job_rows
 from dogwatch.store.database import open_store
 from tests.faults.scene import events, jobs, watcher
+from tests.support import Ahead
 from tests.support import wait_until as wait_a_little
 
 LIMIT = 3.0
@@ -139,18 +139,6 @@ def test_a_silent_worker_that_writes_is_silent_but_busy(dogwatch, spawn, home: P
     assert "stalled" not in [event["body"]["rule"] for event in events(dogwatch, "finding.opened")]
 
 
-class Moved(Clock):
-    """The real clock, and `ahead` seconds that the machine slept."""
-
-    ahead = 0.0
-
-    def now(self) -> float:
-        return super().now() + self.ahead
-
-    def mono(self) -> float:
-        return super().mono() + self.ahead
-
-
 @pytest.fixture
 def talker(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
     """Somebody else's worker that writes a line ten times a second."""
@@ -161,11 +149,11 @@ def talker(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
         process.kill()
 
 
-def look_after_a_word(watch: Watch, clock: Moved, log: Path) -> None:
+def look_after_a_word(watch: Watch, clock: Ahead, log: Path) -> None:
     """The next look, a second later and with something new in the log."""
     size = log.stat().st_size
     wait_until(lambda: log.stat().st_size > size)
-    clock.ahead += 1.0
+    clock.by += 1.0
     watch.step()
 
 
@@ -173,7 +161,7 @@ def test_a_lid_that_was_closed_over_worker_and_watcher_is_no_stall(
     home: Path, tmp_path: Path, talker: subprocess.Popen[bytes]
 ) -> None:
     """Both slept; nobody looked, so nothing was silent."""
-    log, clock = tmp_path / "log", Moved()
+    log, clock = tmp_path / "log", Ahead()
     reach = Here("here", clock)
     post = Post(Place("here"), reach, {source.kind: source}, clock, every=1.0)
     with open_store(str(home)) as store:
@@ -184,7 +172,7 @@ def test_a_lid_that_was_closed_over_worker_and_watcher_is_no_stall(
         for _ in range(3):
             look_after_a_word(watch, clock, log)
         os.kill(talker.pid, signal.SIGSTOP)
-        clock.ahead += 8 * 3600.0
+        clock.by += 8 * 3600.0
         watch.step()  # the first look after waking may come before the worker's first word
         os.kill(talker.pid, signal.SIGCONT)
         for _ in range(3):

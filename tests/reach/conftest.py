@@ -7,8 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from dogwatch.clock import Clock
+from dogwatch.reach.ssh import Ssh
 from tests.lab.plugin import calm_lab, lab
-from tests.reach.sshd import SSHD, Sshd, running
+from tests.reach.sshd import SSHD, Sshd, probes, running
+from tests.support import wait_until
 
 __all__ = ["calm_lab", "lab", "sshd"]
 
@@ -22,3 +25,12 @@ def sshd(tmp_path: Path) -> Iterator[Sshd]:
     directory.mkdir()
     with running(directory) as one:
         yield one
+
+
+@pytest.fixture
+def reach(sshd: Sshd) -> Iterator[Ssh]:
+    """A way to it that leaves nothing there."""
+    one = Ssh("lab", "box", str(sshd.config), Clock())
+    yield one
+    one.close()
+    wait_until(lambda: not probes())

@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 
-from dogwatch.clock import Clock
 from dogwatch.errors import UsageError
 from dogwatch.model import Dark
 from dogwatch.reach.interface import Answer, Reach
@@ -23,14 +22,6 @@ from tests.reach.sshd import Link, Sshd, descendants, make_key, name_of, probes
 from tests.support import wait_until
 
 LONG = 60.0  # a deadline that only a broken test meets
-
-
-@pytest.fixture
-def reach(sshd: Sshd) -> Iterator[Ssh]:
-    one = Ssh("lab", "box", str(sshd.config), Clock())
-    yield one
-    one.close()
-    wait_until(lambda: not probes())
 
 
 @pytest.fixture

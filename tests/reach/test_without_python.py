@@ -6,7 +6,6 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -71,14 +70,6 @@ class Host:
     def calls(self, name: str) -> list[str]:
         path = self.directory / "calls"
         return [line for line in path.read_text().splitlines() if line.startswith(name)] if path.exists() else []
-
-
-@pytest.fixture
-def reach(sshd: Sshd) -> Iterator[Ssh]:
-    one = Ssh("lab", "box", str(sshd.config), Clock())
-    yield one
-    one.close()
-    wait_until(lambda: not probes())
 
 
 def jobs(*ids: str) -> list[Job]:

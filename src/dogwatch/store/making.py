@@ -5,6 +5,8 @@ from __future__ import annotations
 import fcntl
 import os
 import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 
 from dogwatch.clock import Clock
 from dogwatch.store import cells, faults, migrations, tip, turn
@@ -16,32 +18,26 @@ BEFORE = "before-schema"
 
 def make(home: str) -> None:
     """A new store with its marker; when several processes come at once, one makes it and all may go on."""
-    path = os.path.join(home, DATABASE)
-    try:
-        lock = _lock(home)
-        try:
-            if not made(home):
-                _make(home, path)
-        finally:
-            os.close(lock)
-    except OSError as error:
-        raise faults.of_os(error, path) from error
-    except faults.FAILURES as error:
-        raise faults.translate(error, path) from error
+    with _alone(home) as path:
+        if not made(home):
+            _make(home, path)
 
 
 def upgrade(home: str, version: int) -> None:
     """Run the migrations that are missing, after setting a copy of the old database aside."""
+    with _alone(home) as path, closing(connect(path, "mode=rw")) as db:
+        keep_copy(db, home, version)
+        migrations.migrate(db, Clock().now())
+
+
+@contextmanager
+def _alone(home: str) -> Iterator[str]:
+    """The database of a home, while nobody else makes or changes it; what fails is told as a fault of the store."""
     path = os.path.join(home, DATABASE)
     try:
         lock = _lock(home)
         try:
-            db = connect(path, "mode=rw")
-            try:
-                keep_copy(db, home, version)
-                migrations.migrate(db, Clock().now())
-            finally:
-                db.close()
+            yield path
         finally:
             os.close(lock)
     except OSError as error:

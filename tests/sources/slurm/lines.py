@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from dogwatch.model import Job, Known, Seen, Sighting, follow
+from dogwatch.model import Ended, Job, Known, Seen, Sighting, follow
 from dogwatch.sources.slurm import accounting, queue, source
 
 CAPTURES = Path(__file__).parent / "captures"
@@ -138,3 +138,16 @@ def columns(text: str) -> list[dict[str, str]]:
     return [
         dict(zip(header, (line[first:last].strip() for first, last in spans), strict=True)) for line in lines if line
     ]
+
+
+def running() -> Watcher:
+    """Of a job that was seen to run a minute ago."""
+    watcher = Watcher()
+    watcher.look(row("RUNNING"), at=NOW - 60)
+    return watcher
+
+
+def ended(watcher: Watcher) -> Ended:
+    """How its job has ended, which it must have."""
+    assert isinstance(watcher.known.state, Ended), watcher.known
+    return watcher.known.state

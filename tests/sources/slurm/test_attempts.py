@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from dogwatch.model import Ended, Missing, Outcome, Running, Waiting
 from dogwatch.sources.slurm import source
-from tests.sources.slurm.lines import DISABLED, NOW, REF, SUBMIT, Watcher, answer, job, ran, record, row, whole
+from tests.sources.slurm.lines import (
+    DISABLED,
+    NOW,
+    REF,
+    SUBMIT,
+    Watcher,
+    answer,
+    ended,
+    job,
+    ran,
+    record,
+    row,
+    running,
+    whole,
+)
 
 LATER = SUBMIT + 500
-
-
-def running() -> Watcher:
-    watcher = Watcher()
-    watcher.look(row("RUNNING"), at=NOW - 60)
-    return watcher
-
-
-def ended(watcher: Watcher) -> Ended:
-    assert isinstance(watcher.known.state, Ended), watcher.known
-    return watcher.known.state
 
 
 def test_a_requeue_is_a_new_attempt_that_waits() -> None:

@@ -7,18 +7,21 @@ from typing import Any
 import pytest
 
 from dogwatch.model import Ended, Known, Missing, Outcome, Proof, Running, Waiting
-from tests.sources.slurm.lines import DISABLED, GONE, NOW, REFUSED, SUBMIT, Watcher, job, ran, record, row, whole
-
-
-def running() -> Watcher:
-    watcher = Watcher()
-    watcher.look(row("RUNNING"), at=NOW - 60)
-    return watcher
-
-
-def ended(watcher: Watcher) -> Ended:
-    assert isinstance(watcher.known.state, Ended), watcher.known
-    return watcher.known.state
+from tests.sources.slurm.lines import (
+    DISABLED,
+    GONE,
+    NOW,
+    REFUSED,
+    SUBMIT,
+    Watcher,
+    ended,
+    job,
+    ran,
+    record,
+    row,
+    running,
+    whole,
+)
 
 
 @pytest.mark.parametrize(
