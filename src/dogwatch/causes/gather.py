@@ -20,6 +20,7 @@ from dogwatch.causes.notes import MOST_TEXT, Gap, Hit, Notes
 from dogwatch.causes.table import CUT_OFF, FALLBACK, Match, classify, stems
 from dogwatch.causes.tracebacks import (
     HEAD,
+    OPENS,
     THROWN,
     Raised,
     bare,
@@ -280,8 +281,8 @@ class _Block:
 
     def _say(self, start: int, stop: int, line: str) -> None:
         """Note a line by itself, if it shows anything."""
-        low = line.lower()
-        if any(link in low for link in _LINKS):
+        opening = line[:OPENS].lower()
+        if any(link in opening for link in _LINKS):
             self._notes.chain()
             self._at = max(self._at, stop)
             return
@@ -298,7 +299,7 @@ class _Block:
             return
         text = last_words(body, self._text, stop)
         given_up = text is not None
-        if text is None and (any(word in low for word in THROWN) or _GIVEN_UP.match(body)):
+        if text is None and (any(word in opening for word in THROWN) or _GIVEN_UP.match(body)):
             text = thrown(body)
         match = (classify(text, raised=True) if text is not None else None) or classify(line)
         if (match := match or (FALLBACK if given_up else None)) is not None:
@@ -309,7 +310,7 @@ class _Block:
             match, said = self._meant(own, match, given_up)
             line = decoded(self._text, said.start, said.stop)
             self._note(start, said.stop, line, match, match.weight, None if text is None and said is own else said)
-        elif _LOUD.search(line[:400]) and (match := classify(line, raised=True)) is not None:
+        elif _LOUD.search(line[:OPENS]) and (match := classify(line, raised=True)) is not None:
             self._note(start, stop, line, match, match.weight * LOGGED)
 
     def _echoes(self, line: str) -> bool:
@@ -319,7 +320,7 @@ class _Block:
 
     def _note(self, start: int, stop: int, line: str, match: Match, weight: float, said: Raised | None = None) -> None:
         theirs = said is None and self._theirs(line)
-        quiet = theirs or (said is None and not match.fatal and bool(_QUIET.search(line[:400])))
+        quiet = theirs or (said is None and not match.fatal and bool(_QUIET.search(line[:OPENS])))
         clock, at = self._time(start, line if said is None else "")
         self._notes.add(
             Hit(
@@ -346,7 +347,7 @@ class _Block:
     def _theirs(self, line: str) -> bool:
         """Is what the line says only given again or named, or said to be no reason to stop?"""
         here = max(0, min(self._hot, 400))
-        return retold(line[:here]) or mentioned(line, self._hot, self._hot + 1) or goes_on(line[:400])
+        return retold(line[:here]) or mentioned(line, self._hot, self._hot + 1) or goes_on(line[:OPENS])
 
     def _traceback(self, start: int, stop: int, line: str) -> bool:
         """Read a traceback that begins at `start`; False when its end is not there yet."""

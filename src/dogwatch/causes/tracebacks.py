@@ -13,6 +13,7 @@ HEAD = "Traceback (most recent call last)"
 MOST_LINES = 800
 MOST_ODD = 60
 REACH = 4096
+OPENS = 400  # characters of a line in which it says what it is
 
 # What launchers put before each line: [rank3]: , [default0]:, (Actor pid=7), 12: , [1,0]<stderr>:, trainer-0 |
 _PREFIX = re.compile(
@@ -130,7 +131,7 @@ def bare(body: str) -> bool:
 
 def thrown(body: str) -> str | None:
     """What an exception of another language says, if the line is one that nobody caught."""
-    found = _THROWN.search(body[:REACH])
+    found = _THROWN.search(body[:OPENS])
     return None if found is None else body[found.end() :]
 
 
