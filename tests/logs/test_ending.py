@@ -53,6 +53,7 @@ def at(log: str, word: str, done: float, total: float | None, rank: int = RUN, *
         "Done. Output saved to: /data/captions.csv",
         "进程已结束,退出代码0",
         "Epoch 00041: early stopping",
+        "*** EARLY STOP ***",
         "End train and validation. Best validation epoch is 12.",
         "# End of output for job 4711.queue-1",
         "Training completed after 100 iterations at 2026-02-04 10:01:12. Total running time: 1hr 40min",

@@ -193,7 +193,8 @@ ROWS = (
         EARLY,
         "early stop",
         r"\bearly stop(?:ping|ped)? (?:was |is |has been |got )?(?:triggered|activated|reached|invoked|at \w|after \d)"
-        r"|\b(?:trigger(?:ed|ing)|performing|hit) early stop|\bearly stop(?:ping|ped)?(?: now)?[!.]{1,3}$",
+        r"|\b(?:trigger(?:ed|ing)|performing|hit) early stop|\bearly stop(?:ping|ped)?(?: now)?[!.]{1,3}$"
+        r"|^\W{0,20}early stop(?:ping|ped)?[^\w:]{0,20}$",
     ),
     _row(EARLY, "stopping", r"\bstopping[_ ]early\b(?!=|: ?(?:true|false|none|null|\d))"),
     _row(
