@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import json
 import time
 import uuid
 import zlib
@@ -17,6 +18,7 @@ from dogwatch import aboard
 from dogwatch.clock import Clock
 
 T = TypeVar("T")
+FULL_DISK = "disk_low"
 
 
 def wait_until(predicate: Callable[[], T], timeout: float = 20.0, pause: float = 0.02) -> T:
@@ -29,6 +31,14 @@ def wait_until(predicate: Callable[[], T], timeout: float = 20.0, pause: float =
         if time.monotonic() > limit:
             raise AssertionError(f"still {answer!r} after {timeout} s")
         time.sleep(pause)
+
+
+def jobs(dogwatch, *flags: str) -> dict[str, dict]:
+    """Every job by name, as `ls --all` tells it, but for the disk of the machine that runs the tests."""
+    found = json.loads(dogwatch("ls", "--all", "--json", *flags).stdout)["jobs"]
+    for job in found:
+        job["findings"] = [finding for finding in job["findings"] if finding["rule"] != FULL_DISK]
+    return {job["name"]: job for job in found}
 
 
 @contextlib.contextmanager

@@ -7,12 +7,7 @@ import os
 import signal
 import time
 
-from tests.support import wait_until
-
-
-def jobs(dogwatch, *flags: str) -> dict[str, dict]:
-    found = json.loads(dogwatch("ls", "--all", "--json", *flags).stdout)["jobs"]
-    return {job["name"]: job for job in found}
+from tests.support import jobs, wait_until
 
 
 def test_exit_codes_and_outcomes_are_told_truthfully(dogwatch) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import wait_until
+from tests.support import jobs, wait_until
 
 WORKER = """
 import sys, time
@@ -68,9 +68,8 @@ def reaped(crew: Crew) -> None:
 
 
 def only_job(dogwatch) -> dict:
-    jobs = json.loads(dogwatch("ls", "--all", "--json").stdout)["jobs"]
-    assert len(jobs) == 1
-    return jobs[0]
+    (job,) = jobs(dogwatch).values()
+    return job
 
 
 def test_workers_found_by_name_are_watched_to_a_verified_end(dogwatch, spawn, crew: Crew) -> None:
