@@ -346,7 +346,7 @@ class _Block:
 
     def _theirs(self, line: str) -> bool:
         """Is what the line says only given again or named, or said to be no reason to stop?"""
-        here = max(0, min(self._hot, 400))
+        here = max(0, min(self._hot, OPENS))
         return retold(line[:here]) or mentioned(line, self._hot, self._hot + 1) or goes_on(line[:OPENS])
 
     def _traceback(self, start: int, stop: int, line: str) -> bool:
