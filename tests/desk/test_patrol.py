@@ -142,6 +142,13 @@ def test_a_failure_comes_with_its_diagnosis(store, home):
     assert report.changes[-1]["diagnosis"]["cause"] == "cuda_oom"
 
 
+def test_an_end_that_nothing_explains_is_told_without_a_share_and_without_a_file():
+    """What is known from outside the logs stands in no file, and to be half sure of nothing means nothing."""
+    told = {"file": "", "line": None, "text": "its exit code is 3"}
+    unknown = {"cause": "unknown", "title": "the evidence does not tell", "confidence": 0.5, "evidence": [told]}
+    assert patrol.diagnosis_lines(unknown) == ["cause: the evidence does not tell", "its exit code is 3"]
+
+
 def _diagnose(store: Store, name: str) -> None:
     """As whoever diagnoses will write it: into the job's document."""
     from dogwatch.store.jobs import row_of

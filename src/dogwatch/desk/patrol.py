@@ -130,11 +130,11 @@ def diagnosis_lines(diagnosis: Mapping[str, Any] | None) -> list[str]:
     if not diagnosis:
         return []
     cause = plain(str(diagnosis.get("title") or diagnosis.get("cause") or "cannot tell"), 200)
-    sure = diagnosis.get("confidence")
+    sure = diagnosis.get("confidence") if diagnosis.get("cause") != "unknown" else None
     found = [f"cause: {cause}" + (f" ({100 * sure:.0f} % sure)" if isinstance(sure, int | float) else "")]
     for one in (diagnosis.get("evidence") or ())[:MOST_EVIDENCE]:
-        where = ":".join(str(one[key]) for key in ("file", "line") if one.get(key) is not None)
-        found.append(f"{plain(where, 120)}: {plain(str(one.get('text', '')), 200)}")
+        where = ":".join(str(one[key]) for key in ("file", "line") if one.get(key))
+        found.append((f"{plain(where, 120)}: " if where else "") + plain(str(one.get("text", "")), 200))
     advice = [plain(str(text), 300) for text in diagnosis.get("advice") or ()]
     return found + [f"do: {text}" for text in advice[:1]]
 
