@@ -15,7 +15,7 @@ from dogwatch.causes.confidence import VAGUE, confidence
 from dogwatch.causes.gather import ALIVE, QUIET, Gather
 from dogwatch.causes.interface import Alternative, Diagnosis, Evidence, Quote, Role
 from dogwatch.causes.likeliest import SHARES, likeliest
-from dogwatch.causes.notes import Gap, Hit, Notes
+from dogwatch.causes.notes import LONG, Gap, Hit, Notes
 from dogwatch.causes.outside import Word, ended_how, failed, words
 from dogwatch.causes.table import CAUSES
 from dogwatch.logs import life
@@ -23,7 +23,6 @@ from dogwatch.redaction import redacted
 from dogwatch.text import plain
 
 FLUSH = 16 << 10  # bytes of old lines that a dying program may still flush after its last words
-LONG = 96 << 10
 QUOTE = 400
 MOST_QUOTES = 3
 SURE = 0.6

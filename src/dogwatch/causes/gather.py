@@ -16,7 +16,7 @@ import re2
 
 from dogwatch.causes.confidence import VAGUE
 from dogwatch.causes.lines import decoded, newlines, segment
-from dogwatch.causes.notes import MOST_TEXT, Gap, Hit, Notes
+from dogwatch.causes.notes import LONG, MOST_TEXT, Gap, Hit, Notes
 from dogwatch.causes.table import CUT_OFF, FALLBACK, Match, classify, stems
 from dogwatch.causes.tracebacks import (
     HEAD,
@@ -257,7 +257,7 @@ class _Block:
         gap = self._gap(self._at, stop)
         if self._at == 0:
             self.lines = gap.lines
-        if self._notes.hits and stop > self._at:
+        if self._notes.hits and 0 < gap.size <= LONG - self._notes.after.size:
             self._look(gap, stop)
         self._notes.after.add(gap)
         return stop
@@ -416,9 +416,12 @@ class _Block:
         return ""
 
     def _gap(self, start: int, stop: int) -> Gap:
-        """Measure the ordinary text between two places; of a long one, both ends tell how alive it is."""
+        """Measure the ordinary text between two places; of a long one, both ends tell how alive it is, if what stands
+        before it has not shown it."""
         if stop <= start:
             return Gap()
+        if self._notes.after.progress >= ALIVE and self._notes.after.size + stop - start > LONG:
+            return Gap(newlines(self._text, start, stop), stop - start)
         parts = [(start, stop)] if stop - start <= 2 * HELD else [(start, start + HELD), (stop - HELD, stop)]
         counts = [0] * len(_LIFE)
         for begin, end in parts:

@@ -9,6 +9,7 @@ from dogwatch.causes.interface import Role
 
 MOST_HITS = 160
 MOST_TEXT = 600
+LONG = 96 << 10  # bytes of ordinary text after which a program has gone on, whatever else shows it
 
 
 @dataclass(slots=True)
