@@ -34,7 +34,7 @@ from dogwatch.causes.tracebacks import (
     thrown,
 )
 from dogwatch.logs import life, scan
-from dogwatch.logs.opening import BETWEEN, SOON, Opening, times_said, wording
+from dogwatch.logs.opening import BETWEEN, BYTES, SOON, Opening, times_said, wording
 from dogwatch.logs.retold import goes_on, mentioned, retold
 from dogwatch.logs.sight import Seen, Sight, Table, seen
 from dogwatch.logs.stamps import dated
@@ -121,34 +121,42 @@ class Gather:
         self._held, self._line = b"", first_line
 
     def feed(self, piece: bytes) -> None:
-        view = memoryview(piece)
+        """Take the next bytes of the log. A first block is joined to what was held back; the others are read where they
+        stand."""
         scan.expect(len(piece))
-        known = seen(piece)
-        for start in range(0, len(piece), BLOCK):
-            text, held = b"".join((self._held, view[start : start + BLOCK])), len(self._held)
-            places = _Places(text, held, known, start)
-            self._held = text[self._take(text, False, places) :]
+        known, start = seen(piece), 0
+        while start < len(piece):
+            held, roof = len(self._held), min(len(piece), start + BLOCK)
+            if held:
+                part = _Part(self._held + piece[start:roof], 0, held + roof - start, known, held, held - start)
+            else:
+                part = _Part(piece, start, roof, known)
+            stop = self._take(part, False)
+            if roof == len(piece) or stop < part.begin + max(held, 1):
+                self._held, start = part.text[stop : part.roof], roof
+            else:
+                self._held, start = b"", stop - part.moved
 
     def notes(self) -> Notes:
         """All that is known, with what is still held back read as if the log ended here."""
         other = Gather(self._line)
         other._above = self._above
         other._notes, other._opening = self._notes.copy(), self._opening.copy()
-        other._take(self._held, True, _Places(self._held))
+        other._take(_Part(self._held, 0, len(self._held)), True)
         return other._notes
 
-    def _take(self, text: bytes, last: bool, places: _Places) -> int:
-        """Read the whole lines of a block; returns where the part begins that must wait for more."""
-        end = len(text) if last else _settled(text)
-        if not end:
-            return 0
+    def _take(self, part: _Part, last: bool) -> int:
+        """Read the whole lines of a part; returns where that begins which must wait for more."""
+        begin, end = part.begin, part.roof if last else part.settled()
+        if end == begin:
+            return begin
         if self._opening.wants:
-            self._opening.hear(_low(text[:end]))
-        block = _Block(self._notes, self._opening, text, end, self._line, self._above, last, places)
+            self._opening.hear(_low(part.text[begin : min(end, begin + BYTES)]))
+        block = _Block(self._notes, self._opening, part, end, self._line, self._above, last)
         stop = block.read()
         self._above = block.above(stop)
         if self._line is not None:
-            self._line += newlines(text, 0, stop) if block.lines is None else block.lines
+            self._line += newlines(part.text, begin, stop) if block.lines is None else block.lines
         return stop
 
     def state(self) -> dict[str, Any]:
@@ -174,28 +182,33 @@ def _low(text: bytes) -> bytes:
     return text.replace(b"\r", b"\n").lower()
 
 
-def _settled(text: bytes) -> int:
-    """How far a block can be read now: whole lines, a little held back for what belongs to the last of them."""
-    roof = len(text) - BEHIND
-    end = max(text.rfind(b"\n", 0, roof), text.rfind(b"\r", 0, roof)) + 1 if roof > 0 else 0
-    return end if end or len(text) < HELD else len(text) - BEHIND
+class _Part:
+    """Some text, from `begin` to `roof`: a stretch of a piece where it stands, or what was held back (up to `seam`) and
+    a stretch of a piece joined to it, whose places are `moved` so many bytes."""
 
+    def __init__(
+        self, text: bytes, begin: int, roof: int, known: Seen | None = None, seam: int = 0, moved: int = 0
+    ) -> None:
+        self.text, self.begin, self.roof, self.moved = text, begin, roof, moved
+        self._known, self._seam = known, seam
 
-class _Places:
-    """Where literals stand in a block: what was held back, and then a piece from this place on."""
-
-    def __init__(self, text: bytes, held: int = 0, known: Seen | None = None, start: int = 0) -> None:
-        self._text, self._held, self._known, self._start = text, held, known, start
+    def settled(self) -> int:
+        """How far it can be read now: whole lines, a little held back for what belongs to the last of them."""
+        roof = max(self.begin, self.roof - BEHIND)
+        for floor in (max(self.begin, roof - HELD), self.begin):
+            end = max(self.text.rfind(b"\n", floor, roof), self.text.rfind(b"\r", floor, roof)) + 1
+            if end:
+                return end
+        return self.begin if self.roof - self.begin < HELD else roof
 
     def behind(self, end: int) -> list[int] | None:
-        """The places just behind them, up to the end of the block; None where nobody can tell quickly."""
-        seam = end if self._known is None else min(end, self._held + _TABLE.longest)
-        first = Sight(self._text).behind(0, seam)
-        if self._known is None or seam == end:
-            return first
-        moved = self._held - self._start
-        rest = self._known.behind(seam - moved, end - moved)
-        return None if first is None or rest is None else first + [place + moved for place in rest]
+        """The places just behind literals, up to `end`; None where nobody can tell quickly."""
+        if self._known is None:
+            return Sight(self.text).behind(self.begin, end)
+        seam = min(end, self._seam + _TABLE.longest) if self._seam else self.begin
+        first = Sight(self.text).behind(self.begin, seam) if seam > self.begin else []
+        rest = self._known.behind(seam - self.moved, end - self.moved) if seam < end else []
+        return None if first is None or rest is None else first + [place + self.moved for place in rest]
 
 
 class _Block:
@@ -205,26 +218,25 @@ class _Block:
         self,
         notes: Notes,
         opening: Opening,
-        text: bytes,
+        part: _Part,
         end: int,
         line: int | None,
         above: str,
         last: bool,
-        places: _Places,
     ) -> None:
         self._notes, self._opening, self._first_above = notes, opening, above
-        self._text, self._end, self._last = text, end, last
-        self._line, self._counted = line, 0
-        self._at = 0  # everything before this has been accounted for
+        self._text, self._begin, self._end, self._last = part.text, part.begin, end, last
+        self._line, self._counted = line, part.begin
+        self._at = part.begin  # everything before this has been accounted for
         self._hot = 0  # where in its line the literal stands that led to it
-        self._ends = places.behind(end)
+        self._ends = part.behind(end)
         self.lines: int | None = None  # of the block, once they are counted
 
     def read(self) -> int:
         """Read up to the end of the block, or to a traceback that goes on in the next one."""
-        place = count = 0
+        place, count = self._begin, 0
         while (found := self._gate(place)) is not None:
-            start, stop = segment(self._text, max(place, found.start()), self._end, REACH)
+            start, stop = segment(self._text, max(place, found.start()), self._begin, self._end, REACH)
             place = max(stop, found.end())
             count += 1
             if count == MOST_LINES:
@@ -255,7 +267,7 @@ class _Block:
     def _until(self, stop: int) -> int:
         stop = max(stop, self._at)
         gap = self._gap(self._at, stop)
-        if self._at == 0:
+        if self._at == self._begin:
             self.lines = gap.lines
         if self._notes.hits and 0 < gap.size <= LONG - self._notes.after.size:
             self._look(gap, stop)
@@ -357,7 +369,7 @@ class _Block:
             return True
         above = self.above(start)
         if HEAD in above:  # two threads write at once
-            above = self.above(self._text.rfind(b"\n", 0, max(0, start - 1)) + 1)
+            above = self.above(self._text.rfind(b"\n", self._begin, max(self._begin, start - 1)) + 1)
         found, past = read_traceback(self._text, self._end, stop, line, above)
         if past is None:
             if not self._last and self._end - start < HELD:
@@ -407,9 +419,10 @@ class _Block:
         """The nearest line above that is not empty."""
         for _ in range(3):
             stop = start - 1
-            if stop <= 0:
+            if stop <= self._begin:
                 return self._first_above
-            start = self._text.rfind(b"\n", max(0, stop - ABOVE), stop) + 1 or max(0, stop - ABOVE)
+            floor = max(self._begin, stop - ABOVE)
+            start = self._text.rfind(b"\n", floor, stop) + 1 or floor
             line = decoded(self._text, start, stop)
             if line.strip():
                 return line
