@@ -58,6 +58,7 @@ _BRACKET = re.compile(rf"\[[ \t]{{0,8}}({_N})[ \t]{{0,4}}/[ \t]{{0,8}}({_N})\]",
 _BRACKET_END = re.compile(rb"/[ \t]{0,8}[\d,]{1,19}\]")
 _PAREN = re.compile(r"\((\d{1,9})[ ]?/[ ]?(\d{1,9})\)", re.ASCII)
 _PAREN_END = re.compile(rb"/[ ]?\d{1,9}\)")
+_PAREN_ENDS = tuple(b"%d)" % digit for digit in range(10))
 _BUILDS = ("nvcc", "c++", "g++", "hipcc", "clang", "building", "linking", "compiling", "/bin/", "install", "recompil")
 _TRIES = ("fail", "retry", "attempt", "attributes:")
 _LOADS = ("loading", "download", "shards", "compil", "install")
@@ -455,7 +456,7 @@ rows = (
     Format("epoch zero", (b"epoch",), _epoch_zero, hint=_ZERO_HINT),
     Format("alone", _ALONE_WORDS, _alone, hint=_ALONE_HINT, begins=True, family="plain"),
     Format("bracket", (b"]",), partial(_bracket, _BRACKET), hint=_BRACKET_END, begins=True, family="plain"),
-    Format("parenthesis", (b")",), partial(_bracket, _PAREN), hint=_PAREN_END, begins=True, family="plain"),
+    Format("parenthesis", _PAREN_ENDS, partial(_bracket, _PAREN), hint=_PAREN_END, begins=True, family="plain"),
     Format("percent", (b"progress",), partial(_percent, _PERCENT), hint=_bytes(_PERCENT), family="plain"),
     Format("percent_done", _DONE, partial(_percent, _PERCENT_DONE), family="plain"),
 )

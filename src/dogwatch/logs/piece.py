@@ -21,7 +21,6 @@ from dogwatch.model import Mark, Step
 
 FIRST, LARGEST, GROWTH = 1 << 13, 1 << 18, 4  # bytes of a window
 TRIES = 2  # lines read for their needle alone before a format's hint is asked
-VAGUE = 3  # bytes of a literal below which it is in every other line anyway
 LONGEST_SHAPE, MOST_SHAPES = 2048, 256
 MOST_TRIED = 4096  # lines of a piece that look like a format's and are not
 FEW = 16  # records of a crowd that are read as they are
@@ -47,7 +46,8 @@ class Plan:
     def __init__(self, formats: Sequence[Format]) -> None:
         self.formats = tuple(formats)
         self.signs = tuple(map(_sign, formats))
-        self._vague = {n: fmt.needles for n, fmt in enumerate(formats) if min(map(len, fmt.needles)) < VAGUE}
+        # In every other line anyway, where looking for each place costs more than it spares.
+        self._vague = {n: fmt.needles for n, fmt in enumerate(formats) if fmt.crowd or min(map(len, fmt.needles)) == 1}
         self._bytes = {n: needles[0].strip()[:1] for n, needles in self._vague.items()}
         self._literals = Table({n: fmt.needles for n, fmt in enumerate(formats) if n not in self._vague})
         self._words = tuple(word[0] if (word := _WORD.match(sign)) else b"" for sign in self.signs)

@@ -27,6 +27,7 @@ _OPEN = re.compile(
     re.ASCII,
 )
 _OPEN_START = re.compile(rb"[a-z] \[[\d:]{1,12},")
+_OPEN_NEEDLES = tuple(b"%c [" % letter for letter in range(ord("a"), ord("z") + 1))
 _ENDLESS = re.compile(
     r"\|\s{0,3}([\d.]{1,15}[kKMGTP]?)/\? \[[\d:]{0,12}(?:<\?)?(?:,\s{0,4}([\d.?]{1,12})\s?([^\s,\]]{1,24}))?", re.ASCII
 )
@@ -282,7 +283,7 @@ rows = (
         family="tqdm",
         weight=BAR,
     ),
-    Format("tqdm_open", (b" [",), read_open, hint=_OPEN_START, begins=True, family="tqdm", weight=BAR),
+    Format("tqdm_open", _OPEN_NEEDLES, read_open, hint=_OPEN_START, begins=True, family="tqdm", weight=BAR),
     Format("tqdm_endless", (b"/? [",), read_endless, family="tqdm", weight=BAR),
     Format("tqdm_logged", (b"progress on:",), read_logged, family="tqdm", weight=BAR),
 )
