@@ -205,6 +205,16 @@ def test_a_bar_whose_steps_are_epochs_is_known_by_them() -> None:
     assert shown(named) == (7, 300, "epochs")
 
 
+def test_an_epoch_that_is_told_twice_has_no_batches() -> None:
+    """`Epoch 3 (3/90)` beside a configuration of 90 epochs says where the run is, not where in the epoch; other
+    numbers are its batches."""
+    named = "Namespace(batch_size=8, epoch=90)\n"
+    lines = [f"**** Epoch {i} ({i}/90) ****\ntrain loss: 0.5\n" for i in (1, 2, 3)]
+    assert [read(named + "".join(lines[:i])).done for i in (1, 2, 3)] == [1, 2, 3]
+    batches = [f"Epoch {epoch} ({batch}/90) loss: 0.5\n" for epoch in (1, 2, 3) for batch in (1, 2, 3, 45)]
+    assert read(named + "".join(batches)).done == 2.5
+
+
 def test_what_a_server_loaded_is_no_progress() -> None:
     """Once it serves there is nothing to be done with, and no total."""
     log = bars(67, 0, 67) + "INFO:     Application startup complete.\n"

@@ -89,7 +89,7 @@ def _best(slots: Sequence[Slot], known: Known) -> Slot | None:
         run = _multiplied(run, epoch, work)
     spans = _has_total(epoch) and epoch is not None and epoch.step.total != 1
     if run and epoch and spans and not (run.weight and _once(run, begun)) and _is_inside(run, epoch):
-        return _refined(epoch, [*work, replace(run, step=replace(run.step, rank=INNER))], bool(of[FROM_ZERO]))
+        return _refined(epoch, [*work, replace(run, step=replace(run.step, rank=INNER))], begun, bool(of[FROM_ZERO]))
     if (
         run
         and _has_total(run)
@@ -101,11 +101,11 @@ def _best(slots: Sequence[Slot], known: Known) -> Slot | None:
     if epoch and not spans and (outer := _outer(epoch, work, begun)):
         return outer
     if epoch and spans:
-        return _refined(epoch, work, bool(of[FROM_ZERO]))
+        return _refined(epoch, work, begun, bool(of[FROM_ZERO]))
     if run:
         return run
     if epoch and epoch.step.total is None and not (epoch.step.done == 0 and _beside(epoch, work)):
-        return _refined(epoch, work, bool(of[FROM_ZERO]))
+        return _refined(epoch, work, begun, bool(of[FROM_ZERO]))
     bar = _bar(work, begun, known)
     bar = (_round(bar, work, begun) or bar) if bar else None
     again = max((slot for slot in of[AGAIN] if slot.first < slot.at), key=_newest, default=None)
@@ -300,17 +300,17 @@ def _beside(epoch: Slot, work: Sequence[Slot]) -> bool:
     return any(slot.at == epoch.at and not slot.step.total for slot in work)
 
 
-def _refined(epoch: Slot, work: Sequence[Slot], from_zero: bool) -> Slot:
+def _refined(epoch: Slot, work: Sequence[Slot], begun: Mapping[str, Slot], from_zero: bool) -> Slot:
     """(epoch - 1 + batch / batches) where both are known and the batch belongs to that epoch; the number
-    that is printed stays as it is."""
+    that is printed stays as it is. `Epoch 3 (3/90)` tells the epoch twice, and no batch."""
     step = epoch.step
     if step.printed is not None:
         return epoch
-    inner = [slot for slot in work if slot.step.total]
+    twice = [slot for slot in work if slot.step.total == step.total and _counts_epochs(slot, epoch, begun)]
+    inner = [slot for slot in work if slot.step.total and slot not in twice]
     inside = max(inner, key=_newest, default=None)
-    begun = inside is not None and inside.at >= epoch.at
     part = rate = None
-    if inside and inside.step.total and begun:
+    if inside and inside.step.total and inside.at >= epoch.at:
         part = min(1.0, inside.step.done / inside.step.total)
         rate = inside.step.rate / inside.step.total if inside.step.rate else None
     closed = step.rank == EPOCH_DONE and not (inside and inside.at == epoch.at)
