@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from dogwatch.aboard.probe.still import REVIEW
 from dogwatch.reach.here import Here
 from dogwatch.reach.interface import Answer
 from tests.support import wait_until
@@ -47,7 +48,7 @@ class Caller:
         assert len(children) == 1
         return int(children[0])
 
-    def opens_nothing(self) -> bool:
+    def reads_nothing(self) -> bool:
         """Whether a look makes the file reader read no more than the question itself."""
         before = self._bytes_read()
         assert self.look() == {"same": True}
@@ -66,10 +67,10 @@ def logs(tmp_path: Path) -> Path:
 
 
 def settled(here: Here, *globs: str) -> Caller:
-    """A caller whose files have stood still for so long that they are not opened any more."""
+    """A caller whose files have stood still for so long that they are not read any more."""
     caller = Caller(here, *globs)
     wait_until(lambda: caller.look() == {"same": True})
-    wait_until(caller.opens_nothing)
+    wait_until(caller.reads_nothing)
     return caller
 
 
@@ -112,6 +113,12 @@ def test_whatever_changes_in_files_that_stood_still_is_told_by_the_next_look(her
     wait_until(lambda: caller.look() == {"same": True})
     there = {str(path): path.read_text() for path in logs.glob("rank-*.log")}
     assert {path: text for path, text in caller.texts.items() if path in there} == there
+
+
+def test_files_that_stand_still_are_not_read_by_the_looks_that_open_them_either(here: Here, logs: Path) -> None:
+    """Now and then a look opens them, for a server to say what they are like; no byte of them is read for that."""
+    caller = settled(here, f"{logs}/rank-*.log")
+    assert all(caller.reads_nothing() for _ in range(REVIEW + 1))
 
 
 def test_a_file_that_was_not_there_is_found_when_it_comes(here: Here, tmp_path: Path) -> None:

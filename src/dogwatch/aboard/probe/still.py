@@ -5,7 +5,7 @@ import time
 import zlib
 
 from dogwatch.aboard.probe.logs import read_logs
-from dogwatch.aboard.probe.paths import Allowance, Finds
+from dogwatch.aboard.probe.paths import OPEN, Allowance, Finds
 from dogwatch.aboard.probe.wire import mapping, number
 
 TYPE_CHECKING = False
@@ -31,7 +31,7 @@ class Question:
     def answer(self, allowance: Allowance, again: bool) -> "dict[str, Any]":
         """What the logs are like and all that is new in them; or, asked again, that nothing is."""
         self.turn += 1
-        if self.settled and self.turn % REVIEW and self._stands_still():
+        if self.settled and self._stands_still(opening=self.turn % REVIEW == 0):
             return {"same": True}
         answer, finds = read_logs(self.spec, allowance)
         nothing = says_nothing(answer, mapping(self.spec.get("known"), "known"))
@@ -42,8 +42,9 @@ class Question:
             self.folders = {path: stamp(row) for path, row in finds.folders.items()}
         return {"same": True} if nothing and again else answer
 
-    def _stands_still(self) -> bool:
-        for look, stamps in ((os.lstat, self.files), (os.stat, self.folders)):
+    def _stands_still(self, opening: bool) -> bool:
+        looks = (open_file, open_folder) if opening else (os.lstat, os.stat)
+        for look, stamps in zip(looks, (self.files, self.folders)):
             for path, known in stamps.items():
                 try:
                     row = look(path)
@@ -53,6 +54,23 @@ class Question:
                     if known is not None:
                         return False
         return True
+
+
+def open_file(path: bytes) -> "os.stat_result":
+    """What a path that was a regular file is like now, by its server."""
+    return opened(path, OPEN)
+
+
+def open_folder(path: bytes) -> "os.stat_result":
+    return opened(path, OPEN & ~os.O_NOFOLLOW)
+
+
+def opened(path: bytes, flags: int) -> "os.stat_result":
+    fd = os.open(path, flags)
+    try:
+        return os.fstat(fd)
+    finally:
+        os.close(fd)
 
 
 def stamp(row: "os.stat_result | None") -> "tuple[int, ...] | None":
