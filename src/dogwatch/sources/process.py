@@ -12,6 +12,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 from dogwatch.model import Ended, Expectation, Job, Known, Outcome, Proof, Running, Sighting, Waiting, Worker
@@ -192,9 +193,9 @@ def _attached(job: Job, processes: Sequence[Mapping[str, Any]], found: Mapping[s
     ends = dict(job.track.get("ends") or {})
     workers = tuple(_attached_worker(job, i, process, ends) for i, process in enumerate(processes))
     pid, start, boot = identities[0]
-    track = {**job.track, "workers": identities, "ends": ends}
     sighting = _sighting(job, f"{boot}:{pid}:{start}", workers, "process table", at)
-    return replace(sighting, track=track if track != dict(job.track) else None)
+    track = {**job.track, "workers": identities, "ends": ends}
+    return sighting if track == job.track else replace(sighting, track=track)
 
 
 def _attached_worker(job: Job, index: int, process: Mapping[str, Any], ends: dict[str, Any]) -> Worker:
@@ -265,11 +266,17 @@ def _sighting(job: Job, attempt: str, workers: tuple[Worker, ...], witness: str,
         says = f"{len(alive)} of {_expected(job.expect, workers)} workers there"
         state: State = Running(since=started, where=job.place)
         native = ", ".join(sorted({w.doing for w in alive}))
-        return Sighting(job.ref, attempt, state, native, proof=(Proof(witness, says, at),), workers=workers)
+        return Sighting(job.ref, attempt, state, native, proof=_proof(witness, says, at), workers=workers)
     state = _ending(workers, at)
     native = ", ".join(dict.fromkeys(_native(worker) for worker in workers))
     proof = (Proof(witness, _tally(workers), at),)
     return Sighting(job.ref, attempt, state, native, state.reason, proof, workers)
+
+
+@lru_cache(maxsize=64)
+def _proof(witness: str, says: str, at: float) -> tuple[Proof]:
+    """One for all jobs of which a look says the same: what is written of it is put into words once."""
+    return (Proof(witness, says, at),)
 
 
 def _ending(workers: Sequence[Worker], at: float) -> Ended:
