@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 import pytest
@@ -110,4 +111,4 @@ def test_an_estimate_is_made_anew_when_it_could_look_different() -> None:
     assert good_for(Eta(100.0, 90.0, 120.0, 0.9), stands=False) == pytest.approx(2.0)
     assert good_for(Eta(1e6, 9e5, 2e6, 0.9), stands=True) == 30.0
     assert good_for(None, stands=False) == 0.0
-    assert good_for(None, stands=True) == 30.0
+    assert good_for(None, stands=True) == math.inf

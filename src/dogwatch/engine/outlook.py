@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -60,7 +61,7 @@ def good_for(found: Eta | None, *, stands: bool) -> float:
     """Seconds for which an estimate is good, since making one walks the whole history: until it could have changed by a
     visible part. Where there was none, a counter that `stands` gives none: time alone does not."""
     if found is None:
-        return LONGEST if stands else 0.0
+        return math.inf if stands else 0.0
     return min(LONGEST, SHARE * found.remaining)
 
 
