@@ -3,14 +3,17 @@ time of its proof; everything else about it stays as it was described."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from dogwatch.engine.gpus import is_on_node
 from dogwatch.engine.look import Glance
 from dogwatch.engine.memory import Memory
-from dogwatch.model import Ended, Job, Known, Running, Sighting
+from dogwatch.model import Ended, Job, Known, Running, Sighting, Worker
 from dogwatch.rules.interface import Disk
+
+if TYPE_CHECKING:
+    from dogwatch.engine.visit import Watched
 
 # What a disk may gain or lose before every job on it is described anew.
 DISK_SHARE = 0.01
@@ -37,6 +40,23 @@ def is_steady(
     if glance.gpus is not None and is_on_node(job, memory, str(glance.facts.get("host") or "")):
         return False
     return all(_says_nothing(answer, memory.logs) for answer in glance.logs.get(ref, ()))
+
+
+def is_at_rest(one: Watched, after: Known, workers: Sequence[Worker], glance: Glance) -> bool:
+    """Whether nothing about a silent job is new but what its processes use."""
+    ref = one.job.ref
+    if ref in glance.learnt or ref in glance.closer or glance.gpus is not None or not after.settled:
+        return False
+    return _story(one.known) == _story(after) and [*map(_part, one.workers)] == [*map(_part, workers)]
+
+
+def _story(known: Known) -> tuple[object, ...]:
+    return known.state, known.native, known.reason, known.attempt
+
+
+def _part(worker: Worker) -> tuple[object, ...]:
+    """What a worker is and does, without what it uses."""
+    return worker.index, worker.doing, worker.pid, worker.children, worker.outcome
 
 
 def _says_nothing(answer: Mapping[str, Any], known: Mapping[str, Mapping[str, Any]]) -> bool:

@@ -33,7 +33,7 @@ from dogwatch.engine.room import Rooms, gone_in
 from dogwatch.engine.said import begins, change_event, checkpoint_event, is_new_attempt
 from dogwatch.engine.spent import Sample, add_up, measured, sampled
 from dogwatch.engine.standing import judged, still_working, take_usage
-from dogwatch.engine.steady import is_steady
+from dogwatch.engine.steady import is_at_rest, is_steady
 from dogwatch.engine.tempo import behind, due, lasts, slow_since
 from dogwatch.engine.verify import NOT_ENDED, final, short_of
 from dogwatch.engine.weighing import FACT, with_trees
@@ -68,6 +68,8 @@ SAVE_EVERY = 10.0
 SAVE_QUIET = 60.0
 # A job of which nothing new is said has only its patience clocks to lose; not all are saved in the same round.
 SAVE_STEADY = 600.0
+# Of a job that has been silent for so long only the numbers of its processes move: they are told this often.
+TELL_QUIET = 10.0
 
 
 @dataclass(slots=True)
@@ -81,6 +83,7 @@ class Watched:
     started: float | None = None
     remaining: float | None = None
     saved: float = float("-inf")
+    described: float = float("-inf")  # when the store was last told all of it, if nothing has happened since
     heard: float = float("-inf")
     eta: Eta | None = None
     eta_at: float = float("-inf")
@@ -108,6 +111,8 @@ class Visit:
 
     launched: Sequence[Event] = ()
     stands = False  # whether its counters are where they were, as far as anybody can see
+    rests = False  # whether it is as it was described, but for the numbers of its processes
+    described = float("-inf")
 
     def __init__(
         self,
@@ -198,6 +203,7 @@ class Visit:
         read = self.one.gpus if self.glance.gpus is not None else ()
         self.sample = sampled(self.glance.learnt.get(ref, {}).get("gpu"), read)
         add_up(self.memory.spent, self.memory.age, self.mono, self.workers, self.sample)
+        self._rest()
         self.eta = self._eta()
         self.one.loss = watch_loss(self.memory, self.news, self.progress, self.mono, self.one.loss)
         self._judge()
@@ -236,6 +242,16 @@ class Visit:
         why = one.readers.hearing.of_worker
         return launching.advance(memory, self.job, self.after, signs, self.started, self.at, why)
 
+    def _rest(self) -> None:
+        """See whether it is at rest: silent for a while, and told of not long ago."""
+        one, hush = self.one, self.memory.hush.get("signs")
+        told = 0 <= self.mono - one.described < TELL_QUIET and self.job.track is one.job.track
+        if told and hush is not None and hush.seconds >= TELL_QUIET and is_quiet(self.news) and self.change is None:
+            calm = still_working(self.memory, one.verdict)
+            self.rests = calm and is_at_rest(one, self.after, self.workers, self.glance)
+        if self.rests:
+            self.described = one.described
+
     def _judge(self) -> None:
         """Is it stuck? A job that does not run is not asked."""
         if not isinstance(self.after.state, Running):
@@ -244,6 +260,8 @@ class Visit:
         late, before = self.job.ref in self.glance.late, self.one.verdict
         if not late:
             self._judge_tempo()
+        if self.rests and self.one.slow is None:
+            return
         self.one.verdict = judged(
             self.job,
             self.memory,
@@ -378,7 +396,7 @@ class Visit:
         if self.progress is None or not isinstance(self.after.state, Running):
             return None
         one, passed = self.one, self.mono - self.one.eta_at
-        if not 0 <= passed < good_for(one.eta, stands=self.stands):
+        if not self.rests and not 0 <= passed < good_for(one.eta, stands=self.stands):
             one.eta, one.eta_at = outlook(self.memory, self.progress, self.mono, self.job.track), self.mono
         if one.eta is None or one.eta_at == self.mono:
             return one.eta
@@ -390,6 +408,9 @@ class Visit:
             memory = self.memory.to_json() if self.save else None
             return Proved(self.job.ref, self.at, self.after.proof, memory)
         self.one.remaining = self.eta.remaining if self.eta is not None else None
+        if self.rests and not self.save:
+            return Proved(self.job.ref, self.at, self.after.proof)
+        self.described = self.mono
         workers = [describe.worker_document(worker, self.memory, self.at, self.mono) for worker in self.workers]
         if self.save:
             self.one.readers.keep(self.memory)
@@ -438,6 +459,6 @@ class Visit:
         one.known, one.saved = self.after, self.mono if self.save else one.saved
         if not self.steady:
             one.job, one.started = self.job, self.started
-            one.disks, one.workers, one.case = self.disks, self.workers, None
+            one.disks, one.workers, one.case, one.described = self.disks, self.workers, None, self.described
             one.told = one.told if self.sighting is None else self.sighting.facts
         return one
