@@ -59,7 +59,8 @@ class Crowd:
 @dataclass(frozen=True, slots=True)
 class Format:
     """One format, that is one counter or metric of a log. `needles` are lower-case literals, at least one
-    of which is in every line it can read (compared without case); one that begins with a line end begins a line.
+    of which is in every line it can read (compared without case); one that begins with a line end begins a line. What
+    a scanner compares first are the last eight bytes of each: they had better not end everyday words.
 
     The newest line that `read` understands speaks for the format; with `seeks_step`, the newest that has
     a Step. `hint` matches (in lower-cased bytes, the line's end included) within every line that can be read;

@@ -38,7 +38,7 @@ NAMES = (
         r"training_(steps|iters|iterations|epochs)",
     ),
     ("n_epochs", (b"n_epochs", b"-n_epoch"), r"n_(epochs?)"),
-    ("n_loops", (b"n_episodes", b"n_generations", b"n_rounds", b"n_trials"), rf"n_({_LOOPS})"),
+    ("n_loops", (b"n_episodes", b"n_generat", b"n_rounds", b"n_trials"), rf"n_({_LOOPS})"),
     ("nsteps", (b"nsteps",), r"n(steps)"),
     ("end_epoch", (b"end_epoch",), r"end_(epochs?)"),
     ("epochs", (b"epochs",), r"(epochs)"),

@@ -41,7 +41,7 @@ class Row:
 TRAINERS = (
     Row(
         "megatron",
-        ("elapsed time per iteration", "consumed samples"),
+        ("elapsed time per iter", "consumed samples"),
         rf"iteration[ ]{{1,12}}(?P<run>{_N})/[ ]{{0,12}}(?P<of>{_N}) \|",
         rf"elapsed time per iteration \(ms\): (?P<ms>{_F})",
         "iterations",
@@ -91,7 +91,7 @@ TRAINERS = (
     ),
     Row(
         "mmengine saved",
-        ("saving checkpoint at ",),
+        tuple(f"saving checkpoint at {digit}" for digit in range(10)),
         rf"saving checkpoint at (?P<ended>{_N}) epochs",
         metrics=False,
         phase="checkpointing",
