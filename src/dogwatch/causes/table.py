@@ -149,4 +149,6 @@ def stems(raised: bool = False) -> tuple[str, ...]:
     """The literals, one of which is in every line that shows something: without those that another one holds,
     and without those of exceptions (unless asked for), which are found by their traceback."""
     wanted = {stem for row in _ROWS if raised or not row.match.raised for stem in row.stems}
-    return tuple(sorted(stem for stem in wanted if not any(other != stem and other in stem for other in wanted)))
+    listed = "\n".join(wanted)
+    parts = [stem for stem in wanted if listed.count(stem) > 1]
+    return tuple(sorted(stem for stem in wanted if not any(part != stem and part in stem for part in parts)))

@@ -107,8 +107,8 @@ class Plan:
 def stem(needles: Needles) -> bytes:
     """The longest literal that is in every needle; empty when they share nothing."""
     first = min(needles, key=len)
-    parts = (first[a:b] for a in range(len(first)) for b in range(a + 1, len(first) + 1))
-    return max((part for part in parts if all(part in needle for needle in needles)), key=len, default=b"")
+    parts = (first[at : at + size] for size in range(len(first), 0, -1) for at in range(len(first) - size + 1))
+    return next((part for part in parts if all(part in needle for needle in needles)), b"")
 
 
 _WORD = re.compile(rb"[a-z]{4,}(?=\(\?:)")  # that a sign begins with
