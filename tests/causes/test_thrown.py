@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dogwatch.causes import Diagnosis, Evidence, Log, diagnose
+from dogwatch.logs.ending import Ending
 
 RUST = "thread 'main' panicked at src/fit.rs:40:7:\n{}\nstack backtrace:\n" + "   1: core::panicking::panic_fmt\n" * 9
 CPP = "terminate called after throwing an instance of 'c10::Error'\n  what():  {}\n" + "frame #1: f() + 0x57\n" * 9
@@ -241,3 +242,43 @@ def test_a_compiler_says_what_the_build_stopped_at() -> None:
     found = why("ops.cu:64:6: error: no match for 'operator[]'\n" + notes + "make: *** [Makefile:3: ops.o] Error 1\n")
     assert found is not None
     assert (found.cause, found.evidence[0].line) == ("code_error", 1)
+
+
+def test_a_program_that_came_from_its_input_fell_like_any_other() -> None:
+    """Code between two words of a shell script has no file; nobody caught what it was left with."""
+    text = 'split into 400 and 80\nTraceback (most recent call last):\n  File "<stdin>", line 9, in <module>\n'
+    found = why(text + "TypeError: 'float' object is not iterable\n")
+    assert found is not None
+    assert (found.cause, found.evidence[0].line) == ("code_error", 4)
+
+
+def test_a_server_lives_on_after_a_request_that_broke() -> None:
+    """A client that went away ends one answer, whatever its traceback's outermost frame."""
+    broke = (
+        "----------------------------------------\n"
+        "Exception occurred during processing of request from ('10.0.0.7', 4110)\n"
+        "Traceback (most recent call last):\n"
+        '  File "/usr/lib/python3.11/socketserver.py", line 683, in process_request_thread\n'
+        "    self.finish_request(request, client_address)\n"
+        "BrokenPipeError: [Errno 32] Broken pipe\n"
+        "----------------------------------------\n"
+    )
+    log = broke + '10.0.0.9 - - [02/Mar/2026 08:00:01] "GET /health HTTP/1.1" 200 -\n'
+    assert why(log) is None
+    heard = Ending()
+    heard.hear(0, log.encode())
+    assert heard.judge(None) == "unknown"
+
+
+def test_of_a_watchdog_the_line_that_came_first_is_quoted() -> None:
+    """The end that it brings upon its own process repeats what it had said."""
+    said = "Watchdog caught collective operation timeout: WorkNCCL(SeqNum=51, OpType=ALLREDUCE, Timeout(ms)=600000)"
+    log = (
+        f"[rank0]:[E1103 04:11:23.7 ProcessGroupNCCL.cpp:616] [Rank 0] {said} ran for 600031 milliseconds\n"
+        "[rank0]:[E1103 04:11:25.8 ProcessGroupNCCL.cpp:636] [Rank 0] we are taking the entire process down.\n"
+        "terminate called after throwing an instance of 'c10::DistBackendError'\n"
+        f"  what():  [PG ID 0 Rank 0] Process group watchdog thread terminated with exception: [Rank 0] {said}\n"
+    )
+    found = why(log)
+    assert found is not None
+    assert (found.cause, found.evidence[0].line) == ("nccl_timeout", 1)

@@ -275,8 +275,9 @@ def _ending(ranked: Sequence[Hit]) -> Hit:
 
 
 def _plainest(hit: Hit, ranked: Sequence[Hit]) -> Hit:
-    """The exception itself rather than a line that announces the same, unless only that line says it plainly."""
-    if hit.raised:
+    """The exception itself rather than a line that announces the same, unless only that line says it plainly, or it is
+    a watchdog's, whose own end repeats it."""
+    if hit.raised or (hit.cause in _BETWEEN and hit.weight >= SURELY):
         return hit
     said = (one for one in ranked if one.cause == hit.cause and one.raised)
     return next((one for one in said if one.weight >= min(hit.weight, SURELY)), hit)

@@ -50,7 +50,12 @@ rows = (
                 0.85,
                 raised=True,
             ),
-            Sign("checkpoint", r"\bno (?:valid )?checkpoints? (?:was |were )?found\b", 0.85, raised=True),
+            Sign(
+                "found",
+                r"\bno (?:[\w.*-]{1,20} ){0,2}(?:checkpoint|file|folder|image|weight|model)s? (?:was |were )?found\b",
+                0.85,
+                raised=True,
+            ),
             Sign("does not appear to have a file named", weight=0.85, raised=True),
             Sign(
                 "unable to open file", r"unable to (?:synchronously )?open file \(unable to open file", 0.9, raised=True
@@ -74,6 +79,8 @@ rows = (
             "tensorflow.python.framework.errors_impl.FailedPreconditionError: data/dev; Is a directory",
             "gguf_init_from_file: failed to open GGUF file '/models/acme-9b-q8.gguf'",
             "ValueError: No valid checkpoint found in output directory (runs/pretrain-7)",
+            "RuntimeError: Loader: No config file found, is the `name` correct?",
+            "AssertionError: no .tif images found below ./scans",
             "botocore.errorfactory.NoSuchKey: An error occurred (NoSuchKey) when calling the GetObject operation: "
             "The specified key does not exist.",
         ),

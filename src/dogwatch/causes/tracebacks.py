@@ -65,6 +65,7 @@ _HANDLED = (
     "error handling request",
     "exception on request",
     "error in preprocessing prompt",
+    "during processing of request from",
 )
 # Frames below which a server answers one request, and lives on whatever comes of it.
 _OF_REQUESTS = ("in run_asgi", "starlette/middleware/errors.py", "in wsgi_app", "aiohttp/web_protocol.py")
@@ -249,8 +250,9 @@ class _Reading:
             self._frames, self._code = True, line.startswith('File "')
             if line.lstrip().startswith('File "'):
                 self._logged |= not (self._filed or self._typed or self._whole or _OUTERMOST.search(line))
-                self._typed |= 'File "<' in line
-                self._filed |= 'File "<' not in line
+                typed = 'File "<' in line and 'File "<stdin>' not in line  # a program may come from its input
+                self._typed |= typed
+                self._filed |= not typed
                 self._aside |= any(frame in line for frame in _OF_REQUESTS)
             return None
         if _RAISED.match(line) or (self._frames and not self._odd and not self.found and _ANY_NAME.match(line)):

@@ -46,7 +46,7 @@ def _row(sign: str, needle: str, pattern: str = "") -> Row:
 
 def _over(sign: str) -> tuple[Row, ...]:
     """That the run, or a stage, is over, in the words people use."""
-    ours, is_ = r"(?<![a-z]){work}(?: [\w-]{1,20}){0,3} ", "(?:is |was |has |has been |now )?"
+    ours, is_ = r"(?<![a-z]){work}(?: [\w.-]{1,60}){0,3} ", "(?:is |was |has |has been |now )?"
     return (
         _row(sign, "complete", rf"{ours}{is_}complete[d!.]?(?![a-z])"),
         _row(sign, "finished", rf"{ours}{is_}finished(?![a-z])"),
@@ -55,7 +55,7 @@ def _over(sign: str) -> tuple[Row, ...]:
         _row(sign, "finish", r"(?<![a-z])finish(?:ed)? (?:the )?{work}(?![a-z])"),
         _row(sign, "completed ", r"(?<![a-z])completed (?:the )?{work}(?![a-z])"),
         _row(sign, "done ", r"(?<![a-z])done:? (?:with )?(?:the |a )?{work}(?![a-z])"),
-        _row(sign, " success", r"(?<![a-z]){work} (?:was |is )?successful(?![a-z])"),
+        _row(sign, " success", r"(?<![a-z]){work} (?:was |is )?success(?:ful)?(?![a-z_]|[ :=]{1,3}(?:rate|ratio|\d))"),
         _row(sign, " succeeded", r"(?<![a-z]){work} (?:has )?succeeded(?![a-z])"),
         _row(sign, "end", r"^[^a-z0-9]{0,60}end (?:of )?(?:the )?{work}[^a-z0-9]{0,60}$"),
     )
@@ -199,9 +199,10 @@ ROWS = (
     _row(EARLY, "stopping", r"\bstopping[_ ]early\b(?!=|: ?(?:true|false|none|null|\d))"),
     _row(
         EARLY,
-        " training",
-        r"^(?!.{0,300}\b(?:nan|inf|infinite|diverge|error|fail|exception|interrupt|signal))"
-        r".{0,300}\b(?:stopping|stopped|stop) (?:the )?training\b(?! (?:if|when|after|once))",
+        "training",
+        r"^(?!.{0,300}\b(?:nan\b|inf\b|infinite|diverge|error|fail|exception|interrupt|signal|by (?:the )?user))"
+        r".{0,300}\b(?:(?:stopping|stopped|stop) (?:the )?training\b(?! (?:if|when|after|once))"
+        r"|training stop(?:s|ped)\b(?! (?:if|when|once)))",
     ),
     _row(EARLY, "training loop", r"\b(?:exiting|leaving|ending) (?:the )?training loop\b"),
     _row(EARLY, "trainer to stop", r"signaling trainer to stop"),
