@@ -100,6 +100,22 @@ def test_servers_installers_and_lists_say_nothing(line: str) -> None:
     assert counted(*(line.format(n=n) for n in range(40))) == NOTHING
 
 
+def test_a_letter_counts_where_a_total_stands_behind_it() -> None:
+    """Alone it names a setting. A total may become another one where the count begins again, and nowhere else."""
+    legs = [f"T = {n * 400} / {of} | maze_{of} | reward: {n / 7:.3f}" for of in (4000, 6000) for n in range(1, 11)]
+    assert counted(*legs) == (4000, 6000, "items")
+    assert counted(*(f"T = {n * 400} | maze | reward: {n / 7:.3f}" for n in range(1, 11))) == NOTHING
+    drifting = (f"T = {n * 400} / {9000 + n} | maze | reward: {n / 7:.3f}" for n in range(1, 11))
+    assert counted(*drifting) == (4000, None, "items")
+
+
+def test_a_count_without_a_word_may_begin_again_after_a_long_way() -> None:
+    """A second run wrote into the same log; what begins again every few lines counts something else."""
+    one, two = ([f"{n}\t train loss={1 / n:.3f}\t acc=0.7{n}" for n in range(1, last)] for last in (9, 31))
+    assert counted(*one, "run with batch size 700", *two) == (30, None, "items")
+    assert counted(*one, *one, *one, *one) == NOTHING
+
+
 def test_the_loop_outside_is_told_by_the_one_that_begins_again() -> None:
     """A number that rises by one whenever another falls back counts what that one is inside of."""
     lines = [f"{turn} {n} {1 / (n + turn + 1):.3f}" for turn in range(1, 4) for n in range(0, 500, 100)]

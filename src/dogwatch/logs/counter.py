@@ -45,7 +45,12 @@ _TRIED = 8  # places of one line at which a label may stand
 _AFTER = re.compile(r"[\])]?\s{1,2}([a-z]{2,20})\b(?![:=])", re.ASCII)
 _FIGURES = re.compile(r"\d\.\d|\de[-+]\d|[a-z\])][:=] ?-?\d|\bnan\b|\b\d{1,9} ?ms\b", re.ASCII)
 _LEARNS = re.compile(r"loss|acc|epoch|reward|lr", re.ASCII)
-_EP = re.compile(r"(?<![a-z0-9_])ep(?:och)?[\"']?[ :=#]{1,3}\[?(\d{1,9})(?!\d|\.\d)(?:[ ]?/[ ]?(\d{1,9}))?", re.ASCII)
+_TURN = r"iteration(?=[ :=#]{1,3}\d{1,9}[ ,|]{1,4}(?:step|batch)[ :=#]{1,3}\d{1,9}[ ]?/)"  # the steps are those of one
+_EP = re.compile(
+    rf"(?<![a-z0-9_])(?:ep(?:och)?|{_TURN})[\"']?[ :=#]{{1,3}}\[?(\d{{1,9}})(?!\d|\.\d)"
+    r"(?:[ ]?/[ ]?(\d{1,9}))?",
+    re.ASCII,
+)
 _SENTENCE = re.compile(r": [A-Z][a-z]{1,20}(?: [a-z]{1,20}){2,9}", re.ASCII)
 _ORDINAL = ("th step", "st step", "nd step", "rd step", "th iter", "st iter", "nd iter", "rd iter")
 _ALONE = " \t.:;,]|)}-=*#>~\"'_─━═—"
@@ -197,8 +202,8 @@ def _is_record(low: str, start: int, end: int, before: str, line: str) -> bool:
     `step: 3` a setting."""
     rest = low[end : end + 300]
     if not rest.strip(_ALONE) or rest.startswith(_ORDINAL):
-        titled = line[start : start + 2].istitle()
-        return before in _MAY_LEAD or (not before and (titled or bool(line[:start].strip())))
+        printed = line[start : start + 2].istitle() or not {":", "="} & set(low[start:end])
+        return before in _MAY_LEAD or (not before and (printed or bool(line[:start].strip())))
     ahead = low[max(0, start - 120) : start]
     figures = _FIGURES.search(rest)
     told = _SENTENCE.match(line, end)
@@ -223,7 +228,7 @@ _EPOCH_PART = re.compile("epoch" + _PART, re.ASCII)
 def _epoch_beside(low: str) -> tuple[float, float | None, int] | None:
     """(epoch, of how many, where it stands) of a line whose other counter is read. A counter that stands
     before the epoch counts the run; one behind it counts inside."""
-    found = _EP.search(low) if "ep" in low else None
+    found = _EP.search(low) if "ep" in low or "iteration" in low else None
     if found:
         return float(found[1]), float(found[2]) if found[2] else None, found.start()
     pair = _pair(_EPOCH_PAIR, low) if "epoch" in low else None

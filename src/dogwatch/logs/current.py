@@ -163,8 +163,8 @@ def _run(runs: Sequence[Slot], work: Sequence[Slot], epochs: Sequence[Slot], kno
     a bar that agrees with it and has a total says it better."""
     later = max((slot.at for slot in (*runs, *work, *epochs)), default=0)
     runs = [run for run in runs if run.step.done or run.step.total or run.at == later]  # nought, and then silence
-    steps = [slot for slot in runs if slot.step.unit in STEPS]
     others = [slot for slot in runs if slot.step.unit not in STEPS]
+    steps = [slot for slot in runs if slot.step.unit in STEPS and not _begins_again(slot, others)]
     found: list[Slot] = []
     if steps:
         best = max(steps, key=_heaviest)
@@ -185,6 +185,11 @@ def _run(runs: Sequence[Slot], work: Sequence[Slot], epochs: Sequence[Slot], kno
     totalled = [slot for slot in fresh if slot.step.total] or [slot for slot in found if slot.step.total] or fresh
     moving = [slot for slot in totalled if not _is_full(slot)] or totalled
     return max(moving, key=lambda slot: (slot.weight, slot.step.total or 0.0, _newest(slot)))
+
+
+def _begins_again(run: Slot, others: Sequence[Slot]) -> bool:
+    """Whether the steps are those of one episode or trial: those of all cannot be fewer than these are."""
+    return not run.step.total and any(run.step.done + 1 < slot.step.done for slot in others)
 
 
 def _latest(run: Slot, bars: Sequence[Slot]) -> Slot:

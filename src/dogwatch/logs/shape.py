@@ -93,6 +93,7 @@ class Number(NamedTuple):
 
 
 NEVER, PERHAPS, THINGS, LOOP = range(4)  # how much a word says that the number behind it counts
+LETTER = "letter"  # what names a setting, unless a total stands behind the number
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +173,8 @@ def numbers(shape: str) -> tuple[Number, ...]:
         if sign == NOW:
             of = bool(found) and before == NOW and _is_total(gap, shape)
             unit, sure = named(_WORD.findall(gap)[-MOST_WORDS:], bool(_COMPOUND.search(gap)))
+            if of and found[-1].unit == LETTER:
+                found[-1] = Number("items", PERHAPS, False)
             found.append(Number(unit, NEVER if of or _OPTION.search(gap) else sure, of))
         before = sign
     return tuple(found)
@@ -196,7 +199,7 @@ def named(words: list[str], compound: bool = False) -> tuple[str, int]:
         return last if last.endswith("s") else f"{last}s", THINGS
     if words and words[-1] in _THINGS:
         return "items", THINGS
-    return "items", NEVER if len(last) == 1 else PERHAPS  # a letter names a setting
+    return (LETTER, NEVER) if len(last) == 1 else ("items", PERHAPS)
 
 
 # what a launcher or a container puts before a line

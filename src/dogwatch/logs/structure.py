@@ -83,8 +83,12 @@ class Field:
         return self.first in (0.0, 1.0, self.stride)
 
     @property
+    def moved(self) -> int:
+        return self.rose + self.fell + self.back
+
+    @property
     def is_constant(self) -> bool:
-        return not self.rose and not self.fell and not self.back
+        return not self.moved
 
 
 class Shape:
@@ -147,7 +151,8 @@ class Shape:
             return shape.NEVER
         if total is None:
             short = self.at - self.first < SPAN * read
-            if short or field.stayed or not field.from_start or (field.fell and not nested):
+            often = field.fell * MANY > field.rose and not nested
+            if short or field.stayed or not field.from_start or often:
                 return shape.NEVER
         if number.sure == shape.THINGS or total is not None:
             return shape.THINGS if self.seen >= (FEW if total is not None else MANY) else shape.NEVER
@@ -155,12 +160,14 @@ class Shape:
         return shape.PERHAPS if shown and (nested or leads) and self.seen >= FEW + FEWEST else shape.NEVER
 
     def total(self, place: int) -> float | None:
-        """What the number is one of, where the next number says so on every line."""
+        """What the number is one of, where the next number says so on every line: it may become another one only where
+        the count begins again."""
         if place + 1 >= min(len(self.fields), len(self.numbers)) or not self.numbers[place + 1].of:
             return None
         field, of = self.fields[place], self.fields[place + 1]
-        fits = field is not None and of is not None and of.is_constant and of.last >= max(field.top, field.last)
-        return of.last if of is not None and fits else None
+        if field is None or of is None or of.moved > field.fell or of.last < field.last or of.top < field.top:
+            return None
+        return of.last
 
     def outer(self, counting: Collection[int]) -> int | None:
         """The number that counts epochs: by its word, or because it rises whenever a counter begins again."""
