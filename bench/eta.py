@@ -75,9 +75,9 @@ def _cost(runs: Sequence[Sequence[Row]]) -> Figure:
     """One estimate from the 256 points at most that the watcher keeps of a run."""
     kept = []
     for rows in runs[:: max(1, len(runs) // 24)]:
-        points: tuple[Point, ...] = ()
+        points: list[Point] = []
         for row in rows[: len(rows) // 2]:
-            points = add(points, Point(row.at, row.done))
+            add(points, Point(row.at, row.done))
         kept.append((points, rows[-1].total))
     began = time.process_time()
     for _ in range(REPEATS):

@@ -10,10 +10,8 @@ from hypothesis import strategies as st
 
 from dogwatch.engine.counting import Counts, count
 from dogwatch.engine.memory import Memory
-from dogwatch.engine.outlook import remember
 from dogwatch.engine.reading import News, Readers, read_logs
-from dogwatch.estimate.series import add
-from dogwatch.model import Expectation, Job, Point, Step
+from dogwatch.model import Expectation, Job
 
 JOB = Job("here/process:1", "here", "process", "1", "job")
 SAME = {"same": True}
@@ -114,18 +112,6 @@ def test_what_is_known_is_what_counting_at_every_look_would_know(looked: list[tu
         assert (quick.memory.steps, quick.memory.worker_points) == (plain.memory.steps, plain.memory.worker_points)
         paces = [{worker: row[1:] for worker, row in looks.memory.worker_steps.items()} for looks in (quick, plain)]
         assert paces[0] == paces[1]
-
-
-@given(st.lists(st.tuples(st.floats(-5, 60), st.sampled_from([0, 0, 0, 1, 7, -3])), max_size=60))
-def test_a_counter_that_stands_is_remembered_as_any_other(moves: list[tuple[float, int]]) -> None:
-    """The short way of a plateau, which keeps its two ends, leads to the same history."""
-    memory, points = Memory(), tuple[Point, ...]()
-    at, done = 1e4, 50.0
-    for seconds, more in moves:
-        at, done = at + seconds, max(0.0, done + more)
-        remember(memory, at, Step(done, 1000))
-        points = add(points, Point(at, done))
-        assert memory.points == list(points)
 
 
 def test_what_was_kept_is_not_made_again_until_a_log_says_more() -> None:

@@ -214,9 +214,9 @@ def test_a_thinned_history_says_the_same_as_the_whole():
     """What the watcher keeps of ten thousand points is enough for the estimate."""
     points = run(20_000, 1.0, every=2, pauses=[(1500, 240)], noise=0.3)
     past, now, truth = until(points, 0.5)
-    kept: tuple[Point, ...] = ()
+    kept: list[Point] = []
     for point in past:
-        kept = add(kept, point)
+        add(kept, point)
     thin = estimate(kept, 20_000, now)
     assert len(kept) <= 256
     assert thin is not None
@@ -334,11 +334,11 @@ def test_more_to_do_takes_longer():
 @given(POINTS, NUMBERS, NUMBERS, st.booleans(), POINTS)
 def test_an_eta_is_never_negative_or_not_a_number(pairs, total, now, ordered, before):
     """Whatever the history, the answer is None or 0 <= low <= remaining <= high < infinity."""
-    points: tuple[Point, ...] = tuple(Point(*pair) for pair in pairs)
+    points = [Point(*pair) for pair in pairs]
     if ordered:
-        points = ()
+        points = []
         for pair in sorted(pairs, key=lambda p: (not math.isnan(p[0]), p[0])):
-            points = add(points, Point(*pair))
+            add(points, Point(*pair))
     eta = estimate(points, total, now, [Point(*pair) for pair in before])
     if eta is not None:
         assert 0 <= eta.low <= eta.remaining <= eta.high < math.inf

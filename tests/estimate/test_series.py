@@ -16,10 +16,10 @@ NUMBERS = st.floats(allow_nan=True, allow_infinity=True)
 
 
 def history(*pairs: tuple[float, float]) -> tuple[Point, ...]:
-    points: tuple[Point, ...] = ()
+    points: list[Point] = []
     for at, done in pairs:
-        points = add(points, Point(at, done))
-    return points
+        add(points, Point(at, done))
+    return tuple(points)
 
 
 def test_a_long_history_is_thinned_and_keeps_its_ends():

@@ -39,9 +39,9 @@ def test_a_lasting_loss_of_a_third_is_seen_with_its_moment():
 
 def test_a_slowdown_stays_found_and_keeps_its_moment():
     """However long it goes on, and though the history is thinned meanwhile."""
-    points: tuple[Point, ...] = ()
+    points: list[Point] = []
     for point in trace((200, 1.0), (900, 1.5)):
-        points = add(points, point)
+        add(points, point)
         if point.done > 2600:
             found = slowdown(points, point.at)
             assert found is not None

@@ -22,12 +22,9 @@ Moments = Sequence[tuple[float, float, float | None]]
 def remember(memory: Memory, mono: float, step: Step) -> None:
     """Take in where the counter stands now. An attempt that begins again leaves its course behind, and a total that
     is changed is noted."""
-    point, points = Point(mono, step.done), memory.points
-    if len(points) > 1 and points[-1].done == points[-2].done == step.done and points[-1].at < mono:
-        points[-1] = point  # as `add` would, for a counter that stands
-    else:
-        memory.earlier = list(keep_earlier(points, memory.earlier, point))
-        memory.points = list(add(points, point))
+    point = Point(mono, step.done)
+    memory.earlier = list(keep_earlier(memory.points, memory.earlier, point))
+    add(memory.points, point)
     if step.total is not None and (not memory.totals or memory.totals[-1][1] != step.total):
         memory.totals.append([step.done, step.total])
         del memory.totals[:-MOST_TOTALS]
@@ -43,10 +40,8 @@ def recall(memory: Memory, told: Mapping[str, Moments], ages: Mapping[str, float
     if len(moments) < 2 or moments[-1][1] != step.done:
         return
     shift = mono - max(0.0, ages.get(log, 0.0)) - moments[-1][0]
-    points: tuple[Point, ...] = ()
     for at, done, _ in moments:
-        points = add(points, Point(at + shift, done))
-    memory.points = list(points)
+        add(memory.points, Point(at + shift, done))
 
 
 def outlook(memory: Memory, progress: Progress, mono: float, track: Mapping[str, Any]) -> Eta | None:

@@ -20,24 +20,23 @@ NOT_ITEMS = frozenset({"epochs", "%", "steps", "iterations", "batches", "it"})
 SHARED = frozenset({"epochs", "%"})  # every worker counts the same ones
 
 
-def add(points: Sequence[Point], point: Point) -> tuple[Point, ...]:
-    """The history with one more point, thinned to `MOST`. A counter that went back resumed: what it had
+def add(points: list[Point], point: Point) -> None:
+    """Put one more point into a history, which is thinned to `MOST`. A counter that went back resumed: what it had
     counted beyond there is dropped. A clock that went back moves the history with it."""
     if not (math.isfinite(point.at) and math.isfinite(point.done)):
-        return tuple(points)
-    if points and points[-1].done <= point.done and points[-1].at <= point.at:
-        kept = list(points)  # what nearly every point is
-    else:
-        kept = [old for old in points if old.done <= point.done]
-    if kept and kept[-1].at > point.at:
-        shift = point.at - kept[-1].at
-        kept = [Point(old.at + shift, old.done) for old in kept[:-1]]
-    elif kept and kept[-1].at == point.at:
-        kept.pop()
-    elif len(kept) > 1 and kept[-1].done == kept[-2].done == point.done:
-        kept.pop()  # a plateau needs its two ends only
-    kept.append(point)
-    return tuple(kept) if len(kept) <= MOST else thinned(kept, THINNED)
+        return
+    if points and (points[-1].done > point.done or points[-1].at > point.at):
+        points[:] = [old for old in points if old.done <= point.done]
+    if points and points[-1].at > point.at:
+        shift = point.at - points[-1].at
+        points[:] = [Point(old.at + shift, old.done) for old in points[:-1]]
+    elif points and points[-1].at == point.at:
+        points.pop()
+    elif len(points) > 1 and points[-1].done == points[-2].done == point.done:
+        points.pop()  # a plateau needs its two ends only
+    points.append(point)
+    if len(points) > MOST:
+        points[:] = thinned(points, THINNED)
 
 
 def keep_earlier(points: Sequence[Point], earlier: Sequence[Point], point: Point) -> tuple[Point, ...]:
