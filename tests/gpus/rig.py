@@ -14,8 +14,7 @@ from typing import Any
 import pytest
 
 from dogwatch.aboard import errand
-from dogwatch.reach.here import Here
-from dogwatch.reach.interface import Answer
+from dogwatch.reach.interface import Answer, Reach
 from tests.support import wait_until
 
 SOURCE = Path(__file__).with_name("nvml.c")
@@ -120,10 +119,10 @@ def build(directory: Path) -> dict[str, Path]:
     return made
 
 
-def look(here: Here, *, wait: int = 20, seconds: float = 3.0, **call: Any) -> dict[str, Any]:
+def look(reach: Reach, *, wait: int = 20, seconds: float = 3.0, **call: Any) -> dict[str, Any]:
     """What the errand says, asked as a look asks."""
     spec = {"program": errand("gpus"), "call": {"seconds": seconds, **call}, "seconds": 20, "wait": wait}
-    answer = here.ask({"errands": {"gpus": spec}}, 40.0)
+    answer = reach.ask({"errands": {"gpus": spec}}, 40.0)
     assert isinstance(answer, Answer), answer
     row: dict[str, Any] = answer.body["errands"]["gpus"]
     return row
