@@ -128,7 +128,8 @@ class Gather:
         while start < len(piece):
             held, roof = len(self._held), min(len(piece), start + BLOCK)
             if held:
-                part = _Part(self._held + piece[start:roof], 0, held + roof - start, known, held, held - start)
+                text = b"".join((self._held, memoryview(piece)[start:roof]))
+                part = _Part(text, 0, len(text), known, held, held - start)
             else:
                 part = _Part(piece, start, roof, known)
             stop = self._take(part, False)

@@ -18,12 +18,12 @@ MOST_NAMES = 8  # numbers in names, and times
 NOW, NAME, STAMP = "\ue000", "\ue001", "\ue002"  # for a number, one in a name, a date or time
 
 _TOKEN = re.compile(
-    r"(\d{4}[-/.]\d\d[-/.]\d\d(?:[ t_,-]{1,2}\d\d:\d\d(?::\d\d)?)?(?:[.,]\d{1,9})?z?"
+    r"(?=[\d.ni])(?:(\d{4}[-/.]\d\d[-/.]\d\d(?:[ t_,-]{1,2}\d\d:\d\d(?::\d\d)?)?(?:[.,]\d{1,9})?z?"
     r"|\d\d[-/]\d\d[ t]\d\d:\d\d(?::\d\d)?(?:[.,]\d{1,9})?|\d{1,3}:\d\d(?::\d\d)?(?:[.,]\d{1,9})?)"
     r"|(\d{1,3}(?:,\d{3}){1,4}(?!\d)|\d{1,20})(\.\d{0,20})?(e[-+]?\d{1,3})?"
-    r"|(?<![\w.])\.\d{1,20}(?:e[-+]?\d{1,3})?|(?<![a-z])(?:nan|inf)(?![a-z])",
+    r"|(?<![\w.])\.\d{1,20}(?:e[-+]?\d{1,3})?|(?<![a-z])(?:nan|inf)(?![a-z]))",
     re.ASCII,
-)
+)  # at most places one look ahead tells that none is there
 _WORD = re.compile(r"[a-z]{1,20}|[\u4e00-\u9fff]{1,8}")
 _MEASURE = re.compile(r" (?:[mun]?s|secs?|seconds?|min|minutes?|hours?|h|%|[kmgt]i?b|bytes)(?![a-z])", re.ASCII)
 _COMPOUND = re.compile(r"[a-z]_[a-z]{1,20}\W{0,6}$", re.ASCII)
