@@ -15,7 +15,7 @@ from threading import Lock
 from typing import Any
 
 MUCH = 16 << 20  # bytes after which the fast engine has paid for being loaded
-SHORT = 1 << 14  # bytes in which to look for one pattern does not pay for compiling it for the fast engine
+SHORT = 1 << 14  # bytes in which a pattern is looked for before it is compiled for the fast engine
 MOST_PATTERNS = 256  # kept compiled
 _REPEAT = re.compile(rb"(?<!\\)\{(\d+),\d*\}\??")
 _LOOKS = (b"(?=", b"(?!", b"(?<=", b"(?<!")
@@ -106,8 +106,9 @@ def places(patterns: tuple[bytes, ...], text: bytes, start: int, end: int) -> li
 
 def first(pattern: bytes, text: bytes, start: int, end: int) -> int | None:
     """Where the first match of a (loose) pattern between two places ends."""
-    if end - start <= SHORT or not fast():
-        hit = _linear(pattern).search(text, start, end)
+    near = min(end, start + SHORT) if fast() else end
+    hit = _linear(pattern).search(text, start, near)
+    if hit is not None or near == end:
         return None if hit is None else hit.end()
     ends: list[int] = []
 
