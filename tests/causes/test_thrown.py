@@ -270,6 +270,19 @@ def test_a_server_lives_on_after_a_request_that_broke() -> None:
     assert heard.judge(None) == "unknown"
 
 
+@pytest.mark.parametrize("line", ["import quiver", "from quiver.plan import Plan"])
+def test_what_a_program_that_fell_at_an_import_never_did_is_another_attempts(line: str) -> None:
+    """It had nothing to flush: steps below its traceback in the same file are those of the next try."""
+    fell = f'Traceback (most recent call last):\n  File "fit.py", line 3, in <module>\n    {line}\n'
+    fell += "ModuleNotFoundError: No module named 'quiver'\n"
+    steps = "".join(f"Iteration {i} completed in 31s\n" for i in range(5))
+    for log, ending in ((fell + steps, "unknown"), (fell + "see the wiki\n" * 5, "failed")):
+        assert (why(log) is None) == (ending == "unknown")
+        heard = Ending()
+        heard.hear(0, log.encode())
+        assert heard.judge(None) == ending
+
+
 def test_of_a_watchdog_the_line_that_came_first_is_quoted() -> None:
     """The end that it brings upon its own process repeats what it had said."""
     said = "Watchdog caught collective operation timeout: WorkNCCL(SeqNum=51, OpType=ALLREDUCE, Timeout(ms)=600000)"

@@ -138,6 +138,7 @@ def test_words_that_say_it_is_done(last: str) -> None:
         "make: *** [Makefile:25: train] Error 1",
         "FATAL:   image file not found in $PATH",
         "torch.distributed.elastic.multiprocessing.errors.ChildFailedError:",
+        "(Api pid=9) ERROR [llm.py:70] acme.engine.exceptions.EngineDeadError: EngineCore encountered an issue.",
         "  exitcode  : -9 (pid: 50328)",
         "[2026-01-02 03:04:05,678] [ERROR] [launch.py:321] ['python', 'a.py'] exits with return code = 1",
         "subprocess.CalledProcessError: Command 'x' returned non-zero exit status 2.",

@@ -160,7 +160,7 @@ def _survived(hit: Hit, after: Gap) -> bool:
         return True
     if (hit.aside or hit.excused) and (after.progress or after.lines > MORE):
         return True
-    if after.again or (after.opened and after.progress >= life.ENOUGH):
+    if after.again or ((after.opened or hit.unbegun) and after.progress >= life.ENOUGH):
         return True
     if after.sure >= life.ENOUGH and not (hit.shared or hit.cause in _SCHEDULER):
         return True

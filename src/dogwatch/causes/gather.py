@@ -347,6 +347,7 @@ class _Block:
                 raised=said is not None,
                 aside=said is not None and said.aside,
                 excused=said is not None and said.excused,
+                unbegun=said is not None and said.unbegun,
                 logged=said is not None and said.logged,
                 quiet=quiet,
                 shared=match.many or body_of(line) is not line,

@@ -49,9 +49,9 @@ class Hit:
 
     `raised`: the exception a traceback ended with; `inner`: another exception was raised while or because of it;
     `aside`: printed by a thread or a destructor; `excused`: below another's words, or words that it goes on;
-    `logged`: by a logger; `quiet`: said as a warning or less; `shared`: one of several processes speaks; `ends`: what
-    comes after it belongs to another attempt. `at` is its time on the `clock` that runs in or just above the line, if
-    one does.
+    `unbegun`: at an import, before the program did anything; `logged`: by a logger; `quiet`: said as a warning or
+    less; `shared`: one of several processes speaks; `ends`: what comes after it belongs to another attempt. `at` is
+    its time on the `clock` that runs in or just above the line, if one does.
     """
 
     cause: str
@@ -65,6 +65,7 @@ class Hit:
     inner: bool = False
     aside: bool = False
     excused: bool = False
+    unbegun: bool = False
     logged: bool = False
     quiet: bool = False
     shared: bool = False

@@ -74,6 +74,7 @@ _LOGGER = re.compile(r"\b(?:ERROR|CRITICAL|WARNING|WARN|INFO)\b")
 _SOFT = re.compile(r"\b(?:INFO|DEBUG|WARNING|WARN)\b")
 # Where a program, a process or an actor begins: an exception that went past its outermost frame nobody caught.
 _OUTERMOST = re.compile(r", in (?:<module>|_run_module_as_main|_bootstrap)$|/ray/|/hydra/")
+_IMPORTS = re.compile(r"\s{1,12}(?:import \S|from \S{1,120} import )")
 _FRAME = (
     " ",
     "\t",
@@ -104,7 +105,8 @@ class Raised:
 
     `aside`: a thread or a destructor printed it, so that the program may well have gone on; `logged`: a logger did,
     or whoever caught it: its outermost frame is one within the program; `excused`: the line above says that it is
-    another's, or that the program goes on."""
+    another's, or that the program goes on; `unbegun`: the program fell at an import of its own, before it did
+    anything."""
 
     start: int
     stop: int
@@ -112,6 +114,7 @@ class Raised:
     aside: bool
     logged: bool = False
     excused: bool = False
+    unbegun: bool = False
 
 
 def body_of(line: str) -> str:
@@ -217,6 +220,7 @@ class _Reading:
         self._odd = 0
         self._frames = self._code = False
         self._typed = self._filed = False  # frames of code that came as text, and of code in files
+        self._outermost = self._unbegun = False  # the line above is the outermost frame; what that frame did
 
     def lines(self) -> Iterator[tuple[int, int, str]]:
         """The lines below the head, without the prefix they share with it; those of other writers left out."""
@@ -248,8 +252,13 @@ class _Reading:
             if self.found and not self._group and not line.lstrip().startswith(("File ", "^", "~")):
                 return start - 1
             self._frames, self._code = True, line.startswith('File "')
+            if self._outermost:
+                self._unbegun = _IMPORTS.match(line) is not None
+            self._outermost = False
             if line.lstrip().startswith('File "'):
-                self._logged |= not (self._filed or self._typed or self._whole or _OUTERMOST.search(line))
+                first, outermost = not (self._filed or self._typed), _OUTERMOST.search(line) is not None
+                self._outermost = first and outermost
+                self._logged |= first and not (self._whole or outermost)
                 typed = 'File "<' in line and 'File "<stdin>' not in line  # a program may come from its input
                 self._typed |= typed
                 self._filed |= not typed
@@ -257,7 +266,8 @@ class _Reading:
             return None
         if _RAISED.match(line) or (self._frames and not self._odd and not self.found and _ANY_NAME.match(line)):
             aside = self._aside or (self._typed and not self._filed)
-            self.found.append(Raised(start, min(stop, start + REACH), line, aside, self._logged, self._excused))
+            stop_here, excused = min(stop, start + REACH), self._excused
+            self.found.append(Raised(start, stop_here, line, aside, self._logged, excused, self._unbegun))
             return None if self._goes_on(stop) else stop
         if self.found:
             return start - 1

@@ -52,6 +52,7 @@ _FRAME = b", in <module>\n"
 _OUTERMOST = re.compile(
     rb'file "(?!<string>)[^"\n]{1,400}", line \d{1,9}, in <module>|_run_module_as_main|:\d{1,9} in <module>'
 )
+_IMPORTS = re.compile(rb"\s{1,12}(?:import \S|from \S{1,120} import )")  # what a program does before all else
 _NOT_OURS = re.compile(rb"exception ignored in|exception in thread")
 _LISTED = re.compile(rb"call stack:|stack \(most recent call last\)|thread 0x")  # frames of a program that goes on
 _HARMLESS = re.compile(rb"--- logging error ---|during processing of request from")
@@ -73,14 +74,15 @@ class Counter(NamedTuple):
 
 class _Open(NamedTuple):
     """A traceback that is being walked down: lines that it may still have, what its first frame says of it (None until
-    that was seen), what stands before each of its lines, whether it means anything, and whether the program had said
-    that it goes on."""
+    that was seen), what stands before each of its lines, whether it means anything, whether the program had said that
+    it goes on, and whether it fell at an import of its own, before it did anything."""
 
     lines: int
     kind: str | None
     prefix: bytes
     quiet: bool = False
     excused: bool = False
+    unbegun: bool = False
 
 
 class Ending:
@@ -96,6 +98,7 @@ class Ending:
         self._open: _Open | None = None  # a traceback that goes on in the next piece
         self._above, self._above_says = b"", 0  # the last line of the piece before, and what it says
         self._raised = self._excused = -1  # where the newest exception of a traceback stands, and one that was excused
+        self._unbegun = -1  # the same of one before which nothing had begun
         self._staged = -1  # where a stage was first said to be over
         self._row = (-1, -1)  # the newest tracebacks that follow each other: where they begin and end
         self._says = self._again = 0  # what stands above them, and how often it was said again below
@@ -216,7 +219,8 @@ class Ending:
         that were not flushed."""
         if self._life.began_again(place) or (place == self._excused and self._life.stirred(place)):
             return True
-        if any(0 < again - place <= SOON for again in self._opened) and self._life.went_on(place):
+        another = place == self._unbegun or any(0 < again - place <= SOON for again in self._opened)
+        if another and self._life.went_on(place):
             return True
         if sign == CRASHED:
             return self._life.surely_went_on(place) or (self._row[0] <= place and self._again >= ENOUGH)
@@ -293,28 +297,30 @@ class Ending:
         """Walk down a traceback to the line that names the exception; its first frame says whose it is. Returns
         where the walk ended."""
         self._open = None
-        lines, kind, prefix, quiet, excused = traceback
+        lines, kind, prefix, quiet, excused, unbegun = traceback
         while lines > 0 and start < len(low):
             end = low.find(b"\n", start)
             line = low[start:end].removeprefix(prefix)
             if kind is None and (b'file "' in line or b" in " in line):
                 kind = CRASHED if _OUTERMOST.search(line) else CAUGHT
+                unbegun = kind == CRASHED and _IMPORTS.match(low, end + 1 + len(prefix)) is not None
             if line.strip() and line[:1] not in b" \t|" and not line.startswith((b"file ", b"[rank", b"\xe2\x94\x82")):
                 self._raised, self._row = at + start, (self._row[0], at + end)
                 if not quiet:
                     self._excused = at + start if excused else self._excused
+                    self._unbegun = at + start if unbegun else self._unbegun
                     self._mark(kind or CAUGHT, at + start)
                 return start
             start, lines = end + 1, lines - 1
         if lines > 0:
-            self._open = _Open(lines, kind, prefix, quiet, excused)
+            self._open = _Open(lines, kind, prefix, quiet, excused, unbegun)
         return start
 
     def state(self) -> dict[str, Any]:
         """All that is known, as JSON can carry it."""
         self._listen()
         state: dict[str, Any] = {"v": STATE_VERSION, "places": dict(self._places), "first": dict(self._first)}
-        state["life"], state["staged"] = self._life.state(), self._staged
+        state["life"], state["staged"], state["unbegun"] = self._life.state(), self._staged, self._unbegun
         state["traceback"] = [self._raised, self._excused, *self._row, self._says, self._again]
         state["opening"], state["opened"] = self._opening.state(), self._opened
         if self._open is not None:
@@ -332,7 +338,7 @@ class Ending:
             ending._end, ending._last = state["end"], state["last"]
             ending._life = Life.restore(state.get("life", {}))
             ending._raised, ending._excused, begin, end, ending._says, ending._again = state["traceback"]
-            ending._row, ending._staged = (begin, end), state["staged"]
+            ending._row, ending._staged, ending._unbegun = (begin, end), state["staged"], state.get("unbegun", -1)
             ending._opening, ending._opened = Opening.restore(state.get("opening", ())), list(state.get("opened", ()))
             ending._above, ending._above_says = state["above"][0].encode("latin-1"), state["above"][1]
             if "open" in state:

@@ -144,7 +144,8 @@ ROWS = (
     ),
     _row(FAILED, "xid", r"nvrm: xid \("),
     _row(FAILED, "out of memory: kill", r"out of memory: kill(?:ed)? process"),
-    _row(FAILED, "engine core", r"engine core initialization failed|enginedeaderror"),
+    _row(FAILED, "engine core initialization failed"),
+    _row(FAILED, "enginedeaderror"),
     _row(FAILED, '"aborted"', r'"status": "aborted"|"key": "status", "value": "aborted"'),
     # Finished
     _row(FINISHED, "train_runtime", r"['\"]train_runtime['\"] ?:|train_runtime {1,40}= "),
