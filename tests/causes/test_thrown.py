@@ -24,7 +24,7 @@ def why(text: str) -> Diagnosis | None:
     [
         (CPP.format("CUDA error: unknown error") + "Aborted (core dumped)\n", "gpu_hardware", 2),
         (CPP.format("CUDA error: no kernel image is available for execution on the device"), "cuda_unavailable", 2),
-        (CPP.format("something that no row knows") + "Aborted (core dumped)\n", "aborted", 12),
+        (CPP.format("something that no row knows") + "Aborted (core dumped)\n", "aborted", 1),
         (RUST.format(UNWRAPPED.format('DriverError(CUDA_ERROR_OUT_OF_MEMORY, "out of memory")')), "cuda_oom", 2),
         (RUST.format("index out of bounds: the len is 3 but the index is 7"), "code_error", 1),
         (JULIA.format("CUDA error: out of memory (code #2, ERROR_OUT_OF_MEMORY)"), "cuda_oom", 1),
@@ -295,3 +295,39 @@ def test_of_a_watchdog_the_line_that_came_first_is_quoted() -> None:
     found = why(log)
     assert found is not None
     assert (found.cause, found.evidence[0].line) == ("nccl_timeout", 1)
+
+
+@pytest.mark.parametrize(
+    ("frame", "exception", "cause"),
+    [
+        ("/torch/_weights_only_unpickler.py", "EOFError", "checkpoint_corrupt"),
+        ("/lib/python3.11/multiprocessing/connection.py", "EOFError", "unknown"),
+        ("/multiprocessing/synchronize.py", "OSError: [Errno 28] No space left on device", "shm_exhausted"),
+        ("/torch/serialization.py", "OSError: [Errno 28] No space left on device", "disk_full"),
+        ("/multiprocessing/connection.py", "ConnectionRefusedError: [Errno 111] Connection refused", "unknown"),
+        ("/lib/python3.11/socket.py", "ConnectionRefusedError: [Errno 111] Connection refused", "network_error"),
+    ],
+)
+def test_an_exception_that_says_little_is_read_with_the_frame_that_raised_it(frame: str, exception: str, cause: str):
+    """A full disk is not full shared memory, and a process that misses another is not a network."""
+    found = why(f'{FRAMES}  File "/env{frame}", line 40, in load\n    return read(f)\n{exception}\n')
+    assert found is not None
+    assert found.cause == cause
+
+
+def test_a_variable_that_is_not_set_is_a_setting_and_another_key_is_not() -> None:
+    """Both are KeyErrors; the environment is asked by its own frame."""
+    environ = '  File "<frozen os>", line 679, in __getitem__\n'
+    found, other = why(FRAMES + environ + "KeyError: 'STORE_URL'\n"), why(FRAMES + "KeyError: 'STORE_URL'\n")
+    assert found is not None
+    assert found.cause == "config_error"
+    assert other is not None
+    assert other.cause == "code_error"
+
+
+def test_a_crash_behind_a_full_disk_is_the_full_disk() -> None:
+    """Though only a destructor said so."""
+    ignored = "Exception ignored in: <function f>\n" + FRAMES
+    found = why(ignored + "RuntimeError: write failed: errno = 28, 'No space left on device'\nSegmentation fault\n")
+    assert found is not None
+    assert found.cause == "disk_full"

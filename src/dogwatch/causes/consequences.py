@@ -94,6 +94,17 @@ consequences = (
         many=True,
     ),
     Sign("check failure stack trace", r"\*\*\* check failure stack trace", 0.45, fatal=True, role=Role.CASCADE),
+    # One process of a program finds that another, which it talks to, is gone.
+    Sign(
+        "connectionrefusederror|filenotfounderror: [errno 2]",
+        r"^connectionrefusederror|^filenotfounderror: \[errno 2\] no such file or directory\s{0,4}$",
+        0.96,
+        raised=True,
+        role=Role.CASCADE,
+        frame=r"/multiprocessing/connection\.py",
+    ),
+    # How mpirun ends what it has to say of too few places.
+    Sign("number of available slots when deciding", weight=0.4, fatal=True, role=Role.TEARDOWN),
     Sign("raylet connection closed", weight=0.4, raised=True, role=Role.CASCADE),
     Sign("connection closed unexpectedly", weight=0.4, raised=True, role=Role.CASCADE),
     Sign("handle is closed", weight=0.4, raised=True, role=Role.CASCADE),

@@ -233,9 +233,9 @@ def _swept(hit: Hit, hits: Sequence[Hit]) -> bool:
 
 
 def _better(hit: Hit, told: Sequence[Hit]) -> Hit:
-    """What a data-loading worker died of, and who sent a signal, where another line says it."""
-    if hit.cause == "dataloader_worker_died":
-        return next((one for one in told if one.cause in _LINGERS), hit)
+    """What a process died of, and who sent a signal, where another line says it."""
+    if hit.cause in ("dataloader_worker_died", "segfault", "aborted"):
+        hit = next((one for one in told if one.cause in _LINGERS and not one.quiet), hit)
     if hit.cause in ("interrupted", "killed", "aborted"):
         if any(one.cause in _SCHEDULER for one in told):
             return _ending(told)
@@ -276,7 +276,9 @@ def _ending(ranked: Sequence[Hit]) -> Hit:
 
 def _plainest(hit: Hit, ranked: Sequence[Hit]) -> Hit:
     """The exception itself rather than a line that announces the same, unless only that line says it plainly, or it is
-    a watchdog's, whose own end repeats it."""
+    a watchdog's, whose own end repeats it; of an abort, what the program said and not who waited for it."""
+    if hit.cause == "aborted":
+        return next(one for one in ranked if one.cause == hit.cause)
     if hit.raised or (hit.cause in _BETWEEN and hit.weight >= SURELY):
         return hit
     said = (one for one in ranked if one.cause == hit.cause and one.raised)

@@ -383,7 +383,7 @@ class _Block:
             self._notes.says = wording(above.lower().encode()) if line.startswith(HEAD) else 0
         at = start
         for raised in found:
-            match, said = self._meant(raised, classify(raised.body, raised=True) or FALLBACK)
+            match, said = self._meant(raised, classify(raised.body, raised=True, frame=raised.frame) or FALLBACK)
             self._note(at, said.stop, decoded(self._text, said.start, said.stop), match, match.weight, said)
             at = said.stop
         self._at = max(self._at, past)

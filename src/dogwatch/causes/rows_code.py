@@ -194,7 +194,11 @@ rows = (
                 0.88,
                 raised=True,
             ),
-            Sign("api_key not configured", weight=0.9, raised=True),
+            # A variable of the environment that nobody set.
+            Sign(
+                "keyerror: '", weight=0.9, raised=True, frame=r"(?:<frozen os>|/os\.py)\", line \d{1,6}, in __getitem__"
+            ),
+            Sign("api_key not configured|no api key configured", weight=0.9, raised=True),
             Sign(
                 "unsupported value",
                 r"unsupported value .{0,80}(?:for|of) (?:option|key|argument|parameter|config)",

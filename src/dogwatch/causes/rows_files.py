@@ -34,6 +34,14 @@ rows = (
                 0.8,
             ),
             Sign("failed to open gguf file", weight=0.85),
+            Sign(
+                "open ",
+                r"\b(?:could not|couldn't|cannot|can't|unable to|failed to) open (?:\w{1,20} ){0,3}"
+                r"['\"<]?[\w./-]{1,200}\.\w{1,12}\b",
+                0.85,
+                raised=True,
+                unless=r"\.so\b",
+            ),
             Sign("notadirectoryerror", weight=0.9, raised=True),
             Sign("is a directory|isadirectoryerror", r"isadirectoryerror|\bis a directory\b", 0.85, raised=True),
             Sign(
@@ -44,9 +52,10 @@ rows = (
                 unless=r"\bhub\b|attribute|column|key\b|\b(?:tokenizer|model) class\b|gym(?:nasium)?\.error\.",
             ),
             Sign(
-                "not found|could not find|couldn't find",
-                r"(?:file|path|directory|folder|checkpoint|dataset|norm\w{0,12} stats)\b.{0,120}\bnot found"
-                r"|(?:could not|couldn't) find (?:any )?(?:file|checkpoint|directory|dataset|path|folder)",
+                "not found|could not find|couldn't find|can't find|cannot find",
+                r"(?:file|path|directory|folder|checkpoint|dataset|resource|norm\w{0,12} stats)\b.{0,120}\bnot found"
+                r"|(?:could not|couldn't|can't|cannot) find (?:any |an? |the )?(?:valid )?"
+                r"(?:file|checkpoint|directory|dataset|path|folder)",
                 0.85,
                 raised=True,
             ),
@@ -77,10 +86,13 @@ rows = (
             "OSError: Error no file named pytorch_model.bin, model.safetensors found in directory ./out/checkpoint-40.",
             "AssertionError: dataset path ./data/coco does not exist",
             "tensorflow.python.framework.errors_impl.FailedPreconditionError: data/dev; Is a directory",
+            "lightgbm.basic.LightGBMError: Could not open runs/best.txt",
             "gguf_init_from_file: failed to open GGUF file '/models/acme-9b-q8.gguf'",
             "ValueError: No valid checkpoint found in output directory (runs/pretrain-7)",
             "RuntimeError: Loader: No config file found, is the `name` correct?",
             "AssertionError: no .tif images found below ./scans",
+            "ValueError: Can't find a valid checkpoint at runs/pretrain-7/checkpoint-90",
+            "  Resource 'stopwords' not found.",
             "botocore.errorfactory.NoSuchKey: An error occurred (NoSuchKey) when calling the GetObject operation: "
             "The specified key does not exist.",
         ),

@@ -147,8 +147,9 @@ rows = (
             Sign("exec format error", weight=0.93, fatal=True),
             Sign("bad interpreter", weight=0.95, fatal=True),
             Sign(
-                "was unable to launch|was unable to find",
-                r"(?:mpirun|mpiexec|prterun|orterun) was unable to (?:launch|find)",
+                "was unable to launch|was unable to find|attempt to run as root",
+                r"(?:mpirun|mpiexec|prterun|orterun) (?:was unable to (?:launch|find)"
+                r"|has detected an attempt to run as root)",
                 0.95,
                 fatal=True,
             ),
@@ -170,6 +171,7 @@ rows = (
             "sbatch: error: Batch job submission failed: Invalid account or account/partition combination specified",
             "srun: error: Unable to confirm allocation for job 881: Invalid job id specified",
             "Warning  FailedScheduling  3m  default-scheduler  0/9 nodes are available: 9 Insufficient nvidia.com/gpu.",
+            "mpirun has detected an attempt to run as root.",
             "qsub: Job exceeds queue and/or server resource limits",
             "Queue does not accept jobs of this size. Job not submitted.",
             "bash: ./run.sh: /bin/bash^M: bad interpreter: No such file or directory",

@@ -249,6 +249,12 @@ rows = (
             Sign("raise your shared memory limit", weight=0.97),
             Sign("unable to open shared memory object", weight=0.92, unless="too many open files"),
             Sign("unable to allocate shared memory", weight=0.95),
+            Sign(
+                "no space left on device",
+                weight=0.96,
+                raised=True,
+                frame=r"/multiprocessing/(?:synchronize|shared_memory|heap)\.py",
+            ),
             Sign("unable to write to file </torch_", weight=0.95),
             Sign(
                 "unable to mmap",
@@ -265,7 +271,7 @@ rows = (
             Sign("objectstorefullerror", weight=0.8, raised=True),
             Sign(
                 "bus error",
-                r"^\s{0,4}bus error(?: \(core dumped\))?\s{0,4}$|: bus error\b",
+                r"^\s{0,4}bus error(?: \(core dumped\))?\s{0,4}$|: (?:\s{0,8}\d{1,10} )?bus error\b",
                 0.72,
                 fatal=True,
                 unless="dataloader worker",
@@ -283,6 +289,7 @@ rows = (
             "gpu3:88:101 [1] include/shm.h:48 NCCL WARN Error while creating shared memory segment "
             "/dev/shm/nccl-8xQzLo (size 9637888)",
             "Bus error (core dumped)",
+            "./go.sh: line 3:  4411 Bus error               (core dumped) python eval.py",
             "[2025-07-20 15:45:13,982] [ERROR] [launch.py:321:sigkill_handler] ['python3', '-u', 'tune.py'] exits with "
             "return code = -7",
         ),
@@ -307,6 +314,7 @@ rows = (
             Sign("cannot be opened", r"runtimeerror: file \S{1,300} cannot be opened", 0.7, raised=True),
             Sign("failed with input/output error", weight=0.7, raised=True),
             Sign("file write failed", weight=0.78, raised=True),
+            Sign("requested and", r"^oserror: \d{1,15} requested and \d{1,15} written", 0.88, raised=True),
             Sign("no space left on device", weight=0.95, unless=r"/dev/shm|</torch_"),
             Sign("no space left on disk", weight=0.95),
             Sign("wrote only ", r"^\S{0,40}tar: .{1,300}: wrote only \d{1,12} of \d{1,12} bytes", 0.88),
@@ -331,6 +339,7 @@ rows = (
         ),
         examples=(
             "OSError: [Errno 28] No space left on device: '/scratch/run7/checkpoint-900/optimizer.pt'",
+            "OSError: 5000 requested and 512 written",
             "tee: train.log: No space left on device",
             "sqlite3.OperationalError: database or disk is full",
             "The node was low on resource: ephemeral-storage. Threshold quantity: 4Gi, available: 1Gi.",

@@ -325,6 +325,8 @@ rows = (
         ),
         (
             *ended_by(9, 0.72),
+            # What a launcher saw before anything else ended.
+            Sign("failed (exitcode: -9)", weight=0.74, fatal=True, role=Role.ROOT, many=True),
             Sign("killed", r"\d%.{1,400}[^\w\s'\"]killed\s{0,4}$", 0.85, fatal=True),
             Sign("brokenprocesspool", weight=0.62, raised=True),
             Sign("terminated abruptly", r"process in the process pool was terminated abruptly", 0.62, raised=True),
@@ -348,6 +350,7 @@ rows = (
         examples=(
             "Killed",
             "trainer-1 exited with code 137",
+            "E0109 04:11:00 881 api.py:9] failed (exitcode: -9) local_rank: 1 (pid: 882) of binary: python",
             "zsh: killed     python train.py",
             "[launch.py:434:sigkill_handler] ['python', '-u', 'tune.py'] exits with return code = -9",
             "=   EXIT CODE: 9",

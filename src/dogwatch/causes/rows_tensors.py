@@ -189,7 +189,12 @@ rows = (
         ),
         (
             Sign("checkpoint contains only the model", weight=0.94, raised=True),
-            Sign("shape mismatch for loaded", weight=0.97, raised=True),
+            Sign(
+                "mismatch",
+                r"mismatch (?:for|between) (?:the )?(?:loaded|saved|checkpoint|restored)\b",
+                0.97,
+                raised=True,
+            ),
             Sign("tree structures do not match", weight=0.92, raised=True),
             Sign(
                 "checkpointvalue|checkpoint value",
@@ -198,7 +203,10 @@ rows = (
                 raised=True,
             ),
             Sign("in loading state_dict", r"error\(s\) in loading state_dict", 0.97, raised=True),
-            Sign("key(s) in state_dict", r"(?:missing|unexpected) key\(s\) in state_dict", 0.93, raised=True),
+            Sign(
+                "state_dict", r"(?:missing|unexpected) key(?:s|\(s\))? in (?:\w{1,40} )?state_dict", 0.93, raised=True
+            ),
+            Sign("objects could not be loaded", r"a total of \d{1,6} objects could not be loaded", 0.93, raised=True),
             Sign("copying a param with shape", weight=0.94, raised=True),
             Sign(
                 "loaded state dict",
@@ -245,6 +253,8 @@ rows = (
             ),
         ),
         examples=(
+            "RuntimeError: Missing key in checkpoint state_dict: ema.step.",
+            "ValueError: Size mismatch between saved torch.Size([8, 4]) and current: torch.Size([8, 6]) for w",
             "RuntimeError: Error(s) in loading state_dict for GPT:",
             "size mismatch for head.weight: copying a param with shape torch.Size([10, 768]) from "
             "checkpoint, the shape in current model is torch.Size([5, 768]).",
@@ -270,15 +280,17 @@ rows = (
             Sign("unable to load weights from pytorch checkpoint", weight=0.86, raised=True),
             Sign("badgzipfile", weight=0.9, raised=True),
             Sign("unidentifiedimageerror", weight=0.88, raised=True),
-            Sign("file is truncated", r"(?:image )?file is truncated", 0.88, raised=True),
             Sign("pytorchstreamreader failed", weight=0.95, raised=True),
             Sign("failed finding central directory", weight=0.96, raised=True),
             Sign("archive is corrupted", weight=0.95, raised=True),
             Sign("file might be corrupted", weight=0.95, raised=True),
             Sign("unpicklingerror", weight=0.93, raised=True, unless=r"weights_only|weights only"),
+            # What torch found where a pickle ought to begin.
+            Sign("unsupported operand ", r"^unsupported operand \d{1,3}\s{0,4}$", 0.93),
             Sign("invalid load key", weight=0.94, raised=True),
             Sign("pickle data was truncated", weight=0.95, raised=True),
-            Sign("ran out of input", r"eoferror: ran out of input", 0.88, raised=True),
+            Sign("eoferror", r"^eoferror\s{0,4}$", 0.88, raised=True, frame="_weights_only_unpickler"),
+            Sign("eoferror: ", r"^eoferror: \S", 0.88, raised=True, unless="reading a line"),
             Sign(
                 "safetensor|deserializing header",
                 r"safetensor\w{0,10}error.{0,80}(?:deserializ|header|incomplete|invalid)|error while "
@@ -286,10 +298,23 @@ rows = (
                 0.95,
                 raised=True,
             ),
+            # Whatever the words of a program that read less than there ought to be, or something else.
             Sign(
-                "truncated file",
-                r"unable to (?:synchronously )?open file \(truncated file|truncated file: eof",
-                0.94,
+                "truncated|could only read|expected|incomplete input|end of |is 0 bytes",
+                r"\b(?:file|archive|image|record|header|stream)\b.{0,40}\btruncated\b"
+                r"|\btruncated (?:file|archive|image|record|header|stream)\b|\bcould only read \d"
+                r"|\bexpected \d{1,15} (?:bytes|elements)\b.{0,20}\b(?:got|read|found) \d|\bincomplete input\b"
+                r"|\b(?:unexpected|premature) end of (?:\w{1,20} )?(?:file|data|stream|input|archive)"
+                r"|\bfile size is 0 bytes",
+                0.9,
+                raised=True,
+            ),
+            Sign(
+                "model format|not a",
+                r"\b(?:invalid|unknown) model format\b|\bfile is not a database\b|\bnot an? (?:valid )?"
+                r"(?:arrow|parquet|zip|gzip(?:ped)?|tar|hdf5?|npz|tiff?|png|jpe?g|wav|onnx|torchscript|safetensors|gguf)"
+                r" (?:file|archive|image)\b",
+                0.88,
                 raised=True,
             ),
             Sign("file signature not found", weight=0.9, raised=True),
@@ -302,10 +327,9 @@ rows = (
                 0.86,
             ),
             Sign(
-                "tarfile.readerror|lzmaerror|zlib.error|unexpected end of data|flatbuffers|format not recognised"
-                "|video stream",
+                "tarfile.readerror|lzmaerror|zlib.error|flatbuffers|format not recognised|video stream",
                 r"invalid flatbuffers message|format not recognised|cannot find video stream"
-                r"|tarfile\.readerror: |lzmaerror: |zlib\.error: |unexpected end of data",
+                r"|tarfile\.readerror: |lzmaerror: |zlib\.error: ",
                 0.88,
                 raised=True,
             ),
@@ -324,6 +348,12 @@ rows = (
             "RuntimeError: PytorchStreamReader failed reading zip archive: failed finding central directory",
             "_pickle.UnpicklingError: pickle data was truncated",
             "EOFError: Ran out of input",
+            "EOFError: Compressed file ended before the end-of-stream marker was reached",
+            "ValueError: Failed to read all data for array. Expected (7, 9) = 63 elements, could only read 41",
+            "ValueError: EOF: reading array data, expected 640 bytes got 512",
+            "Unsupported operand 118",
+            "xgboost.core.XGBoostError: [07:11:02] c_api.cc:90: Check failed: n >= 2 (0 vs. 2) : Invalid model format",
+            "pyarrow.lib.ArrowInvalid: Not an Arrow file",
             "tarfile.ReadError: unexpected end of data",
             "gguf_init_from_file_impl: failed to read magic",
             "llama_model_load: error loading model: tensor 'blk.7.ffn_up.weight' data is not within the file bounds, "
@@ -335,7 +365,7 @@ rows = (
             "OSError: Unable to synchronously open file (truncated file: eof = 96, sblock->base_addr = 0, "
             "stored_eof = 2048)",
         ),
-        counterexamples=("checkpoint verified, checksum ok",),
+        counterexamples=("checkpoint verified, checksum ok", "EOFError: EOF when reading a line"),
         neighbours=("checkpoint_mismatch", "disk_full"),
         tell="ls -l of the checkpoint beside an older one; python -m zipfile -t FILE",
     ),

@@ -69,6 +69,7 @@ class _Row:
     unless: str
     match: Match
     first: bool
+    frame: str
 
 
 def _row(cause: str, role: Role, sign: Sign) -> _Row:
@@ -78,6 +79,7 @@ def _row(cause: str, role: Role, sign: Sign) -> _Row:
         sign.unless,
         Match(cause, sign.role or role, sign.weight, sign.fatal, sign.raised, sign.many, sign.ends),
         sign.first,
+        sign.frame,
     )
 
 
@@ -110,13 +112,16 @@ def _stem_set() -> tuple[re2.Set, list[list[int]]]:
 _STEMS, _OF_STEM = _stem_set()
 
 
-def classify(text: str, raised: bool = False) -> Match | None:
-    """The surest sign in a line of text; signs of exceptions count only where one was `raised`."""
+def classify(text: str, raised: bool = False, frame: str = "") -> Match | None:
+    """The surest sign in a line of text; signs of exceptions count only where one was `raised`, some of them only in
+    their `frame`."""
     raw = text.encode("utf-8", "replace")
     found = _STEMS.Match(raw) or ()
     for number in sorted({number for stem in found for number in _OF_STEM[stem]}):
         row: _Row = _ROWS[number]
         if row.match.raised and not raised:
+            continue
+        if row.frame and not _matches(row.frame, frame, frame.encode("utf-8", "replace")):
             continue
         if row.pattern and not _matches(row.pattern, text, raw):
             continue

@@ -30,7 +30,7 @@ _KIND = (
     r"|Denied|Warning|TimeoutExpired|Empty|Full|Mismatch|Conflict|Unsupported|BadZipFile|Group|Invalid\w{0,40})"
 )
 _RAISED = re.compile(
-    r"(?:[a-z_]\w{0,60}\.){1,6}(?:error|Error|Exception|gaierror|herror|timeout)(?::\s|$)"
+    r"(?:[A-Za-z_]\w{0,60}\.){1,6}(?:error|Error|Exception|gaierror|herror|timeout)(?::\s|$)"
     rf"|(?:[A-Za-z_]\w{{0,60}}\.){{0,10}}[A-Za-z_]\w{{0,80}}?{_KIND}(?:\(\w{{1,80}}\))?"
     r"(?: \(see above for traceback\))?(?::\s|:?\s{0,4}$)"
     r"|\[Errno \d{1,3}\] [A-Z][A-Za-z /-]{3,60}(?:: ['\"]|\s{0,4}$)",  # what is printed of one that was caught
@@ -106,7 +106,7 @@ class Raised:
     `aside`: a thread or a destructor printed it, so that the program may well have gone on; `logged`: a logger did,
     or whoever caught it: its outermost frame is one within the program; `excused`: the line above says that it is
     another's, or that the program goes on; `unbegun`: the program fell at an import of its own, before it did
-    anything."""
+    anything; `frame`: the line of its innermost frame."""
 
     start: int
     stop: int
@@ -115,6 +115,7 @@ class Raised:
     logged: bool = False
     excused: bool = False
     unbegun: bool = False
+    frame: str = ""
 
 
 def body_of(line: str) -> str:
@@ -219,6 +220,7 @@ class _Reading:
         self._whole = self._prefix is not None or "executing job" in before  # what launchers print nobody caught
         self._odd = 0
         self._frames = self._code = False
+        self._frame = ""
         self._typed = self._filed = False  # frames of code that came as text, and of code in files
         self._outermost = self._unbegun = False  # the line above is the outermost frame; what that frame did
 
@@ -257,7 +259,7 @@ class _Reading:
             self._outermost = False
             if line.lstrip().startswith('File "'):
                 first, outermost = not (self._filed or self._typed), _OUTERMOST.search(line) is not None
-                self._outermost = first and outermost
+                self._frame, self._outermost = line, first and outermost
                 self._logged |= first and not (self._whole or outermost)
                 typed = 'File "<' in line and 'File "<stdin>' not in line  # a program may come from its input
                 self._typed |= typed
@@ -266,8 +268,8 @@ class _Reading:
             return None
         if _RAISED.match(line) or (self._frames and not self._odd and not self.found and _ANY_NAME.match(line)):
             aside = self._aside or (self._typed and not self._filed)
-            stop_here, excused = min(stop, start + REACH), self._excused
-            self.found.append(Raised(start, stop_here, line, aside, self._logged, excused, self._unbegun))
+            said = (line, aside, self._logged, self._excused, self._unbegun, self._frame)
+            self.found.append(Raised(start, min(stop, start + REACH), *said))
             return None if self._goes_on(stop) else stop
         if self.found:
             return start - 1

@@ -103,6 +103,7 @@ ROWS = (
         r"^(?:free|malloc|realloc|munmap_chunk|malloc_consolidate)\(\): (?:double|invalid|corrupt|unaligned|mismatch)",
     ),
     _row(TOLD, "double free or corruption"),
+    _row(TOLD, "error while attempting to bind on address"),
     _row(TOLD, "stack smashing detected", r"\*\*\* stack smashing detected \*\*\*"),
     _row(FAILED, "oci runtime", r"oci runtime (?:create|exec) failed"),
     _row(COMPLAINT, "error: ", r"\.py: error: (?:argument|unrecognized|the following|ambiguous|invalid)"),
