@@ -12,6 +12,7 @@ from dogwatch.estimate.patience import (
     EPOCH,
     LAST,
     LEAST,
+    OF_EPOCH,
     OF_SEEN,
     OF_WHOLE,
     PAUSED,
@@ -84,9 +85,18 @@ def test_a_job_whose_pauses_are_known_is_allowed_a_little_more_than_those() -> N
     assert 600 < patience({STEADY: known}, STEADY) < 1020
 
 
+def test_what_is_new_lasts_no_longer_than_a_few_epochs_where_they_are_counted() -> None:
+    """What a job evaluates is seldom more than what it trains on; a job that was hardly seen is given its start."""
+    even = {STEADY: seen(*[5.0] * 200)}
+    place = Way(Ground.PLACE, told=True, epoch=210.0)
+    assert patience(even, STEADY, on=place) == OF_EPOCH * 210.0 < patience(even, STEADY, on=replace(place, epoch=None))
+    assert patience(even, STEADY, on=replace(place, epoch=1.0)) == 2 * ROAD
+    assert patience({STEADY: seen(5.0)}, STEADY, on=replace(place, epoch=1.0)) == UNSEEN
+
+
 def test_one_look_that_saw_nothing_is_no_pause() -> None:
     """Lines that come about as often as the looks leave one of them empty now and then; nothing is learnt from it."""
-    even = seen(*[0.0, 0.0, 60.0] * 60, look=60.0)
+    even = seen(*[0.0, 0.0, 60.0] * 40, look=60.0)
     assert patience({STEADY: even}, STEADY) == UNSEEN
 
 

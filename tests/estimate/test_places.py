@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dogwatch.estimate.places import COUNTED, Ground, way
+from dogwatch.estimate.places import COUNTED, LOST, Ground, Way, way
 from dogwatch.estimate.stops import stops
 from dogwatch.model import Interval, Point
 
@@ -58,6 +58,15 @@ def test_a_counter_of_epochs_needs_no_total() -> None:
     assert way(walk(9.95, 0.1), None, "epochs").ground is Ground.PLACE
     assert way(walk(11.95, 0.1), None, "epochs").told
     assert not way(walk(1.9, 0.1), None, "epochs").told
+
+
+def test_a_counter_of_epochs_tells_how_long_one_takes() -> None:
+    """Also one that has moved only a few times; not before two were passed, and no other counter does."""
+    assert way(walk(11.95, 0.1), None, "epochs").epoch == pytest.approx(100.0, rel=0.01)
+    assert way([Point(0.0, 1.0), Point(900.0, 4.0)], 50, "epochs") == Way(epoch=300.0)
+    assert way(walk(1.9, 0.1), None, "epochs").epoch is None
+    assert way(walk(600, 10), 5000, "steps").epoch is None
+    assert way([], None, "epochs") == LOST
 
 
 def test_the_end_of_an_epoch_whose_length_was_told_is_a_place_until_some_were_passed() -> None:

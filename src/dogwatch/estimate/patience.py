@@ -31,9 +31,10 @@ from dogwatch.estimate.places import COUNTED, LOST, Ground, Way
 
 SAFETY = 1.6  # times the longest gap so far
 # What a job may do for the first time. It shrinks as hours pass without anything new, down to LEAST; and it is never
-# more than a share of the whole, or of what was seen.
-UNSEEN, HOURS_SEEN, LEAST = 2400.0, 6 * 3600.0, 600.0
-OF_WHOLE, OF_SEEN = 0.07, 0.6
+# more than a share of the whole, or of what was seen, or than a few epochs take where they are counted: what a job
+# evaluates is seldom more than what it trains on.
+UNSEEN, HOURS_SEEN, LEAST = 2400.0, 3 * 3600.0, 600.0
+OF_WHOLE, OF_SEEN, OF_EPOCH = 0.07, 0.6, 2.0
 START = 2700.0  # seconds after which a job has started, and what is left of them is the most that a start still takes
 # What is allowed at least to a job that has shown that it pauses; and where it is known to be at a place at which it
 # may begin something else, such as validating after fifteen epochs that were only saved.
@@ -162,11 +163,16 @@ def _allowance(gaps: Mapping[str, Gaps], asleep: bool, on: Way) -> float:
 def _new(gaps: Mapping[str, Gaps], on: Way, surprise: float) -> float:
     """How long something may last that it does for the first time."""
     steady = gaps.get(STEADY, NO_GAPS)
-    unseen = max(LEAST, UNSEEN * min(1.0, HOURS_SEEN / max(steady.seconds, 1.0)))
+    most = [max(LEAST, UNSEEN * min(1.0, HOURS_SEEN / max(steady.seconds, 1.0)))]
     if steady.count < COUNTED:
-        return min(unseen, max(LEAST, START - math.fsum(of.seconds for of in gaps.values())))
-    unseen = min(unseen, max(LEAST, OF_SEEN * steady.seconds))
-    return unseen if on.whole is None else min(unseen, max(ROAD, surprise, OF_WHOLE * on.whole))
+        most.append(max(LEAST, START - math.fsum(of.seconds for of in gaps.values())))
+    else:
+        most.append(max(LEAST, OF_SEEN * steady.seconds))
+        if on.whole is not None:
+            most.append(max(ROAD, surprise, OF_WHOLE * on.whole))
+    if on.epoch is not None and steady.seconds >= ROAD_SEEN:
+        most.append(max(2 * ROAD, OF_EPOCH * on.epoch))
+    return min(most)
 
 
 def _has_validated(gaps: Mapping[str, Gaps]) -> bool:

@@ -42,13 +42,14 @@ class Ground(Enum):
 class Way:
     """Where a job is: on which ground, how much of the whole it was seen to do, and the seconds that the whole takes
     at its pace so far, None where no total tells that. It is `told` when epochs end: by a configuration that says when
-    the job saves and evaluates, or by a counter of epochs that has passed some. With `to_target` nobody knows where the
-    way ends."""
+    the job saves and evaluates, or by a counter of epochs that has passed some, which also tells the seconds of one
+    `epoch`. With `to_target` nobody knows where the way ends."""
 
     ground: Ground = Ground.UNKNOWN
     gone: float = 0.0
     whole: float | None = None
     told: bool = False
+    epoch: float | None = None
     to_target: bool = False
 
 
@@ -74,19 +75,20 @@ def way(
     intervals: Iterable[Interval] = (),
 ) -> Way:
     """Where on its way a job is by its counter, and by what its configuration says of `intervals`."""
+    steps, seconds = (points[-1].done - points[0].done, points[-1].at - points[0].at) if points else (0.0, 0.0)
+    passed = unit == EPOCHS and steps >= PASSED and seconds > 0
+    epoch = seconds / steps if passed else None
     count = counted(points, unit)
     if count is None:
-        return LOST
+        return Way(epoch=epoch)
     said = stops(intervals, unit, count.stride)
     whole = total if total is not None and math.isfinite(total) and total > 0 else None
     found = ground(count, whole, said, paused=paused)
-    steps, seconds = count.done - count.first, points[-1].at - points[0].at
     if found is Ground.UNKNOWN:
         return LOST
-    told = said.all or (unit == EPOCHS and steps >= PASSED)
     if whole is None or not (steps > 0 and seconds > 0):
-        return Way(found, told=told)
-    return Way(found, steps / whole, seconds * (whole / steps), told)
+        return Way(found, told=said.all or passed, epoch=epoch)
+    return Way(found, steps / whole, seconds * (whole / steps), said.all or passed, epoch)
 
 
 def counted(points: Sequence[Point], unit: str) -> Count | None:
