@@ -268,12 +268,12 @@ class Storm:
         """One watcher that nobody kills sees everything to its end; then nothing may be left running."""
         last = self._start(["daemon", "--interval", "1"], None)
         limit = time.monotonic() + SETTLE
-        while not (quiet := self._quiet()) and not last.over and time.monotonic() < limit:
+        while not (settled := self._quiet() and last in self._speakers) and not last.over and time.monotonic() < limit:
+            self._hear(last)
             self.family.reap()
             time.sleep(0.05)
-        if not quiet:
+        if not settled:
             self.flaws.append(Flaw(LOST, f"not settled after {SETTLE:g} s: {last.said().strip()[-800:]}"))
-        self._hear(last)
         last.process.send_signal(signal.SIGTERM)
         limit = time.monotonic() + LEAVE
         while time.monotonic() < limit and (not last.over or children() or with_home(str(self.home))):
