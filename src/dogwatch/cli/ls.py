@@ -5,6 +5,7 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
+    from collections.abc import Sequence
     from typing import Any
 
 HELP = "list the jobs that have not ended"
@@ -34,7 +35,7 @@ def run(args: Namespace) -> int:
         watched, unheard = ask.watched(store), ask.unheard(store)
     if jobs:
         now = Clock().now()
-        for line in out.table([_HEAD, *(_row(job, now) for job in jobs)], out.width()):
+        for line in fitting([_HEAD, *(_row(job, now) for job in jobs)], out.width()):
             print(line)
     else:
         out.say("nothing is being watched" if args.all else "nothing is being watched that has not ended (--all)")
@@ -48,6 +49,19 @@ def run(args: Namespace) -> int:
 
 
 _HEAD = ("REF", "NAME", "STATE", "PROGRESS", "LEFT", "PROVED", "FINDINGS")
+
+
+def fitting(rows: Sequence[tuple[str, ...]], width: int | None) -> list[str]:
+    """The lines of the list. On a terminal that is too narrow for them the names have to do, where each is one job's:
+    every verb takes a name as well as a ref."""
+    from dogwatch.cli import out
+
+    lines = out.table(rows, None)
+    if width is None or max(map(out.cells, lines)) <= width:
+        return lines
+    names = [row[1] for row in rows]
+    distinct = len(set(names)) == len(names) and all(names)
+    return out.table([row[1:] for row in rows] if distinct else rows, width)
 
 
 def _row(job: dict[str, Any], now: float) -> tuple[str, ...]:
