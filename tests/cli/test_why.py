@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import sys
 from functools import partial
 from pathlib import Path
@@ -200,6 +202,21 @@ def test_why_a_worker_fell_is_told_while_the_others_go_on(dogwatch) -> None:
     assert "worker 1: exit code 1, KeyError: 'input_ids'" in found["standing"]["says"]
     assert found["advice"] == found["standing"]["do"]
     assert "your own code" in found["advice"][0]
+
+
+def test_a_job_whose_end_nobody_saw_is_not_called_running(dogwatch) -> None:
+    """What was proved last is told as that, and its processes are looked for now."""
+    dogwatch("run", "--detach", "--name", "short", "--", "sleep", "60")
+    wait_until(lambda: dogwatch("patrol") and "it runs" in dogwatch("why", "short").stdout)
+    told = dogwatch("why", "short")
+    assert "it runs" in told.stdout
+    assert "nobody is watching" in told.stderr
+    pid = json.loads(dogwatch("status", "short", "--json").stdout)["jobs"][0]["workers"][0]["pid"]
+    os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: "it runs" not in dogwatch("why", "short").stdout)
+    told = dogwatch("why", "short")
+    assert "none of its processes is there any more" in told.stdout
+    assert "do: dogwatch patrol" in told.stdout
 
 
 def test_where_the_processes_of_a_running_job_are_is_told_when_asked(dogwatch) -> None:

@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from typing import Any
 
 
+UNWATCHED = "nobody is watching: what you see was true when it was last proved"
+
+
 def json_flag(parser: ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON, as docs/json.md describes it")
 

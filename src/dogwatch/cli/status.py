@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser, Namespace
 
-from dogwatch.cli.out import emit, json_flag, say
+from dogwatch.cli.out import UNWATCHED, emit, json_flag, say
 from dogwatch.errors import COULD_NOT_LOOK, FINE, USAGE
 
 TYPE_CHECKING = False
@@ -147,7 +147,7 @@ def _show(store: Store, clock: Clock, jobs: list[dict[str, Any]], json: bool, mo
             print(line)
     known = {job["ref"] for job in ask.documents(store, [job["ref"] for job in jobs])}
     if not watch["alive"] and any(job["state"] != "ended" for job in jobs if job["ref"] in known):
-        say("nobody is watching: what you see was true when it was last proved")
+        say(UNWATCHED)
     for place in places:
         if place["dark_since"]:
             say(f"{place['name']} does not answer since {place['dark_since']}: {place['dark_why']}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING, Any
 
-from dogwatch.cli.out import emit, json_flag, say
+from dogwatch.cli.out import UNWATCHED, emit, json_flag, say
 from dogwatch.errors import CouldNotLook, UsageError
 
 if TYPE_CHECKING:
@@ -83,6 +83,8 @@ def _of_job(args: Namespace) -> dict[str, Any]:
         good = changed.last_good(store, job) if why.has_failed(job) and better is None else None
         alone = why.is_settled(job) and not lives and good is None and better is None
         place = None if alone else ask.place(store, job["place"])
+        if job["state"] not in (None, "ended") and not args.json and not ask.watched(store):
+            say(UNWATCHED)
     if place is None:
         return why.of_job(job)
     deadline = logs.HERE_DEADLINE if place.kind == "here" else logs.FAR_DEADLINE

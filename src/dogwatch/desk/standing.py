@@ -68,6 +68,9 @@ def _is_running(job: Document) -> Branch:
         return Branch(asked, "its place answers and does not list it", does, stop=True)
     if job["state"] is None:
         return Branch(asked, "nobody has looked at it yet", ("dogwatch patrol",), stop=True)
+    if (job.get("family") or {}).get("processes") == 0:
+        says = "none of its processes is there any more: it has ended since somebody last looked"
+        return Branch(asked, says, ("dogwatch patrol",), stop=True)
     return Branch(asked, "it runs")
 
 
