@@ -11,7 +11,7 @@ from dogwatch.logs.formats import shipped
 
 def main(*paths: str) -> None:
     """All formats as one alternation per format, and the literals of the causes as one."""
-    formats = [fmt.hint.pattern if fmt.hint else b"|".join(map(re.escape, fmt.needles)) for fmt in shipped()]
+    formats = [fmt.hint or b"|".join(map(re.escape, fmt.needles)) for fmt in shipped()]
     errors = b"|".join(re.escape(stem).encode() for stem in stems())
     patterns = [re.compile(pattern).search for pattern in (*formats, errors)]
     hits = 0

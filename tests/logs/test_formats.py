@@ -353,7 +353,7 @@ def test_whatever_a_format_reads_it_would_have_been_asked_for(fmt: Format):
     for line in readable:
         low = line.encode().lower() + b"\n"
         assert any(needle in b"\n" + low for needle in fmt.needles), line
-        assert fmt.hint is None or fmt.hint.search(low), line
+        assert not fmt.hint or re.search(fmt.hint, low), line
         assert fmt.sift is None or list(fmt.sift(low)), line
         assert scan.first(sign, low, 0, len(low)) is not None, line
 
@@ -377,8 +377,8 @@ def work(fmt: Format, line: str) -> float:
     fmt.read(line)
     if fmt.sift is not None:
         list(fmt.sift(low))
-    if fmt.hint is not None:
-        sum(1 for _ in fmt.hint.finditer(low))
+    if fmt.hint:
+        sum(1 for _ in re.finditer(fmt.hint, low))
     return time.process_time() - start
 
 

@@ -101,7 +101,7 @@ def _row(kind: str, needles: tuple[bytes, ...], read: Callable[[str], list[Mark]
         kind,
         needles,
         read,
-        hint=re.compile(hint) if hint else None,
+        hint=hint,
         begins=True,
         family=family,
         weight=weight,

@@ -60,9 +60,9 @@ _WORD = re.compile(r"([a-z]{1,20})[ \t:_-]{0,2}$", re.ASCII)
 _PERCENT = re.compile(r"progress(?: is|:|=)?\s{0,4}(\d{1,3}(?:\.\d{1,6})?)\s?%", re.ASCII)
 _PERCENT_DONE = re.compile(r"(?<![\d.])(\d{1,3}(?:\.\d{1,6})?)% (?:complete|done|finished)", re.ASCII)
 _BRACKET = re.compile(rf"\[[ \t]{{0,8}}({_N})[ \t]{{0,4}}/[ \t]{{0,8}}({_N})\]", re.ASCII)
-_BRACKET_END = re.compile(rb"/[ \t]{0,8}[\d,]{1,19}\]")
+_BRACKET_END = rb"/[ \t]{0,8}[\d,]{1,19}\]"
 _PAREN = re.compile(r"\((\d{1,9})[ ]?/[ ]?(\d{1,9})\)", re.ASCII)
-_PAREN_END = re.compile(rb"/[ ]?\d{1,9}\)")
+_PAREN_END = rb"/[ ]?\d{1,9}\)"
 _PAREN_ENDS = tuple(b"%d)" % digit for digit in range(10))
 _BUILDS = ("nvcc", "c++", "g++", "hipcc", "clang", "building", "linking", "compiling", "/bin/", "install", "recompil")
 _TRIES = ("fail", "retry", "attempt", "attributes:")
@@ -142,14 +142,14 @@ class _Label:
     pair: re.Pattern[str]
     bare: re.Pattern[str] | None
     rank: int
-    hint: re.Pattern[bytes]
+    hint: bytes
 
 
 def _label(word: str, ending: str, unit: str, rank: int, bare_ending: str | None) -> _Label:
     bare = None if bare_ending is None else re.compile(word + bare_ending + _BARE, re.ASCII)
     pair = re.compile(word + ending + _PAIR, re.ASCII)
     alone = "" if bare_ending is None else f"|{bare_ending}{_HINT_BARE}"
-    return _Label(unit, pair, bare, rank, re.compile(f"{word}(?:{ending}{_HINT_PAIR}{alone})".encode()))
+    return _Label(unit, pair, bare, rank, f"{word}(?:{ending}{_HINT_PAIR}{alone})".encode())
 
 
 def _before(low: str, start: int) -> str | None:
@@ -307,7 +307,7 @@ def _ep(line: str) -> list[Mark]:
 _EP_ALONE = re.compile(
     r"(?:^|[ \t\[\](|,:;>\"'])ep[ .:=#]{1,3}\[?(\d{1,9})(?!\d|\.\d)(?:[ ]?/[ ]?(\d{1,9})(?!\d|\.\d))?", re.ASCII
 )
-_EP_HINT = re.compile(rb"(?:(?m:^)|[ \t\[\](|,:;>\"'])ep[ .:=#]{1,3}\[?\d")
+_EP_HINT = rb"(?:(?m:^)|[ \t\[\](|,:;>\"'])ep[ .:=#]{1,3}\[?\d"
 _EP_WORDS = tuple(f"{before}ep{behind}".encode() for before in "\n \t[](|,:;>\"'" for behind in " .:=#")
 
 
@@ -338,7 +338,7 @@ _BEHIND = re.compile(
     r"(?:processed|completed|finished|done)\b",
     re.ASCII,
 )
-_BEHIND_HINT = re.compile(
+_BEHIND_HINT = (
     rb"(?:/| of ) ?[\d,]{1,19} (?:[a-z]{2,20} )?(?:have been |were |are )?(?:processed|completed|finished|done)"
 )
 
@@ -351,7 +351,7 @@ def _alone(line: str) -> list[Mark]:
 
 
 _ALONE_COUNT = re.compile(r"(?:^|[ \t:|\]])(iter|iteration|step)[ ]{0,2}[:=][ ]{0,2}(\d{1,15})\s{0,4}$", re.ASCII)
-_ALONE_HINT = re.compile(rb"(?:iter|iteration|step) {0,2}[:=] {0,2}\d{1,15}[ \t\r\f\v]{0,4}\n")
+_ALONE_HINT = rb"(?:iter|iteration|step) {0,2}[:=] {0,2}\d{1,15}[ \t\r\f\v]{0,4}\n"
 _ALONE_WORDS = tuple(
     f"{before}{word}{blanks}{sign}".encode()
     for before in "\n \t:|]"
@@ -425,14 +425,10 @@ def _row(kind: str, word: str, ending: str, unit: str, rank: int = RUN, bare: st
     return Format(kind, (word.encode(),), read, hint=label.hint, family="plain", begins=rank == INNER)
 
 
-def _bytes(pattern: re.Pattern[str]) -> re.Pattern[bytes]:
-    return re.compile(pattern.pattern.encode())
-
-
 _BEHIND_WORDS = (b" processed", b" completed", b" finished", b" done")
 _DONE = (b"% complete", b"% done", b"% finished")
-_EPOCH_HINT = re.compile(f"epoch(?:(?:s|{_NAMES})?{_HINT_PAIR}|(?:{_NAMES})?{_HINT_PART})".encode())
-_ZERO_HINT = re.compile(rf"epoch(?:{_NAMES})?{_LEAD}0[^\d.a-z]".encode())
+_EPOCH_HINT = f"epoch(?:(?:s|{_NAMES})?{_HINT_PAIR}|(?:{_NAMES})?{_HINT_PART})".encode()
+_ZERO_HINT = rf"epoch(?:{_NAMES})?{_LEAD}0[^\d.a-z]".encode()
 
 rows = (
     _row("processed", "processed", "", ""),
@@ -462,6 +458,6 @@ rows = (
     Format("alone", _ALONE_WORDS, _alone, hint=_ALONE_HINT, begins=True, family="plain"),
     Format("bracket", (b"]",), partial(_bracket, _BRACKET), hint=_BRACKET_END, begins=True, family="plain"),
     Format("parenthesis", _PAREN_ENDS, partial(_bracket, _PAREN), hint=_PAREN_END, begins=True, family="plain"),
-    Format("percent", (b"progress",), partial(_percent, _PERCENT), hint=_bytes(_PERCENT), family="plain"),
+    Format("percent", (b"progress",), partial(_percent, _PERCENT), hint=_PERCENT.pattern.encode(), family="plain"),
     Format("percent_done", _DONE, partial(_percent, _PERCENT_DONE), family="plain"),
 )

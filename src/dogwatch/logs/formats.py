@@ -50,7 +50,7 @@ def rows_of(module: ModuleType) -> tuple[Format, ...]:
             needles=module.needles,
             read=module.read,
             seeks_step=getattr(module, "seeks_step", False),
-            hint=getattr(module, "hint", None),
+            hint=getattr(module, "hint", b""),
             sift=getattr(module, "sift", None),
             family=getattr(module, "family", ""),
             weight=getattr(module, "weight", PLAIN),

@@ -11,7 +11,7 @@ from dogwatch.model import Finished, Mark, Metric, Phase, Step
 kind = "hf_trainer"
 needles = (b"epoch': ", b"loss': ", b"step': ", b"iteration': ")
 seeks_step = True
-hint = re.compile(rb"'(?:epoch|loss|eval_loss|step|global_step|iteration)': '?[-+\d.ni]")
+hint = rb"'(?:epoch|loss|eval_loss|step|global_step|iteration)': '?[-+\d.ni]"
 family = "hf_trainer"
 weight = TRAINER
 

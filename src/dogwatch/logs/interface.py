@@ -62,9 +62,9 @@ class Format:
     of which is in every line it can read (compared without case); one that begins with a line end begins a line. What
     a scanner compares first are the last eight bytes of each: they had better not end everyday words.
 
-    The newest line that `read` understands speaks for the format; with `seeks_step`, the newest that has
-    a Step. `hint` matches (in lower-cased bytes, the line's end included) within every line that can be read;
-    it spares reading line after line that only holds a needle. With `begins` it matters where the first line
+    The newest line that `read` understands speaks for the format; with `seeks_step`, the newest that has a Step.
+    `hint` is a pattern that matches (in lower-cased bytes, the line's end included) within every line that can be
+    read; it spares reading line after line that only holds a needle. With `begins` it matters where the first line
     stands that can be read. A format whose lines hold several counters gives `sift`: the (counter, place) of every
     record, so that the newest line of each counter is read; `crowd` is for those that have very many. `family` is
     what the log's format is called where this one speaks, the heaviest `weight` first.
@@ -74,7 +74,7 @@ class Format:
     needles: tuple[bytes, ...]
     read: Callable[[str], list[Mark]]
     seeks_step: bool = False
-    hint: re.Pattern[bytes] | None = None
+    hint: bytes = b""
     sift: Callable[[bytes], Iterable[tuple[str, int]]] | None = None
     family: str = ""
     weight: int = PLAIN

@@ -155,7 +155,7 @@ rows = (
         "interval",
         tuple(literal.encode() for literal in (*_PLAIN, *(name.replace("_", "-") for name in _PLAIN), *_WORDS, *_PER)),
         read,
-        hint=re.compile((_NAME + _IS + _VALUE).encode()),
+        hint=(_NAME + _IS + _VALUE).encode(),
         sift=sift,
     ),
 )

@@ -48,7 +48,7 @@ _KEYS = (
     "num_updates",
     "progress",
 )
-_HINT = re.compile(rf'(?:{"|".join(_KEYS)})"\s{{0,9}}:'.encode())
+_HINT = rf'(?:{"|".join(_KEYS)})"\s{{0,9}}:'.encode()
 
 
 def _read(llama: bool, line: str) -> list[Mark]:

@@ -52,7 +52,7 @@ def _row(name: str, literal: str, rest: str, validation: bool) -> Format:
     forms = _FORMS.get(literal, (literal,))
     needles = tuple(f"{lead}{form}{end}".encode() for lead in leads for form in forms for end in _BEHIND)
     read = partial(_read, name, re.compile(label, re.ASCII), validation)
-    return Format(f"{name} by {literal}", needles, read, hint=re.compile((before + label).encode()))
+    return Format(f"{name} by {literal}", needles, read, hint=(before + label).encode())
 
 
 rows = tuple(_row(*metric) for metric in METRICS)

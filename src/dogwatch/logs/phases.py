@@ -36,7 +36,7 @@ def _read(pattern: re.Pattern[str], phase: str, line: str) -> list[Mark]:
 def _row(phase: str, literals: str, sentence: str, lead: str) -> Format:
     """The sentence must not start inside a longer word or a name: `resaving model`, `no_saving model`."""
     read = partial(_read, re.compile(rf"(?<![\w./-]){lead}{sentence}", re.ASCII), phase)
-    hint = re.compile(sentence.encode()) if sentence != literals else None
+    hint = sentence.encode() if sentence != literals else b""
     first, *others = literals.split("|")
     needles = tuple(literal.encode() for literal in (first, *others))
     return Format(f"{phase} by {first.strip()}", needles, read, hint=hint)

@@ -116,8 +116,8 @@ _WORD = re.compile(rb"[a-z]{4,}(?=\(\?:)")  # that a sign begins with
 
 def _sign(fmt: Format) -> bytes:
     """A pattern that is in every line which the format can read."""
-    if fmt.hint is not None:
-        return scan.loose(fmt.hint.pattern)
+    if fmt.hint:
+        return scan.loose(fmt.hint)
     return _mark(fmt.needles)
 
 
@@ -170,8 +170,8 @@ class _Window:
             before = low.rfind(b"\n", 0, at + 1) + 1
             yield self.start + before - 1
             tries += 1
-            if fmt.hint is not None and tries == TRIES:
-                for hit in reversed(list(fmt.hint.finditer(low, 0, before))):
+            if fmt.hint and tries == TRIES:
+                for hit in reversed(list(re.compile(fmt.hint).finditer(low, 0, before))):
                     yield self.start + low.rfind(b"\n", 0, hit.end() - 1)
                 return
             for i, spot in enumerate(spots):
@@ -241,7 +241,7 @@ class _Piece:
 
     def _is_new(self, fmt: Format) -> bool:
         """Whether a format has never spoken, so that asking for its sign is likely to spare reading lines."""
-        return fmt.hint is not None and not self._notes.knows(fmt.kind, "")
+        return bool(fmt.hint) and not self._notes.knows(fmt.kind, "")
 
     def _newest(self, number: int, starts: Iterable[int]) -> bool:
         """Read lines until one of them speaks for the format, or so many did not that it is given up."""

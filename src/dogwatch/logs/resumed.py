@@ -29,7 +29,7 @@ def _read(pattern: re.Pattern[str], line: str) -> list[Mark]:
 def _row(literal: str, then: str) -> Format:
     pattern = literal + then + _UNIT
     read = partial(_read, re.compile(pattern, re.ASCII))
-    return Format(f"resumed by {literal.strip()}", (literal.encode(),), read, hint=re.compile(pattern.encode()))
+    return Format(f"resumed by {literal.strip()}", (literal.encode(),), read, hint=pattern.encode())
 
 
 rows = tuple(_row(*phrase) for phrase in PHRASES)

@@ -122,13 +122,13 @@ def _rows(
         if only := _of(kind, name):
             pattern = only + end
             read = partial(_read, partial(reads, re.compile(pattern + then, re.ASCII)))
-            yield Format(f"total {kind} by {called}", needles, read, hint=re.compile(pattern.encode()))
+            yield Format(f"total {kind} by {called}", needles, read, hint=pattern.encode())
 
 
 rows = (
     *(row for kind, needles, name in NAMES for row in _rows(kind, needles, name, _names, _IS)),
     # where more stands behind it, it is a count
     *_rows("epoch_num", (b"epoch_num",), "(epoch)", _names, "_num" + _IS, r"[\s,\"']{0,8}$"),
-    Format("total epochs by argument", (b"namespace(",), _arguments, hint=re.compile(_ARGUMENT.pattern.encode())),
+    Format("total epochs by argument", (b"namespace(",), _arguments, hint=_ARGUMENT.pattern.encode()),
     *(row for kind, needles, name in PHRASES for row in _rows(kind, needles, name, _phrases, "")),
 )

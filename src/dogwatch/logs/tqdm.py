@@ -26,7 +26,7 @@ _OPEN = re.compile(
     r"(?<![\w./|])(\d{1,15}|\d{1,6}\.\d{1,6}[kKMGTP])\s?([A-Za-z]{1,12})\s\[[\d:]{1,12},\s{0,4}([\d.]{1,12}|\?)([^\s,\]]{1,24})\]?",
     re.ASCII,
 )
-_OPEN_START = re.compile(rb"[a-z] \[[\d:]{1,12},")
+_OPEN_START = rb"[a-z] \[[\d:]{1,12},"
 _OPEN_NEEDLES = tuple(b"%c [" % letter for letter in range(ord("a"), ord("z") + 1))
 _ENDLESS = re.compile(
     r"\|\s{0,3}([\d.]{1,15}[kKMGTP]?)/\? \[[\d:]{0,12}(?:<\?)?(?:,\s{0,4}([\d.?]{1,12})\s?([^\s,\]]{1,24}))?", re.ASCII
@@ -268,7 +268,7 @@ rows = (
         "tqdm",
         (b"%|",),
         partial(read_bar, _BAR),
-        hint=_BAR_START,
+        hint=_BAR_START.pattern,
         sift=partial(sift, _BAR_START),
         crowd=Crowd(others, one, partial(names, _BAR_START), partial(same, _BAR_START)),
         family="tqdm",
@@ -278,7 +278,7 @@ rows = (
         "tqdm_bare",
         tuple(b"%% %d" % digit for digit in range(10)),
         partial(read_bar, _BARE),
-        hint=_BARE_START,
+        hint=_BARE_START.pattern,
         sift=partial(sift, _BARE_START),
         family="tqdm",
         weight=BAR,

@@ -320,7 +320,7 @@ def _row(row: Row) -> Format:
     pattern = re.compile(row.pattern, re.ASCII)
     time = re.compile(row.time, re.ASCII) if row.time else None
     literal = re.match(r"[a-z][a-z_ ]{2,}", row.pattern)  # a hint is worth asking only where it starts with a literal
-    hint = re.compile((row.hint or row.pattern).encode()) if literal or row.hint else None
+    hint = (row.hint or row.pattern).encode() if literal or row.hint else b""
     needles = tuple(needle.encode() for needle in row.needles)
     read = partial(_read, pattern, time, row)
     return Format(
