@@ -12,6 +12,7 @@ CPP = "terminate called after throwing an instance of 'c10::Error'\n  what():  {
 JULIA = "ERROR: LoadError: {}\nStacktrace:\n" + " [1] alloc at memory.jl:161 [inlined]\n" * 9
 TYPED = "ERROR: {}\nStacktrace:\n" + " [1] alloc at memory.jl:161 [inlined]\n" * 9
 JAVA = 'Exception in thread "main" {}\n' + "\tat org.acme.Train.main(Train.java:12)\n" * 9
+SHARP = "Unhandled exception. {}\n" + "   at Acme.Fit.Run(String path) in /srv/Fit.cs:line 10\n" * 9
 UNWRAPPED = "called `Result::unwrap()` on an `Err` value: {}"
 
 
@@ -44,6 +45,14 @@ def why(text: str) -> Diagnosis | None:
             3,
         ),
         (JAVA.format("java.lang.OutOfMemoryError: Java heap space"), "host_oom", 1),
+        (SHARP.format("System.NullReferenceException: Object reference not set to an instance."), "code_error", 1),
+        (
+            SHARP.format(
+                "Acme.StepFailed: it fell.\n ---> System.IO.FileNotFoundException: Shard file not found: a.bin"
+            ),
+            "file_missing",
+            2,
+        ),
     ],
 )
 def test_an_exception_of_another_language_is_read_by_what_it_says(text: str, cause: str, line: int) -> None:
@@ -281,6 +290,41 @@ def test_what_a_program_that_fell_at_an_import_never_did_is_another_attempts(lin
         heard = Ending()
         heard.hear(0, log.encode())
         assert heard.judge(None) == ending
+
+
+STARTED = "[{0} 10:00:01,2][acme.boot][INFO] - Reading the settings of {0}\n"
+STARTED += (
+    "[{0} 10:00:02,9][acme.boot][INFO] - Building the data module\n[{0} 10:00:03,4][acme.fit][INFO] - Starting up!\n"
+)
+STARTED += "[{0} 10:00:04,4][acme.fit][INFO] - Building the network\n"
+LOGGED = "[{0} 10:00:05,0][acme.fit][ERROR] -\n" + (
+    'Traceback (most recent call last):\n  File "/srv/acme/boot.py", line 31, in wrap\n    return task(settings)\n'
+    "RuntimeError: CUDA error: out of memory\n"
+)
+
+
+@pytest.mark.parametrize("first", ["", STARTED.format("2026-03-01")])
+def test_an_attempt_that_a_logger_opens_below_another_that_failed_is_judged_by_itself(first: str) -> None:
+    """It says nothing of how it went, and the file does not end with the other's failure any more."""
+    fell = first + STARTED.format("2026-03-02") + LOGGED.format("2026-03-02")
+    for log, ending in ((fell, "failed"), (fell + STARTED.format("2026-03-02"), "unknown")):
+        assert (why(log) is None) == (ending == "unknown")
+        heard = Ending()
+        heard.hear(0, log.encode())
+        assert heard.judge(None) == ending
+
+
+def test_a_program_that_says_it_ignores_an_item_and_then_more_has_gone_on() -> None:
+    """Its words need not be those of progress."""
+    caught = LOGGED.format("2026-03-02").replace("[ERROR] -", "[ERROR] - Ignoring section 12")
+    heard = Ending()
+    heard.hear(0, (caught + "[2026-03-02 10:00:06,0][acme.fit][INFO] - planning section\n" * 5).encode())
+    assert heard.judge(None) == "unknown"
+
+
+def test_what_a_text_in_a_list_of_texts_tells_is_not_the_programs() -> None:
+    """Data may speak of anything."""
+    assert why("tokens: 'no idea', 'the tool was ended by signal 6 (SIGABRT).', 'and so on'\nwrote part-2.pt\n") is None
 
 
 def test_of_a_watchdog_the_line_that_came_first_is_quoted() -> None:

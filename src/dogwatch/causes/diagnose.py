@@ -18,7 +18,7 @@ from dogwatch.causes.likeliest import SHARES, likeliest
 from dogwatch.causes.notes import LONG, Gap, Hit, Notes
 from dogwatch.causes.outside import Word, ended_how, failed, words
 from dogwatch.causes.table import CAUSES
-from dogwatch.logs import life
+from dogwatch.logs import life, opening
 from dogwatch.redaction import redacted
 from dogwatch.text import plain
 
@@ -160,7 +160,8 @@ def _survived(hit: Hit, after: Gap) -> bool:
         return True
     if (hit.aside or hit.excused) and (after.progress or after.lines > MORE):
         return True
-    if after.again or ((after.opened or hit.unbegun) and after.progress >= life.ENOUGH):
+    another = after.opened or hit.unbegun
+    if after.again or after.reopened >= opening.SURE or (another and after.progress >= life.ENOUGH):
         return True
     if after.sure >= life.ENOUGH and not (hit.shared or hit.cause in _SCHEDULER):
         return True

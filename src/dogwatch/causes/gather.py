@@ -284,6 +284,7 @@ class _Block:
         gap.opened = int(near > 0 and next(self._opening.again(low[:near]), None) is not None)
         if (_AGAIN if self._notes.after.sure >= life.ENOUGH else _SURE).search(low):
             gap.sure, gap.again = life.shown(low)
+        gap.reopened = self._opening.surely_again(low[:near]) if gap.opened else 0
         gap.sure = min(life.ENOUGH, gap.sure + times_said(self._notes.says, low))
         for line in reversed(decoded(text, max(0, len(text) - REACH), len(text)).splitlines()[-ALIVE:]):
             found = dated(line)

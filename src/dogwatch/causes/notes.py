@@ -17,7 +17,7 @@ class Gap:
     """Ordinary text between two hits: how much of it, and how much life it shows. `closed`: a launcher or a server
     said that it is over, as it does however it went. `sure`: lines of progress that cannot have been flushed there;
     `again`: a run said that it goes on from where another stopped, and did; `opened`: what the log opens with is said
-    again soon after the hit; `until`: the newest time on `clock`."""
+    again soon after the hit; `reopened`: so many lines of it by a logger; `until`: the newest time on `clock`."""
 
     lines: int = 0
     size: int = 0
@@ -27,6 +27,7 @@ class Gap:
     sure: int = 0
     again: int = 0
     opened: int = 0
+    reopened: int = 0
     clock: str = ""
     until: float = 0.0
 
@@ -39,6 +40,7 @@ class Gap:
         self.sure += other.sure
         self.again += other.again
         self.opened += other.opened
+        self.reopened += other.reopened
         if other.clock:
             self.clock, self.until = other.clock, other.until
 

@@ -44,14 +44,14 @@ _THROWN = re.compile(
     r"|(?:^F\d{4} [^\]]{8,160}|: F [\w./-]{3,120}:\d{1,6}|^\[[\d :,.-]{15,30} [CF] \d{1,9} \d{1,9})\] ",
     re.ASCII,
 )
-# Last words of programs that only what stands below them tells from other errors (Julia, Rust), and those of Rust
+# Last words of programs that only what stands below them tells from other errors (Julia, Rust, C#), and those of Rust
 # that show a value.
-_LAST = {"ERROR: ": "\nStacktrace:", "Error: ": "\nCaused by:"}
+_LAST = {"ERROR: ": "\nStacktrace:", "Error: ": "\nCaused by:", "Unhandled exception. ": "\n   at "}
 _SHOWN = re.compile(r'Error: (?:[A-Z]\w{1,60}(?:::\w{1,60}){0,4}(?:\(| \{ )|")', re.ASCII)
 BELOW = 480  # bytes below an exception in which its text may go on: fewer than are ever held back
 MOST_BELOW = 4  # lines of them that are not indented
 THROWN = (
-    *("what():", "on an `err` value: ", "error: loaderror: ", 'exception in thread "main"'),
+    *("what():", "on an `err` value: ", "error: loaderror: ", 'exception in thread "main"', "unhandled exception. "),
     *("check failed", ": f tensorflow/", ": f external/"),
 )
 _OTHERS = ("During handling of the above", "The above exception was", "Stacktrace:", "stack backtrace:")

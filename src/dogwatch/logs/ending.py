@@ -28,7 +28,7 @@ from dogwatch.logs.ending_words import (
 )
 from dogwatch.logs.interface import EPOCH, INNER, RUN
 from dogwatch.logs.life import ENOUGH, Life
-from dogwatch.logs.opening import BETWEEN, SOON, Opening, times_said, wording
+from dogwatch.logs.opening import BETWEEN, SOON, SURE, Opening, times_said, wording
 from dogwatch.logs.retold import goes_on, mentioned, retold
 from dogwatch.model import Step
 
@@ -42,6 +42,7 @@ MARGIN = 160  # bytes of a line that tell what stands before a traceback
 REACH = 600  # bytes of a long line on either side of a needle
 TRIES = 200  # lines with a needle that are read before a row gives up
 STARTS = 8  # that are remembered
+MORE = 4  # lines, the last one of what was excused among them, after which it plainly went on
 USUAL = 4  # times more that the same was said, with life in between
 STATE_VERSION = 2
 CRASHED, CAUGHT, ASIDE = "crashed", "caught", "aside"  # by the outermost frame: the program's, one within, a thread's
@@ -95,10 +96,12 @@ class Ending:
         self._life = Life()
         self._opening = Opening()
         self._opened: list[int] = []  # where it was said again, oldest first
+        self._reopened = -1  # the newest trouble soon after which it surely was
         self._open: _Open | None = None  # a traceback that goes on in the next piece
         self._above, self._above_says = b"", 0  # the last line of the piece before, and what it says
         self._raised = self._excused = -1  # where the newest exception of a traceback stands, and one that was excused
         self._unbegun = -1  # the same of one before which nothing had begun
+        self._since = 0  # lines after the one that was excused
         self._staged = -1  # where a stage was first said to be over
         self._row = (-1, -1)  # the newest tracebacks that follow each other: where they begin and end
         self._says = self._again = 0  # what stands above them, and how often it was said again below
@@ -129,6 +132,11 @@ class Ending:
         self._again += times_said(self._says, low[max(self._row[0] - at, len(low) - SURVIVED, 0) :])
         begin = low.find(b"\n", max(0, len(low) - SURVIVED - SOON)) + 1 if len(low) > SURVIVED + SOON else 0
         self._opened = [*self._opened, *(at + begin + place for place in self._opening.again(low[begin:]))][-STARTS:]
+        if (here := self._row[1] - at) >= 0 and self._opening.surely_again(low[here : here + SOON]) >= SURE:
+            self._reopened = self._row[1]
+        excused = max(0, self._excused - at)
+        lines = sum(bool(line.strip()) for line in low[excused : excused + SOON].splitlines())
+        self._since = lines + (self._since if self._excused < at else 0)
         for row in ROWS:
             place = _newest(low, row)
             if place < 0:
@@ -217,7 +225,9 @@ class Ending:
     def _survived(self, sign: str, place: int) -> bool:
         """Does the log show life after what it said there, or that something began? What nobody caught, only by lines
         that were not flushed."""
-        if self._life.began_again(place) or (place == self._excused and self._life.stirred(place)):
+        if self._life.began_again(place) or self._reopened > place:
+            return True
+        if place == self._excused and (self._life.stirred(place) or self._since > MORE):
             return True
         another = place == self._unbegun or any(0 < again - place <= SOON for again in self._opened)
         if another and self._life.went_on(place):
@@ -320,7 +330,8 @@ class Ending:
         """All that is known, as JSON can carry it."""
         self._listen()
         state: dict[str, Any] = {"v": STATE_VERSION, "places": dict(self._places), "first": dict(self._first)}
-        state["life"], state["staged"], state["unbegun"] = self._life.state(), self._staged, self._unbegun
+        state["life"], state["staged"] = self._life.state(), self._staged
+        state["another"] = [self._unbegun, self._reopened, self._since]
         state["traceback"] = [self._raised, self._excused, *self._row, self._says, self._again]
         state["opening"], state["opened"] = self._opening.state(), self._opened
         if self._open is not None:
@@ -338,7 +349,8 @@ class Ending:
             ending._end, ending._last = state["end"], state["last"]
             ending._life = Life.restore(state.get("life", {}))
             ending._raised, ending._excused, begin, end, ending._says, ending._again = state["traceback"]
-            ending._row, ending._staged, ending._unbegun = (begin, end), state["staged"], state.get("unbegun", -1)
+            ending._row, ending._staged = (begin, end), state["staged"]
+            ending._unbegun, ending._reopened, ending._since = state.get("another", (-1, -1, 0))
             ending._opening, ending._opened = Opening.restore(state.get("opening", ())), list(state.get("opened", ()))
             ending._above, ending._above_says = state["above"][0].encode("latin-1"), state["above"][1]
             if "open" in state:

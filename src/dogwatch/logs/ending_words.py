@@ -50,7 +50,7 @@ def _over(sign: str) -> tuple[Row, ...]:
     return (
         _row(sign, "complete", rf"{ours}{is_}complete[d!.]?(?![a-z])"),
         _row(sign, "finished", rf"{ours}{is_}finished(?![a-z])"),
-        _row(sign, "done", r"(?<![a-z]){work} (?:is |was |all )?done(?![a-z]| ?\d)"),
+        _row(sign, "done", r"(?<![a-z]){work} (?:process )?(?:is |was |all )?done(?![a-z]| ?\d)"),
         _row(sign, " end", r"(?<![a-z]){work} (?:has |was )?end(?:ed|s)(?![a-z])"),
         _row(sign, "finish", r"(?<![a-z])finish(?:ed)? (?:the )?{work}(?![a-z])"),
         _row(sign, "completed ", r"(?<![a-z])completed (?:the )?{work}(?![a-z])"),
@@ -138,6 +138,7 @@ ROWS = (
     # Programs that give up
     _row(COMPLAINT, "failed", rf"^[^a-z0-9]{{0,40}}(?:{_RUN}|{_STAGE}) failed(?: with error)?(?::|[!.]{{0,3}}$)"),
     _row(FAILED, "error", r"^error(?: on proc \d{1,6})?: .{1,400}\(\S{1,120}\.cpp:\d{1,6}\)$"),
+    _row(FAILED, "unhandled exception", r"^unhandled exception(?:\. |: )\S"),
     _row(FAILED, "terminate called", r"terminate called (?:after throwing|without an active)"),
     _row(FAILED, "collective operation timeout", r"watchdog caught collective operation timeout"),
     _row(

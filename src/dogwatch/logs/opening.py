@@ -12,13 +12,15 @@ import re
 import zlib
 from collections.abc import Iterator, Sequence
 
-from dogwatch.logs.life import PROGRESS
+from dogwatch.logs.life import LOGGER, PROGRESS
 
 LINES = 48  # that are kept
 BYTES = 16384  # in which they stand
+LEAST = 3  # of them after which the first one again is another start
 LETTERS = 12  # of a line that tells anything
 LINE = 240  # bytes of one line that are read
 SOON = 2048  # bytes after some trouble within which a new start says them
+SURE = 2  # of them in lines that are written out at once
 BETWEEN = 512  # bytes between two tracebacks of one fall
 
 _OVER = re.compile(
@@ -51,6 +53,9 @@ class Opening:
                 self._left = 0
                 return
             if shape := wording(line):
+                if len(self._shapes) >= LEAST and shape == self._shapes[0]:
+                    self._left = 0
+                    return
                 self._shapes.append(shape)
         self._left -= len(low)
 
@@ -65,6 +70,11 @@ class Opening:
                     yield place
                 before = here if here >= 0 else len(self._shapes)
             place += len(line)
+
+    def surely_again(self, low: bytes) -> int:
+        """How many of those are lines that a logger wrote out at once. Two show a new start without more."""
+        lines = (low[place : low.find(b"\n", place)][:LINE] for place in self.again(low))
+        return sum(LOGGER.search(line) is not None for line in lines)
 
     def copy(self) -> Opening:
         """One that hears on by itself."""

@@ -19,7 +19,7 @@ _GOES_ON = re.compile(
     r"|\battempting to recover\b|\brecovered\b",
     re.IGNORECASE,
 )
-_PROSE = re.compile(r"[ ,.?!]{1,3}\w")
+_PROSE = re.compile(r"[ ,.?!]{1,3}[\w'\"]")  # a sentence that goes on, or the next string of a list
 _QUOTES = {"'": "'", '"': '"', "`": "`", "\u201c": "\u201d", "\u2018": "\u2019", "\u00ab": "\u00bb"}
 _BEFORE = (" ", "\t", "(", "")
 
