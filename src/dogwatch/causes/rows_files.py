@@ -149,8 +149,8 @@ rows = (
         "a data-loading worker died",
         Retry.WITH_CHANGE,
         (
-            "use fewer workers (num_workers) and look at the memory of the machine: the kernel's memory "
-            "killer is the usual killer",
+            "where the signal is Killed, look at the memory of the machine and use fewer workers (num_workers): the "
+            "kernel's memory killer is the usual killer; where it is Terminated or Interrupt, somebody ended all of it",
             "run once with num_workers=0 to see an error of the dataset itself",
         ),
         (
