@@ -250,3 +250,10 @@ def test_items_done_before_the_training_are_not_the_training() -> None:
 def test_the_phase_is_the_newest_word_on_it(log: str, phase: str) -> None:
     """A sentence says it, or a counter that moved since."""
     assert Reader().feed(log.encode()).phase == phase
+
+
+def test_a_stage_that_is_announced_is_not_over() -> None:
+    """`[3/3] Training...` shows three of three, and two are behind; a file that is done stays so."""
+    stage = read("[2/3] Loading data...\n[3/3] Training...\n")
+    assert (stage.printed, stage.done, stage.total) == (3, 2, 3)
+    assert read("[2/3] data_2.csv\n[3/3] data_3.csv\n").done == 3

@@ -116,6 +116,12 @@ def test_a_count_without_a_word_may_begin_again_after_a_long_way() -> None:
     assert counted(*one, *one, *one, *one) == NOTHING
 
 
+def test_a_loop_has_the_total_of_a_bar_that_stands_where_it_does() -> None:
+    """Two lines of one record may both count, and only one of them says how many there are."""
+    lines = [(f"[{'=' * n}{' ' * (9 - n)}] {n * 700}/6300 | loss={n}.5", f"saved step {n * 700}") for n in range(1, 8)]
+    assert counted(*(line for both in lines for line in both)) == (4900, 6300, "steps")
+
+
 def test_the_loop_outside_is_told_by_the_one_that_begins_again() -> None:
     """A number that rises by one whenever another falls back counts what that one is inside of."""
     lines = [f"{turn} {n} {1 / (n + turn + 1):.3f}" for turn in range(1, 4) for n in range(0, 500, 100)]

@@ -219,7 +219,7 @@ def _goes_on(low: str) -> bool:
 
 _RESUMES = ("resum", "continuing training", "restored", "loaded checkpoint")
 _LOADED = re.compile(r"[^\n]{0,120}?\bload(?:ed|ing)?\b[^\n]{0,240}?\.(?:pth?|ckpt|tar|h5|bin|safetensors)\b", re.ASCII)
-_NAMES = " num| number|_num|_number|_idx|_index|_id|_no"
+_NAMES = r" num| number|_num|_number|_idx|_index|_id|_no|\."
 _EPOCH_PAIR = _label("epoch", f"(?:s|{_NAMES})?", "epochs", EPOCH, None)
 _EPOCH_BARE = re.compile(f"epoch(?:{_NAMES})?" + _BARE, re.ASCII)
 _EPOCH_PART = re.compile("epoch" + _PART, re.ASCII)
@@ -380,7 +380,8 @@ _ZERO = re.compile(f"epoch(?:{_NAMES})?" + _LEAD + r"0(?![\d.]|[a-z]|[ ]?/[ ]?0)
 
 
 def _bracket(pattern: re.Pattern[str], line: str) -> list[Mark]:
-    """A bare [300/1000]; one behind a word belongs to that word's row, and a build step is no progress."""
+    """A bare [300/1000]; one behind a word belongs to that word's row, and a build step is no progress.
+    `[3/4] Training...` opens the third of four stages."""
     for found in islice(pattern.finditer(line, 0, _REACH), _TRIED):
         before = line[max(0, found.start() - 4) : found.start()].rstrip(" :=#")[-1:]
         done, total = number(found[1]), number(found[2])
@@ -391,12 +392,14 @@ def _bracket(pattern: re.Pattern[str], line: str) -> list[Mark]:
                 return []
             if any(word in low[max(0, found.start() - 40) : found.start()] for word in _TRIES):
                 return []
-            step = Step(done, total, "items", _rate(low, "items"), INNER)
+            opens = total <= _STAGES and low.rstrip().endswith(("...", "…"))
+            step = Step(done - opens, total, "items", _rate(low, "items"), INNER, done if opens else None)
             epoch = _TRAINS.search(low[max(0, found.start() - 40) : found.start()])
             return [step, Step(float(epoch[1]), None, "epochs", None, EPOCH)] if epoch else [step]
     return []
 
 
+_STAGES = 12  # that a program names
 _TRAINS = re.compile(r"\btrain(?:ing)?[ :]{1,3}\[(\d{1,6})\] ?$", re.ASCII)  # `Train: [3][120/900]`
 
 

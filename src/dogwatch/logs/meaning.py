@@ -9,7 +9,7 @@ from typing import Any
 
 from dogwatch.logs.current import Known, Slot, current
 from dogwatch.logs.formats import named
-from dogwatch.logs.interface import STEPS, SUITE
+from dogwatch.logs.interface import INNER, PLAIN, STEPS, SUITE
 from dogwatch.logs.structure import Structure
 from dogwatch.model import Finished, Interval, Mark, Metric, Origin, Phase, Resumed, Step, Total, Trouble
 
@@ -66,10 +66,12 @@ class Meaning:
         self._heard: tuple[_Heard, Slot | None] | None = None  # as long as no record changes
 
     def read(self, text: bytes, offset: int) -> None:
-        """Take the lines of a piece by their structure, as long as no format has told a step or that the job serves."""
+        """Take the lines of a piece by their structure, as long as no format has told a step (but in passing) or
+        that the job serves."""
         if self._structure is not None:
             heard, slot = self._weigh()
-            self._structure = None if slot is not None or heard.serving >= 0 else self._structure
+            told = slot is not None and not _in_passing(slot)
+            self._structure = None if told or heard.serving >= 0 else self._structure
         if self._structure is not None:
             self._structure.read(text, offset)
             self._said = None
@@ -128,9 +130,10 @@ class Meaning:
         metrics = {name: value for name, (_, value) in self._metrics.items() if math.isfinite(value)}
         heard, slot = self._weigh()
         family = heard.family[2]
-        if slot is None and self._structure is not None and heard.serving < 0:
-            slot = current(self._structure.slots(), heard.known())
-            family = family or (self._structure.family(slot) if slot else "")
+        if (slot is None or _in_passing(slot)) and self._structure is not None and heard.serving < 0:
+            found = current(self._structure.slots(), heard.known())
+            family = self._structure.family(found) if found and (slot or not family) else family
+            slot = found or slot
         step = slot.step if slot else None
         if step is not None and "owner throughput" in self._records and metrics.get("throughput", -1.0) >= 0:
             step = replace(step, rate=metrics["throughput"])
@@ -241,6 +244,11 @@ class _Heard:
         if slot is None or at >= slot.at:
             return says or None
         return "training" if learns or slot.step.unit in STEPS - {"it"} or slot.step.unit == "epochs" else "running"
+
+
+def _in_passing(slot: Slot) -> bool:
+    """Whether the counter is a word that anyone prints, and was said once."""
+    return slot.weight == PLAIN and slot.step.rank == INNER and slot.first == slot.at
 
 
 def _packed(mark: Mark) -> list[Any]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 LONGEST = 240  # characters of a line that are looked at
-MOST = 5  # numbers of a line
+MOST, MOST_WHOLE = 12, 5  # numbers of a line, and those that may count
 MOST_WORDS = 8  # before a number
 MOST_NAMES = 8  # numbers in names, and times
 NOW, NAME, STAMP = "\ue000", "\ue001", "\ue002"  # for a number, one in a name, a date or time
@@ -25,6 +25,7 @@ _TOKEN = re.compile(
     re.ASCII,
 )  # at most places one look ahead tells that none is there
 _WORD = re.compile(r"[a-z]{1,20}|[\u4e00-\u9fff]{1,8}")
+_BAR = re.compile(r"\[[=#>*.█▓▒░ -]{5,120}\]")  # as long as it is drawn
 _MEASURE = re.compile(r" (?:[mun]?s|secs?|seconds?|min|minutes?|hours?|h|%|[kmgt]i?b|bytes)(?![a-z])", re.ASCII)
 _COMPOUND = re.compile(r"[a-z]_[a-z]{1,20}\W{0,6}$", re.ASCII)
 _OPTION = re.compile(r"--[a-z][a-z_-]{0,30}[ =]?$", re.ASCII)  # of a command that is shown
@@ -78,7 +79,7 @@ TESTS = re.compile(
 
 # Who prints such lines loads, builds or fetches, or it is a bar that is read elsewhere.
 ASIDE = re.compile(
-    r"it/s|s/it|%\||download|install|compil|building|linking|loading|fetch|https?:|unpack|setting up|collecting"
+    r"it/s[],]|s/it[],]|%\||download|install|compil|building|linking|loading|fetch|https?:|unpack|setting up|collecting"
     r"|traceback|file \"|warning|retry"
 )
 
@@ -123,9 +124,11 @@ def look(line: str) -> Line | None:
             continue
         if gap.endswith("-") and (len(gap) == 1 or not gap[-2].isalnum()):
             gap, whole = gap[:-1].rstrip(), None  # a minus
+        if gap[-1:] == "]":
+            gap = _BAR.sub("[]", gap)
         parts += (gap, NOW)
         values.append(None if whole is None else _count(whole, part, power))
-        if len(values) == MOST:
+        if len(values) == MOST or len(values) - values.count(None) == MOST_WHOLE:
             break
     if not values:
         return None

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 from dogwatch.logs import shape
@@ -28,6 +29,7 @@ FEWEST, FEW, MANY = 3, 6, 20  # lines: with a word and figures beside, with a wo
 SPAN = 0.25  # of the log that a counter without a word takes part in
 EQUAL = 0.75  # of its steps that are equal
 LAP = 2  # steps that a counter goes at least before it begins again
+FAR = 50  # steps at which two counters stand by no chance
 CLOCK = 1e9  # from here on it may be seconds since 1970
 
 Values: TypeAlias = tuple[float | None, ...]
@@ -222,11 +224,13 @@ class Structure:
             self._read = offset + end
 
     def slots(self) -> list[Slot]:
-        """The newest word of every counter, of the surest kind that there is."""
+        """The newest word of every counter, of the surest kind that there is; one that stands at the very number of
+        another has the total of that."""
         if self._slots is None:
             found = [(sure, slot) for name, each in self._shapes.items() for sure, slot in self._counters(name, each)]
             most = max((sure for sure, _ in found), default=shape.NEVER)
-            self._slots = [slot for sure, slot in found if sure == most]
+            totals = {slot.step.done: slot.step.total for _, slot in found if slot.step.total and slot.step.done > FAR}
+            self._slots = [_lent(slot, totals) for sure, slot in found if sure == most]
         return self._slots
 
     @staticmethod
@@ -371,6 +375,11 @@ def _lines(text: bytes, start: int, end: int) -> Iterator[tuple[int, bytes]]:
         if line:
             yield start, line
         start += len(line) + 1
+
+
+def _lent(slot: Slot, totals: Mapping[float, float | None]) -> Slot:
+    total = slot.step.total or totals.get(slot.step.done)
+    return replace(slot, step=replace(slot.step, total=total))
 
 
 def _needle(name: str, line: str) -> str:

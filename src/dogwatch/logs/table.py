@@ -18,7 +18,8 @@ _WIDE = re.compile(r"\t|[ ]{2,}|\|")
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """Its text, and for each number of cells that its rows may have, the columns that count and their units."""
+    """Its text, and for each number of cells that its rows may have, the columns that count and their units; where only
+    the cells before the first bar are meant, that number is below nought."""
 
     text: str
     columns: dict[int, dict[int, str]]
@@ -30,6 +31,9 @@ class Header:
         """What a line counts that is a row of this table."""
         cells = _cells(line.lower())
         counting = self.columns.get(len(cells))
+        if counting is None and "|" in line:
+            cells = _ahead(line)
+            counting = self.columns.get(-len(cells))
         if counting is None:
             return None
         read = [_CELL.fullmatch(cell) for cell in cells]
@@ -58,11 +62,17 @@ def header(line: str) -> Header | None:
     ):
         return None
     columns: dict[int, dict[int, str]] = {}
-    for cells in (_cells(text), [cell for cell in _WIDE.split(text.strip("| \t")) if cell]):
+    for cells in (_cells(text), [cell for cell in _WIDE.split(text.strip("| \t")) if cell], ahead := _ahead(text)):
         counting = {place: unit for place, cell in enumerate(cells) if (unit := column(cell))}
         if 2 <= len(cells) <= MOST_CELLS and counting:
-            columns.setdefault(len(cells), counting)
+            columns.setdefault(-len(cells) if cells is ahead else len(cells), counting)
     return Header(text, columns) if columns else None
+
+
+def _ahead(line: str) -> list[str]:
+    """The words before a line's first bar, behind which a table may say what it likes."""
+    ahead, bar, _ = line.partition("|")
+    return ahead.split() if bar else []
 
 
 def _cells(line: str) -> list[str]:
