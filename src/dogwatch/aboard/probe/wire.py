@@ -52,8 +52,11 @@ def dec(path: bytes) -> str:
     return path.decode("utf-8", "surrogateescape")
 
 
+ENCODE = json.JSONEncoder(separators=(",", ":")).encode  # `json.dumps` would make one at every call
+
+
 def compact(value: "Any") -> bytes:
-    return json.dumps(value, separators=(",", ":")).encode("ascii")
+    return ENCODE(value).encode("ascii")
 
 
 def slurp(path: "str | bytes", cap: int = 4096) -> bytes:
