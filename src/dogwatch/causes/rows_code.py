@@ -299,6 +299,7 @@ rows = (
             "again as it is will end the same way",
         ),
         (
+            Sign("error in call to target", r"^error in call to target '", 0.8, fatal=True),  # Hydra, without frames
             Sign("on the same device", r"expected all tensors to be on the same device", 0.95, raised=True),
             Sign("inplace operation", r"modified by an inplace operation", 0.95, raised=True),
             Sign("backward through the graph a second time", weight=0.95, raised=True),
@@ -373,6 +374,7 @@ rows = (
         ),
         examples=(
             "TypeError: forward() got an unexpected keyword argument 'maskk'",
+            "Error in call to target 'acme.optim.Sgd':",
             "AttributeError: 'Trainer' object has no attribute 'globl_step'",
             "KeyError: 'labels_ids'",
             "RuntimeError: Expected all tensors to be on the same device, but found at least two devices, "
