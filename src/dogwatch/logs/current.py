@@ -25,6 +25,7 @@ from dogwatch.model import Resumed, Step
 
 STALE = 65536  # bytes of log without a word from a counter, while its equals spoke
 REDRAWN = 4096  # bytes within which a bar that shows nought again has not begun again
+FEW = 10  # steps, which an epoch has at least
 LONGER = 4  # a bar that took so many times the other's log was the work, and the other came after it
 
 
@@ -164,7 +165,7 @@ def _run(runs: Sequence[Slot], work: Sequence[Slot], epochs: Sequence[Slot], kno
     later = max((slot.at for slot in (*runs, *work, *epochs)), default=0)
     runs = [run for run in runs if run.step.done or run.step.total or run.at == later]  # nought, and then silence
     others = [slot for slot in runs if slot.step.unit not in STEPS]
-    steps = [slot for slot in runs if slot.step.unit in STEPS and not _begins_again(slot, others)]
+    steps = [slot for slot in runs if slot.step.unit in STEPS and not _begins_again(slot, others, epochs)]
     found: list[Slot] = []
     if steps:
         best = max(steps, key=_heaviest)
@@ -187,9 +188,16 @@ def _run(runs: Sequence[Slot], work: Sequence[Slot], epochs: Sequence[Slot], kno
     return max(moving, key=lambda slot: (slot.weight, slot.step.total or 0.0, _newest(slot)))
 
 
-def _begins_again(run: Slot, others: Sequence[Slot]) -> bool:
-    """Whether the steps are those of one episode or trial: those of all cannot be fewer than these are."""
-    return not run.step.total and any(run.step.done + 1 < slot.step.done for slot in others)
+def _begins_again(run: Slot, others: Sequence[Slot], epochs: Sequence[Slot]) -> bool:
+    """Whether the steps are those of one episode, trial or epoch: those of all cannot be fewer than these are, and are
+    hardly fewer than a few in each epoch."""
+    if run.step.total:
+        return False
+    if any(run.step.done + 1 < slot.step.done for slot in others):
+        return True
+    open_ended = (slot for slot in epochs if slot.step.rank in (EPOCH, EPOCH_DONE) and not slot.step.total)
+    near = (slot for slot in open_ended if not run.weight and 0 < run.at - slot.at <= STALE)
+    return any(run.step.done < FEW * (slot.step.done - 1) for slot in near)
 
 
 def _latest(run: Slot, bars: Sequence[Slot]) -> Slot:
