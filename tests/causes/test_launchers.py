@@ -205,3 +205,37 @@ def test_a_limit_that_the_system_does_not_name_is_unknown(error):
     """That no process or thread was to be had says not whose limit it was; the line is quoted all the same."""
     found = why(f'Traceback (most recent call last):\n  File "/srv/a.py", line 8, in <module>\n    main()\n{error}\n')
     assert (found.cause, found.evidence[0].line) == ("unknown", 4)
+
+
+GUESSES = (
+    "Some common causes include: (1) the process was killed by the OOM killer due to high memory usage, (2) ray stop "
+    "--force was called, or (3) the worker crashed unexpectedly due to SIGSEGV or another unexpected error."
+)
+
+
+def test_what_a_launcher_lists_as_possible_reasons_is_none_of_them():
+    """Only a line that says which of them it was tells it."""
+    died = f"(raylet) A worker died or was killed while executing a task by an unexpected system error. {GUESSES}\n"
+    assert why(died).cause == "unknown"
+    assert why(died + "(Worker pid=88) *** SIGSEGV received at time=1794843942 on cpu 0 ***\n").cause == "segfault"
+
+
+def test_a_rank_that_was_killed_first_explains_what_its_peers_say():
+    """That the other side closed a connection is a consequence; why a rank was killed, another line may say."""
+    peer = (
+        'Traceback (most recent call last):\n  File "a.py", line 3, in <module>\n    sync()\nRuntimeError: '
+        "[gloo/transport/tcp/pair.cc:537] Read error [10.0.0.7]:17596: Connection reset by peer\n"
+    )
+    first = "E0301 10:00:01 881 api.py:882] failed (exitcode: -9) local_rank: 1 (pid: 88) of binary: /opt/python\n"
+    memory = (
+        "slurmstepd: error: Detected 1 oom_kill event in StepId=9.0. Some of the step tasks have been OOM Killed.\n"
+    )
+    assert why(peer + first).cause == "killed"
+    assert why(peer + first + memory).cause == "host_oom"
+
+
+def test_a_program_that_hydra_ends_without_a_traceback_was_set_wrongly():
+    """Its last line only says how to see more."""
+    log = "In 'train': Could not find 'encoder/large'\n\nAvailable options in 'encoder':\n\tsmall\n\n"
+    found = why(log + "Set the environment variable HYDRA_FULL_ERROR=1 for a complete stack trace.\n")
+    assert (found.cause, found.evidence[0].line) == ("config_error", 1)

@@ -134,6 +134,7 @@ def test_words_that_say_it_is_done(last: str) -> None:
         "srun: error: n1: task 3: Killed",
         "Killed",
         "/spool/job77/slurm_script: line 19: 3789 Killed                  python train.py",
+        "ERROR:    [Errno 98] error while attempting to bind on address ('0.0.0.0', 80): address already in use",
         "Segmentation fault (core dumped)",
         "run.sh: line 4: 77 Aborted                 (core dumped) python train.py",
         "make: *** [Makefile:25: train] Error 1",
@@ -173,6 +174,14 @@ def test_words_that_say_it_is_done(last: str) -> None:
 def test_words_that_say_it_failed(last: str) -> None:
     """From the scheduler, the launcher, the shell, the kernel, or a program that gives up."""
     assert ends(f"{WORK}{last}\n", at(WORK, "step 20", 20, 100)) == "failed"
+
+
+def test_a_pipe_that_was_closed_at_the_end_is_no_failure() -> None:
+    """As `python train.py | head` leaves it: the interpreter could not print its last words to anybody."""
+    ignored = (
+        "Exception ignored in: <_io.TextIOWrapper name='<stdout>' mode='w'>\nBrokenPipeError: [Errno 32] Broken pipe\n"
+    )
+    assert ends("step 9/10 loss 0.3\nstep 10/10 loss 0.2\nall epochs done\n" + ignored) == "finished"
 
 
 @pytest.mark.parametrize(

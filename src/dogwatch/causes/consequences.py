@@ -50,6 +50,7 @@ consequences = (
     Sign("received sigquit from a child process", weight=0.45, fatal=True, role=Role.CASCADE, many=True),
     Sign("job entrypoint command failed with exit code", weight=0.4, fatal=True, role=Role.TEARDOWN),
     Sign("' failed", r"^job 'raysubmit_\w{1,40}' failed", 0.4, fatal=True, role=Role.TEARDOWN),
+    Sign("hydra_full_error=1 for a complete stack trace", weight=0.4, fatal=True, role=Role.TEARDOWN),
     Sign("error executing job with overrides", weight=0.4, fatal=True, role=Role.TEARDOWN),
     Sign("execution halted", r"^execution halted\s{0,4}$", 0.4, fatal=True, role=Role.TEARDOWN),
     Sign("make: ***", r"^make: \*\*\* \[.{1,200}\] error [1-9]", 0.4, fatal=True, role=Role.TEARDOWN),

@@ -150,6 +150,12 @@ rows = (
             Sign("could not override '", weight=0.95, fatal=True),
             Sign("is not in struct", r"key '[^']{1,120}' is not in struct", 0.95),
             Sign("cannot find primary config", weight=0.95),
+            Sign(
+                "could not find '|no viable alternative at|mismatched input|extraneous input",
+                r"^in '[\w./-]{1,120}': could not find '|^(?:no viable alternative at|mismatched|extraneous) input '",
+                0.86,
+            ),
+            Sign("error loading asgi app", r"error loading asgi app\. attribute ", 0.86, fatal=True),
             Sign("missing mandatory value", weight=0.95),
             Sign("validation error", r"\d{1,4} validation errors? for \w", 0.93, raised=True),
             Sign(
@@ -207,8 +213,9 @@ rows = (
             ),
             Sign(
                 "unknown|unsupported|unrecognized|invalid",
-                r"valueerror: (?:unknown|unsupported|unrecognized|invalid) (?:\w{1,30} ){0,3}(?:model"
-                r"|optimizer|scheduler|dataset|task|loss|backend|precision|strategy|config|option"
+                r"\b(?:value|xgboost|lightgbm)error: (?:\[.{0,120}: )?(?:unknown|unsupported|unrecognized|invalid) "
+                r"(?:\w{1,30} ){0,3}(?:model|objective|optimizer|scheduler|dataset|task|loss|backend|precision|strategy"
+                r"|config|option"
                 r"|argument|attention|mode|activation|architecture|quantization|tokenizer|dtype)\b",
                 0.85,
                 raised=True,
@@ -242,9 +249,10 @@ rows = (
                 raised=True,
             ),
             Sign(
-                "you should|you must|you need to|you have to|has to be specified|must be specified",
-                r"valueerror: .{0,80}(?:you (?:should|must|need to|have to) (?:specify|set|provide|supply|pass)"
-                r"|(?:has to|must) be specified)",
+                "you should|you must|you need to|you have to|has to be specified|must be specified|should be specified",
+                r"\b(?:value|lightgbm)error: .{0,80}"
+                r"(?:you (?:should|must|need to|have to) (?:specify|set|provide|supply|pass)"
+                r"|(?:has to|must|should) be specified)",
                 0.85,
                 raised=True,
             ),
@@ -277,6 +285,8 @@ rows = (
             "ValueError: Some specified arguments are not used by the HfArgumentParser: ['--max_stepz', '100']",
             "/var/spool/slurmd/job73/slurm_script: line 22: --nproc_per_node=4: command not found",
             "ValueError: Suites not found: arith-hard. Try `bench --list` for a list of available suites.",
+            "In 'train': Could not find 'encoder/large'",
+            "xgboost.core.XGBoostError: [07:11:02] src/objective.cc:27: Unknown objective function: `reg:hubber`",
             "ValueError: padding mode must be one of ('left', 'right')",
             "gymnasium.error.NameNotFound: Environment `Hoper` doesn't exist. Did you mean: `Hopper`?",
             "ValueError: Early exit waits for metric `val_f1`, which is not there: use any of the following: `loss`",

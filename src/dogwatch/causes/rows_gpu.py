@@ -271,7 +271,10 @@ rows = (
         ),
         (
             Sign(
-                "loss is nan|loss is inf", r"loss is (?:nan|inf).{0,40}(?:stop|exit|abort|terminat)", 0.96, fatal=True
+                "loss is nan|loss is inf|invalid loss,",
+                r"loss is (?:nan|inf).{0,40}(?:stop|exit|abort|terminat)|invalid loss, terminating training",
+                0.96,
+                fatal=True,
             ),
             Sign(
                 "loss|grad",
@@ -358,7 +361,7 @@ rows = (
                 fatal=True,
                 unless="dataloader worker",
             ),
-            Sign("sigsegv", r"\bsigsegv\b", 0.9, fatal=True, unless=r"potential root causes|worker died or was killed"),
+            Sign("sigsegv", r"\bsigsegv\b", 0.9, fatal=True, unless=r"(?:potential root|common) causes"),
             Sign("segfault at", r"segfault at [0-9a-f]{1,16} ip", 0.9),
         ),
         role=Role.ROOT,
@@ -391,7 +394,7 @@ rows = (
             *ended_by(6, 0.74),
             *ended_by(4, 0.74),
             *ended_by(8, 0.74),
-            noticed("abort|trace trap", 0.8),
+            noticed("aborted|abort|trace trap|floating point exception|illegal instruction", 0.85),
             Sign("trace/breakpoint trap", weight=0.85, fatal=True),
             Sign("process abort signal", r"fatalerror: .{0,40}process abort signal", 0.74, raised=True),
             Sign("]aborted", r"\d%\|.{1,400}\]aborted(?: \(core dumped\))?\s{0,4}$", 0.85, fatal=True),
@@ -415,8 +418,7 @@ rows = (
             Sign("abort trap: 6", r"\babort trap: 6\b", 0.85, fatal=True),
             Sign(
                 "aborted",
-                r"^\s{0,4}aborted(?: \(core dumped\))?\s{0,4}$|: line \d{1,6}:\s{1,8}\d{1,10} aborted\b|: "
-                r"aborted \(core dumped\)",
+                r"^\s{0,4}aborted(?: \(core dumped\))?\s{0,4}$|: aborted \(core dumped\)",
                 0.85,
                 fatal=True,
             ),
@@ -442,8 +444,7 @@ rows = (
             ),
             Sign(
                 "illegal instruction",
-                r"^(?:.{0,80}: )?illegal instruction(?: \(core dumped\))?\s{0,4}$"
-                r"|: line \d{1,6}:\s{1,8}\d{1,10} illegal instruction\b",
+                r"^(?:.{0,80}: )?illegal instruction(?: \(core dumped\))?\s{0,4}$",
                 0.88,
                 fatal=True,
             ),

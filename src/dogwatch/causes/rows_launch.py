@@ -14,6 +14,7 @@ rows = (
             "the program inside",
         ),
         (
+            Sign("cannot connect to the docker daemon", weight=0.93, fatal=True),
             Sign(
                 "fatal:",
                 r"^(?:\S{1,40}: )?fatal:\s{1,8}(?!not a git|unable to access|could not read|repository"
@@ -147,9 +148,9 @@ rows = (
             Sign("exec format error", weight=0.93, fatal=True),
             Sign("bad interpreter", weight=0.95, fatal=True),
             Sign(
-                "was unable to launch|was unable to find|attempt to run as root",
+                "was unable to launch|was unable to find|attempt to run as root|open the hostfile",
                 r"(?:mpirun|mpiexec|prterun|orterun) (?:was unable to (?:launch|find)"
-                r"|has detected an attempt to run as root)",
+                r"|has detected an attempt to run as root)|^open rte was unable to open the hostfile",
                 0.95,
                 fatal=True,
             ),

@@ -183,7 +183,7 @@ rows = (
             Sign("insufficient memory for the java", weight=0.93, fatal=True),
             Sign("oomkilled", weight=0.95, fatal=True),
             Sign("low on resource: memory", weight=0.95, fatal=True),
-            Sign("killed by the oom killer", weight=0.95, fatal=True),
+            Sign("killed by the oom killer", weight=0.95, fatal=True, unless="common causes"),
             Sign("oom_score", r"sending sig(?:kill|term) to process .{0,200}oom_score", 0.93, fatal=True),
             Sign("low on memory", r"killed due to the node running low on memory", 0.95, fatal=True),
             Sign("memory pressure", r"(?:killed|workers?) .{0,120}due to memory pressure", 0.92),

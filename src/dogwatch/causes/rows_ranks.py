@@ -191,6 +191,9 @@ rows = (
                 raised=True,
             ),
             Sign("deadline_exceeded", r"xlaruntimeerror: deadline_exceeded: deadline exceeded", 0.86, raised=True),
+            Sign(
+                "coordinationservice/registertask", r"^rpc: /\S{1,40}coordinationservice/registertask", 0.86, many=True
+            ),
             Sign("server socket cannot be initialized", weight=0.88, raised=True),
             Sign("connectfullmesh failed", weight=0.9, raised=True),
             Sign("could not find any running ray instance", weight=0.9, raised=True),
@@ -235,6 +238,7 @@ rows = (
             "to connect to (n01, 29500).",
             "torch.distributed.DistStoreError: Timed out after 901 seconds waiting for clients. 1/2 clients joined.",
             "jaxlib._jax.XlaRuntimeError: DEADLINE_EXCEEDED: Deadline Exceeded",
+            "RPC: /xla.coordination.CoordinationService/RegisterTask",
             "Abort(1090831) on node 3 (rank 3 in comm 0): Fatal error in PMPI_Init: Other MPI error, error stack:",
             "It looks like MPI_INIT failed for some reason; your parallel process is",
             "[2026-03-01 10:20:30,481 E 71 71] gcs_rpc_client.h:179: Failed to connect to GCS at address 10.0.0.9:6379",

@@ -285,6 +285,7 @@ rows = (
             Sign("`termination signal`", weight=0.74, fatal=True, role=Role.CASCADE, many=True),
             Sign("3221225786", r"exit (?:status|code):? 3221225786\b", 0.88, raised=True, first=True),
             Sign("hangup", r"^\s{0,4}hangup\s{0,4}$", 0.8, fatal=True),
+            noticed("hangup|user defined signal", 0.7),
             Sign(
                 "terminated",
                 r"^\s{0,4}terminated\s{0,4}$|: line \d{1,6}:\s{1,8}\d{1,10} terminated\b"
@@ -299,6 +300,7 @@ rows = (
             "[rank3]: KeyboardInterrupt",
             "received SIGTERM: 15, exiting",
             "  exitcode  : -15 (pid: 4410)",
+            "./go.sh: line 9:  4411 Hangup                  python train.py",
             "Training interrupted by user",
             "[2026-03-01 10:20:30] SIGTERM received. Draining requests and shutting down...",
             "make: *** [Makefile:12: train] Interrupt",
@@ -330,14 +332,14 @@ rows = (
             Sign("killed", r"\d%.{1,400}[^\w\s'\"]killed\s{0,4}$", 0.85, fatal=True),
             Sign("brokenprocesspool", weight=0.62, raised=True),
             Sign("terminated abruptly", r"process in the process pool was terminated abruptly", 0.62, raised=True),
+            Sign("subprocesses has abruptly died", weight=0.76, raised=True),
             Sign("killed", r"^\s{0,4}killed(?:: 9)?\s{0,4}$", 0.85, fatal=True),
-            noticed("killed", 0.85),
+            noticed("killed", 0.88),
             Sign("term_external_signal", weight=0.8, fatal=True),
             Sign("exceeded limit", r"job killed: \w{2,12} \S{1,20} exceeded limit", 0.72, fatal=True),
             Sign("killedworker", weight=0.85, raised=True),
             Sign("killed", r"^make(?:\[\d{1,3}\])?: \*\*\* \[.{1,200}\] killed\s{0,4}$", 0.85, fatal=True),
             Sign("killed ##", r"^## oar .{0,60}job \d{1,12} killed ##", 0.75, fatal=True),
-            Sign("killed", r": line \d{1,6}:\s{1,8}\d{1,10} killed\b", 0.88, fatal=True),
             Sign("killed", r"srun: error: .{1,200}: tasks? [\d,\- ]{1,80}: killed", 0.7, fatal=True),
             Sign(
                 "sigkill",

@@ -132,7 +132,7 @@ rows = (
             # Keras says what is wrong some lines under the exception that it raises.
             Sign(
                 "is incompatible with the layer",
-                r"^\s{0,8}input \d{1,3} of layer \S{1,120} is incompatible with the layer: ",
+                r"^\s{0,8}input \d{1,3} (?:with name \S{1,80} )?of layer \S{1,120} is incompatible with the layer: ",
                 0.92,
             ),
             Sign(
@@ -243,6 +243,7 @@ rows = (
                 0.85,
                 raised=True,
             ),
+            Sign("attempting to restore", r"incompatible tensor .{0,80}attempting to restore", 0.96, raised=True),
             Sign("layer count mismatch", weight=0.9, raised=True),
             Sign(
                 "loading weights|load weights|weights were not initialized",
@@ -340,6 +341,15 @@ rows = (
                 0.88,
                 raised=True,
             ),
+            # The tools that unpack and check files in scripts.
+            Sign(
+                "unexpected end of file|unexpected eof in archive|not in gzip format|directory signature not found"
+                "|did not match",
+                r"^(?:gzip|gunzip|xz|bzip2|tar|\w{2,8}sum): .{0,300}(?:unexpected end of file|unexpected eof in archive"
+                r"|not in gzip format|computed checksums? did not match)"
+                r"|^\s{0,4}end-of-central-directory signature not found",
+                0.85,
+            ),
             Sign("storage has wrong", r"storage has wrong (?:byte )?size", 0.94, raised=True),
             Sign("checksum", r"checksum (?:does not match|mismatch|failed)", 0.88, raised=True),
             Sign("crc", r"crc(?:32)? (?:check failed|mismatch)|bad crc", 0.88, raised=True),
@@ -358,6 +368,8 @@ rows = (
             "gguf_init_from_file_impl: failed to read magic",
             "llama_model_load: error loading model: tensor 'blk.7.ffn_up.weight' data is not within the file bounds, "
             "model is corrupted or incomplete",
+            "gzip: stdin: unexpected end of file",
+            "sha256sum: WARNING: 2 computed checksums did NOT match",
             "OSError: Invalid flatbuffers message.",
             "soundfile.LibsndfileError: Error opening 'take9.wav': Format not recognised.",
             "zlib.error: Error -3 while decompressing data: invalid block type",

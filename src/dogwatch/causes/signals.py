@@ -35,10 +35,12 @@ def ended_by(number: int, weight: float, role: Role | None = None) -> tuple[Sign
 
 
 def noticed(word: str, weight: float) -> Sign:
-    """How a shell tells it of a command that somebody had started by hand: `zsh: killed  ./a`, `[1]+  Killed  ./a`."""
+    """How a shell tells it of a command that a script, or somebody at its prompt, had started:
+    `go.sh: line 3:  4411 Killed  ./a`, `zsh: killed  ./a`, `[1]+  Killed  ./a`."""
     return Sign(
         word,
-        rf"^(?:zsh: |\[\d{{1,3}}\][+-]? {{1,8}}(?:[-+] {{1,4}})?(?:\d{{1,10}} {{1,4}})?)(?:{word})\b(?:\s|$)",
+        rf"^(?:zsh: |\[\d{{1,3}}\][+-]? {{1,8}}(?:[-+] {{1,4}})?(?:\d{{1,10}} {{1,4}})?)(?:{word})\b(?:\s|$)"
+        rf"|: line \d{{1,6}}:\s{{1,8}}\d{{1,10}} (?:{word})\b",
         weight,
         fatal=True,
     )

@@ -109,7 +109,7 @@ ROWS = (
     _row(COMPLAINT, "error: ", r"\.py: error: (?:argument|unrecognized|the following|ambiguous|invalid)"),
     _row(FAILED, "conda run", r"error conda\.cli\.main_run:execute.{0,80}conda run"),
     # An exception by its name alone, where the traceback went elsewhere
-    _row(NAMED, "error", rf"^{_RANK}(?:[a-z_][\w.]{{0,80}}\.)?[a-z_]{{2,40}}error(?::|$)"),
+    _row(NAMED, "error", rf"^{_RANK}(?:[a-z_][\w.]{{0,80}}\.)?(?!brokenpipe)[a-z_]{{2,40}}error(?::|$)"),
     _row(NAMED, "exception", rf"^{_RANK}(?:[a-z_][\w.]{{0,80}}\.)?[a-z_]{{0,40}}exception: "),
     _row(NAMED, "interrupt", rf"^{_RANK}keyboardinterrupt(?::|$)"),
     _row(TOLD, "interrupted", r"\binterrupted by (?:the )?user\b|\buser interrupted (?:execution|training|the)\b"),
@@ -132,7 +132,7 @@ ROWS = (
     _row(FAILED, "primary job", r"primary job {1,3}terminated normally, but"),
     _row(FAILED, "mpi_abort was invoked"),
     _row(FAILED, "non-zero status", r"^(?:mpirun|mpiexec|prterun|orterun) detected .{0,80}exited with non-zero status"),
-    _row(FAILED, "worker died", r"a worker died or was killed|worker \S{1,80} died|worker process .{0,60}died"),
+    _row(TOLD, "worker died", r"a worker died or was killed|worker \S{1,80} died|worker process .{0,60}died"),
     _row(FAILED, "actordiederror", r"\bactordiederror\b"),
     _row(FAILED, "raytaskerror", r"raytaskerror\("),
     # Programs that give up
