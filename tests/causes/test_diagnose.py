@@ -1,37 +1,11 @@
-"""Which line of a fall says the cause: roots before consequences, the uncaught before the caught, life before words."""
+"""Which line of a fall says the cause: roots before consequences, the uncaught before the caught."""
 
 from __future__ import annotations
 
 import pytest
 
-from dogwatch.causes import Evidence, Log, Role, Witness, diagnose
-
-TRACEBACK = (
-    "Traceback (most recent call last):\n"
-    '  File "/srv/train.py", line 88, in <module>\n'
-    "    main()\n"
-    '  File "/srv/train.py", line 71, in main\n'
-    "    loss.backward()\n"
-)
-CAUGHT = (
-    "Traceback (most recent call last):\n"
-    '  File "/srv/shards.py", line 30, in __getitem__\n'
-    "    return self.load(index)\n"
-)
-TIME_LIMIT = "slurmstepd: error: *** JOB 61 ON gpu3 CANCELLED AT 2026-02-01T04:00:11 DUE TO TIME LIMIT ***\n"
-REQUEST = (
-    "Traceback (most recent call last):\n"
-    '  File "/opt/env/uvicorn/protocols/http/h11_impl.py", line 403, in run_asgi\n'
-    "    result = await app(\n"
-    '  File "/srv/chat.py", line 12, in answer\n'
-    "    body['messages']\n"
-)
-STEPS = "".join(f"step {i}/9000 | loss {3 - i / 4000:.4f} | 4.1 it/s | lr 3.0e-4\n" for i in range(1200))
-
-
-def why(*logs: str, **known):
-    texts = tuple(Log(f"rank{i}.log", [text.encode()]) for i, text in enumerate(logs))
-    return diagnose(Evidence(logs=texts, **known))
+from dogwatch.causes import Evidence, Log, Role, diagnose
+from tests.causes.falls import STEPS, TRACEBACK, why
 
 
 def test_an_uncaught_exception_at_the_end_is_the_cause():
@@ -54,67 +28,6 @@ def test_of_a_chain_of_one_cause_the_plainest_word_is_quoted():
     last = "RuntimeError: [enforce fail at inline_container.cc:664] . unexpected pos 320 vs 256\n"
     found = why(TRACEBACK + "OSError: [Errno 28] No space left on device\n" + link + TRACEBACK + last)
     assert (found.cause, found.evidence[0].line) == ("disk_full", 6)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        STEPS,
-        STEPS[:3000] + TRACEBACK + "KeyError: 'image'\nskipping sample 12\n" + STEPS,
-        STEPS + "2026-01-01 ERROR loader: bad sample\n" + TRACEBACK + "KeyError: 'image'\n" + STEPS[:500],
-        STEPS + "Exception in thread Thread-4:\n" + TRACEBACK + "OSError: x\n" + STEPS[:300],
-        "train.py: error: unrecognized arguments: --foo\n" + "loading\n" * 40,
-        STEPS + "[WARNING] Traceback (most recent call last):\n  File x\nValueError: bad\n" + STEPS[:300],
-        STEPS + CAUGHT + "EOFError: the archive ended early\n" + STEPS[:500],
-        STEPS + TIME_LIMIT + "Restored all states\n" + STEPS[:500] + "`Trainer.fit` stopped: `max_epochs=9` reached.\n",
-        STEPS + "prediction: Traceback (most recent call last): ... ValueError: no\n",
-        "said 3: Traceback (most recent call last): ... ValueError: no\n" + STEPS,
-        "config: oom=0 timeout=1800 CUDA=12.4\n" + STEPS,
-        "val/TypeErrorRate: 0.25\neval_Error: 0.1\n" + STEPS,
-        "CUDA available: True\nWARNING: destroy_process_group() was not called before program exit\n",
-        "",
-        STEPS
-        + "Exception ignored in: <function _Loader.__del__ at 0x7f>\n"
-        + TRACEBACK
-        + "AttributeError: 'x'\n"
-        + "Training completed successfully\n",
-        "".join(f"[run {i}] observation: Segmentation fault (core dumped)\n[run {i}] reward 0.0\n" for i in range(40)),
-        "```\nTraceback (most recent call last):\n  File \"<string>\", line 1, in <module>\nNameError: name 'f' is not "
-        "defined\n```\n" + "".join(f"sample {i}: pass@1 0.31\n" for i in range(50)),
-        "".join(f"task {i}\n{TRACEBACK}AssertionError\nresult: failed\n" for i in range(20)) + "score 0.4\n",
-        STEPS + REQUEST + "KeyError: 'messages'\nINFO:     Finished server process [77]\n",
-        "ERROR 07-01 10:00:00 [serving_chat.py:91] Error in preprocessing prompt inputs\n"
-        "ERROR 07-01 10:00:00 [serving_chat.py:91] Traceback (most recent call last):\n"
-        'ERROR 07-01 10:00:00 [serving_chat.py:91]   File "/srv/x.py", line 1, in f\n'
-        "ERROR 07-01 10:00:00 [serving_chat.py:91] ValueError: the prompt is too long\n"
-        'INFO:     10.0.0.2:5501 - "POST /v1/chat/completions HTTP/1.1" 400 Bad Request\n',
-    ],
-    ids=[
-        "steps",
-        "caught",
-        "logged",
-        "a thread's",
-        "a script that went on",
-        "warned of",
-        "caught, within the program",
-        "time limit, then resumed",
-        "predicted",
-        "said",
-        "settings",
-        "metric names",
-        "warning",
-        "empty",
-        "destructor after the end",
-        "a transcript",
-        "generated code",
-        "others' code under test",
-        "a server's request",
-        "a request that a server refused",
-    ],
-)
-def test_a_healthy_log_gets_no_cause(text):
-    """Words that merely look bad, and errors that the program survived, are no diagnosis."""
-    assert why(text) is None
 
 
 @pytest.mark.parametrize(
@@ -231,113 +144,6 @@ def test_a_traceback_behind_a_prefix_is_a_traceback(prefix):
     assert found.evidence[0].line == 7
 
 
-def test_words_of_a_program_that_then_says_more_are_not_its_last():
-    """Nor do they keep alive a failure above them that was survived: what counts is what comes after that one."""
-    caught = (
-        "2026-03-02 10:00:00,100 - ERROR - could not open a sample\nTraceback (most recent call last):\n"
-        "  File \"/data/load.py\", line 7, in read\n    return open(path)\nKeyError: 'a.wav'\n"
-    )
-    words = "2026-03-02 10:05:00,100 - ERROR - Failed to take the weights: 'Codec' object has no attribute 'books'\n"
-    more = "".join(f"2026-03-02 10:06:0{n},000 - INFO - preparing part {n}\n" for n in range(5))
-    assert why(caught + words + more) is None
-    assert why(caught + words).cause == "code_error"
-    assert why(caught).cause == "code_error"
-
-
-def test_what_a_program_has_caught_twice_before_it_may_catch_again():
-    """It goes on with the next model each time; a third fall without a word after it is the end."""
-    caught = (
-        "Traceback (most recent call last):\n"
-        '  File "/data/tune.py", line 42, in tune\n    fit(model)\n'
-        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 96.00 MiB\n"
-    )
-    layers = "".join(f"  {n:2d}  conv.Conv  [{n * 8}, {n * 16}]\n" for n in range(25))
-    one = layers + caught
-    assert why(one * 3 + layers) is None
-    assert why(one * 3).cause == "cuda_oom"
-    assert why(one + layers).cause == "cuda_oom"
-
-
-def test_what_a_dying_program_flushes_is_not_life():
-    """Old lines of a buffer that is written at the exit come after the traceback and prove nothing; what it had
-    written before ends anywhere."""
-    found = why(
-        STEPS + STEPS[:7] + TRACEBACK + "RuntimeError: CUDA out of memory. Tried to allocate 2 GiB\n" + STEPS[:6000]
-    )
-    assert found.cause == "cuda_oom"
-
-
-@pytest.mark.parametrize(
-    ("known", "cause"),
-    [
-        ({"state": "TIMEOUT"}, "time_limit"),
-        ({"state": "CANCELLED by 1000"}, "cancelled"),
-        ({"state": "OUT_OF_MEMORY", "exit_code": 0, "signal": 125}, "host_oom"),
-        ({"state": "NODE_FAIL"}, "node_failure"),
-        ({"state": "PREEMPTED"}, "preempted"),
-        ({"exit_code": 139}, "segfault"),
-        ({"signal": 6}, "aborted"),
-        ({"exit_code": 137}, "killed"),
-        ({"exit_code": 137, "oom_kills": 1}, "host_oom"),
-        ({"signal": 2}, "interrupted"),
-        ({"exit_code": 127}, "launch_failed"),
-        ({"state": "CANCELLED by 0"}, "cancelled"),
-        ({"state": "CANCELLED+"}, "cancelled"),
-        ({"state": "canceled"}, "cancelled"),
-        ({"state": "DEADLINE"}, "time_limit"),
-        ({"state": "BOOT_FAIL"}, "node_failure"),
-        ({"state": "REVOKED"}, "cancelled"),
-        ({"state": "SPECIAL_EXIT"}, "unknown"),
-        ({"state": "FAILED"}, "unknown"),
-        ({"state": "CA"}, "cancelled"),
-        ({"state": "TO"}, "time_limit"),
-        ({"state": "OOM"}, "host_oom"),
-        ({"state": "NF"}, "node_failure"),
-        ({"state": "PR"}, "preempted"),
-        ({"state": "TERM_RUNLIMIT"}, "time_limit"),
-        ({"state": "TERM_MEMLIMIT"}, "host_oom"),
-        ({"state": "KILLED"}, "killed"),
-        ({"signal": 24}, "time_limit"),
-        ({"signal": 10}, "unknown"),
-        ({"reason": "DependencyNeverSatisfied"}, "dependency_failed"),
-        ({"stalled": True}, "stalled"),
-        ({"exit_code": 1}, "unknown"),
-    ],
-)
-def test_what_is_known_without_a_log_is_evidence(known, cause):
-    """The scheduler's word, exit code, signal and memory kills speak where the log is silent."""
-    assert why(STEPS, **known).cause == cause
-
-
-@pytest.mark.parametrize("state", ["COMPLETED", "CD", "RUNNING", "R", "PENDING", "REQUEUED", "CG"])
-def test_a_word_of_success_or_of_life_is_no_cause(state):
-    """Nor is a word that Slurm shortens."""
-    assert why(STEPS, state=state) is None
-
-
-def test_whoever_cancelled_a_job_is_quoted():
-    """Slurm says who: nobody has to look it up."""
-    assert why(STEPS, state="CANCELLED by 1000").evidence[0].text == "the scheduler's word is CANCELLED by 1000"
-    assert why(STEPS, state="TO").evidence[0].text == "the scheduler's word is TIMEOUT"
-
-
-def test_a_line_that_only_says_cancelled_gives_way_to_the_word_that_says_why():
-    """Slurm cancels what is over its time or memory, and its line does not always add the reason."""
-    line = STEPS + "slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2026-01-01T00:00:00 ***\n"
-    assert why(line, state="TIMEOUT").cause == "time_limit"
-    assert why(line, state="OUT_OF_MEMORY").cause == "host_oom"
-    assert why(line, state="PREEMPTED").cause == "preempted"
-    assert why(line, state="FAILED").cause == "cancelled"
-
-
-def test_a_job_that_had_hung_before_it_was_cancelled_hung():
-    """A collective that waited half an hour was not interrupted by whoever cancelled the job after it."""
-    hung = "[Rank 1] Watchdog caught collective operation timeout: WorkNCCL ran for 1800055 milliseconds\n"
-    for state in ("CANCELLED by 1000", "TIMEOUT"):
-        assert why(STEPS + hung, state=state).cause == "nccl_timeout"
-    assert why(STEPS + hung, state="NODE_FAIL").cause == "node_failure"
-
-
 def test_the_three_ways_of_running_out_are_never_mixed_up():
     """GPU memory, host memory and a cancellation are told apart whatever else is said."""
     gpu = STEPS + TRACEBACK + "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1 GiB\n"
@@ -350,13 +156,6 @@ def test_the_three_ways_of_running_out_are_never_mixed_up():
     assert why(host, state="OUT_OF_MEMORY").cause == "host_oom"
     assert why(scancel, state="CANCELLED by 1000").cause == "cancelled"
     assert why(STEPS + "DataLoader worker (pid 9) is killed by signal: Killed.\n", oom_kills=2).cause == "host_oom"
-
-
-def test_an_inode_shortage_is_told_from_a_full_disk_by_what_was_measured():
-    """The same words come from a full disk and from a disk without inodes; the count decides."""
-    text = STEPS + TRACEBACK + "OSError: [Errno 28] No space left on device: 'out/9.npy'\n"
-    assert why(text).cause == "disk_full"
-    assert why(text, free_inodes=0, free_bytes=10**12).cause == "inodes_full"
 
 
 def test_pieces_may_be_cut_anywhere():
@@ -412,39 +211,6 @@ def test_an_exception_of_a_general_name_is_believed_less_than_one_that_says_what
     assert plain > 0.9 > general > unheard
 
 
-FULL = Witness("disk_full", "the disk of /scratch had 0.0 MB left at its end")
-XID = Witness("gpu_hardware", "the driver reported Xid 79 of GPU 3 while it ran")
-
-
-@pytest.mark.parametrize(
-    ("text", "witness", "cause"),
-    [
-        ("step 1 loss 2\n", FULL, "disk_full"),
-        (STEPS + TRACEBACK + "RuntimeError: write failed\n", FULL, "disk_full"),
-        (STEPS + "Aborted (core dumped)\n", FULL, "disk_full"),
-        (STEPS + TRACEBACK + "KeyError: 'x'\n", FULL, "code_error"),
-        (STEPS + TRACEBACK + "KeyboardInterrupt\n", FULL, "interrupted"),
-        (STEPS + TRACEBACK + "RuntimeError: CUDA error: unspecified launch failure\n", XID, "gpu_hardware"),
-        (STEPS + "[rank1]: NCCL error in: x.cpp:9, unhandled cuda error\n", XID, "gpu_hardware"),
-        (STEPS + TRACEBACK + "KeyError: 'x'\n", XID, "code_error"),
-        (STEPS + TRACEBACK + "KeyboardInterrupt\n", XID, "interrupted"),
-    ],
-)
-def test_what_was_measured_at_the_end_explains_what_the_logs_leave_open(text, witness, cause):
-    """A full disk behind a vague error, a broken board behind a kernel's; neither behind a plain error."""
-    found = why(text, exit_code=1, witnesses=(witness,))
-    assert found.cause == cause
-    assert any(quote.text == witness.says for quote in found.evidence) is (cause == witness.cause)
-
-
-def test_a_witness_of_what_the_log_says_is_quoted_beside_it():
-    """And makes the answer surer."""
-    log = STEPS + TRACEBACK + "OSError: [Errno 28] No space left on device\n"
-    found = why(log, exit_code=1, witnesses=(FULL,))
-    assert [quote.text for quote in found.evidence] == ["OSError: [Errno 28] No space left on device", FULL.says]
-    assert found.confidence >= why(log, exit_code=1).confidence
-
-
 def test_a_root_under_megabytes_of_what_came_of_it_is_found():
     """Stack dumps of every rank may follow an error; as long as nothing shows life, it is still the last fall."""
     dump = "frame #7: unknown function (0x7f001122 in /opt/lib/libtorch_cuda.so)\n" * 30_000
@@ -452,74 +218,3 @@ def test_a_root_under_megabytes_of_what_came_of_it_is_found():
     found = why(STEPS + error + dump + "Aborted (core dumped)\n", exit_code=134)
     assert (found.cause, found.evidence[0].line) == ("disk_full", 1206)
     assert why(STEPS + error + STEPS * 3 + "Aborted (core dumped)\n", exit_code=134).cause == "aborted"
-
-
-def logger(first: int, last: int) -> str:
-    return "".join(f"2026-02-01 04:0{n}:11,001 INFO fit: step {n}00/9000 loss 2.{n}\n" for n in range(first, last + 1))
-
-
-@pytest.mark.parametrize(
-    "after",
-    [
-        "Retrying with half the batch\n" + logger(3, 6),
-        "Loaded checkpoint at step 1200\n" + STEPS[-300:],
-        "".join(f" {n}%|##    | {n}/100 [00:01<01:00,  1.1it/s]\n" for n in range(30, 35)),
-    ],
-)
-def test_lines_that_are_written_at_once_show_that_an_exception_was_survived(after: str) -> None:
-    """A logger's, a bar that moves, and a run that says where it goes on from."""
-    assert why(STEPS[:3000] + TRACEBACK + "RuntimeError: CUDA error: out of memory\n" + after) is None
-
-
-def test_prints_after_an_uncaught_exception_may_have_waited_in_a_buffer() -> None:
-    """They are flushed when the program ends, below its last words."""
-    assert why(STEPS[:3000] + TRACEBACK + "KeyError: 'labels'\n" + STEPS[3000:4500]).cause == "code_error"
-
-
-def test_an_exception_below_words_of_going_on_is_survived_by_a_line_of_progress() -> None:
-    """Only the log that ends with it was left with it."""
-    text = STEPS[:3000] + "upload failed, trying again later\n" + TRACEBACK + "ConnectionError: refused\n"
-    assert why(text + STEPS[3000:3100]) is None
-    assert why(text) is not None
-
-
-def test_what_an_agent_observed_is_no_failure_of_its_own() -> None:
-    """The traceback below an observation is another program's."""
-    steps = "".join(f"OBSERVATION:\n{TRACEBACK}TypeError: f() takes 2 arguments\nTHOUGHT: pass x.\n" for _ in range(3))
-    assert why(steps + "ACTION: submit\nsaved the trajectory\nand the patch\n") is None
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "CUDA out of memory at batch size 64, trying 32",
-        "tip: 'CUDA out of memory' usually means that the batch is too large",
-        "sample: my job says 'slurmstepd: error: Detected 1 oom-kill event(s)' what now?",
-    ],
-)
-def test_a_line_that_names_a_failure_or_says_how_it_goes_on_is_none(line: str) -> None:
-    """Even as the last one."""
-    assert why(f"loading\n{line}\n") is None
-
-
-def test_an_exception_that_was_logged_long_before_the_last_line_was_survived() -> None:
-    """Who died of it logs no more a minute later."""
-    caught = "2026-02-01 04:01:00,001 ERROR fit: failed\n" + CAUGHT + "ValueError: empty\n"
-    assert why(logger(0, 1) + caught + "2026-02-01 04:05:00,001 INFO fit: loading the model\n") is None
-    assert why(logger(0, 1) + caught + "2026-02-01 04:01:01,001 INFO fit: closing\n") is not None
-
-
-def test_threads_that_write_their_tracebacks_at_once_are_still_aside() -> None:
-    """After the run was done, as writers of events do when their queue is closed."""
-    heads = "Exception in thread Thread-1:\nTraceback (most recent call last):\nTraceback (most recent call last):\n"
-    frames = '  File "/lib/threading.py", line 9, in _bootstrap_inner\n    self.run()\n' * 2
-    ends = "OSError: handle is closed\n    raise OSError()\nOSError: handle is closed\n"
-    assert why(STEPS[:3000] + "End training\n" + heads + frames + ends) is None
-
-
-def test_exceptions_that_a_program_logs_of_one_item_after_another_are_usual() -> None:
-    """Whatever each of them says; one that nobody caught is another matter."""
-    head = "2026-02-01 04:01:00,001 ERROR rollout: "
-    items = "".join(f"{head}{CAUGHT}ValueError: no action in answer {n} ({'x' * n})\nnext item\n" for n in range(12))
-    assert why(items + "ValueError: no action in this one\nthe model thought\nfor long\n") is None
-    assert why(items + TRACEBACK + "ValueError: no action in this one\n").cause == "code_error"

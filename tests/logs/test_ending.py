@@ -2,45 +2,10 @@
 
 from __future__ import annotations
 
-import json
-from itertools import pairwise
-
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from dogwatch.logs.ending import SURVIVED, WINDOW, Counter, Ending
-from dogwatch.logs.ending_words import FAILED, ROWS
-from dogwatch.logs.interface import EPOCH, INNER, RUN
-from dogwatch.model import Step
-
-WORK = "step 10/100 loss 0.5\nstep 20/100 loss 0.4\n"
-CRASH = """\
-Traceback (most recent call last):
-  File "train.py", line 12, in <module>
-    main()
-  File "train.py", line 7, in main
-    raise ValueError("no such shape")
-ValueError: no such shape
-"""
-CAUGHT = """\
-WARNING could not reach the tracker, going on without it
-Traceback (most recent call last):
-  File "/lib/tracker.py", line 70, in connect
-    self.open()
-ConnectionError: refused
-"""
-
-
-def ends(log: str, counter: Counter | None = None) -> str:
-    ending = Ending()
-    if log:
-        ending.hear(0, log.encode())
-    return ending.judge(counter)
-
-
-def at(log: str, word: str, done: float, total: float | None, rank: int = RUN, **more: float) -> Counter:
-    return Counter(Step(done, total, "steps", None, rank), log.rindex(word), **more)  # type: ignore[arg-type]
+from dogwatch.logs.ending import SURVIVED, WINDOW
+from tests.logs.endings import CAUGHT, CRASH, WORK, at, ends
 
 
 @pytest.mark.parametrize(
@@ -262,26 +227,6 @@ def test_a_log_that_says_nothing_is_unknown(log: str) -> None:
     assert ends(log) == "unknown"
 
 
-def test_a_full_counter_is_a_finish() -> None:
-    """A hundred of a hundred, and nothing wrong after it."""
-    log = f"{WORK}step 100/100\npeak memory: 3 GB\n"
-    assert ends(log, at(log, "step 100", 100, 100)) == "finished"
-
-
-def test_a_bar_that_runs_once_per_epoch_is_full_many_times() -> None:
-    """Only a bar that never started again says that the run has arrived."""
-    log = "100%|####| 50/50\n"
-    assert ends(log, at(log, "50/50", 50, 50, INNER)) == "finished"
-    assert ends(log, at(log, "50/50", 50, 50, INNER, laps=3)) == "unknown"
-
-
-def test_last_words_need_a_counter_that_has_nearly_arrived() -> None:
-    """`Results saved` at 20 % is an interim result; at 99 %, reporting every fifty, it is the end."""
-    log = f"{WORK}Results saved to out/now.json\n"
-    assert ends(log, at(log, "step 20", 20, 100)) == "cut"
-    assert ends(log, at(log, "step 20", 960, 1000, stride=50)) == "finished"
-
-
 def test_an_uncaught_exception_is_a_failure() -> None:
     """Its outermost frame is the program itself."""
     assert ends(WORK + CRASH) == "failed"
@@ -387,36 +332,6 @@ def test_the_best_epoch_after_an_early_stop_is_no_progress() -> None:
     assert ends(log, at(log, "epoch 17", 17, 60)) == "finished"
 
 
-def test_the_only_step_of_a_test_after_the_finish_is_no_more_work() -> None:
-    """It moves the counter of an epoch a little; a third line of progress shows that something runs."""
-    log = "Training Epoch 40 -- loss 0.3\nFinished Training: out/a\nBest epoch = 12\n[test] step: [1 / 1] acc 0.5\n"
-    assert ends(log, at(log, "[test]", 41, 900, EPOCH)) == "finished"
-    more = log + "[test] step: [2 / 9] acc 0.5\n[test] step: [3 / 9] acc 0.5\n"
-    assert ends(more, at(more, "[test] step: [3", 41, 900, EPOCH)) == "cut"
-
-
-def test_a_stage_that_ends_in_every_epoch_is_not_the_end() -> None:
-    """It was said before, and the counter moved on after it; said once, it may be all there is."""
-    epoch = "epoch {0} loss 0.5\ndev set evaluation finished\n"
-    log = epoch.format(1) + epoch.format(2) + "epoch 3 begins\n"
-    assert ends(log, at(log, "epoch 3", 3, None, EPOCH)) == "unknown"
-    assert ends(log[: log.index("epoch 3")], at(log, "epoch 2", 2, None, EPOCH)) == "finished"
-
-
-def test_a_counter_that_was_full_before_something_began_is_a_parts() -> None:
-    """The first phase counted to its end; the second failed as it began, and said so as the last word."""
-    first = "step 100/100 loss 0.4\n"
-    full = at(first, "step 100", 100, 100)
-    caught = CAUGHT.partition("\n")[2]
-    assert ends(first + "Starting the second training phase\n" + caught, full) == "failed"
-    assert ends(first + "Starting the second training phase\nloading\n", full) == "unknown"
-    banner = "Setting OMP_NUM_THREADS environment variable for each process to be 1 in default\n"
-    assert (
-        ends(first + banner + "python: can't open file 'eval.py': [Errno 2] No such file or directory\n", full)
-        == "failed"
-    )
-
-
 def test_noise_right_behind_the_end_is_none_and_trouble_later_is() -> None:
     """What still works when a program ends may print an exception; much later, something else was under way."""
     first = "step 100/100 loss 0.4\n"
@@ -450,27 +365,6 @@ def test_killed_may_be_a_word() -> None:
     assert ends(bars + "Killed\n") == "failed"
 
 
-def test_a_full_counter_of_a_part_is_no_finish() -> None:
-    """The data were loaded, all of them; then much was counted that says no total."""
-    log = "100%|####| 50/50\n" + "".join(f"train loss 0.{n}\n" for n in range(300))
-    assert ends(log, at(log, "50/50", 50, 50, INNER)) == "unknown"
-
-
-def test_a_counter_that_stood_still_while_others_moved_says_nothing_is_left() -> None:
-    """Four of five items, once; and then a run of its own, to its last word."""
-    log = "4/5 shards look sound\n" + "".join(f"batch {n} loss 0.{n}\n" for n in range(300)) + "Evaluation done\n"
-    assert ends(log, at(log, "4/5", 4, 5, INNER)) == "finished"
-    assert ends(log, at(log, "4/5", 4, 5)) == "cut"
-
-
-def test_epochs_are_counted_from_nought() -> None:
-    """Nine of ten is the last, where last words follow it."""
-    log = f"{WORK}epoch 9/10\nwandb: Find logs at: ./wandb/run-1/logs\n"
-    counter = Counter(Step(9, 10, "epochs", None, EPOCH), log.index("epoch 9"))
-    assert ends(log, counter) == "finished"
-    assert ends(log, counter._replace(step=Step(8, 10, "epochs", None, EPOCH))) == "cut"
-
-
 @pytest.mark.parametrize("plan", ["no early stopping", "early stopping patience is 5", "early stopping: 10"])
 def test_what_is_said_of_the_end_at_the_beginning_is_a_plan(plan: str) -> None:
     """How it may stop, before it has begun."""
@@ -490,80 +384,3 @@ def test_a_score_after_every_sample_closes_nothing() -> None:
     sample = "Final score: 3\n  answer: 2\n"
     assert ends(sample * 400) == "unknown"
     assert ends("loading\n" * 400 + sample) == "finished"
-
-
-PARTS = [
-    WORK,
-    CRASH,
-    CAUGHT,
-    "Training completed\n",
-    "Done.\n",
-    "Final score: 3\n",
-    "Killed\n",
-    "Exception ignored in: <x>\n",
-    "--- Logging error ---\n",
-    'Call stack:\n  File "a.py", line 2, in <module>\n',
-    "".join(CRASH.splitlines(keepends=True)[1:]),
-    "KeyError\n",
-    "step 30/100 loss\n" * 30,
-    '[rank0]: Traceback (most recent call last):\n[rank0]:   File "a.py", line 1, in <module>\n[rank0]: KeyError\n',
-    "\n",
-    "x\n",
-]
-
-
-@settings(max_examples=400)
-@given(st.lists(st.sampled_from(PARTS), max_size=12), st.lists(st.integers(0, 60), max_size=8))
-def test_the_verdict_does_not_depend_on_the_pieces(parts: list[str], cuts: list[int]) -> None:
-    """Whole lines at once or a few at a time, saved and restored between: the same."""
-    lines = "".join(parts).encode().splitlines(keepends=True)
-    whole = ends("".join(parts))
-    ending, place = Ending(), 0
-    places = [0, *sorted(min(cut, len(lines)) for cut in cuts), len(lines)]
-    for a, b in pairwise(places):
-        piece = b"".join(lines[a:b])
-        if piece:
-            ending.hear(place, piece)
-            place += len(piece)
-        ending = Ending.restore(json.loads(json.dumps(ending.state())))
-    assert ending.judge(None) == whole
-
-
-def test_the_state_stays_small_whatever_is_heard() -> None:
-    """A hundred megabytes of everything at once leave a few numbers."""
-    ending, piece = Ending(), ("".join(PARTS) * 200).encode()
-    for n in range(50):
-        ending.hear(n * len(piece), piece)
-    assert len(json.dumps(ending.state())) < 4096
-
-
-def test_a_state_of_another_version_is_forgotten() -> None:
-    """It costs a fresh start, not an error."""
-    assert Ending.restore({"v": 99, "strange": True}).judge(None) == "unknown"
-
-
-@settings(max_examples=200)
-@given(st.binary(max_size=400))
-def test_any_bytes_are_survived(raw: bytes) -> None:
-    """Whatever a job writes, there is a verdict."""
-    ending = Ending()
-    ending.hear(0, raw + b"\n")
-    assert ending.judge(None) in ("finished", "failed", "cut", "unknown")
-
-
-@pytest.mark.timeout(120)
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.sign} {row.needle.decode()}")
-def test_a_megabyte_of_malice_hangs_no_row(row) -> None:
-    """Beginnings of what the row looks for, over and over, on one line and on many."""
-    for unit in (row.needle, row.needle + b" ", row.needle + b"\n", b"training " + row.needle, b"1: " + row.needle):
-        ending = Ending()
-        ending.hear(0, unit * (1_000_000 // len(unit)) + b"\n")
-        assert ending.judge(None) in ("finished", "failed", "cut", "unknown")
-
-
-def test_every_row_is_found_by_its_needle() -> None:
-    """A row whose pattern matches a line without the needle would never be asked."""
-    for row in ROWS:
-        assert row.needle == row.needle.lower()
-        assert row.needle
-    assert {row.sign for row in ROWS} > {FAILED}

@@ -1,0 +1,175 @@
+"""What is no fall: what a program catches, logs, quotes or outlives. Life counts more than words."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.causes.falls import CAUGHT, REQUEST, STEPS, TIME_LIMIT, TRACEBACK, why
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        STEPS,
+        STEPS[:3000] + TRACEBACK + "KeyError: 'image'\nskipping sample 12\n" + STEPS,
+        STEPS + "2026-01-01 ERROR loader: bad sample\n" + TRACEBACK + "KeyError: 'image'\n" + STEPS[:500],
+        STEPS + "Exception in thread Thread-4:\n" + TRACEBACK + "OSError: x\n" + STEPS[:300],
+        "train.py: error: unrecognized arguments: --foo\n" + "loading\n" * 40,
+        STEPS + "[WARNING] Traceback (most recent call last):\n  File x\nValueError: bad\n" + STEPS[:300],
+        STEPS + CAUGHT + "EOFError: the archive ended early\n" + STEPS[:500],
+        STEPS + TIME_LIMIT + "Restored all states\n" + STEPS[:500] + "`Trainer.fit` stopped: `max_epochs=9` reached.\n",
+        STEPS + "prediction: Traceback (most recent call last): ... ValueError: no\n",
+        "said 3: Traceback (most recent call last): ... ValueError: no\n" + STEPS,
+        "config: oom=0 timeout=1800 CUDA=12.4\n" + STEPS,
+        "val/TypeErrorRate: 0.25\neval_Error: 0.1\n" + STEPS,
+        "CUDA available: True\nWARNING: destroy_process_group() was not called before program exit\n",
+        "",
+        STEPS
+        + "Exception ignored in: <function _Loader.__del__ at 0x7f>\n"
+        + TRACEBACK
+        + "AttributeError: 'x'\n"
+        + "Training completed successfully\n",
+        "".join(f"[run {i}] observation: Segmentation fault (core dumped)\n[run {i}] reward 0.0\n" for i in range(40)),
+        "```\nTraceback (most recent call last):\n  File \"<string>\", line 1, in <module>\nNameError: name 'f' is not "
+        "defined\n```\n" + "".join(f"sample {i}: pass@1 0.31\n" for i in range(50)),
+        "".join(f"task {i}\n{TRACEBACK}AssertionError\nresult: failed\n" for i in range(20)) + "score 0.4\n",
+        STEPS + REQUEST + "KeyError: 'messages'\nINFO:     Finished server process [77]\n",
+        "ERROR 07-01 10:00:00 [serving_chat.py:91] Error in preprocessing prompt inputs\n"
+        "ERROR 07-01 10:00:00 [serving_chat.py:91] Traceback (most recent call last):\n"
+        'ERROR 07-01 10:00:00 [serving_chat.py:91]   File "/srv/x.py", line 1, in f\n'
+        "ERROR 07-01 10:00:00 [serving_chat.py:91] ValueError: the prompt is too long\n"
+        'INFO:     10.0.0.2:5501 - "POST /v1/chat/completions HTTP/1.1" 400 Bad Request\n',
+    ],
+    ids=[
+        "steps",
+        "caught",
+        "logged",
+        "a thread's",
+        "a script that went on",
+        "warned of",
+        "caught, within the program",
+        "time limit, then resumed",
+        "predicted",
+        "said",
+        "settings",
+        "metric names",
+        "warning",
+        "empty",
+        "destructor after the end",
+        "a transcript",
+        "generated code",
+        "others' code under test",
+        "a server's request",
+        "a request that a server refused",
+    ],
+)
+def test_a_healthy_log_gets_no_cause(text):
+    """Words that merely look bad, and errors that the program survived, are no diagnosis."""
+    assert why(text) is None
+
+
+def test_words_of_a_program_that_then_says_more_are_not_its_last():
+    """Nor do they keep alive a failure above them that was survived: what counts is what comes after that one."""
+    caught = (
+        "2026-03-02 10:00:00,100 - ERROR - could not open a sample\nTraceback (most recent call last):\n"
+        "  File \"/data/load.py\", line 7, in read\n    return open(path)\nKeyError: 'a.wav'\n"
+    )
+    words = "2026-03-02 10:05:00,100 - ERROR - Failed to take the weights: 'Codec' object has no attribute 'books'\n"
+    more = "".join(f"2026-03-02 10:06:0{n},000 - INFO - preparing part {n}\n" for n in range(5))
+    assert why(caught + words + more) is None
+    assert why(caught + words).cause == "code_error"
+    assert why(caught).cause == "code_error"
+
+
+def test_what_a_program_has_caught_twice_before_it_may_catch_again():
+    """It goes on with the next model each time; a third fall without a word after it is the end."""
+    caught = (
+        "Traceback (most recent call last):\n"
+        '  File "/data/tune.py", line 42, in tune\n    fit(model)\n'
+        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 96.00 MiB\n"
+    )
+    layers = "".join(f"  {n:2d}  conv.Conv  [{n * 8}, {n * 16}]\n" for n in range(25))
+    one = layers + caught
+    assert why(one * 3 + layers) is None
+    assert why(one * 3).cause == "cuda_oom"
+    assert why(one + layers).cause == "cuda_oom"
+
+
+def test_what_a_dying_program_flushes_is_not_life():
+    """Old lines of a buffer that is written at the exit come after the traceback and prove nothing; what it had
+    written before ends anywhere."""
+    found = why(
+        STEPS + STEPS[:7] + TRACEBACK + "RuntimeError: CUDA out of memory. Tried to allocate 2 GiB\n" + STEPS[:6000]
+    )
+    assert found.cause == "cuda_oom"
+
+
+def logger(first: int, last: int) -> str:
+    return "".join(f"2026-02-01 04:0{n}:11,001 INFO fit: step {n}00/9000 loss 2.{n}\n" for n in range(first, last + 1))
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        "Retrying with half the batch\n" + logger(3, 6),
+        "Loaded checkpoint at step 1200\n" + STEPS[-300:],
+        "".join(f" {n}%|##    | {n}/100 [00:01<01:00,  1.1it/s]\n" for n in range(30, 35)),
+    ],
+)
+def test_lines_that_are_written_at_once_show_that_an_exception_was_survived(after: str) -> None:
+    """A logger's, a bar that moves, and a run that says where it goes on from."""
+    assert why(STEPS[:3000] + TRACEBACK + "RuntimeError: CUDA error: out of memory\n" + after) is None
+
+
+def test_prints_after_an_uncaught_exception_may_have_waited_in_a_buffer() -> None:
+    """They are flushed when the program ends, below its last words."""
+    assert why(STEPS[:3000] + TRACEBACK + "KeyError: 'labels'\n" + STEPS[3000:4500]).cause == "code_error"
+
+
+def test_an_exception_below_words_of_going_on_is_survived_by_a_line_of_progress() -> None:
+    """Only the log that ends with it was left with it."""
+    text = STEPS[:3000] + "upload failed, trying again later\n" + TRACEBACK + "ConnectionError: refused\n"
+    assert why(text + STEPS[3000:3100]) is None
+    assert why(text) is not None
+
+
+def test_what_an_agent_observed_is_no_failure_of_its_own() -> None:
+    """The traceback below an observation is another program's."""
+    steps = "".join(f"OBSERVATION:\n{TRACEBACK}TypeError: f() takes 2 arguments\nTHOUGHT: pass x.\n" for _ in range(3))
+    assert why(steps + "ACTION: submit\nsaved the trajectory\nand the patch\n") is None
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "CUDA out of memory at batch size 64, trying 32",
+        "tip: 'CUDA out of memory' usually means that the batch is too large",
+        "sample: my job says 'slurmstepd: error: Detected 1 oom-kill event(s)' what now?",
+    ],
+)
+def test_a_line_that_names_a_failure_or_says_how_it_goes_on_is_none(line: str) -> None:
+    """Even as the last one."""
+    assert why(f"loading\n{line}\n") is None
+
+
+def test_an_exception_that_was_logged_long_before_the_last_line_was_survived() -> None:
+    """Who died of it logs no more a minute later."""
+    caught = "2026-02-01 04:01:00,001 ERROR fit: failed\n" + CAUGHT + "ValueError: empty\n"
+    assert why(logger(0, 1) + caught + "2026-02-01 04:05:00,001 INFO fit: loading the model\n") is None
+    assert why(logger(0, 1) + caught + "2026-02-01 04:01:01,001 INFO fit: closing\n") is not None
+
+
+def test_threads_that_write_their_tracebacks_at_once_are_still_aside() -> None:
+    """After the run was done, as writers of events do when their queue is closed."""
+    heads = "Exception in thread Thread-1:\nTraceback (most recent call last):\nTraceback (most recent call last):\n"
+    frames = '  File "/lib/threading.py", line 9, in _bootstrap_inner\n    self.run()\n' * 2
+    ends = "OSError: handle is closed\n    raise OSError()\nOSError: handle is closed\n"
+    assert why(STEPS[:3000] + "End training\n" + heads + frames + ends) is None
+
+
+def test_exceptions_that_a_program_logs_of_one_item_after_another_are_usual() -> None:
+    """Whatever each of them says; one that nobody caught is another matter."""
+    head = "2026-02-01 04:01:00,001 ERROR rollout: "
+    items = "".join(f"{head}{CAUGHT}ValueError: no action in answer {n} ({'x' * n})\nnext item\n" for n in range(12))
+    assert why(items + "ValueError: no action in this one\nthe model thought\nfor long\n") is None
+    assert why(items + TRACEBACK + "ValueError: no action in this one\n").cause == "code_error"

@@ -1,0 +1,79 @@
+"""How a log ends, by where its counters stand."""
+
+from __future__ import annotations
+
+from dogwatch.logs.ending import Counter
+from dogwatch.logs.interface import EPOCH, INNER
+from dogwatch.model import Step
+from tests.logs.endings import CAUGHT, WORK, at, ends
+
+
+def test_a_full_counter_is_a_finish() -> None:
+    """A hundred of a hundred, and nothing wrong after it."""
+    log = f"{WORK}step 100/100\npeak memory: 3 GB\n"
+    assert ends(log, at(log, "step 100", 100, 100)) == "finished"
+
+
+def test_a_bar_that_runs_once_per_epoch_is_full_many_times() -> None:
+    """Only a bar that never started again says that the run has arrived."""
+    log = "100%|####| 50/50\n"
+    assert ends(log, at(log, "50/50", 50, 50, INNER)) == "finished"
+    assert ends(log, at(log, "50/50", 50, 50, INNER, laps=3)) == "unknown"
+
+
+def test_last_words_need_a_counter_that_has_nearly_arrived() -> None:
+    """`Results saved` at 20 % is an interim result; at 99 %, reporting every fifty, it is the end."""
+    log = f"{WORK}Results saved to out/now.json\n"
+    assert ends(log, at(log, "step 20", 20, 100)) == "cut"
+    assert ends(log, at(log, "step 20", 960, 1000, stride=50)) == "finished"
+
+
+def test_the_only_step_of_a_test_after_the_finish_is_no_more_work() -> None:
+    """It moves the counter of an epoch a little; a third line of progress shows that something runs."""
+    log = "Training Epoch 40 -- loss 0.3\nFinished Training: out/a\nBest epoch = 12\n[test] step: [1 / 1] acc 0.5\n"
+    assert ends(log, at(log, "[test]", 41, 900, EPOCH)) == "finished"
+    more = log + "[test] step: [2 / 9] acc 0.5\n[test] step: [3 / 9] acc 0.5\n"
+    assert ends(more, at(more, "[test] step: [3", 41, 900, EPOCH)) == "cut"
+
+
+def test_a_stage_that_ends_in_every_epoch_is_not_the_end() -> None:
+    """It was said before, and the counter moved on after it; said once, it may be all there is."""
+    epoch = "epoch {0} loss 0.5\ndev set evaluation finished\n"
+    log = epoch.format(1) + epoch.format(2) + "epoch 3 begins\n"
+    assert ends(log, at(log, "epoch 3", 3, None, EPOCH)) == "unknown"
+    assert ends(log[: log.index("epoch 3")], at(log, "epoch 2", 2, None, EPOCH)) == "finished"
+
+
+def test_a_counter_that_was_full_before_something_began_is_a_parts() -> None:
+    """The first phase counted to its end; the second failed as it began, and said so as the last word."""
+    first = "step 100/100 loss 0.4\n"
+    full = at(first, "step 100", 100, 100)
+    caught = CAUGHT.partition("\n")[2]
+    assert ends(first + "Starting the second training phase\n" + caught, full) == "failed"
+    assert ends(first + "Starting the second training phase\nloading\n", full) == "unknown"
+    banner = "Setting OMP_NUM_THREADS environment variable for each process to be 1 in default\n"
+    assert (
+        ends(first + banner + "python: can't open file 'eval.py': [Errno 2] No such file or directory\n", full)
+        == "failed"
+    )
+
+
+def test_a_full_counter_of_a_part_is_no_finish() -> None:
+    """The data were loaded, all of them; then much was counted that says no total."""
+    log = "100%|####| 50/50\n" + "".join(f"train loss 0.{n}\n" for n in range(300))
+    assert ends(log, at(log, "50/50", 50, 50, INNER)) == "unknown"
+
+
+def test_a_counter_that_stood_still_while_others_moved_says_nothing_is_left() -> None:
+    """Four of five items, once; and then a run of its own, to its last word."""
+    log = "4/5 shards look sound\n" + "".join(f"batch {n} loss 0.{n}\n" for n in range(300)) + "Evaluation done\n"
+    assert ends(log, at(log, "4/5", 4, 5, INNER)) == "finished"
+    assert ends(log, at(log, "4/5", 4, 5)) == "cut"
+
+
+def test_epochs_are_counted_from_nought() -> None:
+    """Nine of ten is the last, where last words follow it."""
+    log = f"{WORK}epoch 9/10\nwandb: Find logs at: ./wandb/run-1/logs\n"
+    counter = Counter(Step(9, 10, "epochs", None, EPOCH), log.index("epoch 9"))
+    assert ends(log, counter) == "finished"
+    assert ends(log, counter._replace(step=Step(8, 10, "epochs", None, EPOCH))) == "cut"

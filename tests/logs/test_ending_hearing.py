@@ -1,0 +1,90 @@
+"""Hearing a log to its end: in whatever pieces it comes, in little room, whatever it holds."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dogwatch.logs.ending import Ending
+from dogwatch.logs.ending_words import FAILED, ROWS
+from tests.logs.endings import CAUGHT, CRASH, WORK, ends
+
+PARTS = [
+    WORK,
+    CRASH,
+    CAUGHT,
+    "Training completed\n",
+    "Done.\n",
+    "Final score: 3\n",
+    "Killed\n",
+    "Exception ignored in: <x>\n",
+    "--- Logging error ---\n",
+    'Call stack:\n  File "a.py", line 2, in <module>\n',
+    "".join(CRASH.splitlines(keepends=True)[1:]),
+    "KeyError\n",
+    "step 30/100 loss\n" * 30,
+    '[rank0]: Traceback (most recent call last):\n[rank0]:   File "a.py", line 1, in <module>\n[rank0]: KeyError\n',
+    "\n",
+    "x\n",
+]
+
+
+@settings(max_examples=400)
+@given(st.lists(st.sampled_from(PARTS), max_size=12), st.lists(st.integers(0, 60), max_size=8))
+def test_the_verdict_does_not_depend_on_the_pieces(parts: list[str], cuts: list[int]) -> None:
+    """Whole lines at once or a few at a time, saved and restored between: the same."""
+    lines = "".join(parts).encode().splitlines(keepends=True)
+    whole = ends("".join(parts))
+    ending, place = Ending(), 0
+    places = [0, *sorted(min(cut, len(lines)) for cut in cuts), len(lines)]
+    for a, b in pairwise(places):
+        piece = b"".join(lines[a:b])
+        if piece:
+            ending.hear(place, piece)
+            place += len(piece)
+        ending = Ending.restore(json.loads(json.dumps(ending.state())))
+    assert ending.judge(None) == whole
+
+
+def test_the_state_stays_small_whatever_is_heard() -> None:
+    """A hundred megabytes of everything at once leave a few numbers."""
+    ending, piece = Ending(), ("".join(PARTS) * 200).encode()
+    for n in range(50):
+        ending.hear(n * len(piece), piece)
+    assert len(json.dumps(ending.state())) < 4096
+
+
+def test_a_state_of_another_version_is_forgotten() -> None:
+    """It costs a fresh start, not an error."""
+    assert Ending.restore({"v": 99, "strange": True}).judge(None) == "unknown"
+
+
+@settings(max_examples=200)
+@given(st.binary(max_size=400))
+def test_any_bytes_are_survived(raw: bytes) -> None:
+    """Whatever a job writes, there is a verdict."""
+    ending = Ending()
+    ending.hear(0, raw + b"\n")
+    assert ending.judge(None) in ("finished", "failed", "cut", "unknown")
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.sign} {row.needle.decode()}")
+def test_a_megabyte_of_malice_hangs_no_row(row) -> None:
+    """Beginnings of what the row looks for, over and over, on one line and on many."""
+    for unit in (row.needle, row.needle + b" ", row.needle + b"\n", b"training " + row.needle, b"1: " + row.needle):
+        ending = Ending()
+        ending.hear(0, unit * (1_000_000 // len(unit)) + b"\n")
+        assert ending.judge(None) in ("finished", "failed", "cut", "unknown")
+
+
+def test_every_row_is_found_by_its_needle() -> None:
+    """A row whose pattern matches a line without the needle would never be asked."""
+    for row in ROWS:
+        assert row.needle == row.needle.lower()
+        assert row.needle
+    assert {row.sign for row in ROWS} > {FAILED}
