@@ -257,3 +257,10 @@ def test_a_stage_that_is_announced_is_not_over() -> None:
     stage = read("[2/3] Loading data...\n[3/3] Training...\n")
     assert (stage.printed, stage.done, stage.total) == (3, 2, 3)
     assert read("[2/3] data_2.csv\n[3/3] data_3.csv\n").done == 3
+
+
+def test_a_command_that_names_a_time_step_counts_nothing() -> None:
+    """An input script says `timestep 4`; an episode that stands alone is one that began."""
+    table = "Step   Temp   TotEng\n0      1.44   -4.6133\n1000   0.70   -4.6150\n2000   0.70   -4.6151\n"
+    assert shown(f"timestep        4\nrun   9000\n{table}") == (2000, None, "steps")
+    assert shown("episode  7\n") == (7, None, "episodes")

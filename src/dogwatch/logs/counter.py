@@ -202,7 +202,7 @@ def _is_record(low: str, start: int, end: int, before: str, line: str) -> bool:
     `step: 3` a setting."""
     rest = low[end : end + 300]
     if not rest.strip(_ALONE) or rest.startswith(_ORDINAL):
-        printed = line[start : start + 2].istitle() or not {":", "="} & set(low[start:end])
+        printed = line[start : start + 2].istitle() or low.startswith("episode ", start)  # `timestep 4` is a command
         return before in _MAY_LEAD or (not before and (printed or bool(line[:start].strip())))
     ahead = low[max(0, start - 120) : start]
     figures = _FIGURES.search(rest)
