@@ -56,7 +56,7 @@ _ORDINAL = ("th step", "st step", "nd step", "rd step", "th iter", "st iter", "n
 _ALONE = " \t.:;,]|)}-=*#>~\"'_─━═—"
 _CALLED = re.compile(r"[a-z0-9][._][a-z][a-z0-9_]{0,20}\($", re.ASCII)
 _ARGUMENTS = 4000  # characters that a list of arguments may have
-_WORD = re.compile(r"([a-z]{1,20})[ \t:_-]{0,2}$", re.ASCII)
+_WORD = re.compile(r"((?<!\d)[a-z]|[a-z]{2,20})[ \t:_-]{0,2}$", re.ASCII)  # not the Z of a time
 _PERCENT = re.compile(r"progress(?: is|:|=)?\s{0,4}(\d{1,3}(?:\.\d{1,6})?)\s?%", re.ASCII)
 _PERCENT_DONE = re.compile(r"(?<![\d.])(\d{1,3}(?:\.\d{1,6})?)% (?:complete|done|finished)", re.ASCII)
 _BRACKET = re.compile(rf"\[[ \t]{{0,8}}({_N})[ \t]{{0,4}}/[ \t]{{0,8}}({_N})\]", re.ASCII)
