@@ -218,3 +218,20 @@ def test_a_root_under_megabytes_of_what_came_of_it_is_found():
     found = why(STEPS + error + dump + "Aborted (core dumped)\n", exit_code=134)
     assert (found.cause, found.evidence[0].line) == ("disk_full", 1206)
     assert why(STEPS + error + STEPS * 3 + "Aborted (core dumped)\n", exit_code=134).cause == "aborted"
+
+
+def test_of_a_program_that_fell_again_the_last_fall_counts_however_little_it_says():
+    """What it fell over the time before was mended; of another program, what is known better is the root."""
+    before = TRACEBACK + "KeyError: 'batches'\nvram of the card: 0 of 12288 MB\n"
+    last = TRACEBACK + "RuntimeError: bad state\n"
+    assert why(before + last).evidence[0].line == 13
+    assert why(before + last.replace("/srv/train.py", "/srv/launch.py")).evidence[0].line == 6
+
+
+def test_what_a_script_misses_after_its_program_fell_is_no_root():
+    """It goes on as if there were something to move, or an environment to leave."""
+    fell = TRACEBACK + "ModuleNotFoundError: No module named 'torch'\n"
+    assert why("CondaError: Run 'conda init' before 'conda activate'\n").cause == "launch_failed"
+    assert why(fell + "CondaError: Run 'conda init' before 'conda deactivate'\n").cause == "missing_module"
+    refused = "a tool for models: error: argument -m/--model: expected one argument\n"
+    assert why(refused + "mv: cannot stat 'out/*': No such file or directory\n").cause == "config_error"

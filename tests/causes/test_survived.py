@@ -173,3 +173,12 @@ def test_exceptions_that_a_program_logs_of_one_item_after_another_are_usual() ->
     items = "".join(f"{head}{CAUGHT}ValueError: no action in answer {n} ({'x' * n})\nnext item\n" for n in range(12))
     assert why(items + "ValueError: no action in this one\nthe model thought\nfor long\n") is None
     assert why(items + TRACEBACK + "ValueError: no action in this one\n").cause == "code_error"
+
+
+def test_much_text_below_a_program_that_fell_at_its_imports_is_anothers() -> None:
+    """It had said nothing that could be written out late; a few lines may be the script's around it."""
+    fell = TRACEBACK.replace("main()", "import acme") + "ModuleNotFoundError: No module named 'acme'\n"
+    chatter = "".join(f"client {n} is served by the shard of the {n}th house\n" for n in range(120))
+    assert why(fell + chatter) is None
+    assert why(fell + chatter[:400]).cause == "missing_module"
+    assert why(fell.replace("import acme", "main()") + chatter).cause == "missing_module"

@@ -384,3 +384,11 @@ def test_a_score_after_every_sample_closes_nothing() -> None:
     sample = "Final score: 3\n  answer: 2\n"
     assert ends(sample * 400) == "unknown"
     assert ends("loading\n" * 400 + sample) == "finished"
+
+
+def test_much_text_below_a_program_that_fell_at_its_imports_is_anothers() -> None:
+    """Also where the head of the traceback stands behind half a line of somebody else."""
+    fell = CRASH.replace("main()\n", "import acme\n", 1)
+    chatter = "".join(f"client {n} is served by the shard of the {n}th house\n" for n in range(120))
+    assert ends(fell + chatter) == ends("Ankle" + fell + chatter) == "unknown"
+    assert ends(fell + chatter[:400]) == ends(CRASH + chatter) == "failed"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import takewhile
 
 from dogwatch.causes.advice import advice, alternatives
 from dogwatch.causes.confidence import VAGUE, confidence
@@ -163,6 +164,8 @@ def _survived(hit: Hit, after: Gap) -> bool:
     another = after.opened or hit.unbegun
     if after.again or after.reopened >= opening.SURE or (another and after.progress >= life.ENOUGH):
         return True
+    if hit.unbegun and after.size > opening.OTHERS:
+        return True
     if after.sure >= life.ENOUGH and not (hit.shared or hit.cause in _SCHEDULER):
         return True
     if hit.logged and hit.clock and hit.clock == after.clock and after.until - hit.at > LATER:
@@ -264,8 +267,16 @@ def _last(ranked: Sequence[Hit]) -> Hit:
     if last.cause in _SCHEDULER:
         return _ending(ranked)
     if last.weight < VAGUE:
-        last = next((hit for hit in reversed(ranked) if hit.weight >= VAGUE and hit.cause not in _SCHEDULER), last)
+        since = takewhile(lambda hit: not _fell_again(hit, ranked[-1]), reversed(ranked[:-1]))
+        last = next((hit for hit in since if hit.weight >= VAGUE and hit.cause not in _SCHEDULER), last)
+    elif last.cause in _OF_SHELLS and not (last.raised or last.fatal):
+        last = next((hit for hit in reversed(ranked) if (hit.raised or hit.fatal) and hit.weight >= VAGUE), last)
     return _plainest(last, ranked)
+
+
+def _fell_again(hit: Hit, later: Hit) -> bool:
+    """Did the program that this ended fall again later, started once more?"""
+    return hit.raised and not hit.inner and hit.program != "" and hit.program == later.program
 
 
 def _ending(ranked: Sequence[Hit]) -> Hit:

@@ -349,6 +349,7 @@ class _Block:
                 aside=said is not None and said.aside,
                 excused=said is not None and said.excused,
                 unbegun=said is not None and said.unbegun,
+                program="" if said is None or said.aside else said.program,
                 logged=said is not None and said.logged,
                 quiet=quiet,
                 shared=match.many or body_of(line) is not line,

@@ -52,8 +52,9 @@ class Hit:
     `raised`: the exception a traceback ended with; `inner`: another exception was raised while or because of it;
     `aside`: printed by a thread or a destructor; `excused`: below another's words, or words that it goes on;
     `unbegun`: at an import, before the program did anything; `logged`: by a logger; `quiet`: said as a warning or
-    less; `shared`: one of several processes speaks; `ends`: what comes after it belongs to another attempt. `at` is
-    its time on the `clock` that runs in or just above the line, if one does.
+    less; `shared`: one of several processes speaks; `ends`: what comes after it belongs to another attempt;
+    `program`: the file that was run, where nobody caught it. `at` is its time on the `clock` that runs in or just above
+    the line, if one does.
     """
 
     cause: str
@@ -72,6 +73,7 @@ class Hit:
     quiet: bool = False
     shared: bool = False
     ends: bool = False
+    program: str = ""
     clock: str = ""
     at: float = 0.0
     log: int = 0

@@ -44,7 +44,8 @@ rows = (
             Sign(
                 "does not exist|custom c++ ops|different cuda versions|compiled against api version"
                 "|numpy is not available|used to compile pytorch|failed to open lib",
-                r"\boperator \w{1,60}::\w{1,60} does not exist|couldn't load custom c\+\+ ops"
+                r"\boperator \w{1,60}::\w{1,60} does not exist|\bclass '[\w.]{1,80}', but it does not exist"
+                r"|couldn't load custom c\+\+ ops"
                 r"|compiled with different cuda versions|module compiled against api version|numpy is not available"
                 r"|mismatches the version that was used to compile pytorch|failed to open lib[\w.-]{1,60}\.so",
                 0.88,
@@ -75,6 +76,7 @@ rows = (
             "ImportError: /lib64/libm.so.6: version `GLIBC_2.29' not found (required by /opt/env/lib/libtriton.so)",
             "./train: /lib64/libstdc++.so.6: version `GLIBCXX_3.4.29' not found (required by ./train)",
             "RuntimeError: operator torchvision::roi_align does not exist",
+            "RuntimeError: Tried to instantiate class '_fast_C.Queue', but it does not exist! Ensure ...",
             "RuntimeError: The detected CUDA version (12.6) mismatches the version that was used to compile PyTorch "
             "(11.8)",
             "RuntimeError: nvrtc: error: failed to open libnvrtc-builtins.so.11.3.",
@@ -113,7 +115,8 @@ rows = (
                 ": error: ",
                 r"^(?:\S{1,120}|python -m \S{1,80}): error: (?:argument|unrecognized|the following arguments"
                 r"|ambiguous option|invalid|too few|one of the arguments|unknown|no such option|expected"
-                r"|parser key|missing|configuration key)",
+                r"|parser key|missing|configuration key)"
+                r"|^.{1,160}: error: argument [^:]{1,80}: (?:expected|invalid|not allowed)",
                 0.96,
                 fatal=True,
             ),
@@ -273,6 +276,7 @@ rows = (
         examples=(
             "train.py: error: argument --precision: invalid choice: 'bf8' (choose from 'fp16', 'bf16')",
             "pretrain.py: error: unrecognized arguments: --learnin-rate 3e-4",
+            'A tool for "small" models: error: argument -w/--weights: expected one argument',
             "omegaconf.errors.ConfigAttributeError: Key 'batch_sise' is not in struct",
             "pydantic_core._pydantic_core.ValidationError: 2 validation errors for TrainConfig",
             "yaml.scanner.ScannerError: while scanning for the next token",

@@ -49,7 +49,7 @@ rows = (
                 r"\b(?:does not|doesn't) exist\b",
                 0.85,
                 raised=True,
-                unless=r"\bhub\b|attribute|column|key\b|\b(?:tokenizer|model) class\b|gym(?:nasium)?\.error\.",
+                unless=r"\bhub\b|attribute|column|key\b|\bclass\b|gym(?:nasium)?\.error\.",
             ),
             Sign(
                 "not found|could not find|couldn't find|can't find|cannot find",

@@ -274,10 +274,11 @@ rows = (
             *ended_by(15, 0.7, Role.CASCADE),
             Sign("process killed (sigterm)|process interrupted (sigint)", weight=0.74, fatal=True, role=Role.CASCADE),
             Sign(
-                "interrupted by|user interrupted",
+                "interrupted by|user interrupted|interrupt signal received",
                 r"\b(?:training|evaluation|execution|run|process|program|job) (?:was |has been )?interrupted by "
                 r"(?:the )?user"
-                r"|\buser interrupted (?:the )?(?:training|execution|run)|^interrupted by (?:the )?user",
+                r"|\buser interrupted (?:the )?(?:training|execution|run)|^interrupted by (?:the )?user"
+                r"|\binterrupt signal received\b",
                 0.86,
                 fatal=True,
             ),
@@ -302,6 +303,7 @@ rows = (
             "  exitcode  : -15 (pid: 4410)",
             "./go.sh: line 9:  4411 Hangup                  python train.py",
             "Training interrupted by user",
+            "Another interrupt signal received, leaving at once.",
             "[2026-03-01 10:20:30] SIGTERM received. Draining requests and shutting down...",
             "make: *** [Makefile:12: train] Interrupt",
             "FatalError: `Termination signal` is detected by the operating system.",
@@ -329,7 +331,7 @@ rows = (
             *ended_by(9, 0.72),
             # What a launcher saw before anything else ended.
             Sign("failed (exitcode: -9)", weight=0.74, fatal=True, role=Role.ROOT, many=True),
-            Sign("killed", r"\d%.{1,400}[^\w\s'\"]killed\s{0,4}$", 0.85, fatal=True),
+            Sign("killed", r"(?:\d%|\d/\d{1,12} \[[=>.]{3,80}\]).{1,400}[^a-z_\s'\"]killed\s{0,4}$", 0.85, fatal=True),
             Sign("brokenprocesspool", weight=0.62, raised=True),
             Sign("terminated abruptly", r"process in the process pool was terminated abruptly", 0.62, raised=True),
             Sign("subprocesses has abruptly died", weight=0.76, raised=True),
@@ -352,6 +354,7 @@ rows = (
         examples=(
             "Killed",
             "trainer-1 exited with code 137",
+            "  41/900 [==>...........................] - ETA: 3:02 - loss: 0.4511Killed",
             "E0109 04:11:00 881 api.py:9] failed (exitcode: -9) local_rank: 1 (pid: 882) of binary: python",
             "zsh: killed     python train.py",
             "[launch.py:434:sigkill_handler] ['python', '-u', 'tune.py'] exits with return code = -9",

@@ -74,6 +74,7 @@ _LOGGER = re.compile(r"\b(?:ERROR|CRITICAL|WARNING|WARN|INFO)\b")
 _SOFT = re.compile(r"\b(?:INFO|DEBUG|WARNING|WARN)\b")
 # Where a program, a process or an actor begins: an exception that went past its outermost frame nobody caught.
 _OUTERMOST = re.compile(r", in (?:<module>|_run_module_as_main|_bootstrap)$|/ray/|/hydra/")
+_PROGRAM = re.compile(r'\s{0,12}File "([^"<]{1,300})", line \d{1,9}, in <module>')
 _IMPORTS = re.compile(r"\s{1,12}(?:import \S|from \S{1,120} import )")
 _FRAME = (
     " ",
@@ -106,7 +107,7 @@ class Raised:
     `aside`: a thread or a destructor printed it, so that the program may well have gone on; `logged`: a logger did,
     or whoever caught it: its outermost frame is one within the program; `excused`: the line above says that it is
     another's, or that the program goes on; `unbegun`: the program fell at an import of its own, before it did
-    anything; `frame`: the line of its innermost frame."""
+    anything; `frame`: the line of its innermost frame; `program`: the file that was run."""
 
     start: int
     stop: int
@@ -116,6 +117,7 @@ class Raised:
     excused: bool = False
     unbegun: bool = False
     frame: str = ""
+    program: str = ""
 
 
 def body_of(line: str) -> str:
@@ -220,7 +222,7 @@ class _Reading:
         self._whole = self._prefix is not None or "executing job" in before  # what launchers print nobody caught
         self._odd = 0
         self._frames = self._code = False
-        self._frame = ""
+        self._frame = self._program = ""
         self._typed = self._filed = False  # frames of code that came as text, and of code in files
         self._outermost = self._unbegun = False  # the line above is the outermost frame; what that frame did
 
@@ -260,6 +262,8 @@ class _Reading:
             if line.lstrip().startswith('File "'):
                 first, outermost = not (self._filed or self._typed), _OUTERMOST.search(line) is not None
                 self._frame, self._outermost = line, first and outermost
+                if first and (ran := _PROGRAM.match(line)):
+                    self._program = ran[1]
                 self._logged |= first and not (self._whole or outermost)
                 typed = 'File "<' in line and 'File "<stdin>' not in line  # a program may come from its input
                 self._typed |= typed
@@ -268,7 +272,7 @@ class _Reading:
             return None
         if _RAISED.match(line) or (self._frames and not self._odd and not self.found and _ANY_NAME.match(line)):
             aside = self._aside or (self._typed and not self._filed)
-            said = (line, aside, self._logged, self._excused, self._unbegun, self._frame)
+            said = (line, aside, self._logged, self._excused, self._unbegun, self._frame, self._program)
             self.found.append(Raised(start, min(stop, start + REACH), *said))
             return None if self._goes_on(stop) else stop
         if self.found:

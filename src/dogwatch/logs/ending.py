@@ -28,7 +28,7 @@ from dogwatch.logs.ending_words import (
 )
 from dogwatch.logs.interface import EPOCH, INNER, RUN
 from dogwatch.logs.life import ENOUGH, Life
-from dogwatch.logs.opening import BETWEEN, SOON, SURE, Opening, times_said, wording
+from dogwatch.logs.opening import BETWEEN, OTHERS, SOON, SURE, Opening, times_said, wording
 from dogwatch.logs.retold import goes_on, mentioned, retold
 from dogwatch.model import Step
 
@@ -232,6 +232,8 @@ class Ending:
         another = place == self._unbegun or any(0 < again - place <= SOON for again in self._opened)
         if another and self._life.went_on(place):
             return True
+        if place == self._unbegun and self._end - place > OTHERS:
+            return True
         if sign == CRASHED:
             return self._life.surely_went_on(place) or (self._row[0] <= place and self._again >= ENOUGH)
         return sign != FAILED and (self._life.went_on(place) or self._places[BEGUN] > place)
@@ -313,7 +315,8 @@ class Ending:
             line = low[start:end].removeprefix(prefix)
             if kind is None and (b'file "' in line or b" in " in line):
                 kind = CRASHED if _OUTERMOST.search(line) else CAUGHT
-                unbegun = kind == CRASHED and _IMPORTS.match(low, end + 1 + len(prefix)) is not None
+                below = low[end + 1 : end + 1 + MARGIN].removeprefix(prefix)
+                unbegun = kind == CRASHED and _IMPORTS.match(below) is not None
             if line.strip() and line[:1] not in b" \t|" and not line.startswith((b"file ", b"[rank", b"\xe2\x94\x82")):
                 self._raised, self._row = at + start, (self._row[0], at + end)
                 if not quiet:

@@ -79,7 +79,11 @@ ROWS = (
     _row(FAILED, "term_", r"^term_(?:memlimit|runlimit|owner|external_signal|requeue)"),
     # Shells, make, containers
     # Of a process that was killed nothing is written out later: who speaks on is another, or never died.
-    _row(TOLD, "killed", rf"^{_RANK}killed$|: line \d{{1,6}}: {{1,4}}\d{{1,9}} killed\b"),
+    _row(
+        TOLD,
+        "killed",
+        rf"^{_RANK}killed$|: line \d{{1,6}}: {{1,4}}\d{{1,9}} killed\b|\[[=>.]{{3,80}}\].{{1,400}}\dkilled$",
+    ),
     _row(FAILED, "core dumped", r"\(core dumped\)"),
     _row(FAILED, "segmentation fault", r"segmentation fault(?:$|[\s!:(])"),
     _row(FAILED, "fault", r"\bsegfault at |caught signal 11|fatal python error"),
@@ -113,6 +117,7 @@ ROWS = (
     _row(NAMED, "exception", rf"^{_RANK}(?:[a-z_][\w.]{{0,80}}\.)?[a-z_]{{0,40}}exception: "),
     _row(NAMED, "interrupt", rf"^{_RANK}keyboardinterrupt(?::|$)"),
     _row(TOLD, "interrupted", r"\binterrupted by (?:the )?user\b|\buser interrupted (?:execution|training|the)\b"),
+    _row(TOLD, "interrupt signal received"),
     _row(TOLD, "stacktrace:", r"^stacktrace:$"),  # of Julia; a logger would put a rail before it
     # Launchers
     _row(FAILED, "childfailederror"),

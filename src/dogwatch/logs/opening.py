@@ -21,6 +21,7 @@ LETTERS = 12  # of a line that tells anything
 LINE = 240  # bytes of one line that are read
 SOON = 2048  # bytes after some trouble within which a new start says them
 SURE = 2  # of them in lines that are written out at once
+OTHERS = 4096  # bytes below a program that fell before it began, which only another can have said
 BETWEEN = 512  # bytes between two tracebacks of one fall
 
 _OVER = re.compile(
