@@ -6,11 +6,12 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from tests.support import memory_cgroup
+from tests.support import memory_cgroup, wait_until
 
 STEPS = "import os, signal, sys, time\nfor i in range(3): print(f'step {i}/90 loss {3 - i}', flush=True)\n"
 MORE = "for i in range(3, 900): print(f'step {i}/9000 loss {3 - i / 900} lr 1e-4 tokens 4096', flush=True)\n"
@@ -23,6 +24,10 @@ def ended(dogwatch, name: str, *argv: object, flags: tuple[object, ...] = ()) ->
     dogwatch("wait", name, "--timeout", "60")
     found: dict = json.loads(dogwatch("why", name, "--json").stdout)
     return found
+
+
+def is_running(dogwatch, name: str) -> bool:
+    return '"state": "running"' in dogwatch("status", name, "--json").stdout
 
 
 @pytest.mark.parametrize(
@@ -107,10 +112,13 @@ def test_only_what_this_run_appended_to_a_shared_log_counts(dogwatch, spawn, tmp
     script = tmp_path / "train.py"
     script.write_text(STEPS + "if sys.argv[1] == 'bad': raise FileNotFoundError(2, 'No such file', '/data/a.bin')\n")
     for how, code in (("bad", "1"), ("good", "7")):
+        seen = tmp_path / how
         command = f"{sys.executable} {script} {how} >> {shared} 2>&1; exit {code}"
-        started = subprocess.Popen(["sh", "-c", f"sleep 3; {command}"])
+        started = subprocess.Popen(["sh", "-c", f"until [ -e {seen} ]; do sleep 0.1; done; {command}"])
         assert dogwatch("add", "process", started.pid, "--name", how, "--log", shared).returncode == 0
         watching = spawn("watch", how)
+        wait_until(partial(is_running, dogwatch, how))
+        seen.touch()
         started.wait()
         watching.wait(60)
     first, second = (json.loads(dogwatch("why", how, "--json").stdout)["cause"] for how in ("bad", "good"))

@@ -247,8 +247,7 @@ class Visit:
         one, hush = self.one, self.memory.hush.get("signs")
         told = 0 <= self.mono - one.described < TELL_QUIET and self.job.track is one.job.track
         if told and hush is not None and hush.seconds >= TELL_QUIET and is_quiet(self.news) and self.change is None:
-            calm = still_working(self.memory, one.verdict)
-            self.rests = calm and is_at_rest(one, self.after, self.workers, self.glance)
+            self.rests = is_at_rest(one, self.after, self.workers, self.glance)
         if self.rests:
             self.described = one.described
 
@@ -260,7 +259,7 @@ class Visit:
         late, before = self.job.ref in self.glance.late, self.one.verdict
         if not late:
             self._judge_tempo()
-        if self.rests and self.one.slow is None:
+        if self.rests and self.one.slow is None and still_working(self.memory, before):
             return
         self.one.verdict = judged(
             self.job,
@@ -274,7 +273,8 @@ class Visit:
             slow=self.one.slow,
             gpu=hear_gpus(self.memory, self.one.gpus, self.mono),
         )
-        self.save |= before is None or before.word is not self.one.verdict.word
+        if before is None or before.word is not self.one.verdict.word:
+            self.save, self.rests = True, False
 
     def _judge_tempo(self) -> None:
         """Is it slow, or one of its workers? What was found stands until the next time it is asked."""
