@@ -12,6 +12,8 @@ from tests.logs.endings import CAUGHT, CRASH, WORK, at, ends
     "last",
     [
         "Training completed in 3 h",
+        "Training complete at step 900. Best val loss: 0.71",
+        "Training of the small linear probe on frozen features completed.",
         "100% Integration done in 2h, 11min.",
         "Target validation loss of 0.25 achieved at step 812!",
         "Accuracy of the network on the 5000 test images: 71 %",

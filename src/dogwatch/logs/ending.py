@@ -58,7 +58,7 @@ _NOT_OURS = re.compile(rb"exception ignored in|exception in thread")
 _LISTED = re.compile(rb"call stack:|stack \(most recent call last\)|thread 0x")  # frames of a program that goes on
 _HARMLESS = re.compile(rb"--- logging error ---|during processing of request from")
 _NOT_YET = re.compile(
-    rb"(?<![a-z_])(?:not|never|before|until|when|once|if|epoch|step|will|to be|each|every|should)(?![a-z_])"
+    rb"(?<![a-z_])(?:not|never|before|until|when|once|if|(?<!at )(?:epoch|step)|will|to be|each|every|should)(?![a-z_])"
 )
 _AFTERWARDS = re.compile(rb"(?<![a-z_])after(?![a-z_])")  # means it of what follows the word alone
 

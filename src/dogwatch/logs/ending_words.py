@@ -46,7 +46,8 @@ def _row(sign: str, needle: str, pattern: str = "") -> Row:
 
 def _over(sign: str) -> tuple[Row, ...]:
     """That the run, or a stage, is over, in the words people use."""
-    ours, is_ = r"(?<![a-z]){work}(?: [\w.-]{1,60}){0,3} ", "(?:is |was |has |has been |now )?"
+    ours = r"(?<![a-z]){work}(?: of(?: [\w.-]{1,60}){1,10}|(?: [\w.-]{1,60}){0,3}) "
+    is_ = "(?:is |was |has |has been |now )?"
     return (
         _row(sign, "complete", rf"{ours}{is_}complete[d!.]?(?![a-z])"),
         _row(sign, "finished", rf"{ours}{is_}finished(?![a-z])"),
