@@ -77,3 +77,13 @@ def test_epochs_are_counted_from_nought() -> None:
     counter = Counter(Step(9, 10, "epochs", None, EPOCH), log.index("epoch 9"))
     assert ends(log, counter) == "finished"
     assert ends(log, counter._replace(step=Step(8, 10, "epochs", None, EPOCH))) == "cut"
+
+
+def test_a_last_line_that_only_opens_the_last_epoch_is_no_end() -> None:
+    """It says nothing of how that went, or that it went at all."""
+    for line in ("Epoch 3/3", "2026-03-30 15:09:55 | INFO | acme | Epoch [3/3]: warm-up (no teacher)"):
+        log = "Epoch 2/3\nloss 0.3\n" + line
+        counter = Counter(Step(3, 3, "epochs", None, EPOCH), log.index(line))
+        assert ends(log, counter) == "unknown"
+        assert ends(log + "\nloss 0.2", counter) == "finished"
+    assert ends("Epoch 3/3 completed", Counter(Step(3, 3, "epochs", None, EPOCH), 0)) == "finished"

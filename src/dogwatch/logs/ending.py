@@ -54,6 +54,11 @@ _OUTERMOST = re.compile(
     rb'file "(?!<string>)[^"\n]{1,400}", line \d{1,9}, in <module>|_run_module_as_main|:\d{1,9} in <module>'
 )
 _IMPORTS = re.compile(rb"\s{1,12}(?:import \S|from \S{1,120} import )")  # what a program does before all else
+# A line that opens an epoch, and says nothing of how it went.
+_OPENS = re.compile(
+    rb"[^a-z\n]{0,80}(?:[a-z.]{2,20}[^a-z0-9\n]{1,8}){0,4}epoch[ :#]{0,3}\[?\d{1,9} ?(?:/|of) ?\d{1,9}\b"
+    rb"(?!.{0,80}(?:complete|finish|done|ended|saved))[^0-9\n]{0,80}\Z"
+)
 _NOT_OURS = re.compile(rb"exception ignored in|exception in thread")
 _LISTED = re.compile(rb"call stack:|stack \(most recent call last\)|thread 0x")  # frames of a program that goes on
 _HARMLESS = re.compile(rb"--- logging error ---|during processing of request from")
@@ -102,6 +107,7 @@ class Ending:
         self._raised = self._excused = -1  # where the newest exception of a traceback stands, and one that was excused
         self._unbegun = -1  # the same of one before which nothing had begun
         self._since = 0  # lines after the one that was excused
+        self._opens = False  # whether the last line opens an epoch
         self._staged = -1  # where a stage was first said to be over
         self._row = (-1, -1)  # the newest tracebacks that follow each other: where they begin and end
         self._says = self._again = 0  # what stands above them, and how often it was said again below
@@ -152,7 +158,8 @@ class Ending:
             self._mark(row.sign, at + place)
         words = low.rstrip()
         if words:
-            self._last, self._end = at + words.rfind(b"\n") + 1, at + len(words)
+            last = words.rfind(b"\n") + 1
+            self._last, self._end, self._opens = at + last, at + len(words), _OPENS.match(words, last) is not None
 
     def _usual(self, at: int, low: bytes, row: Row, place: int) -> bool:
         """Does the program say so all the time, of what it runs, and go on each time?"""
@@ -241,7 +248,7 @@ class Ending:
     def _full(self, counter: Counter | None) -> bool:
         """Whether the counter of the run has arrived, and little was counted after that: of what came before the run,
         or of one of its parts, a counter arrives too."""
-        if counter is None or not _arrived(counter) or self._places[BEGUN] > counter.at:
+        if counter is None or not _arrived(counter) or self._places[BEGUN] > counter.at or self._opens:
             return False
         return not self._life.went_on(counter.at + TAIL)
 
@@ -340,7 +347,7 @@ class Ending:
         if self._open is not None:
             state["open"] = [*self._open[:2], self._open.prefix.decode("latin-1"), *self._open[3:]]
         above = [self._above.decode("latin-1"), self._above_says]
-        return {**state, "end": self._end, "last": self._last, "above": above}
+        return {**state, "end": self._end, "last": self._last, "opens": self._opens, "above": above}
 
     @classmethod
     def restore(cls, state: Mapping[str, Any]) -> Ending:
@@ -349,7 +356,7 @@ class Ending:
         if state.get("v") == STATE_VERSION:
             ending._places.update(state["places"])
             ending._first.update(state["first"])
-            ending._end, ending._last = state["end"], state["last"]
+            ending._end, ending._last, ending._opens = state["end"], state["last"], state.get("opens", False)
             ending._life = Life.restore(state.get("life", {}))
             ending._raised, ending._excused, begin, end, ending._says, ending._again = state["traceback"]
             ending._row, ending._staged = (begin, end), state["staged"]
