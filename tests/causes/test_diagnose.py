@@ -235,3 +235,5 @@ def test_what_a_script_misses_after_its_program_fell_is_no_root():
     assert why(fell + "CondaError: Run 'conda init' before 'conda deactivate'\n").cause == "missing_module"
     refused = "a tool for models: error: argument -m/--model: expected one argument\n"
     assert why(refused + "mv: cannot stat 'out/*': No such file or directory\n").cause == "config_error"
+    named = "ModuleNotFoundError: No module named 'acme'\n"
+    assert why("torch.cuda.OutOfMemoryError: CUDA out of memory\nstarting\n" + named).cause == "missing_module"

@@ -104,6 +104,7 @@ consequences = (
         role=Role.CASCADE,
         frame=r"/multiprocessing/connection\.py",
     ),
+    Sign("before 'conda deactivate'", weight=0.88, role=Role.TEARDOWN),  # a script that could not activate it either
     # How mpirun ends what it has to say of too few places.
     Sign("number of available slots when deciding", weight=0.4, fatal=True, role=Role.TEARDOWN),
     Sign("raylet connection closed", weight=0.4, raised=True, role=Role.CASCADE),

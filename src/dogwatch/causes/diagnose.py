@@ -269,7 +269,7 @@ def _last(ranked: Sequence[Hit]) -> Hit:
     if last.weight < VAGUE:
         since = takewhile(lambda hit: not _fell_again(hit, ranked[-1]), reversed(ranked[:-1]))
         last = next((hit for hit in since if hit.weight >= VAGUE and hit.cause not in _SCHEDULER), last)
-    elif last.cause in _OF_SHELLS and not (last.raised or last.fatal):
+    elif last.cause in _OF_SHELLS and not (last.raised or last.fatal or _NAME.search(last.text)):
         last = next((hit for hit in reversed(ranked) if (hit.raised or hit.fatal) and hit.weight >= VAGUE), last)
     return _plainest(last, ranked)
 
