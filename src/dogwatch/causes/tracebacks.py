@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dogwatch.causes.lines import decoded, line_end
+from dogwatch.logs.opening import IMPORTS
 from dogwatch.logs.retold import goes_on, retold
 
 HEAD = "Traceback (most recent call last)"
@@ -75,7 +76,7 @@ _SOFT = re.compile(r"\b(?:INFO|DEBUG|WARNING|WARN)\b")
 # Where a program, a process or an actor begins: an exception that went past its outermost frame nobody caught.
 _OUTERMOST = re.compile(r", in (?:<module>|_run_module_as_main|_bootstrap)$|/ray/|/hydra/")
 _PROGRAM = re.compile(r'\s{0,12}File "([^"<]{1,300})", line \d{1,9}, in <module>')
-_IMPORTS = re.compile(r"\s{1,12}(?:import \S|from \S{1,120} import )")
+_IMPORTS = re.compile(IMPORTS.pattern.decode())
 _FRAME = (
     " ",
     "\t",

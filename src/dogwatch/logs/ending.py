@@ -28,7 +28,7 @@ from dogwatch.logs.ending_words import (
 )
 from dogwatch.logs.interface import EPOCH, INNER, RUN
 from dogwatch.logs.life import ENOUGH, Life
-from dogwatch.logs.opening import BETWEEN, OTHERS, SOON, SURE, Opening, times_said, wording
+from dogwatch.logs.opening import BETWEEN, IMPORTS, OTHERS, SOON, SURE, Opening, times_said, wording
 from dogwatch.logs.retold import goes_on, mentioned, retold
 from dogwatch.model import Step
 
@@ -53,7 +53,6 @@ _FRAME = b", in <module>\n"
 _OUTERMOST = re.compile(
     rb'file "(?!<string>)[^"\n]{1,400}", line \d{1,9}, in <module>|_run_module_as_main|:\d{1,9} in <module>'
 )
-_IMPORTS = re.compile(rb"\s{1,12}(?:import \S|from \S{1,120} import )")  # what a program does before all else
 # A line that opens an epoch, and says nothing of how it went.
 _OPENS = re.compile(
     rb"[^a-z\n]{0,80}(?:[a-z.]{2,20}[^a-z0-9\n]{1,8}){0,4}epoch[ :#]{0,3}\[?\d{1,9} ?(?:/|of) ?\d{1,9}\b"
@@ -323,7 +322,7 @@ class Ending:
             if kind is None and (b'file "' in line or b" in " in line):
                 kind = CRASHED if _OUTERMOST.search(line) else CAUGHT
                 below = low[end + 1 : end + 1 + MARGIN].removeprefix(prefix)
-                unbegun = kind == CRASHED and _IMPORTS.match(below) is not None
+                unbegun = kind == CRASHED and IMPORTS.match(below) is not None
             if line.strip() and line[:1] not in b" \t|" and not line.startswith((b"file ", b"[rank", b"\xe2\x94\x82")):
                 self._raised, self._row = at + start, (self._row[0], at + end)
                 if not quiet:

@@ -24,6 +24,7 @@ SURE = 2  # of them in lines that are written out at once
 OTHERS = 4096  # bytes below a program that fell before it began, which only another can have said
 BETWEEN = 512  # bytes between two tracebacks of one fall
 
+IMPORTS = re.compile(rb"\s{1,12}(?:import \S|from \S{1,120} import )")  # a line of code before which nothing began
 _OVER = re.compile(
     rb"traceback|error|exception|kill|cancel|abort|fault|fatal|terminat|signal|interrupt|out of memory|no space"
 )
