@@ -54,6 +54,19 @@ def test_one_document_per_file_with_exactly_the_promised_keys(dogwatch, log: Pat
     assert second == dict.fromkeys(KEYS) | {"file": str(empty), "metrics": {}, "ending": "unknown"}
 
 
+def test_a_figure_is_shown_once_and_what_all_logs_have_first(dogwatch, tmp_path: Path) -> None:
+    """A record is read as it is printed and for the usual names; a person sees each figure by one of them."""
+    path = tmp_path / "megatron.log"
+    path.write_text(
+        " iteration      20/     500 | consumed samples:  640 | elapsed time per iteration (ms): 812.5"
+        " | learning rate: 2.500E-05 | lm loss: 6.125 | loss scale: 1.0 | grad norm: 1.250 |\n"
+    )
+    shown = dogwatch("read", path).stdout
+    assert "  metrics   loss 6.125, learning_rate 2.5e-05, grad_norm 1.25, consumed samples 640," in shown
+    assert "lm loss" not in shown
+    assert json.loads(dogwatch("read", "--json", path).stdout)["metrics"]["lm loss"] == 6.125
+
+
 def test_a_run_that_ended_has_nothing_left(dogwatch, tmp_path: Path) -> None:
     """No estimate for what is over, well or badly."""
     good, bad = tmp_path / "good.log", tmp_path / "bad.log"

@@ -241,12 +241,22 @@ def test_what_is_no_counter_is_not_read_as_one(line):
         ("val_loss: 0.7, acc: 91.5", {"val_loss": 0.7, "accuracy": 91.5}),
         ("grad_norm: 3 ppl=12.5 reward: -1.25", {"grad_norm": 3.0, "perplexity": 12.5, "reward": -1.25}),
         ("gloss: 3 blossom 4 weight-loss/5", {}),
+        ("kl_loss: 0.3 rec_loss=1.2 total_loss: 1.5", {"loss": 1.5}),
+        ("epoch 4 g_loss: 0.7 d_loss: 1.1", {"loss": 0.7}),
+        ("v_loss 2.1e+00  loss 3.0e-01", {"loss": 0.3}),
+        ("timing/reward: 0.0001 actor/kl_loss=0.2", {}),
+        ("Epoch: [4] [30/90]  lr: 0.02", {"learning_rate": 0.02}),
+        ("learning_rate=3e-05,", {}),
+        ("max_grad_norm: 1.0 base_lr: 0.1 step 3", {}),
+        ("train.py --learning_rate 1e-4 --step 20", {}),
+        ("TrainingArguments(learning_rate=3e-05, reward=1, step=4)", {}),
         ("{'eval_loss': 0.3, 'eval_f1': 0.8, 'epoch': 1.0}", {"eval_loss": 0.3, "eval_f1": 0.8}),
         ('{"step": 1, "loss": 0.5, "note": "x", "ok": true}', {"loss": 0.5}),
     ],
 )
 def test_named_numbers_are_metrics(line, metrics):
-    """The usual names before a number are metrics; parts of other words are not."""
+    """The usual names before a number are metrics; parts of other words, settings and arguments are not, and the whole
+    goes before its parts."""
     assert {mark.name: mark.value for mark in marks(line) if isinstance(mark, Metric)} == metrics
 
 

@@ -126,6 +126,7 @@ def test_a_rate_is_in_units_of_the_counter_that_is_shown(name: str, rate: float)
         ("llamafactory", {"loss": 0.8713, "lr": 4.2e-05}),
         ("mmdetection", {"loss_cls": 0.41, "acc": 91.2, "loss": 0.9912}),
         ("verl under ray", {"actor/pg_loss": 0.012, "critic/rewards/mean": 0.41}),
+        ("marian", {"loss": 0.31021}),
     ],
 )
 def test_metrics_keep_the_names_they_are_printed_by(name: str, metrics: dict[str, float]) -> None:

@@ -81,9 +81,10 @@ def _progress(found: dict[str, Any]) -> str:
 
 
 def _metrics(metrics: dict[str, float]) -> str:
+    from dogwatch.logs.keyvalue import shared_first
     from dogwatch.text import plain
 
-    shown = [f"{plain(name, 40)} {value:.6g}" for name, value in sorted(metrics.items())]
+    shown = [f"{plain(name, 40)} {value:.6g}" for name, value in shared_first(metrics).items()]
     more = f", and {len(shown) - MOST_METRICS} more" if len(shown) > MOST_METRICS else ""
     return ", ".join(shown[:MOST_METRICS]) + more
 

@@ -23,6 +23,7 @@ from dogwatch.logs.interface import (
     PERCENT,
     RUN,
     Format,
+    is_argument,
     number,
 )
 from dogwatch.model import Mark, Step
@@ -54,8 +55,6 @@ _EP = re.compile(
 _SENTENCE = re.compile(r": [A-Z][a-z]{1,20}(?: [a-z]{1,20}){2,9}", re.ASCII)
 _ORDINAL = ("th step", "st step", "nd step", "rd step", "th iter", "st iter", "nd iter", "rd iter")
 _ALONE = " \t.:;,]|)}-=*#>~\"'_─━═—"
-_CALLED = re.compile(r"[a-z0-9][._][a-z][a-z0-9_]{0,20}\($", re.ASCII)
-_ARGUMENTS = 4000  # characters that a list of arguments may have
 _WORD = re.compile(r"((?<!\d)[a-z]|[a-z]{2,20})[ \t:_-]{0,2}$", re.ASCII)  # not the Z of a time
 _PERCENT = re.compile(r"progress(?: is|:|=)?\s{0,4}(\d{1,3}(?:\.\d{1,6})?)\s?%", re.ASCII)
 _PERCENT_DONE = re.compile(r"(?<![\d.])(\d{1,3}(?:\.\d{1,6})?)% (?:complete|done|finished)", re.ASCII)
@@ -155,7 +154,7 @@ def _label(word: str, ending: str, unit: str, rank: int, bare_ending: str | None
 def _before(low: str, start: int) -> str | None:
     """The word before a label ("" when none is), or None where the label is part of a longer name or an argument."""
     ahead = low[max(0, start - 24) : start]
-    if _is_argument(low, start):
+    if is_argument(low, start):
         return None
     if not ahead or ahead[-1] in " \t|[(,:;>=*\"'{":
         word = _WORD.search(ahead.rstrip(" \t"))
@@ -166,12 +165,6 @@ def _before(low: str, start: int) -> str | None:
             return word[1]
         return "" if ahead[-1] == "-" and not word else None
     return None if ahead[-1].isalnum() else ""
-
-
-def _is_argument(low: str, start: int) -> bool:
-    """Whether a program lists here what it was given, or a line of its code calls something."""
-    called = _CALLED.search(low[max(0, start - 24) : start])
-    return called is not None or "namespace(" in low[max(0, start - _ARGUMENTS) : start]
 
 
 def _pair(label: _Label, low: str) -> re.Match[str] | None:
@@ -296,7 +289,7 @@ def _ep(line: str) -> list[Mark]:
         done, total = number(found[1]), number(found[2]) if found[2] else None
         if "best" in before or (total is None and not _FIGURES.search(rest)) or (total is not None and done > total):
             continue
-        if _is_argument(low, found.start() + 1):
+        if is_argument(low, found.start() + 1):
             continue
         if any(word in rest for word in ("reward", "return", "score")):
             return [Step(done, total, "episodes", None, RUN)]
@@ -372,7 +365,7 @@ def _epoch_zero(line: str) -> list[Mark]:
     """Epoch nought, which tells how the others are numbered."""
     low = line.lower()
     found = _ZERO.search(low)
-    is_record = found and not _is_argument(low, found.start())
+    is_record = found and not is_argument(low, found.start())
     return [Step(0.0, None, "epochs", None, FROM_ZERO)] if is_record else []
 
 

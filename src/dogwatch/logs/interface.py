@@ -96,6 +96,7 @@ _PAIR = re.compile(
     re.ASCII,
 )
 _SEPARATOR = re.compile(r" - |  |, ")
+_NO_NAME = re.compile(r"^eta$| \d{1,20}(?:\.\d|[a-z]$)", re.ASCII | re.IGNORECASE)  # `Time 3.4s : 120 words/s`
 _PAIRED, _MOST = 4096, 48
 
 
@@ -108,10 +109,23 @@ def pairs(text: str) -> list[Mark]:
         found[name] = float(pair[2])
         if len(found) == _MOST:
             break
-    return [Metric(name, value) for name, value in found.items() if name and name.lower() != "eta"]
+    named = ((name, value) for name, value in found.items() if name and not _NO_NAME.search(name))
+    return [Metric(name, value) for name, value in named]
 
 
 def pace(seconds: str | None, unit: float = 1.0) -> float | None:
     """Units per second, of a matched number of seconds (or thousandths: `unit` 1000) that each one takes."""
     value = float(seconds) if seconds else math.nan
     return unit / value if value > 0 and math.isfinite(value) else None
+
+
+_CALLED = re.compile(r"[a-z0-9][._][a-z][a-z0-9_]{0,20}\($", re.ASCII)
+_LISTED, _ARGUMENTS = ("namespace(", "arguments("), 4000  # characters that a list of arguments may have
+
+
+def is_argument(low: str, start: int) -> bool:
+    """Whether a program lists here what it was given, or a line of its code calls something: nothing is counted or
+    measured."""
+    called = _CALLED.search(low[max(0, start - 24) : start])
+    listed = low[max(0, start - _ARGUMENTS) : start]
+    return called is not None or any(opening in listed for opening in _LISTED)

@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import partial
 
-from dogwatch.logs.interface import Format
+from dogwatch.logs.interface import Format, is_argument
 from dogwatch.model import Mark, Metric
 
 _VALUE = r"(?:[ \t]{0,3}[:=]|[ \t])[ \t]{0,6}([-+]?(?:\d{1,20}(?:\.\d{0,20})?(?:e[-+]?\d{1,3})?|nan|inf))(?![\w/]|\.\d)"
 _VALIDATION = re.compile(r"(?<![a-z])e?val(?:id|idation)?[ _/]$", re.ASCII)
 _TEST = ("test ", "test_", "test/")
+_LEAD = re.compile(r"[a-z0-9_./-]{1,24}$", re.ASCII)  # what a label is joined to
+_WHOLE = {
+    *("all", "average", "avg", "batch", "cur", "current", "epoch", "final", "global", "iter", "lm", "mean", "overall"),
+    *("running", "smoothed", "step", "sum", "total", "tr", "train", "training"),
+}
+# A rate is measured where something else is; by itself it is a setting.
+_MEASURED = re.compile(
+    r"(?<![a-z])(?:loss|acc|accuracy|norm|ppl|perplexity|reward|ep|epoch|epoches|step|it|iter|iteration|update)[\]\"']?"
+    r"[ \t:=\[(#]{1,16}[-+.\d]|(?<![a-z])(?:current|new) (?:lr|learning)",
+    re.ASCII,
+)
 
 _FORMS = {
     "acc": ("acc", "accuracy"),
@@ -19,6 +31,7 @@ _FORMS = {
 }
 _LEADS = tuple(f"{val}{link}" for val in ("val", "valid", "validation") for link in " _/")
 _BEHIND = " \t:="  # one of these follows a label
+_SETTINGS = ("learning_rate", "grad_norm")  # max_grad_norm, base_lr
 
 # name, literal, rest of the label, whether it is the validation's
 METRICS = (
@@ -33,17 +46,43 @@ METRICS = (
     ("perplexity", "perplexity", "", False),
     ("reward", "reward", "", False),
 )
+_NAMES = tuple(dict.fromkeys(name for name, *_ in METRICS))
+
+
+def shared_first(metrics: Mapping[str, float]) -> dict[str, float]:
+    """Metrics as they are shown: what all logs have in common first, each figure once. A record that is read as it is
+    printed and for what is common has `lr` and `learning_rate`."""
+    common = {name: metrics[name] for name in _NAMES if name in metrics}
+    rest = {
+        printed: metrics[printed]
+        for printed in sorted(metrics.keys() - common.keys())
+        if not any(value == metrics[printed] and _is_form(printed.lower(), name) for name, value in common.items())
+    }
+    return {**common, **rest}
+
+
+def _is_form(printed: str, name: str) -> bool:
+    return any(label in printed for named, label, *_ in METRICS if named == name)
 
 
 def _read(name: str, pattern: re.Pattern[str], validation: bool, line: str) -> list[Mark]:
     low = line.lower()
+    part: list[Mark] = []
     for found in pattern.finditer(low):
-        before = low[max(0, found.start() - 12) : found.start()]
-        if before[-1:].isalpha() or before.endswith(_TEST):
+        before = low[max(0, found.start() - 24) : found.start()]
+        if before[-1:].isalpha() or before.endswith(_TEST) or is_argument(low, found.start()):
             continue
-        if bool(_VALIDATION.search(before)) is validation:
-            return [Metric(name, float(found[1]))]
-    return []
+        if bool(_VALIDATION.search(before)) is not validation:
+            continue
+        if name == "learning_rate" and not _MEASURED.search(low):
+            continue
+        said: list[Mark] = [Metric(name, float(found[1]))]
+        lead = _LEAD.search(before)
+        if validation or lead is None or _WHOLE.issuperset(re.split(r"[_./-]", lead[0].rstrip("_./-"))):
+            return said
+        if not part and "/" not in lead[0] and lead[0].strip("-") and name not in _SETTINGS:
+            part = said
+    return part
 
 
 def _row(name: str, literal: str, rest: str, validation: bool) -> Format:

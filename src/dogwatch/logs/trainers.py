@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from dogwatch.logs.interface import EPOCH, EPOCH_DONE, INNER, PLAIN, RUN, SUITE, TRAINER, Format, number, pace, pairs
-from dogwatch.model import Mark, Phase, Step
+from dogwatch.model import Mark, Metric, Phase, Step
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _N = r"\d{1,15}"
@@ -53,7 +53,7 @@ TRAINERS = (
         rf"train_step_timing in s: (?P<s>{_F})",
         "iterations",
     ),
-    Row("deepspeed", (", skipped=",), rf"step=(?P<run>{_N}), skipped=", metrics=False),
+    Row("deepspeed", (", skipped=",), rf"step=(?P<run>{_N}), skipped="),
     Row("deepspeed timer", ("/global_step=",), rf"/micro_step=\d{{1,15}}/global_step=(?P<run>{_N})"),
     Row("deepspeed pipe", ("iter time (s):",), rf"steps: (?P<run>{_N}) loss:", rf"iter time \(s\): (?P<s>{_F})"),
     Row("torchtitan", ("[titan]",), r"step:[ ]{1,4}(?P<run>[\d,]{1,15})[ ]{1,4}loss:"),
@@ -125,7 +125,12 @@ TRAINERS = (
         rf"\ttime (?P<s>{_F})",
     ),
     Row("maxtext", ("completed step:",), rf"completed step: (?P<run>{_N}), seconds: (?P<s>{_F})"),
-    Row("marian", (" : up. ",), rf"ep\. (?P<epoch>{_N}) : up\. (?P<run>{_N}) : ", unit="updates"),
+    Row(
+        "marian",
+        (" : up. ",),
+        rf"ep\. (?P<epoch>{_N}) : up\. (?P<run>{_N}) : (?:sen\. [\d,]{{1,20}} : cost (?P<loss>{_F}))?",
+        unit="updates",
+    ),
     Row(
         "verl",
         ("step:",),
@@ -305,6 +310,8 @@ def _read(pattern: re.Pattern[str], time: re.Pattern[str] | None, row: Row, line
                 Step(_count(said[done]), total_said or None, unit, rate if rank in (RUN, INNER) else None, rank)
             )
     marks.append(Phase(row.phase))
+    if said.get("loss"):
+        marks.append(Metric("loss", float(said["loss"])))
     return [*marks, *(pairs(line[found.end() :]) if row.metrics else [])]
 
 
