@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dogwatch.estimate.series import EARLIER, MOST, add, combine, keep_earlier, rates
+from dogwatch.estimate.series import EARLIER, MOST, add, combine, keep_earlier, last_rate, rates
 from dogwatch.model import Point, Step
 
 NUMBERS = st.floats(allow_nan=True, allow_infinity=True)
@@ -74,7 +74,7 @@ def test_any_history_stays_in_order_and_its_rates_are_numbers(pairs, now):
     """Whatever numbers come, times and counts never fall and no rate is negative, infinite or nan."""
     points = history(*pairs)
     assert all(a.at <= b.at and a.done <= b.done for a, b in pairwise(points))
-    for rate in rates(points, now):
+    for rate in (*rates(points, now), last_rate(points)):
         assert rate is None or (math.isfinite(rate) and rate >= 0)
 
 
@@ -85,6 +85,22 @@ def test_rates_now_and_on_average_differ_after_a_change():
     now, average = rates(history(*fast, *slow), 199.0)
     assert now == pytest.approx(1.0, rel=0.05)
     assert average == pytest.approx(1099 / 199, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("points", "rate"),
+    [
+        pytest.param([(t, 2.0 * t) for t in range(1000)] + [(5000, 1998.0)], 2.0, id="what came after it is no part"),
+        pytest.param([(600 * n, float(n)) for n in range(11)], 1 / 600, id="seldom"),
+        pytest.param([(t, 9000.0 + t) for t in range(99)] + [(99 + t, t / 2) for t in range(99)], 0.5, id="it fell"),
+        pytest.param([(0.001 * n, float(n)) for n in range(40)], None, id="all at once"),
+        pytest.param([(t, 4.0) for t in range(9)], None, id="it stood"),
+        pytest.param([], None, id="nothing"),
+    ],
+)
+def test_the_last_rate_is_that_of_the_last_tenth_in_which_it_moved(points, rate):
+    """A log that is read when all is over tells how fast it was, not that it is still."""
+    assert last_rate([Point(float(at), done) for at, done in points]) == (rate and pytest.approx(rate))
 
 
 def test_a_silent_job_slows_down():

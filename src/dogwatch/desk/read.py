@@ -10,7 +10,7 @@ from dogwatch.causes import Evidence, Log, diagnose
 from dogwatch.causes.table import CAUSES
 from dogwatch.desk.log_file import pieces
 from dogwatch.estimate.eta import estimate
-from dogwatch.estimate.series import rates
+from dogwatch.estimate.series import last_rate
 from dogwatch.logs.ending import Ending
 from dogwatch.logs.timeline import Moment, Timeline
 from dogwatch.logs.timeline import timeline as of_pieces
@@ -109,9 +109,7 @@ def _rate(step: Step | None, moments: list[Moment]) -> float | None:
     """Units per second: as the log states it, else by its clock."""
     if step is None or step.rate is not None or not moments:
         return step.rate if step is not None else None
-    points = [Point(at, done) for at, done, _ in moments]
-    now, average = rates(points, points[-1].at)
-    return now if now is not None else average
+    return last_rate([Point(at, done) for at, done, _ in moments])
 
 
 def _eta(step: Step | None, moments: list[Moment]) -> dict[str, float] | None:

@@ -86,6 +86,19 @@ def rates(points: Sequence[Point], now: float) -> tuple[float | None, float | No
     return _rate(since, last, end), _rate(points[0], last, end)
 
 
+def last_rate(points: Sequence[Point]) -> float | None:
+    """Units per second when a counter last moved, over a tenth of its run, so that a validation is in it as often as in
+    the whole; what came after it, and before it fell, does not count. None where nothing moved for a second."""
+    moves = [at for at in range(1, len(points)) if points[at].done > points[at - 1].done]
+    if not moves:
+        return None
+    fell = max((at for at in range(1, moves[-1]) if points[at].done < points[at - 1].done), default=0)
+    last = points[moves[-1]]
+    reach = max(RECENT, (last.at - points[fell].at) / 10)
+    since = next((point for point in reversed(points[fell : moves[-1]]) if last.at - point.at >= reach), points[fell])
+    return _rate(since, last, last.at) if last.at - since.at >= 1 else None
+
+
 def _rate(start: Point, last: Point, end: float) -> float | None:
     seconds = end - start.at
     rate = (last.done - start.done) / seconds if seconds > 0 else math.inf
