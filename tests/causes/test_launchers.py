@@ -239,3 +239,21 @@ def test_a_program_that_hydra_ends_without_a_traceback_was_set_wrongly():
     log = "In 'train': Could not find 'encoder/large'\n\nAvailable options in 'encoder':\n\tsmall\n\n"
     found = why(log + "Set the environment variable HYDRA_FULL_ERROR=1 for a complete stack trace.\n")
     assert (found.cause, found.evidence[0].line) == ("config_error", 1)
+
+
+def test_a_try_that_hydra_ends_counts_more_than_the_one_before_it_that_was_interrupted():
+    """Without its primary configuration nothing begins."""
+    broken = 'Traceback (most recent call last):\n  File "a.py", line 8, in <module>\n    go()\nKeyboardInterrupt\n'
+    found = why(f"{broken}Cannot find primary config 'walker'. Check that it's in your config search path.\n")
+    assert (found.cause, found.evidence[0].line) == ("config_error", 5)
+
+
+def test_a_child_whose_parent_was_interrupted_while_it_was_started_is_not_why():
+    """It finds only half of what it was to be given."""
+    half = (
+        'Traceback (most recent call last):\n  File "<string>", line 1, in <module>\n'
+        '  File "/opt/env/lib/python3.10/multiprocessing/spawn.py", line 126, in _main\n'
+        "    self = reduction.pickle.load(from_parent)\n_pickle.UnpicklingError: pickle data was truncated\n"
+    )
+    found = why(f"epoch 0\n2026-04-02 10:11:12 - LOGS - Keyboard interruption. Leaving the loop\n{half}{half}")
+    assert (found.cause, found.evidence[0].line) == ("interrupted", 2)

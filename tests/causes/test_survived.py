@@ -133,6 +133,14 @@ def test_an_exception_below_words_of_going_on_is_survived_by_a_line_of_progress(
     assert why(text) is not None
 
 
+def test_what_a_library_caught_as_it_was_imported_is_no_fall() -> None:
+    """Its own frame is the outermost, and it says a few lines more."""
+    caught = TRACEBACK.replace("/srv/train.py", "/opt/env/lib/python3.12/site-packages/quant/native.py")
+    caught += "AttributeError: 'NoneType' object has no attribute 'split'\n"
+    assert why("could not load the native part\n" + caught + "looking elsewhere\n" * 4) is None
+    assert why("could not load the native part\n" + caught, succeeded=False).cause == "code_error"
+
+
 def test_what_an_agent_observed_is_no_failure_of_its_own() -> None:
     """The traceback below an observation is another program's."""
     steps = "".join(f"OBSERVATION:\n{TRACEBACK}TypeError: f() takes 2 arguments\nTHOUGHT: pass x.\n" for _ in range(3))

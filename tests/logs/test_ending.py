@@ -133,6 +133,7 @@ def test_words_that_say_it_is_done(last: str) -> None:
         "进程已结束,退出代码为 -9",
         "*** stack smashing detected ***: terminated",
         "2026-01-02 - WARNING - User interrupted execution (Ctrl+C). Exiting.",
+        "2026-04-02 10:11:12 - LOGS - Keyboard interruption. Leaving the loop\n10:11:13 - LOGS - Training took 4 min",
         'ERROR: SystemError: opening file "/data/a.jl": No such file\nStacktrace:\n [1] systemerror(p::String)',
         "	(1) Normal termination (return value 2)",
         "	(0) Abnormal termination (signal 9)",
@@ -273,6 +274,23 @@ def test_a_caught_exception_is_none() -> None:
     log = WORK + CAUGHT + "step 30/100 loss 0.31\n" * 60
     assert ends(log, at(log, "step 30", 30, 100)) == "cut"
     assert ends(WORK + CAUGHT + "Training completed\n") == "finished"
+
+
+def test_what_a_library_caught_as_it_was_imported_is_survived_by_a_few_words() -> None:
+    """Nobody runs a library's file: where its own frame is the outermost, it caught that itself and goes on."""
+    frames = 'Traceback (most recent call last):\n  File "/opt/site-packages/quant/native.py", line 8, in <module>\n'
+    caught = f"Could not load the native part\n{frames}    part = load()\nAttributeError: no version\n"
+    assert ends(f"reading\n{caught}" + "looking elsewhere for it\n" * 5) == "unknown"
+    assert ends(f"reading\n{caught}") == "failed"
+    mine = caught.replace("/opt/site-packages/quant/native.py", "/srv/native.py")
+    assert ends(f"reading\n{mine}" + "looking elsewhere for it\n" * 5) == "failed"
+
+
+def test_bars_that_workers_draw_on_do_not_save_the_driver_that_fell() -> None:
+    """The actors of Ray live a second longer than the program that asked them."""
+    error = CRASH.replace("ValueError: no such shape", "ray.exceptions.RayTaskError: ray::f() (pid=77, ip=10.0.0.4)")
+    bars = "".join(f"  1%|1         | {done}/9000 [00:02<30:11, 14.9it/s]\n" for done in range(30, 36))
+    assert ends(f"{WORK}{error}{bars}") == "failed"
 
 
 def test_a_log_that_ends_with_any_exception_failed() -> None:

@@ -104,6 +104,14 @@ consequences = (
         role=Role.CASCADE,
         frame=r"/multiprocessing/connection\.py",
     ),
+    # A child that was being started finds that its parent is gone.
+    Sign(
+        "pickle data was truncated|ran out of input",
+        weight=0.96,
+        raised=True,
+        role=Role.CASCADE,
+        frame=r"/multiprocessing/spawn\.py",
+    ),
     Sign("before 'conda deactivate'", weight=0.88, role=Role.TEARDOWN),  # a script that could not activate it either
     # How mpirun ends what it has to say of too few places.
     Sign("number of available slots when deciding", weight=0.4, fatal=True, role=Role.TEARDOWN),
@@ -139,7 +147,7 @@ consequences = (
     Sign("closing signal", r"sending process \d{1,10} closing signal", 0.4, role=Role.TEARDOWN, many=True),
     Sign("calledprocesserror", r"calledprocesserror: command .{1,1000}", 0.45, raised=True, role=Role.CASCADE),
     Sign("non-zero exit status", r"returned non-zero exit status", 0.45, raised=True, role=Role.CASCADE),
-    Sign("raytaskerror", r"raytaskerror\(", 0.45, raised=True, role=Role.CASCADE, many=True, first=True),
+    Sign("raytaskerror", r"raytaskerror(?:\(|: )", 0.45, raised=True, role=Role.CASCADE, many=True, first=True),
     Sign("actordiederror", weight=0.45, raised=True, role=Role.CASCADE, many=True),
     Sign("rayactorerror", weight=0.45, raised=True, role=Role.CASCADE, many=True),
     Sign("actorunavailableerror", weight=0.45, raised=True, role=Role.CASCADE),

@@ -152,7 +152,7 @@ rows = (
             Sign("is only supported on gpus with compute capability", weight=0.85, raised=True),
             Sign("could not override '", weight=0.95, fatal=True),
             Sign("is not in struct", r"key '[^']{1,120}' is not in struct", 0.95),
-            Sign("cannot find primary config", weight=0.95),
+            Sign("cannot find primary config", weight=0.95, fatal=True),
             Sign(
                 "could not find '|no viable alternative at|mismatched input|extraneous input",
                 r"^in '[\w./-]{1,120}': could not find '|^(?:no viable alternative at|mismatched|extraneous) input '",

@@ -274,11 +274,12 @@ rows = (
             *ended_by(15, 0.7, Role.CASCADE),
             Sign("process killed (sigterm)|process interrupted (sigint)", weight=0.74, fatal=True, role=Role.CASCADE),
             Sign(
-                "interrupted by|user interrupted|interrupt signal received",
+                "interrupted by|user interrupted|interrupt signal received|keyboard interrupt",
                 r"\b(?:training|evaluation|execution|run|process|program|job) (?:was |has been )?interrupted by "
                 r"(?:the )?user"
                 r"|\buser interrupted (?:the )?(?:training|execution|run)|^interrupted by (?:the )?user"
-                r"|\binterrupt signal received\b",
+                r"|\binterrupt signal received\b"
+                r"|\bkeyboard interrupt(?:ion)?(?: (?:received|caught|detected))?(?:[.!,:]|$)",
                 0.86,
                 fatal=True,
             ),
@@ -304,6 +305,7 @@ rows = (
             "./go.sh: line 9:  4411 Hangup                  python train.py",
             "Training interrupted by user",
             "Another interrupt signal received, leaving at once.",
+            "2026-04-02 10:11:12 - LOGS - Keyboard interruption. Leaving the training loop",
             "[2026-03-01 10:20:30] SIGTERM received. Draining requests and shutting down...",
             "make: *** [Makefile:12: train] Interrupt",
             "FatalError: `Termination signal` is detected by the operating system.",
@@ -311,7 +313,11 @@ rows = (
             "Signals.SIGHUP death signal, shutting down workers",
             "torch.distributed.elastic.multiprocessing.api.SignalException: Process 881 got signal: 15",
         ),
-        counterexamples=("press Ctrl-C to stop (KeyboardInterrupt, handled)", "Setting signal handlers."),
+        counterexamples=(
+            "press Ctrl-C to stop (KeyboardInterrupt, handled)",
+            "a keyboard interrupt ends the server",
+            "Setting signal handlers.",
+        ),
         neighbours=("cancelled", "killed"),
         tell=OnSlurm("last -x | head; sacct -j JOB -o State%30", "last -x | head"),
     ),

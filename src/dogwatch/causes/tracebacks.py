@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from dogwatch.causes.lines import decoded, line_end
 from dogwatch.logs.opening import IMPORTS
-from dogwatch.logs.retold import goes_on, retold
+from dogwatch.logs.retold import goes_on, imported, retold
 
 HEAD = "Traceback (most recent call last)"
 MOST_LINES = 800
@@ -261,7 +261,9 @@ class _Reading:
                 self._unbegun = _IMPORTS.match(line) is not None
             self._outermost = False
             if line.lstrip().startswith('File "'):
-                first, outermost = not (self._filed or self._typed), _OUTERMOST.search(line) is not None
+                first, own = not (self._filed or self._typed), imported(line)
+                outermost = _OUTERMOST.search(line) is not None and not own
+                self._excused |= first and own
                 self._frame, self._outermost = line, first and outermost
                 if first and (ran := _PROGRAM.match(line)):
                     self._program = ran[1]

@@ -29,7 +29,7 @@ from dogwatch.logs.ending_words import (
 from dogwatch.logs.interface import EPOCH, INNER, RUN
 from dogwatch.logs.life import ENOUGH, Life
 from dogwatch.logs.opening import BETWEEN, IMPORTS, OTHERS, SOON, SURE, Opening, times_said, wording
-from dogwatch.logs.retold import goes_on, mentioned, retold
+from dogwatch.logs.retold import goes_on, imported, mentioned, retold
 from dogwatch.model import Step
 
 WINDOW = 262144  # bytes of log after which a word has nothing to do with the end any more
@@ -320,7 +320,8 @@ class Ending:
             end = low.find(b"\n", start)
             line = low[start:end].removeprefix(prefix)
             if kind is None and (b'file "' in line or b" in " in line):
-                kind = CRASHED if _OUTERMOST.search(line) else CAUGHT
+                own = imported(line.decode("utf-8", "replace"))
+                kind, excused = CRASHED if _OUTERMOST.search(line) and not own else CAUGHT, excused or own
                 below = low[end + 1 : end + 1 + MARGIN].removeprefix(prefix)
                 unbegun = kind == CRASHED and IMPORTS.match(below) is not None
             if line.strip() and line[:1] not in b" \t|" and not line.startswith((b"file ", b"[rank", b"\xe2\x94\x82")):

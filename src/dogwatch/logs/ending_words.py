@@ -119,6 +119,7 @@ ROWS = (
     _row(NAMED, "interrupt", rf"^{_RANK}keyboardinterrupt(?::|$)"),
     _row(TOLD, "interrupted", r"\binterrupted by (?:the )?user\b|\buser interrupted (?:execution|training|the)\b"),
     _row(TOLD, "interrupt signal received"),
+    _row(TOLD, "keyboard interrupt", r"\bkeyboard interrupt(?:ion)?(?: (?:received|caught|detected))?(?:[.!,:]|$)"),
     _row(TOLD, "stacktrace:", r"^stacktrace:$"),  # of Julia; a logger would put a rail before it
     # Launchers
     _row(FAILED, "childfailederror"),
@@ -140,7 +141,7 @@ ROWS = (
     _row(FAILED, "non-zero status", r"^(?:mpirun|mpiexec|prterun|orterun) detected .{0,80}exited with non-zero status"),
     _row(TOLD, "worker died", r"a worker died or was killed|worker \S{1,80} died|worker process .{0,60}died"),
     _row(FAILED, "actordiederror", r"\bactordiederror\b"),
-    _row(FAILED, "raytaskerror", r"raytaskerror\("),
+    _row(FAILED, "raytaskerror", r"raytaskerror(?:\(|: )"),
     # Programs that give up
     _row(COMPLAINT, "failed", rf"^[^a-z0-9]{{0,40}}(?:{_RUN}|{_STAGE}) failed(?: with error)?(?::|[!.]{{0,3}}$)"),
     _row(FAILED, "error", r"^error(?: on proc \d{1,6})?: .{1,400}\(\S{1,120}\.cpp:\d{1,6}\)$"),

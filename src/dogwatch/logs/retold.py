@@ -20,6 +20,7 @@ _GOES_ON = re.compile(
     r"|\battempting to recover\b|\brecovered\b",
     re.IGNORECASE,
 )
+_LIBRARY = re.compile(r'/(?:site|dist)-packages/[^"\n]{1,300}", line \d{1,9}, in <module>')
 _PROSE = re.compile(r"[ ,.?!]{1,3}[\w'\"]")  # a sentence that goes on, or the next string of a list
 _QUOTES = {"'": "'", '"': '"', "`": "`", "\u201c": "\u201d", "\u2018": "\u2019", "\u00ab": "\u00bb"}
 _BEFORE = (" ", "\t", "(", "")
@@ -33,6 +34,12 @@ def retold(before: str) -> bool:
 def goes_on(line: str) -> bool:
     """Does the line say that the program goes on in spite of it?"""
     return _GOES_ON.search(line) is not None
+
+
+def imported(frame: str) -> bool:
+    """Is the outermost frame of a traceback a library's? Nobody runs one so: as it was imported it caught this itself,
+    and went on."""
+    return _LIBRARY.search(frame) is not None
 
 
 def mentioned(line: str, at: int, end: int) -> bool:
