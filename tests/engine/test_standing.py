@@ -15,6 +15,7 @@ from dogwatch.engine.standing import (
     is_silent,
     judged,
     patience_left,
+    stays,
     take_usage,
     usage_of,
     verdict_document,
@@ -163,6 +164,25 @@ def test_a_verdict_waits_for_processes_that_were_asked_but_not_for_ever() -> Non
     for _ in range(3):
         take_usage(memory, None, 5.0)
     assert judge(memory, WORKER).word is Standing.STALLED
+
+
+@pytest.mark.parametrize("cores", [0.0, 0.9])
+@pytest.mark.parametrize("moved", [0, 5_000_000])
+def test_a_verdict_that_is_left_as_it_was_has_the_word_that_judging_gives(cores: float, moved: int) -> None:
+    """Whether a silent job is judged at every look or only when something but time has passed, it is told the same."""
+    memory, found, left = known_job(), None, 0
+    for second in range(3600):
+        pass_time(memory, 1.0, News(), JOB, moved=False, at=AT + second)
+        asked = asks_usage(memory, second)
+        if asked:
+            take_usage(memory, sample(1000.0 + cores * second, moved * second), second)
+        stands = not asked and stays(memory, found)
+        word = judged(JOB, memory, (WORKER,), News(), None, found, AT + second)
+        assert not stands or (found is not None and word.word is found.word)
+        found, left = found if stands else word, left + stands
+    assert found is not None
+    assert found.word is (Standing.SILENT_BUT_BUSY if moved else Standing.STALLED)
+    assert left > 3000
 
 
 def test_a_log_that_was_taken_away_or_locked_cannot_be_judged() -> None:

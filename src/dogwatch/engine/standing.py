@@ -21,6 +21,7 @@ MOST_SAMPLES = 24
 SOON = 1.0
 UNANSWERED = 3  # looks that asked in vain before the verdict does without
 LIVING = frozenset({"running", "sleeping", "uninterruptible", "stopped"})
+OUT_OF_PATIENCE = frozenset({Standing.STALLED, Standing.SILENT_BUT_BUSY})
 DONE = 0.999  # of the total: what comes now is a last evaluation, an export, an upload
 LASTS = frozenset({STEADY, "validating", "checkpointing"})  # what a job that is done may still be said to do
 
@@ -146,11 +147,16 @@ def _way(memory: Memory, progress: Progress | None) -> Way:
     return replace(found, to_target=target)
 
 
-def still_working(memory: Memory, before: Verdict | None) -> bool:
-    """Whether a job that was working has not been silent for long enough to ask again; what most jobs do."""
+def stays(memory: Memory, before: Verdict | None) -> bool:
+    """Whether a verdict has the same word still, where only time has passed since: a working job is judged again when
+    it is silent for long enough to be looked at closely, and when patience with it ends."""
     hush = memory.hush.get("signs")
-    calm = before is not None and before.word is Standing.WORKING
-    return calm and hush is not None and hush.seconds < memory.ask_after
+    if before is None or hush is None:
+        return False
+    patience = before.patience or 0.0
+    if before.word is Standing.WORKING:
+        return hush.seconds < (patience if before.silent >= memory.ask_after else memory.ask_after)
+    return before.word in OUT_OF_PATIENCE and before.silent >= patience > 0
 
 
 def _remembered(memory: Memory) -> Verdict | None:

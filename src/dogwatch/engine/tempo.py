@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 from dogwatch.engine.memory import Memory
 from dogwatch.estimate.patience import STEADY, patience
@@ -80,15 +81,17 @@ def equals(steps: Mapping[str, Step]) -> set[str]:
     """The workers that count the same thing up to about the same total, and have not got there yet."""
     if not steps:
         return set()
-    kinds = Counter((step.unit, _rough(step.total)) for step in steps.values())
-    kind = max(kinds, key=lambda kind: (kinds[kind], repr(kind)))
+    kinds = {worker: (step.unit, _rough(step.total)) for worker, step in steps.items()}
+    counted = Counter(kinds.values())
+    usual = max(counted, key=lambda kind: (counted[kind], repr(kind)))
     return {
         worker
         for worker, step in steps.items()
-        if (step.unit, _rough(step.total)) == kind and not (step.total and step.done >= step.total)
+        if kinds[worker] == usual and not (step.total and step.done >= step.total)
     }
 
 
+@lru_cache(maxsize=256)
 def _rough(total: float | None) -> float | None:
     return None if total is None else float(f"{total:.1g}")
 

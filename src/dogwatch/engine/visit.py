@@ -32,7 +32,7 @@ from dogwatch.engine.reading import (
 from dogwatch.engine.room import Rooms, gone_in
 from dogwatch.engine.said import begins, change_event, checkpoint_event, is_new_attempt
 from dogwatch.engine.spent import Sample, add_up, measured, sampled
-from dogwatch.engine.standing import judged, still_working, take_usage
+from dogwatch.engine.standing import judged, stays, take_usage
 from dogwatch.engine.steady import is_at_rest, is_steady
 from dogwatch.engine.tempo import behind, due, lasts, slow_since
 from dogwatch.engine.verify import NOT_ENDED, final, short_of
@@ -259,7 +259,7 @@ class Visit:
         late, before = self.job.ref in self.glance.late, self.one.verdict
         if not late:
             self._judge_tempo()
-        if self.rests and self.one.slow is None and still_working(self.memory, before):
+        if self.rests and self.one.slow is None and self._stays():
             return
         self.one.verdict = judged(
             self.job,
@@ -275,6 +275,11 @@ class Visit:
         )
         if before is None or before.word is not self.one.verdict.word:
             self.save, self.rests = True, False
+
+    def _stays(self) -> bool:
+        """Whether the verdict has the word that it had, since nothing is new but the time."""
+        ref, glance = self.job.ref, self.glance
+        return ref not in glance.usage_asked and ref not in glance.late and stays(self.memory, self.one.verdict)
 
     def _judge_tempo(self) -> None:
         """Is it slow, or one of its workers? What was found stands until the next time it is asked."""
@@ -293,7 +298,7 @@ class Visit:
     def _judge_steady(self) -> None:
         """The same of a job that says nothing new; it stays steady unless the verdict has another word now."""
         before = self.one.verdict
-        if isinstance(self.after.state, Running) and not still_working(self.memory, before):
+        if isinstance(self.after.state, Running) and not self._stays():
             self._judge()
             word = self.one.verdict.word if self.one.verdict is not None else None
             if word is not (before.word if before is not None else None):
