@@ -27,7 +27,9 @@ PAUSE, FAR_PAUSE, LONGEST_PAUSE = 0.5, 5.0, 60.0
 
 def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("ref", metavar="REF", help="a ref, a name or a unique prefix")
-    parser.add_argument("-n", type=int, default=20, metavar="N", help="how many lines of each log (default: 20)")
+    parser.add_argument(
+        "-n", "--lines", type=int, default=20, metavar="N", help="how many lines of each log (default: 20)"
+    )
     parser.add_argument("-f", "--follow", action="store_true", help="go on printing lines as they are written")
     parser.add_argument("--worker", type=int, metavar="K", help="only the log of worker K")
     parser.add_argument("--raw", action="store_true", help="print the bytes as they are, escape codes included")
@@ -39,8 +41,8 @@ def run(args: Namespace) -> int:
     from dogwatch.clock import Clock
     from dogwatch.desk import ask, logs
 
-    if args.n < 0:
-        raise UsageError(f"-n takes a number of lines, 0 or more, not {args.n}")
+    if args.lines < 0:
+        raise UsageError(f"--lines takes a number of lines, 0 or more, not {args.lines}")
     if args.follow and args.json:
         raise UsageError("--follow prints lines, --json one document: choose one of them")
     with assemble.store(readonly=True) as store:
@@ -50,7 +52,7 @@ def run(args: Namespace) -> int:
     reach = assemble.reach(place, Clock())
     try:
         reading = logs.Reading(reach, job, args.worker, logs.HERE_DEADLINE if here else logs.FAR_DEADLINE)
-        tails = reading.tails(args.n)
+        tails = reading.tails(args.lines)
         if args.json:
             emit({"ref": job["ref"], "logs": [tail.document() for tail in tails]})
             return 0
