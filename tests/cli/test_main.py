@@ -10,7 +10,7 @@ import pytest
 from dogwatch import __version__
 from dogwatch.cli.ls import fitting
 from dogwatch.cli.main import VERBS, Given, load, parser_of
-from dogwatch.cli.out import cells, table
+from dogwatch.cli.out import cells, folded, table
 
 
 def test_the_overview_names_every_verb(dogwatch) -> None:
@@ -88,6 +88,23 @@ def test_a_list_too_wide_for_the_terminal_leaves_out_the_refs_where_the_names_wi
     assert fitting([head, first], None)[1].startswith("here/process:train-1a2b3c  train")
     assert fitting([head, first], 30) == ["NAME   STATE    PROGRESS", "train  running  20.0 %"]
     assert fitting([head, first, other], 30)[1] == "here/process:train-1a2b3c  tr…"
+
+
+def test_a_row_too_wide_for_the_terminal_goes_on_under_its_text() -> None:
+    """A label keeps its column; what is long by itself is indented a little, and nothing is lost or overhangs."""
+    row = "  proved    4 s ago, by process table: 4 of 4 workers there"
+    assert folded(row, None) == folded(row, 80) == [row]
+    assert folded(row, 40) == [
+        "  proved    4 s ago, by process table: 4",
+        "            of 4 workers there",
+    ]
+    assert folded("train (here/process:train-1a2b3c4d): running", 24) == [
+        "train (here/process:trai",
+        "  n-1a2b3c4d): running",
+    ]
+    wide = f"  for  {'訓練' * 20}"
+    assert [cells(line) <= 30 for line in folded(wide, 30)] == [True] * 4
+    assert "".join("".join(folded(wide, 30)).split()) == "".join(wide.split())
 
 
 @pytest.mark.parametrize("verb", [verb for verb in VERBS if hasattr(load(verb), "FLAGS")])

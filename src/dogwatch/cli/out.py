@@ -72,10 +72,36 @@ def _cut(line: str, width: int) -> str:
     return line + "…"
 
 
+def lay_out(lines: Sequence[str]) -> None:
+    """Lines for a person, each folded to the terminal's width where there is one."""
+    room = width()
+    for line in lines:
+        print("\n".join(folded(line, room)), flush=True)
+
+
+def folded(line: str, width: int | None) -> list[str]:
+    """A line as several that fit the terminal, where there is one: the later ones stand under its text, behind its
+    label. A word that is longer is cut."""
+    if width is None or cells(line) <= width:
+        return [line]
+    import textwrap
+
+    indent = len(line) - len(line.lstrip())
+    label, _, text = line[indent:].partition("  ")
+    hang = len(line) - len(text.lstrip()) if text and indent + len(label) <= width // 2 else indent + 2
+    parts: list[str] = []
+    for room in range(width, hang, -1):  # letters that take two columns leave room for fewer
+        parts = textwrap.wrap(line, room, subsequent_indent=" " * hang, break_on_hyphens=False)
+        if all(cells(part) <= width for part in parts):
+            break
+    return parts
+
+
 def width() -> int | None:
-    """The terminal's width, or None when stdout is not one."""
+    """The terminal's width, or None when stdout is not one, or is one that does not say."""
     if not sys.stdout.isatty():
         return None
     import os
 
-    return max(20, os.get_terminal_size(sys.stdout.fileno()).columns)
+    columns = os.get_terminal_size(sys.stdout.fileno()).columns
+    return max(20, columns) if columns else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from typing import Any
 
-from dogwatch.cli.out import emit, json_flag, say, width
+from dogwatch.cli.out import emit, json_flag, lay_out, say
 
 HELP = "read log files: how far, how fast, what is left, how it ended"
 EXAMPLES = (
@@ -40,14 +40,13 @@ def run(args: Namespace) -> int:
         if args.json:
             emit(found)
             continue
-        for line in block(found, width()):
-            print(line, flush=True)
+        lay_out(block(found))
         if place + 1 < len(args.files):
             print(flush=True)
     return code
 
 
-def block(found: dict[str, Any], columns: int | None) -> list[str]:
+def block(found: dict[str, Any]) -> list[str]:
     """One log as a few short lines; what is not known is left out."""
     from dogwatch.text import plain
 
@@ -61,8 +60,7 @@ def block(found: dict[str, Any], columns: int | None) -> list[str]:
         *_why(found["diagnosis"]),
     ]
     name = "standard input" if found["file"] == "-" else plain(found["file"], 300)
-    lines = [name, *(f"  {label:<9} {text}" for label, text in rows if text)]
-    return lines if columns is None else [line if len(line) <= columns else line[: columns - 1] + "…" for line in lines]
+    return [name, *(f"  {label:<9} {text}" for label, text in rows if text)]
 
 
 def _progress(found: dict[str, Any]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser, Namespace
 
-from dogwatch.cli.out import UNWATCHED, emit, json_flag, say
+from dogwatch.cli.out import UNWATCHED, emit, json_flag, lay_out, say
 from dogwatch.errors import COULD_NOT_LOOK, FINE, USAGE
 
 TYPE_CHECKING = False
@@ -143,8 +143,7 @@ def _show(store: Store, clock: Clock, jobs: list[dict[str, Any]], json: bool, mo
         return FINE
     now = clock.now()
     for job in jobs:
-        for line in details(job, ask.events(store, limit=RECENT, ref=job["ref"]), now):
-            print(line)
+        lay_out(details(job, ask.events(store, limit=RECENT, ref=job["ref"]), now))
     known = {job["ref"] for job in ask.documents(store, [job["ref"] for job in jobs])}
     if not watch["alive"] and any(job["state"] != "ended" for job in jobs if job["ref"] in known):
         say(UNWATCHED)

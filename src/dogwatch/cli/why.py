@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING, Any
 
-from dogwatch.cli.out import UNWATCHED, emit, json_flag, say
+from dogwatch.cli.out import UNWATCHED, emit, json_flag, lay_out, say
 from dogwatch.errors import CouldNotLook, UsageError
 
 if TYPE_CHECKING:
@@ -57,8 +57,7 @@ def run(args: Namespace) -> int:
     if args.json:
         emit(found)
         return 0
-    for line in block(found, many=len(args.log or ()) != 1):
-        print(line)
+    lay_out(block(found, many=len(args.log or ()) != 1))
     return 0
 
 
