@@ -65,7 +65,7 @@ MILESTONES = (25, 50, 75, 100)
 # Between events a memory may lag: a restarted watcher then reads those few seconds of log again.
 SAVE_EVERY = 10.0
 # Nothing to read again once all that its files said is saved: only patience clocks are lost then.
-SAVE_QUIET = 60.0
+SAVE_QUIET = 120.0
 # A job of which nothing new is said has only its patience clocks to lose; not all are saved in the same round.
 SAVE_STEADY = 600.0
 # Of a job that has been silent for so long only the numbers of its processes move: they are told this often.
