@@ -46,6 +46,15 @@ def test_standard_input_and_words(dogwatch, half) -> None:
     assert "9 times in 10" in done.stdout
 
 
+@pytest.mark.parametrize("words", [(), ("train",), ("train", "--json")])
+def test_whoever_asks_for_a_job_is_told_where_that_is(dogwatch, words: tuple[str, ...]) -> None:
+    """A series is not a job; the other two verbs know what is left of one, and of a log."""
+    done = dogwatch("eta", *words)
+    assert done.returncode == 2
+    assert "--csv" in done.stderr
+    assert "dogwatch status JOB" in done.stderr
+
+
 @pytest.mark.parametrize(
     "body", ["", "1700000000,0,100\n", "1700000000,5,\n1700000010,6,\n", "1700000000,5,9\n1700000100,5,9\n"]
 )

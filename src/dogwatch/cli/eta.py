@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, Namespace
+from argparse import SUPPRESS, ArgumentParser, Namespace
 
 from dogwatch.cli.out import emit, json_flag
 
@@ -17,7 +17,8 @@ not known (with --json: nulls), and the exit code is still 0"""
 
 
 def arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--csv", required=True, metavar="FILE", help="the series so far; - for standard input")
+    parser.add_argument("--csv", metavar="FILE", help="the series so far; - for standard input")
+    parser.add_argument("others", nargs="*", help=SUPPRESS)
     parser.add_argument(
         "--now", type=float, metavar="UNIX_SECONDS", help="the moment to answer for (default: the newest row's)"
     )
@@ -30,6 +31,9 @@ def run(args: Namespace) -> int:
     from dogwatch.desk.eta import eta
     from dogwatch.errors import FINE, UsageError
 
+    if args.csv is None or args.others:
+        elsewhere = "what is left of a job is in `dogwatch status JOB`, of a log in `dogwatch read FILE`"
+        raise UsageError(f"eta answers for a series: give one with --csv FILE; {elsewhere}")
     if args.now is not None and not math.isfinite(args.now):
         raise UsageError("--now takes a number of seconds since 1970")
     found, unknown = eta(args.csv, args.now)
