@@ -73,6 +73,16 @@ def test_a_near_miss_is_suggested(dogwatch) -> None:
     assert "lists every one" in dogwatch("status", "quite another").stderr
 
 
+def test_a_letter_that_the_locale_lacks_is_spelt(dogwatch) -> None:
+    """An arrow in the history is no reason to fail where only ASCII can be printed."""
+    assert dogwatch("run", "--detach", "--name", "t", "--", "true").returncode == 0
+    assert dogwatch("wait", "t").returncode == 0
+    narrow = {"LC_ALL": "POSIX", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    done = dogwatch("events", env=narrow)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "new \\u2192 " in done.stdout
+
+
 def test_a_list_stays_in_its_columns_whatever_the_script() -> None:
     """A letter that takes two columns of a terminal is counted as two, and a cut line is not longer than it may be."""
     rows = [("NAME", "STATE"), ("\u8a13\u7df4\U0001f680", "running"), ("cafe\u0301", "ended"), ("plain", "waiting")]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import _thread
 import errno
+import io
 import os
 import sys
 import time
@@ -100,7 +101,8 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 def _open_streams() -> None:
-    """Cron and `>&-` start programs without streams; the numbers 0 to 2 must not go to files of ours."""
+    """Cron and `>&-` start programs without streams; the numbers 0 to 2 must not go to files of ours. A letter that
+    the locale has no byte for is spelt, on stdout as Python does it on stderr."""
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:
             null = os.open(os.devnull, os.O_RDWR)
@@ -108,6 +110,8 @@ def _open_streams() -> None:
             if null > 2:
                 os.close(null)
             setattr(sys, name, os.fdopen(number, "w" if number else "r", encoding="utf-8", errors="replace"))
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def _let_go_of_stdout() -> None:
