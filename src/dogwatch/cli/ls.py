@@ -38,7 +38,8 @@ def run(args: Namespace) -> int:
         for line in fitting([_HEAD, *(_row(job, now) for job in jobs)], out.width()):
             print(line)
     else:
-        out.say("nothing is being watched" if args.all else "nothing is being watched that has not ended (--all)")
+        rest = "" if args.all else " that has not ended; --all lists the rest"
+        out.say(f"nothing is being watched{rest}")
     if not watched and any(job["state"] != "ended" for job in jobs):
         out.say("nobody is watching; `dogwatch daemon` does, `dogwatch patrol` looks once")
     if unheard:

@@ -41,7 +41,8 @@ def run(args: Namespace) -> int:
     from dogwatch.desk import ask
 
     clock = Clock()
-    limit = None if args.timeout is None else clock.mono() + duration(args.timeout, "--timeout")
+    patience = float("inf") if args.timeout is None else duration(args.timeout, "--timeout")
+    limit = clock.mono() + patience
     with assemble.store(readonly=True) as store:
         refs = ask.find_each(store, args.refs)
         first = ask.documents(store, refs)
@@ -54,7 +55,9 @@ def run(args: Namespace) -> int:
     else:
         _tell(jobs, clock.now())
     if not reached:
-        say(f"gave up waiting after {args.timeout}")
+        from dogwatch.tui.words import span
+
+        say(f"gave up waiting after {span(patience)}")
         return TIMED_OUT
     over = [job for job in jobs if job["state"] == "ended"]
     return FINE if ask.verdict(over) else ENDED_BADLY
@@ -66,14 +69,14 @@ def _until(
     what: str,
     mind: Callable[[], None],
     clock: Any,
-    limit: float | None,
+    limit: float,
 ) -> bool:
     """True once `what` holds, False when the limit came first."""
     while True:
         jobs = fetch()
         if _holds(what, first, jobs):
             return True
-        if limit is not None and clock.mono() >= limit:
+        if clock.mono() >= limit:
             return False
         mind()
         time.sleep(PAUSE)
