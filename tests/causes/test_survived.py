@@ -22,6 +22,7 @@ from tests.causes.falls import CAUGHT, REQUEST, STEPS, TIME_LIMIT, TRACEBACK, wh
         "said 3: Traceback (most recent call last): ... ValueError: no\n" + STEPS,
         "config: oom=0 timeout=1800 CUDA=12.4\n" + STEPS,
         "val/TypeErrorRate: 0.25\neval_Error: 0.1\n" + STEPS,
+        "trapFpe: Floating point exception trapping enabled (FOAM_SIGFPE).\n" + "Refining a box\n" * 40 + "End\n",
         "CUDA available: True\nWARNING: destroy_process_group() was not called before program exit\n",
         "",
         STEPS
@@ -53,6 +54,7 @@ from tests.causes.falls import CAUGHT, REQUEST, STEPS, TIME_LIMIT, TRACEBACK, wh
         "said",
         "settings",
         "metric names",
+        "a trap that is set",
         "warning",
         "empty",
         "destructor after the end",

@@ -438,7 +438,7 @@ rows = (
             Sign("stack smashing detected", weight=0.92, fatal=True),
             Sign(
                 "floating point exception",
-                r"^(?:.{0,80}: )?floating point exception(?: \(core dumped\))?",
+                r"^(?:.{0,80}: )?floating point exception(?! trapping)",
                 0.88,
                 fatal=True,
             ),
