@@ -157,6 +157,30 @@ def test_a_header_names_columns_and_a_sentence_does_not() -> None:
     assert header("now training") is None
 
 
+@pytest.mark.parametrize("sign", ["\t", ";", ","])
+def test_cells_stand_between_tabs_semicolons_or_commas(sign: str) -> None:
+    """A cell may be a tensor, with signs of its own in it."""
+    head = sign.join(("epoch", "loss", "acc"))
+    rows = (sign.join((str(n), f"tensor({1 / n:.4f})", "0.5")) for n in range(2, 6))
+    assert counted(head, *rows) == (5, None, "epochs")
+    assert counted("epoch\tloss\tacc", *(f"{n}\ttensor(0.1, device='cuda:0')\t0.5" for n in range(2, 6)))[0] == 5
+
+
+def test_a_number_with_dots_behind_it_may_be_one_of_a_total() -> None:
+    """`chunk 3... of 40`."""
+    lines = (line for n in range(1, 9) for line in (f"chunk {n}... of 40", f"writing {n}"))
+    assert counted(*lines) == (8, 40, "chunks")
+
+
+def test_a_simulation_is_told_by_its_clock_and_not_by_what_a_solver_needed() -> None:
+    """`No Iterations 3` says how many, and `Time = 40` alone on its line how far; a stopwatch does not go evenly."""
+    solver = "GAMG:  Solving for p, Initial residual = 0.{0}, Final residual = 1.{0}e-05, No Iterations {0}"
+    log = [line for n in range(1, 31) for line in (f"Time = {n}", "", solver.format(30 + n), solver.format(3))]
+    assert counted(*log) == (30, None, "steps")
+    assert counted(*(solver.format(n) for n in range(1, 40))) == NOTHING
+    assert counted(*(f"Time = {n * n}" for n in range(1, 40))) == NOTHING
+
+
 def test_the_newest_line_of_a_long_log_counts_wherever_it_is_cut() -> None:
     """Behind its beginning only some stretches of a log are read; which ones depends on their places alone."""
     lines = []

@@ -20,7 +20,7 @@ NOW, NAME, STAMP = "\ue000", "\ue001", "\ue002"  # for a number, one in a name, 
 _TOKEN = re.compile(
     r"(?=[\d.ni])(?:(\d{4}[-/.]\d\d[-/.]\d\d(?:[ t_,-]{1,2}\d\d:\d\d(?::\d\d)?)?(?:[.,]\d{1,9})?z?"
     r"|\d\d[-/]\d\d[ t]\d\d:\d\d(?::\d\d)?(?:[.,]\d{1,9})?|\d{1,3}:\d\d(?::\d\d)?(?:[.,]\d{1,9})?)"
-    r"|(\d{1,3}(?:,\d{3}){1,4}(?!\d)|\d{1,20})(\.\d{0,20})?(e[-+]?\d{1,3})?"
+    r"|(\d{1,3}(?:,\d{3}){1,4}(?!\d)|\d{1,20})(\.(?!\.)\d{0,20})?(e[-+]?\d{1,3})?"
     r"|(?<![\w.])\.\d{1,20}(?:e[-+]?\d{1,3})?|(?<![a-z])(?:nan|inf)(?![a-z]))",
     re.ASCII,
 )  # at most places one look ahead tells that none is there
@@ -30,6 +30,7 @@ _MEASURE = re.compile(r" (?:[mun]?s|secs?|seconds?|min|minutes?|hours?|h|%|[kmgt
 _COMPOUND = re.compile(r"[a-z]_[a-z]{1,20}\W{0,6}$", re.ASCII)
 _OPTION = re.compile(r"--[a-z][a-z_-]{0,30}[ =]?$", re.ASCII)  # of a command that is shown
 _ORDINAL = ("st", "nd", "rd", "th")
+_CLOCK = f"time ={NOW}"  # of what is simulated, where nothing else stands on the line
 _UNITS = {
     "epochs": "epoch epochs ep 轮",
     "steps": "step steps nstep nsteps 步 步骤",
@@ -176,6 +177,8 @@ def numbers(shape: str) -> tuple[Number, ...]:
         if sign == NOW:
             of = bool(found) and before == NOW and _is_total(gap, shape)
             unit, sure = named(_WORD.findall(gap)[-MOST_WORDS:], bool(_COMPOUND.search(gap)))
+            if shape == _CLOCK:
+                unit, sure = "steps", THINGS
             if of and found[-1].unit == LETTER:
                 found[-1] = Number("items", PERHAPS, False)
             found.append(Number(unit, NEVER if of or _OPTION.search(gap) else sure, of))
@@ -184,7 +187,7 @@ def numbers(shape: str) -> tuple[Number, ...]:
 
 
 def _is_total(gap: str, shape: str) -> bool:
-    return gap in ("/", "of", "out of", "]/[") or (gap == "|" and f"[{NOW}|{NOW}]" in shape)
+    return gap.lstrip(". ") in ("/", "of", "out of", "]/[") or (gap == "|" and f"[{NOW}|{NOW}]" in shape)
 
 
 def named(words: list[str], compound: bool = False) -> tuple[str, int]:
@@ -195,7 +198,8 @@ def named(words: list[str], compound: bool = False) -> tuple[str, int]:
     last = core[-1] if core else ""
     if last in _LOOPS:
         past = "best" in core or (len(core) > 1 and core[-2] in _NOT_NOW)
-        return _LOOPS[last], NEVER if past else LOOP
+        many = last.endswith("s") and words[-2:-1] == ["no"]  # how many a solver needed
+        return _LOOPS[last], NEVER if past or many else LOOP
     if last in _OTHERS or last in _NOT_NOW:
         return "", NEVER
     if last in _THINGS:

@@ -9,7 +9,8 @@ from dogwatch.logs.shape import LAUNCHED, LONGEST, LOOP, NEVER, Number, column
 
 MOST_CELLS = 48
 _CELL = re.compile(
-    r"[-+]?(\d{1,15})(?:/(\d{1,15})|\.0{1,6})?|[-+]?[\d.]{1,24}(?:e[-+]?\d{1,3})?[a-z%]{0,3}|[\d:.]{1,20}|nan|-?inf",
+    r"[-+]?(\d{1,15})(?:/(\d{1,15})|\.0{1,6})?|[-+]?[\d.]{1,24}(?:e[-+]?\d{1,3})?[a-z%]{0,3}|[\d:.]{1,20}|nan|-?inf"
+    r"|tensor\([^()]{1,80}\)",
     re.ASCII,
 )
 _NUMBER = re.compile(r"[-+]?\d[\d.]{0,24}(?:e[-+]?\d{1,3})?[a-z%]{0,3}", re.ASCII)
@@ -29,8 +30,12 @@ class Header:
 
     def row(self, line: str) -> tuple[tuple[Number, ...], tuple[float | None, ...]] | None:
         """What a line counts that is a row of this table."""
-        cells = _cells(line.lower())
+        low = line.lower()
+        cells = _cells(low)
         counting = self.columns.get(len(cells))
+        if counting is None:
+            cells = _words(low)
+            counting = self.columns.get(len(cells))
         if counting is None and "|" in line:
             cells = _ahead(line)
             counting = self.columns.get(-len(cells))
@@ -62,7 +67,8 @@ def header(line: str) -> Header | None:
     ):
         return None
     columns: dict[int, dict[int, str]] = {}
-    for cells in (_cells(text), [cell for cell in _WIDE.split(text.strip("| \t")) if cell], ahead := _ahead(text)):
+    wide = [cell for cell in _WIDE.split(text.strip("| \t")) if cell]
+    for cells in (_cells(text), _words(text), wide, ahead := _ahead(text)):
         counting = {place: unit for place, cell in enumerate(cells) if (unit := column(cell))}
         if 2 <= len(cells) <= MOST_CELLS and counting:
             columns.setdefault(-len(cells) if cells is ahead else len(cells), counting)
@@ -75,10 +81,15 @@ def _ahead(line: str) -> list[str]:
     return ahead.split() if bar else []
 
 
+def _words(line: str) -> list[str]:
+    return line.replace("|", " ").split()
+
+
 def _cells(line: str) -> list[str]:
-    """The cells of a line: between commas where it has them, else the words of it."""
-    if "," not in line:
-        return line.replace("|", " ").split()
-    cells = [cell.strip(" #\"'") for cell in line.split(",")]
+    """The cells of a line: between its tabs, semicolons or commas, else the words of it."""
+    between = next((sign for sign in "\t;," if sign in line.strip()), None)
+    if between is None:
+        return _words(line)
+    cells = [cell.strip(" #\"'") for cell in line.strip().split(between)]
     launched = LAUNCHED.match(line)
-    return [line[launched.end() :].partition(",")[0].strip(" #\"'"), *cells[1:]] if launched else cells
+    return [line[launched.end() :].partition(between)[0].strip(" #\"'"), *cells[1:]] if launched else cells
