@@ -257,3 +257,25 @@ def test_a_child_whose_parent_was_interrupted_while_it_was_started_is_not_why():
     )
     found = why(f"epoch 0\n2026-04-02 10:11:12 - LOGS - Keyboard interruption. Leaving the loop\n{half}{half}")
     assert (found.cause, found.evidence[0].line) == ("interrupted", 2)
+
+
+@pytest.mark.parametrize(
+    ("rank", "code", "cause"), [(1, 3, "unknown"), (1, -6, "aborted"), (1, -15, "interrupted"), (0, 1, "nccl_error")]
+)
+def test_a_rank_that_left_without_a_word_explains_what_its_peers_say(rank, code, cause):
+    """That another closed the connection, and that the launcher then ended the rest, does not say why the first left;
+    unless the first that left is the one that says so."""
+    signal = {-6: "SIGABRT", -15: "SIGTERM"}.get(code)
+    told = f"Signal {-code} ({signal}) received by PID 72" if signal else "To enable traceback see: https://a.example/b"
+    found = why(
+        "[rank0]: Traceback (most recent call last):\n"
+        '[rank0]:   File "/srv/fit.py", line 9, in <module>\n[rank0]:     loss.backward()\n'
+        "[rank0]: RuntimeError: [/src/gloo/transport/tcp/pair.cc:53] Connection closed by peer [10.0.0.7]:4711\n"
+        f"E0301 10:20:30.481 70 api.py:9] failed (exitcode: {code}) local_rank: {rank} (pid: 72) of binary: py\n"
+        "torch.distributed.elastic.multiprocessing.errors.ChildFailedError:\n"
+        "  rank      : 2 (local_rank: 2)\n  exitcode  : -15 (pid: 71)  (SIGTERM)\n"
+        "  traceback : Signal 15 (SIGTERM) received by PID 71\n"
+        "Root Cause (first observed failure):\n"
+        f"  rank      : {rank} (local_rank: {rank})\n  exitcode  : {code} (pid: 72)\n  traceback : {told}\n"
+    )
+    assert found.cause == cause

@@ -118,6 +118,7 @@ consequences = (
     Sign("raylet connection closed", weight=0.4, raised=True, role=Role.CASCADE),
     Sign("connection closed unexpectedly", weight=0.4, raised=True, role=Role.CASCADE),
     Sign("handle is closed", weight=0.4, raised=True, role=Role.CASCADE),
+    Sign("exitcode", r"failed \(exitcode: \d{1,3}\) local_rank: \d", 0.4, fatal=True, role=Role.TEARDOWN, many=True),
     Sign("childfailederror", weight=0.5, fatal=True, role=Role.CASCADE, many=True),
     Sign("root cause (first observed failure)", weight=0.5, fatal=True, role=Role.TEARDOWN, many=True),
     Sign(

@@ -37,6 +37,10 @@ MORE = 3  # lines after which words alone were not the last
 TWICE = 2
 _DIGITS = re.compile(r"\d{1,20}")
 _NAME = re.compile(r"\b[A-Z]\w{2,60}(?:Error|Exception)(?=:)", re.ASCII)
+# The first rank that a launcher saw end, another that it ended for that, and one that lost the connection to it.
+_FIRST_GONE = re.compile(r"failed \(exitcode: (-?\d{1,3})\) local_rank: (\d{1,5})", re.ASCII)
+_ENDED = re.compile(r"exitcode {1,4}: -15 |Signal 15 \(SIGTERM\) received by PID", re.ASCII)
+_LEFT_ALONE = re.compile(r"\[rank(\d{1,5})\].{1,400}(?:closed|reset) by peer", re.ASCII)
 _SRUN_KILLED = re.compile(r"srun: error: .{1,200}: tasks? [\d,\- ]{1,80}: Killed", re.ASCII)
 _SCHEDULER = frozenset(("time_limit", "preempted", "cancelled", "node_failure"))
 # What Slurm itself cancels a job for: its line then does not always say so.
@@ -226,7 +230,11 @@ def pick(hits: Sequence[Hit]) -> Hit | None:
 
 
 def _swept(hit: Hit, hits: Sequence[Hit]) -> bool:
-    """Is this what srun did to the other tasks when it gave up the step? That says that one failed, not why."""
+    """Is this what a launcher did to the others when one had failed, or what a rank says that misses that one? It
+    says that one failed, not why."""
+    if (left := _LEFT_ALONE.search(hit.text)) or _ENDED.search(hit.text):
+        gone = next(filter(None, (_FIRST_GONE.search(one.text) for one in hits)), None)
+        return gone is not None and (gone[2] != left[1] if left else gone[1] != "-15")
     if hit.cause == "killed" and _SRUN_KILLED.search(hit.text):
         sign = "job step aborted"
     elif hit.cause == "cancelled" and hit.role is Role.CASCADE:
