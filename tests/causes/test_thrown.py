@@ -348,6 +348,7 @@ def test_of_a_watchdog_the_line_that_came_first_is_quoted() -> None:
         ("/lib/python3.11/multiprocessing/connection.py", "EOFError", "unknown"),
         ("/multiprocessing/synchronize.py", "OSError: [Errno 28] No space left on device", "shm_exhausted"),
         ("/torch/serialization.py", "OSError: [Errno 28] No space left on device", "disk_full"),
+        ("/torch/serialization.py", "OSError: [Errno 22] Invalid argument", "code_error"),
         ("/multiprocessing/connection.py", "ConnectionRefusedError: [Errno 111] Connection refused", "unknown"),
         ("/lib/python3.11/socket.py", "ConnectionRefusedError: [Errno 111] Connection refused", "network_error"),
     ],
@@ -367,6 +368,40 @@ def test_a_variable_that_is_not_set_is_a_setting_and_another_key_is_not() -> Non
     assert found.cause == "config_error"
     assert other is not None
     assert other.cause == "code_error"
+
+
+@pytest.mark.parametrize(
+    ("call", "cause"),
+    [
+        ("in main\n    rows = json.load(handle)", "checkpoint_corrupt"),
+        ("in rows\n    yield json.loads(line)", "checkpoint_corrupt"),
+        ("in main\n    state = json.loads(path.read_text())", "checkpoint_corrupt"),
+        ("in load_config\n    return json.load(handle)", "config_error"),
+        ("in main\n    cfg = json.load(handle)", "config_error"),
+        ("in ask\n    return json.loads(answer)", "code_error"),
+    ],
+)
+def test_json_that_cannot_be_read_is_judged_by_the_call_that_read_it(call: str, cause: str) -> None:
+    """A file that is cut off, settings that are misspelt, and an answer that is no JSON end in the same exception."""
+    library = (
+        '  File "/usr/lib/python3.12/json/__init__.py", line 346, in loads\n    return _default_decoder.decode(s)\n'
+        '  File "/usr/lib/python3.12/json/decoder.py", line 337, in decode\n    obj, end = self.raw_decode(s, 0)\n'
+        "               ^^^^^^^^^^^^^^^^^^^^^\n"
+    )
+    ended = "json.decoder.JSONDecodeError: Expecting value: line 7 column 2 (char 91)\n"
+    found = why(f'{FRAMES}  File "/home/k/configs/fit.py", line 40, {call}\n{library}{ended}')
+    assert found is not None
+    assert found.cause == cause
+
+
+def test_json_of_several_documents_is_no_damaged_file() -> None:
+    """The program ought to read it line by line."""
+    frames = (
+        f'{FRAMES}  File "fit.py", line 40, in rows\n    return json.load(handle)\n  File "/json/a.py", line 3, in f\n'
+    )
+    found = why(f"{frames}json.decoder.JSONDecodeError: Extra data: line 2 column 1 (char 91)\n")
+    assert found is not None
+    assert found.cause == "code_error"
 
 
 def test_a_crash_behind_a_full_disk_is_the_full_disk() -> None:

@@ -32,8 +32,8 @@ class Sign:
     `weight` is how sure the line alone makes us. `raised`: it counts only as the exception that a program was
     left with. `fatal`: no job goes on after such a line. `role` overrides that of the cause. `many`: it speaks of
     one of several processes. `ends`: whatever comes after it belongs to another attempt. `first`: it is asked before
-    surer signs, because it only wraps what they would see in it. `frame`: the innermost frame of its traceback, where
-    the exception alone does not tell.
+    surer signs, because it only wraps what they would see in it. `frame`: the innermost frame of its traceback, or the
+    call that led into the library that raised it, where the exception alone does not tell.
     """
 
     stem: str

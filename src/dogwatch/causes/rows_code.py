@@ -119,6 +119,7 @@ rows = (
                 r"|^.{1,160}: error: argument [^:]{1,80}: (?:expected|invalid|not allowed)",
                 0.96,
                 fatal=True,
+                unless=r"^[^\s:]{1,200}:\d{1,6}:\d{1,5}: error: ",
             ),
             Sign("error: unrecognized arguments", weight=0.96, fatal=True),
             Sign("no such option", r"(?:error: |click\S{0,40}: )no such option", 0.95, fatal=True),
@@ -169,6 +170,14 @@ rows = (
             ),
             Sign("yaml.", r"yaml\.(?:scanner|parser|constructor|composer|reader)\.\w{1,30}error", 0.95, raised=True),
             Sign("tomldecodeerror", weight=0.93, raised=True),
+            Sign("configparser.", r"\bconfigparser\.\w{1,40}error\b", 0.93, raised=True),
+            # JSON that is read where its name, or that of the function, says that it holds settings.
+            Sign(
+                "jsondecodeerror",
+                weight=0.88,
+                raised=True,
+                frame=r"\n.{1,400}, in \w{0,60}(?:config|cfg|settings)|\n {4,40}.{0,200}(?:config|cfg|settings)",
+            ),
             Sign("flags parsing error", weight=0.95, fatal=True),
             Sign("unknown command line flag", weight=0.95, fatal=True),
             Sign("hfargumentparser", r"not used by the hfargumentparser", 0.95, raised=True),
@@ -280,6 +289,7 @@ rows = (
             "omegaconf.errors.ConfigAttributeError: Key 'batch_sise' is not in struct",
             "pydantic_core._pydantic_core.ValidationError: 2 validation errors for TrainConfig",
             "yaml.scanner.ScannerError: while scanning for the next token",
+            "configparser.NoSectionError: No section: 'optim'",
             "ValueError: Must provide a search space file when tuning from outside.",
             "ValueError: Total number of attention heads (20) must be divisible by tensor parallel size (16).",
             "ValueError: The checkpoint you are trying to load has model type `mix9` but Transformers does not "

@@ -55,7 +55,9 @@ rows = (
                 "not found|could not find|couldn't find|can't find|cannot find",
                 r"(?:file|path|directory|folder|checkpoint|dataset|resource|norm\w{0,12} stats)\b.{0,120}\bnot found"
                 r"|(?:could not|couldn't|can't|cannot) find (?:any |an? |the )?(?:valid )?"
-                r"(?:file|checkpoint|directory|dataset|path|folder)",
+                r"(?:file|checkpoint|directory|dataset|path|folder)"
+                r"|(?:could not|couldn't|can't|cannot) find ['\"]?[\w./-]{1,200}\.(?:json|ya?ml|toml|csv|txt|bin|pth?"
+                r"|ckpt|safetensors|model|npz?|h5|pkl|parquet|tar|zip)\b",
                 0.85,
                 raised=True,
             ),
@@ -93,6 +95,7 @@ rows = (
             "AssertionError: no .tif images found below ./scans",
             "ValueError: Can't find a valid checkpoint at runs/pretrain-7/checkpoint-90",
             "  Resource 'stopwords' not found.",
+            "ValueError: Can't find 'adapter.json' at 'runs/lora-9'",
             "botocore.errorfactory.NoSuchKey: An error occurred (NoSuchKey) when calling the GetObject operation: "
             "The specified key does not exist.",
         ),

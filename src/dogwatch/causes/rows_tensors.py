@@ -196,6 +196,7 @@ rows = (
                 raised=True,
             ),
             Sign("tree structures do not match", weight=0.92, raised=True),
+            Sign("stored shape", r"\bnot (?:compatible with|equal to) the stored shape\b", 0.93, raised=True),
             Sign(
                 "checkpointvalue|checkpoint value",
                 r"checkpoint ?value .{1,120} (?:do|does) not match",
@@ -255,6 +256,7 @@ rows = (
         ),
         examples=(
             "RuntimeError: Missing key in checkpoint state_dict: ema.step.",
+            "ValueError: Requested shape: (5, 9) is not compatible with the stored shape: (5, 7).",
             "ValueError: Size mismatch between saved torch.Size([8, 4]) and current: torch.Size([8, 6]) for w",
             "RuntimeError: Error(s) in loading state_dict for GPT:",
             "size mismatch for head.weight: copying a param with shape torch.Size([10, 768]) from "
@@ -292,6 +294,17 @@ rows = (
             Sign("pickle data was truncated", weight=0.95, raised=True),
             Sign("eoferror", r"^eoferror\s{0,4}$", 0.88, raised=True, frame="_weights_only_unpickler"),
             Sign("eoferror: ", r"^eoferror: \S", 0.88, raised=True, unless="reading a line"),
+            Sign("[errno 22]", weight=0.88, raised=True, frame=r"torch/serialization\.py\", line \d{1,6}, in __init__"),
+            Sign("check failed: ", weight=0.85, raised=True, frame=r"\bload_model\(|\bmodel_file ?="),
+            # JSON that a program reads from a file, and not from an answer or from a line that it was given.
+            Sign(
+                "jsondecodeerror",
+                weight=0.86,
+                raised=True,
+                unless="extra data",
+                frame=r"\bjson\.load\(|\bloads\((?:.{0,60}(?:\.(?:read|decode)|bytes\b)|line\b)|\.read_json\(",
+            ),
+            Sign("json parse error", weight=0.86, raised=True),
             Sign(
                 "safetensor|deserializing header",
                 r"safetensor\w{0,10}error.{0,80}(?:deserializ|header|incomplete|invalid)|error while "
@@ -301,10 +314,12 @@ rows = (
             ),
             # Whatever the words of a program that read less than there ought to be, or something else.
             Sign(
-                "truncated|could only read|expected|incomplete input|end of |is 0 bytes",
+                "truncated|could only read|expected|incomplete input|end of |is 0 bytes|multiple of|mmap|data stream",
                 r"\b(?:file|archive|image|record|header|stream)\b.{0,40}\btruncated\b"
                 r"|\btruncated (?:file|archive|image|record|header|stream)\b|\bcould only read \d"
-                r"|\bexpected \d{1,15} (?:bytes|elements)\b.{0,20}\b(?:got|read|found) \d|\bincomplete input\b"
+                r"|\bexpected (?:to be able to read )?\d{1,15} (?:bytes|elements)\b.{0,40}\b(?:got|read|found) \d"
+                r"|\bmultiple of (?:the )?(?:data-type|element|item) ?size|\bmmap length is greater than file size"
+                r"|\bmmap an empty file|\binvalid data stream\b|\bincomplete input\b"
                 r"|\b(?:unexpected|premature) end of (?:\w{1,20} )?(?:file|data|stream|input|archive)"
                 r"|\bfile size is 0 bytes",
                 0.9,
@@ -328,9 +343,12 @@ rows = (
                 0.86,
             ),
             Sign(
-                "tarfile.readerror|lzmaerror|zlib.error|flatbuffers|format not recognised|video stream",
-                r"invalid flatbuffers message|format not recognised|cannot find video stream"
-                r"|tarfile\.readerror: |lzmaerror: |zlib\.error: ",
+                "tarfile.readerror|lzmaerror|decompress|flatbuffers|not recognised|video stream|parse |read data",
+                r"invalid flatbuffers message|format not recognised|cannot find video stream|tarfile\.readerror: "
+                r"|lzmaerror: |\bdecompress(?:ion|ing)?\b.{0,20}\b(?:error|failed)\b"
+                r"|\berror\b.{0,60}\bdecompress(?:ion|ing)?\b"
+                r"|\b(?:could not|cannot|can't|failed to) parse \w{0,40}proto\b"
+                r"|\bcan't (?:synchronously )?read data \(",
                 0.88,
                 raised=True,
             ),
@@ -373,6 +391,13 @@ rows = (
             "OSError: Invalid flatbuffers message.",
             "soundfile.LibsndfileError: Error opening 'take9.wav': Format not recognised.",
             "zlib.error: Error -3 while decompressing data: invalid block type",
+            "RuntimeError: error during blosc decompression: -1",
+            "OSError: Can't synchronously read data (inflate() failed)",
+            "RuntimeError: INTERNAL: could not parse ModelProto from runs/spm_8k.model",
+            "OSError: Expected to be able to read 5120 bytes for message body, got 4000",
+            "ValueError: mmap length is greater than file size",
+            "ValueError: buffer size must be a multiple of element size",
+            "pyarrow.lib.ArrowInvalid: JSON parse error: Invalid value. in row 9",
             "safetensors_rust.SafetensorError: Error while deserializing header: MetadataIncompleteBuffer",
             "OSError: Unable to synchronously open file (truncated file: eof = 96, sblock->base_addr = 0, "
             "stored_eof = 2048)",

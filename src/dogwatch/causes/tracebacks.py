@@ -108,7 +108,8 @@ class Raised:
     `aside`: a thread or a destructor printed it, so that the program may well have gone on; `logged`: a logger did,
     or whoever caught it: its outermost frame is one within the program; `excused`: the line above says that it is
     another's, or that the program goes on; `unbegun`: the program fell at an import of its own, before it did
-    anything; `frame`: the line of its innermost frame; `program`: the file that was run."""
+    anything; `frame`: the line of its innermost frame, and below it those of the call that led into the folder of that
+    frame, which is the library that raised it; `program`: the file that was run."""
 
     start: int
     stop: int
@@ -223,7 +224,7 @@ class _Reading:
         self._whole = self._prefix is not None or "executing job" in before  # what launchers print nobody caught
         self._odd = 0
         self._frames = self._code = False
-        self._frame = self._program = ""
+        self._frame = self._call = self._code_line = self._program = ""
         self._typed = self._filed = False  # frames of code that came as text, and of code in files
         self._outermost = self._unbegun = False  # the line above is the outermost frame; what that frame did
 
@@ -260,11 +261,15 @@ class _Reading:
             if self._outermost:
                 self._unbegun = _IMPORTS.match(line) is not None
             self._outermost = False
-            if line.lstrip().startswith('File "'):
+            if not line.lstrip().startswith(('File "', "^", "~")):
+                self._code_line = self._code_line or line
+            elif line.lstrip().startswith('File "'):
                 first, own = not (self._filed or self._typed), imported(line)
                 outermost = _OUTERMOST.search(line) is not None and not own
                 self._excused |= first and own
-                self._frame, self._outermost = line, first and outermost
+                if _folder(line) != _folder(self._frame):
+                    self._call = f"{self._frame}\n{self._code_line}"
+                self._frame, self._code_line, self._outermost = line, "", first and outermost
                 if first and (ran := _PROGRAM.match(line)):
                     self._program = ran[1]
                 self._logged |= first and not (self._whole or outermost)
@@ -275,8 +280,9 @@ class _Reading:
             return None
         if _RAISED.match(line) or (self._frames and not self._odd and not self.found and _ANY_NAME.match(line)):
             aside = self._aside or (self._typed and not self._filed)
-            said = (line, aside, self._logged, self._excused, self._unbegun, self._frame, self._program)
-            self.found.append(Raised(start, min(stop, start + REACH), *said))
+            said = (line, aside, self._logged, self._excused, self._unbegun)
+            frame = f"{self._frame}\n{self._call}"
+            self.found.append(Raised(start, min(stop, start + REACH), *said, frame, self._program))
             return None if self._goes_on(stop) else stop
         if self.found:
             return start - 1
@@ -298,6 +304,11 @@ class _Reading:
             if line.strip():
                 return line.startswith(" ") and (line.lstrip().startswith('File "') or not line.strip(" ^~"))
         return False
+
+
+def _folder(frame: str) -> str:
+    """The folder of the file that the line of a frame names."""
+    return frame.partition('", line ')[0].rpartition("/")[0]
 
 
 def _ungrouped(line: str) -> str:
