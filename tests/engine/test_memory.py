@@ -16,6 +16,7 @@ def test_a_memory_is_the_same_after_json() -> None:
     """Every part of it."""
     memory = Memory(age=3.5, points=[Point(1.0, 2.0)], steps={"/l/1.log": Step(3.0, 9.0, "items")}, milestone=25)
     memory.intervals = [Interval("save", 500.0, "steps")]
+    memory.lines.seen["0badcafe"] = 3
     memory.hush_of("log").seconds += 7.0
     grow(memory.outputs.setdefault("/o", []), 10.0, 5)
     assert Memory.from_json(json.loads(json.dumps(memory.to_json()))) == memory
@@ -35,6 +36,17 @@ def test_patience_runs_only_while_we_look() -> None:
     pass_time(memory, 5.0, News(log_grew=True), JOB, moved=False)
     assert (memory.hush["log"].seconds, memory.hush["log"].longest) == (0.0, 10.0)
     assert memory.age == 15.0
+
+
+def test_the_line_at_which_a_log_stood_counts_when_its_silence_ends() -> None:
+    """Whatever ended it, unless nobody was looking; another attempt begins with no line."""
+    memory = Memory()
+    pass_time(memory, 5.0, News(log_grew=True, last="step"), JOB, moved=False)
+    pass_time(memory, 5.0, News(output_grew=True), JOB, moved=False)
+    pass_time(memory, 0.0, News(log_grew=True, last="test"), JOB, moved=False)
+    assert (memory.lines.seen, memory.lines.last) == ({"step": 1}, "test")
+    memory.begin(at=100.0)
+    assert (memory.lines.seen, memory.lines.last) == ({"step": 1}, "")
 
 
 def test_growth_is_measured_over_the_last_minute_or_so() -> None:

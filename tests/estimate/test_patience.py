@@ -8,6 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from dogwatch.estimate.lines import Lines
 from dogwatch.estimate.patience import (
     EPOCH,
     LAST,
@@ -24,6 +25,8 @@ from dogwatch.estimate.patience import (
     STEADY,
     SURPRISE,
     UNSEEN,
+    USUAL,
+    USUAL_COUNTED,
     Gaps,
     has_paused,
     kind_of,
@@ -156,10 +159,68 @@ def test_what_is_new_lasts_no_longer_than_a_share_of_the_whole() -> None:
 
 def test_a_start_is_over_after_three_quarters_of_an_hour() -> None:
     """A few long gaps, in whatever phases: what is left of those minutes is all that it may still take to begin."""
-    loaded = {"starting": seen(0.0, 900.0), STEADY: seen(300.0, 320.0, 310.0)}
+    loaded = {"starting": seen(0.0, 400.0, 390.0), STEADY: seen(300.0, 320.0, 310.0)}
     begun = {"starting": seen(0.0, 900.0), STEADY: seen(*[320.0] * 9)}
     assert patience(loaded, STEADY) == pytest.approx(START - sum(gaps.seconds for gaps in loaded.values()))
     assert patience(begun, STEADY) == LEAST
+
+
+def test_the_first_epoch_counts_though_it_passed_while_the_job_began() -> None:
+    """A log that tells nothing before its first epoch ends, and then nothing but the ends of epochs."""
+    first, later = ({"starting": seen(1.0, 3200.0), STEADY: seen(*[30.0] * lines)} for lines in (1, 40))
+    assert patience(first, STEADY) == SAFETY * first["starting"].longest > patience(later, STEADY)
+
+
+def test_after_a_line_that_stood_last_many_times_nothing_new_is_due() -> None:
+    """Without a total, hours of even steps do not tell that a validation of forty minutes is no more to come; that each
+    of them ended with the same kind of line does. A first line of another kind may begin one."""
+    even = {STEADY: seen(*[50.0] * 100)}
+    often, seldom, first = (
+        Lines({"step": times, "saved": 1}, last) for times, last in ((99, "step"), (2, "step"), (99, "test"))
+    )
+    assert patience(even, STEADY, lines=often) == USUAL < patience(even, STEADY, lines=seldom) == UNSEEN
+    assert patience(even, STEADY, lines=first) == UNSEEN
+    slow = {STEADY: seen(*[400.0] * 100)}
+    assert patience(slow, STEADY, lines=often) == SAFETY * slow[STEADY].longest
+
+
+def test_uneven_gaps_tell_nothing_of_the_next_whatever_the_line() -> None:
+    """Items of very different size, each told by one line."""
+    uneven, lines = {STEADY: seen(*[20.0] * 60, 190.0)}, Lines({"item": 60, "saved": 1}, "item")
+    assert patience(uneven, STEADY, lines=lines) == patience(uneven, STEADY) > USUAL
+
+
+def test_a_log_that_says_nothing_but_its_count_announces_nothing() -> None:
+    """There the places of its counter are all that tells where something may begin."""
+    even, place = {STEADY: seen(*[20.0] * 100)}, at(Ground.PLACE)
+    alone, others = Lines({"step": 100}, "step"), Lines({"step": 99, "saved": 1}, "step")
+    assert patience(even, STEADY, on=place, lines=alone) == patience(even, STEADY, on=place)
+    assert patience(even, STEADY, on=place, lines=others) == USUAL_COUNTED < patience(even, STEADY, on=place)
+
+
+def test_a_new_kind_of_line_may_begin_something_even_on_the_open_road() -> None:
+    """And after pauses, but no longer than at a place; where every line is of a kind of its own, it is no news."""
+    even, road = {STEADY: seen(*[20.0] * 200)}, at(Ground.OPEN)
+    paused = {STEADY: seen(*[20.0] * 100, 180.0, *[20.0] * 100)}
+    first, prose = Lines({"step": 200}, "test"), Lines({str(i): 1 for i in range(60)}, "test")
+    assert patience(even, STEADY, on=road, lines=prose) == patience(even, STEADY, on=road) == ROAD
+    assert patience(even, STEADY, on=road, lines=first) == patience(paused, STEADY, lines=first) == PAUSED_THERE
+    assert patience(paused, STEADY) == PAUSED
+
+
+@given(
+    GAP_LISTS,
+    GAP_LISTS,
+    st.sampled_from([STEADY, *PHASES]),
+    st.sampled_from(list(Ground)),
+    st.dictionaries(st.sampled_from("abc"), st.integers(1, 99)),
+    st.sampled_from(["", "a", "d"]),
+)
+def test_no_line_makes_a_stall_of_a_gap_that_was_survived(
+    silences: list[float], others: list[float], phase: str, ground: Ground, kinds: dict[str, int], last: str
+) -> None:
+    gaps = {STEADY: seen(*others), phase: seen(*silences)}
+    assert patience(gaps, phase, on=at(ground), lines=Lines(kinds, last)) >= SAFETY * max(silences)
 
 
 def test_a_phase_that_was_announced_twice_alike_is_known_by_its_length() -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 from dogwatch.engine.produced import Produced
 from dogwatch.engine.spent import Spent
+from dogwatch.estimate.lines import Lines
 from dogwatch.estimate.patience import Gaps, kind_of
 from dogwatch.model import Interval, Point, Step
 
@@ -53,6 +54,7 @@ class Memory:
     phase: str = "starting"
     gaps: dict[str, Gaps] = field(default_factory=dict)
     counter: Gaps = field(default_factory=Gaps)
+    lines: Lines = field(default_factory=Lines)
     usage: list[list[float]] = field(default_factory=list)
     unanswered: int = 0
     ask_after: float = 0.0
@@ -91,7 +93,7 @@ class Memory:
             hush.seconds = 0.0
         self.phase, self.usage, self.unanswered, self.held = "starting", [], 0, False
         self.moved_at, self.verdict, self.worker_points, self.gpus = at, None, {}, {}
-        self.unseen_hush = 0.0
+        self.unseen_hush, self.lines.last = 0.0, ""
         self.ram, self.losses = {}, {}
         self.launch, self.verified_launch = None, False
         of_the_end = ("sound", "contradiction")
@@ -105,6 +107,7 @@ class Memory:
         body["intervals"] = [[one.what, one.every, one.unit] for one in self.intervals]
         body["gaps"] = {phase: gaps.to_json() for phase, gaps in self.gaps.items()}
         body["counter"] = self.counter.to_json()
+        body["lines"] = [self.lines.seen, self.lines.last]
         body["spent"] = self.spent.to_json()
         body["produced"] = self.produced.to_json()
         body["hush"] = {what: {"seconds": h.seconds, "longest": h.longest} for what, h in self.hush.items()}
@@ -118,6 +121,7 @@ class Memory:
         memory.hush = {what: Hush(**hush) for what, hush in body.get("hush", {}).items()}
         memory.gaps = {phase: Gaps(*gaps) for phase, gaps in body.get("gaps", {}).items()}
         memory.counter = Gaps(*body.get("counter", ()))
+        memory.lines = Lines(*body.get("lines", ()))
         memory.spent = Spent.from_json(body.get("spent", {}))
         memory.produced = Produced.from_json(body.get("produced", {}))
         memory.points = [Point(at, done) for at, done in memory.points]

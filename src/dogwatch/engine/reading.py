@@ -13,6 +13,7 @@ from dogwatch.engine.hearing import Hearing
 from dogwatch.engine.memory import Memory, grow
 from dogwatch.estimate.patience import STEADY
 from dogwatch.logs.begun import begun
+from dogwatch.logs.last_line import kind
 from dogwatch.logs.reader import Reader, Reading
 from dogwatch.logs.timeline import Moment, timeline
 from dogwatch.logs.user import UserPatterns
@@ -46,6 +47,7 @@ class News:
     gaps: list[dict[str, Any]] = field(default_factory=list)
     told: dict[str, list[Moment]] = field(default_factory=dict)
     written: dict[str, float] = field(default_factory=dict)
+    last: str = ""  # the kind of line at which a log that grew now stands
     grew_at: float | None = None  # by the place's clock, the newest write to a log that grew
     broken: set[str] = field(default_factory=set)
     intervals: dict[Interval, None] = field(default_factory=dict)
@@ -206,6 +208,7 @@ def _read_log(memory: Memory, readers: Readers, path: str, log: str, found: Mapp
     readers.hearing.hear(log, text, found["from"], bool(found.get("skipped")), memory)
     news.log_grew |= bool(text)
     if text:
+        news.last = kind(text) or news.last
         news.grew_at = max(found["mtime"], news.grew_at if news.grew_at is not None else found["mtime"])
     memory.may_stop = memory.may_stop or any(words in part for part in (opening, text) for words in EARLY_STOP)
     _note_gap(path, found, path in memory.logs, news)
@@ -289,6 +292,8 @@ def pass_time(memory: Memory, watched: float, news: News, job: Job, moved: bool,
     if signs:
         if learns:
             memory.gaps_of(memory.phase).note(memory.hush_of("signs").seconds, watched)
+            memory.lines.end_silence()
+        memory.lines.last = news.last or memory.lines.last
         memory.unseen_hush = _before_look(memory, news, watched, at)
         memory.moved_at, memory.usage, memory.unanswered, memory.held = at - memory.unseen_hush, [], 0, False
         _pass(memory, "signs", True, True, watched)

@@ -129,6 +129,7 @@ def judged(
             slow_why=slow[1] if slow is not None else "",
             unseen=late or _unseen(memory, news, quiet),
             on=_way(memory, progress) if silent >= memory.ask_after else LOST,
+            lines=memory.lines,
         ),
         before if before is not None else _remembered(memory),
     )

@@ -3,8 +3,9 @@
 No fixed time is right: a detector's first validation is silent five to thirty-five times as long as anything before
 it, while another job never pauses for more than a second. So what was seen of this job counts, by phase, times a
 safety factor; and as long as little was seen, there is an allowance for what the job may still do for the first time.
-That allowance is due at the places where jobs begin something, and wherever it is not known how far the job is; on
-the open road between them (`places`) a short one is enough.
+That allowance is due at the places where jobs begin something, after a line such as the log never stood at before
+(`lines`), and wherever nothing tells how far the job is; on the open road between places (`places`), or after a line
+that has stood last many times, a short one is enough.
 
 What is new is not endless either. While a job starts, its longest silence and what was seen before it are together
 less than 45 minutes, but for two that told nothing before the end of a longer epoch, and two that loaded their data
@@ -26,8 +27,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from dogwatch.estimate.lines import Lines
 from dogwatch.estimate.places import COUNTED, LOST, Ground, Way
 
 SAFETY = 1.6  # times the longest gap so far
@@ -48,6 +50,9 @@ VALIDATIONS, VALIDATION = 3, 150.0
 # whole is gone than one epoch is.
 ROAD, SURPRISE, EPOCH = 60.0, 0.3, 0.45
 ROAD_SEEN = 300.0  # seconds of work that must have been seen before a road is one
+# What is allowed after a line that has stood last many times, where no counter tells a place, and where one does; to
+# jobs whose longest gap is no more than so many times the usual one.
+USUAL, USUAL_COUNTED, EVEN = 240.0, 480.0, 4.0
 # A job whose last gaps (more than one) were all longer than usual has become slower, and so will its pauses be.
 RISES, SLOWER, MOST_SLOWER = 1.25, 1.6, 3.0
 # Processes that use no CPU and move no bytes do not load, compile, validate or save: then this is enough.
@@ -55,14 +60,14 @@ ASLEEP = 240.0
 STEADY, VALIDATING, SAVING = "training", "validating", "checkpointing"
 # Phases that a log announces are long, and the first of its kind says little about the next. All others are steady.
 PHASES = {
-    "starting": 2400.0,
+    "starting": 3600.0,
     "compiling": 3600.0,
     VALIDATING: 3600.0,
     SAVING: 3600.0,
     "exporting": 3600.0,
 }
 STARTS = frozenset({"starting", "compiling"})
-_FEW, _DISTINCT, _PAUSE, _WELL_KNOWN, _SELDOM = 8, 2.0, 60.0, 5, 0.2
+_BEGINS, _FEW, _DISTINCT, _PAUSE, _WELL_KNOWN, _SELDOM = 4, 8, 2.0, 60.0, 5, 0.2
 # A job that trains to a target may come to its end at any moment, and evaluate there for so much of what was seen.
 LAST, LAST_MOST = 0.12, 5400.0
 _MEMORY = 64
@@ -109,7 +114,7 @@ class Gaps:
         return list(kept)
 
 
-NO_GAPS = Gaps()
+NO_GAPS, NO_LINES = Gaps(), Lines()
 
 
 def kind_of(phase: str) -> str:
@@ -118,18 +123,39 @@ def kind_of(phase: str) -> str:
 
 
 def patience(
-    gaps: Mapping[str, Gaps], phase: str, limit: float | None = None, *, asleep: bool = False, on: Way = LOST
+    gaps: Mapping[str, Gaps],
+    phase: str,
+    limit: float | None = None,
+    *,
+    asleep: bool = False,
+    on: Way = LOST,
+    lines: Lines = NO_LINES,
 ) -> float:
-    """Seconds of silence that are no news in this phase: less when its processes sleep or it is `on` the open road.
-    The owner's `limit` is the most, never the least."""
+    """Seconds of silence that are no news in this phase: less when its processes sleep, it is `on` the open road, or
+    `lines` such as the last have often stood last. The owner's `limit` is the most, never the least."""
     phase = kind_of(phase)
-    slower = _slower(gaps.get(STEADY, NO_GAPS)) if has_paused(gaps) else 1.0
-    allowed, seen = slower * SAFETY * gaps.get(STEADY, NO_GAPS).longest, gaps.get(phase, NO_GAPS)
+    steady, seen = gaps.get(STEADY, NO_GAPS), gaps.get(phase, NO_GAPS)
+    slower = _slower(steady) if has_paused(gaps) else 1.0
+    longest = steady.longest if steady.count >= _BEGINS else max((of.longest for of in gaps.values()), default=0.0)
+    allowed = slower * SAFETY * longest
     if phase in (STEADY, SAVING) or not _well_known(seen):  # a log may tell of what it saves, and not that it validates
-        allowed = max(allowed, _allowance(gaps, asleep, on))
+        allowed = max(allowed, _allowance(gaps, asleep, on, lines))
     if phase != STEADY:
         allowed = max(allowed, _of_phase(seen, phase, asleep, slower))
+    allowed = min(allowed, _usual(gaps, phase, slower, on, lines))
     return allowed if limit is None else min(allowed, limit)
+
+
+def _usual(gaps: Mapping[str, Gaps], phase: str, slower: float, on: Way, lines: Lines) -> float:
+    """The most that is allowed where the last line is one of many such, and all of them were followed by even gaps."""
+    steady = gaps.get(STEADY, NO_GAPS)
+    of = steady if steady.count >= COUNTED else gaps.get(phase, NO_GAPS)
+    longest = max((each.longest for name, each in gaps.items() if name not in STARTS or each is of), default=0.0)
+    even = of.count >= COUNTED and of.seconds >= ROAD_SEEN and longest <= EVEN * of.typical
+    counted = on.ground is not Ground.UNKNOWN
+    if not (lines.usual and even) or (counted and not lines.several) or on.to_target or phase == "exporting":
+        return math.inf
+    return max(USUAL_COUNTED if counted else USUAL, slower * SAFETY * longest)
 
 
 def has_paused(gaps: Mapping[str, Gaps]) -> bool:
@@ -143,7 +169,7 @@ def _slower(gaps: Gaps) -> float:
     return min(MOST_SLOWER, times) if times > SLOWER else 1.0
 
 
-def _allowance(gaps: Mapping[str, Gaps], asleep: bool, on: Way) -> float:
+def _allowance(gaps: Mapping[str, Gaps], asleep: bool, on: Way, lines: Lines) -> float:
     """What is allowed to the steady phase beyond its own gaps."""
     steady, paused = gaps.get(STEADY, NO_GAPS), _paused(gaps)
     surprise = 0.0 if paused or on.told or on.gone >= EPOCH else SURPRISE * steady.seconds
@@ -156,6 +182,8 @@ def _allowance(gaps: Mapping[str, Gaps], asleep: bool, on: Way) -> float:
         known = min(new, PAUSED_THERE) if on.ground is Ground.PLACE else PAUSED
     else:
         known = new
+    if lines.new and road:
+        known = max(known, min(PAUSED_THERE, _new(gaps, replace(on, epoch=None), 0.0)))
     if on.to_target and not paused:
         known = max(known, min(LAST_MOST, LAST * steady.seconds))
     return min(ASLEEP, known) if asleep else known

@@ -25,6 +25,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from dogwatch.clock import stamp
+from dogwatch.estimate.lines import Lines
 from dogwatch.estimate.patience import STEADY, Gaps, patience
 from dogwatch.estimate.places import LOST, Ground, Way
 from dogwatch.model import Standing, Verdict, Witness
@@ -92,11 +93,12 @@ class Evidence:
     unseen: str = ""
     says: Mapping[str, str] = field(default_factory=dict)
     on: Way = LOST
+    lines: Lines = field(default_factory=Lines)
 
 
 def allowed(e: Evidence, *, asleep: bool = False) -> float:
     """Seconds of silence that are no news of this job now."""
-    return patience(e.gaps, e.phase, e.limit, asleep=asleep, on=e.on)
+    return patience(e.gaps, e.phase, e.limit, asleep=asleep, on=e.on, lines=e.lines)
 
 
 def verdict(evidence: Evidence, before: Verdict | None = None) -> Verdict:

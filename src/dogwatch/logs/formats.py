@@ -15,7 +15,7 @@ NOT_FORMATS = frozenset(
     {
         *("interface", "formats", "reader", "piece", "scan", "sight", "meaning", "current", "user"),
         *("stamps", "axis", "timeline", "ending", "ending_words", "charset", "wrapped", "life", "opening", "retold"),
-        *("shape", "structure", "table", "begun"),
+        *("shape", "structure", "table", "begun", "last_line"),
     }
 )
 

@@ -1,0 +1,47 @@
+"""The kinds of lines at which a log stood tell whether something new may follow the one at which it stands now."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dogwatch.estimate.lines import MOST, OFTEN, Lines
+
+
+def stood(lines: Lines, *kinds: str) -> Lines:
+    for kind in kinds:
+        lines.last = kind
+        lines.end_silence()
+    return lines
+
+
+def test_a_kind_is_usual_after_a_dozen_times_and_new_before_the_first() -> None:
+    """What stands last now counts only when its silence has ended."""
+    lines = stood(Lines(), *["step"] * (OFTEN - 1))
+    lines.last = "step"
+    assert not lines.usual
+    assert not lines.new
+    assert stood(lines, "step").usual
+    lines.last = "evaluate"
+    assert lines.new
+    assert not lines.usual
+    assert not lines.several
+
+
+def test_a_job_that_has_shown_nothing_yet_does_nothing_new() -> None:
+    """Nor one whose log says nothing."""
+    assert not Lines({}, "step").new
+    assert not Lines({"step": 50}, "").new
+
+
+def test_where_every_line_is_another_a_new_one_is_no_news() -> None:
+    prose = stood(Lines(), *map(str, range(30)))
+    prose.last = "31"
+    assert not prose.new
+
+
+@given(st.lists(st.sampled_from([str(i) for i in range(3 * MOST)]), max_size=500))
+def test_kinds_are_bounded_and_the_commonest_stay(kinds: list[str]) -> None:
+    lines = stood(Lines(), *["step"] * 600, *kinds)
+    assert len(lines.seen) <= MOST
+    assert lines.seen["step"] == 600
