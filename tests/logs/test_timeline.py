@@ -51,6 +51,20 @@ def test_a_log_without_times_has_no_series() -> None:
     assert timeline([b"".join(b"step %d/50\n" % n for n in range(20))]) == []
 
 
+def test_the_name_of_an_epoch_at_its_end_takes_nothing_back() -> None:
+    """A line that only names the epoch follows its steps: the run is where it was, and was heard then."""
+    lines = []
+    for epoch in range(4):
+        lines += [
+            f"[{dated(600 * epoch + 100 * part)}] Train: [{epoch}/4][{200 * part}/1000]  loss 0.5\n"
+            for part in range(5)
+        ]
+        lines.append(f"[{dated(600 * epoch + 550)}] EPOCH {epoch} training takes 0:09:10\n")
+    found = timeline(["".join(lines).encode()])
+    assert found[-1][1:] == (pytest.approx(3.8, abs=0.01), 4.0)
+    assert found[-1][0] - found[0][0] == 600 * 3 + 550
+
+
 def test_a_resume_is_not_a_reset() -> None:
     """After the restart the counter goes on from its checkpoint; what was counted beyond it is gone."""
     first = [f"{dated(60 * n)} step {n}/50 {'x' * 200}\n" for n in range(20)]

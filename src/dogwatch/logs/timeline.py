@@ -91,6 +91,9 @@ class Timeline:
         for record, time in zip(same, times, strict=True):
             if time is None:
                 continue
+            if out and _named(record.step, out[-1][1]):
+                out.append((time, *out[-1][1:]))
+                continue
             if out and record.step.done <= max(out[0][1], AGAIN * out[-1][1]) < out[-1][1]:
                 out.clear()  # it began again: a run that resumes goes on near where it was
             while out and out[-1][1] > record.step.done:
@@ -180,6 +183,11 @@ def _contradicts(cut: Step, before: Step) -> bool:
     if (cut.unit, cut.rank) != (before.unit, before.rank):
         return False
     return cut.done < before.done or (before.total is not None and cut.total != before.total)
+
+
+def _named(step: Step, done: float) -> bool:
+    """Whether this is only the name of the epoch in which the run already was `done` far: its end, its validation."""
+    return step.rank // 10 == EPOCH // 10 and step.done == done // 1 < done
 
 
 def _same(record: Record, last: Record) -> bool:
