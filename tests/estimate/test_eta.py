@@ -130,6 +130,15 @@ def test_a_run_whose_pauses_come_as_they_like_has_a_wider_interval():
     assert wild.high / wild.low > 2 * even.high / even.low
 
 
+def test_pauses_that_were_foretold_make_no_doubt_of_the_pace():
+    """Ten steps at once and then a hundred seconds, again and again: within a burst the average was off."""
+    points = [Point(100.0 * (i // 10) + 0.001 * (i % 10), float(i)) for i in range(50)]
+    eta = estimate(points, 100, points[-1].at)
+    assert eta is not None
+    assert eta.remaining == pytest.approx(600, rel=0.01)
+    assert eta.high / eta.low < 1.2
+
+
 def test_a_restless_run_has_a_wider_interval():
     """What its own past could not foretell, its future will not be either."""
     calm, _ = asked(run(2000, 1.0, every=10), 0.5)
@@ -253,6 +262,7 @@ def test_too_little_to_go_on_is_unknown():
     assert estimate([Point(0, 1), Point(0, 2)], 10, 5) is None
     assert estimate([Point(t, 5.0) for t in range(50)], 10, 50) is None
     assert estimate(run(50), 100, -1.0) is None
+    assert estimate([Point(10.0 * i, 1e-310 * i) for i in range(50)], 1e-308, 490) is None
 
 
 def test_a_job_that_has_done_all_needs_no_more_time():

@@ -6,31 +6,26 @@ import math
 
 import pytest
 
-from dogwatch.estimate.course import Gap
 from dogwatch.estimate.hindsight import hindsight
 
 
-def gaps(paces: list[float]) -> list[Gap]:
-    """Gaps of one step each that take so many seconds."""
-    out, at = [], 0.0
-    for step, pace in enumerate(paces):
-        out.append(Gap(float(step), step + 1.0, at, at + pace))
-        at += pace
-    return out
+def of(paces: list[float], ahead: float) -> float:
+    """Of a run whose gaps are one step each and take so many seconds."""
+    return hindsight([1.0] * len(paces), paces, ahead)
 
 
 def test_an_even_run_was_never_off() -> None:
     """However much of it is ahead."""
-    assert hindsight(gaps([2.0] * 40), 40) == pytest.approx(0)
-    assert hindsight(gaps([2.0] * 40), 4000) == pytest.approx(0)
+    assert of([2.0] * 40, 40) == pytest.approx(0)
+    assert of([2.0] * 40, 4000) == pytest.approx(0)
 
 
 def test_a_run_that_became_slower_was_off_by_that() -> None:
     """At half of what it has done it would have foretold half of what came; before that it would have been right."""
-    found = hindsight(gaps([1.0] * 32 + [2.0] * 32), 64)
+    found = of([1.0] * 32 + [2.0] * 32, 64)
     assert found == pytest.approx(math.log(2) / math.sqrt(4))
 
 
 def test_a_young_run_has_none() -> None:
     """There is nothing to ask."""
-    assert hindsight(gaps([1.0, 5.0]), 100) == 0
+    assert of([1.0, 5.0], 100) == 0

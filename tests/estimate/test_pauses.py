@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 
 from dogwatch.estimate.course import course
@@ -53,6 +55,16 @@ def test_hiccups_at_odd_places_are_chance():
     pauses = found(points)
     assert not pauses.cycles
     assert len(pauses.chance) == 4
+
+
+def test_long_gaps_that_come_all_the_time_are_the_pace():
+    """One in six, at odd places, is four times as long, as of a counter that is told unevenly: none is a pause."""
+    rng, points = Random(3), [Point(0.0, 0.0)]
+    for step in range(1, 200):
+        points.append(Point(points[-1].at + (40 if rng.random() < 0.17 else 10), float(step)))
+    pauses = found(points)
+    assert not pauses.chance
+    assert not any(pauses.beyond)
 
 
 def test_a_pause_going_on_belongs_to_the_cycle_that_is_due():

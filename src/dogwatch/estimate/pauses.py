@@ -15,6 +15,7 @@ from statistics import fmean, median, pstdev
 from typing import NamedTuple
 
 from dogwatch.estimate.course import Course, Gap
+from dogwatch.estimate.pace import BLOCKS
 
 ROUND = 7  # gaps on each side that tell the pace round a gap
 QUICK = 0.4  # quantile of theirs, by steps: up to half of them may hold a pause
@@ -31,6 +32,7 @@ GOES_ON = 0.5  # a pause that nobody has seen end yet lasts half as long again
 CEASED, BEGUN = 0.05, 0.15  # how unlikely it must be that chance pauses all lie in the first, or the last, part
 OUTLIER = 3.0  # times the middle length of a cycle's pauses; what was longer was something else as well
 NIGHT = 3.0  # times all the rest of a run: a single pause so long is a hole in it, and no part of what it does
+OFTEN = 0.1  # of the gaps: chance pauses that come so often are how it goes, as of a counter that is told unevenly
 LATE = 4  # pauses that make a cycle although it did not begin with the run
 
 
@@ -91,6 +93,11 @@ def find(course: Course, silence: float) -> Pauses:
     usual = median(gap.seconds for gap in gaps[-15:])
     going = silence if silence > max(FAR_NOISE * noise, usual) else 0.0
     cycles, free = _cycles(pauses, course)
+    if len(gaps) > BLOCKS and len(free) >= OFTEN * len(gaps):  # with fewer, one pause is a whole block of the pace
+        often, free = set(free), []
+        beyond = [
+            0.0 if Pause(gap.start, gap.end, extra) in often else extra for gap, extra in zip(gaps, beyond, strict=True)
+        ]
     free, way = _going_on(free, course)
     known = None
     if going:
@@ -224,7 +231,7 @@ def _regular(pauses: Sequence[Pause], course: Course) -> tuple[Cycle, list[Pause
         return None
     lasted = [pause.seconds for pause in members][-NEWEST:]
     lasted = [min(one, OUTLIER * median(lasted)) for one in lasted]
-    spread = pstdev(lasted) if len(lasted) > 2 else fmean(lasted) / 4
+    spread = pstdev(lasted) if len(lasted) > 2 else fmean(lasted) / 2
     newest = members[-1]
     return Cycle(every, newest.middle, fmean(lasted), spread, len(members), newest.end - newest.start), members
 
