@@ -61,8 +61,9 @@ def test_the_name_of_an_epoch_at_its_end_takes_nothing_back() -> None:
         ]
         lines.append(f"[{dated(600 * epoch + 550)}] EPOCH {epoch} training takes 0:09:10\n")
     found = timeline(["".join(lines).encode()])
-    assert found[-1][1:] == (pytest.approx(3.8, abs=0.01), 4.0)
-    assert found[-1][0] - found[0][0] == 600 * 3 + 550
+    (began, _, _), (ended, done, total) = found[0], found[-1]
+    assert (ended - began, total) == (600 * 3 + 550, 4.0)
+    assert done == pytest.approx(3.8, abs=0.01)
 
 
 def test_a_resume_is_not_a_reset() -> None:
