@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from dogwatch.engine.memory import Memory
-from dogwatch.engine.outlook import good_for, outlook, recall, remember
+from dogwatch.engine.outlook import counted_at, good_for, outlook, recall, remember
 from dogwatch.engine.reading import News, Readers, read_logs
 from dogwatch.engine.tempo import keep_worker_point
-from dogwatch.estimate.series import combine
-from dogwatch.model import Eta, Progress, Step
+from dogwatch.estimate.series import combine, rates
+from dogwatch.model import Ended, Eta, Outcome, Progress, Running, Step
 from dogwatch.reach.here import Here
 from dogwatch.reach.interface import Answer
 
@@ -112,3 +112,16 @@ def test_an_estimate_is_made_anew_when_it_could_look_different() -> None:
     assert good_for(Eta(1e6, 9e5, 2e6, 0.9), stands=True) == 30.0
     assert good_for(None, stands=False) == 0.0
     assert good_for(None, stands=True) == math.inf
+
+
+def test_a_job_that_ended_while_nobody_looked_was_as_fast_as_it_was() -> None:
+    """Its last step was made before its end, not at the look that found it an hour later."""
+    memory, at = Memory(), 1_800_000_000.0
+    remember(memory, 1000.0, Step(10.0, 100.0))
+    remember(memory, 1010.0, Step(20.0, 100.0))
+    over = Ended(Outcome.SUCCEEDED, at=at - 3600.0)
+    mono = counted_at(memory, over, at, 1090.0 + 3600.0)
+    remember(memory, mono, Step(100.0, 100.0))
+    assert rates(memory.points, mono)[1] == pytest.approx(1.0)
+    assert counted_at(memory, over, at, 1095.0) == 1090.0
+    assert counted_at(memory, Running(), at, 5000.0) == counted_at(memory, Ended(Outcome.FAILED), at, 5000.0) == 5000.0

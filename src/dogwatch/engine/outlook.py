@@ -12,7 +12,7 @@ from dogwatch.estimate.eta import estimate
 from dogwatch.estimate.series import add, keep_earlier
 from dogwatch.estimate.together import Worker, last_of
 from dogwatch.estimate.totals import expected
-from dogwatch.model import Eta, Point, Progress, Step
+from dogwatch.model import Ended, Eta, Point, Progress, State, Step
 
 MOST_TOTALS = 16
 SHARE, LONGEST = 0.02, 30.0  # of the time left, and seconds, after which an estimate is made anew
@@ -28,6 +28,15 @@ def remember(memory: Memory, mono: float, step: Step) -> None:
     if step.total is not None and (not memory.totals or memory.totals[-1][1] != step.total):
         memory.totals.append([step.done, step.total])
         del memory.totals[:-MOST_TOTALS]
+
+
+def counted_at(memory: Memory, state: State | None, at: float, mono: float) -> float:
+    """The moment, as `mono` counts, for which the counter holds that a look found: of a job that had ended before the
+    look (`at`, by the clock of its place), when it ended."""
+    if not isinstance(state, Ended) or state.at is None:
+        return mono
+    ended = mono - max(0.0, at - state.at)
+    return max(ended, memory.points[-1].at) if memory.points else ended
 
 
 def recall(memory: Memory, told: Mapping[str, Moments], ages: Mapping[str, float], step: Step, mono: float) -> None:

@@ -15,7 +15,7 @@ from dogwatch.engine.gpus import take_gpus
 from dogwatch.engine.look import Glance, with_logs
 from dogwatch.engine.losses import watch_loss
 from dogwatch.engine.memory import Memory
-from dogwatch.engine.outlook import good_for, outlook, recall, remember
+from dogwatch.engine.outlook import counted_at, good_for, outlook, recall, remember
 from dogwatch.engine.ram import held, weighed
 from dogwatch.engine.reading import (
     OTHER_CLOCKS,
@@ -319,10 +319,11 @@ class Visit:
         whole = counts.whole
         if whole is None:
             return None
+        mono = counted_at(self.memory, self.after.state, self.at - self.glance.skew, self.mono)
         if self.news.steps or not self.memory.points:
             recall(self.memory, self.news.told, self.news.ages(self.at), whole, self.mono)
-            remember(self.memory, self.mono, whole)
-        rate, average = rates(self.memory.points, self.mono)
+            remember(self.memory, mono, whole)
+        rate, average = rates(self.memory.points, mono)
         return Progress(whole.done, whole.total, whole.unit, rate, average, self.at)
 
     def _add_proofs(self) -> None:
