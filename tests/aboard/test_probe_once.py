@@ -13,6 +13,7 @@ import pytest
 
 from dogwatch.aboard import MARK, probe_once, probe_text
 from dogwatch.aboard.probe import find
+from dogwatch.cli.main import VERBS
 from tests.support import wait_until
 
 PYTHON = [sys.executable, "-I", "-S", "-"]
@@ -90,6 +91,12 @@ def test_a_probe_is_known_by_its_mark() -> None:
     assert find.is_dogwatch(["python3", "-I", "-S", "/dev/fd/5", "--serve", MARK])
     assert find.is_dogwatch(["bash", "-c", f"exec python3 -I -S -c 'import signal' {MARK}"])
     assert not find.is_dogwatch(["python3", "train.py", "--out", "/x/dogwatch-probe-results"])
+
+
+def test_every_verb_is_known_as_ours() -> None:
+    """Whoever asks about a job by its name is not taken for one of its workers, whatever they ask."""
+    for verb in VERBS:
+        assert find.is_dogwatch(["bash", "-c", f"cd runs && . ./env.sh && /opt/venv/bin/dogwatch {verb} train"]), verb
 
 
 def test_the_text_is_the_same_every_time() -> None:

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 MARK = "dogwatch-probe"  # an argument of every probe, since its text has no path
 VERBS = frozenset(
-    ["run", "watch", "add", "forget", "ls", "status", "logs", "events", "wait", "patrol", "daemon", "doctor"]
-    + ["demo", "host", "keep", "silence", "sync", "why"]
+    ["run", "watch", "add", "forget", "ls", "status", "logs", "read", "why", "events", "wait", "patrol", "eta"]
+    + ["backtest", "daemon", "doctor", "demo", "host", "sync", "keep", "check", "preflight", "alerts", "report"]
 )
 
 
