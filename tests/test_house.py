@@ -258,7 +258,6 @@ def loaded(*argv: str, env: dict[str, str] | None = None) -> set[str]:
     return {line.rpartition("|")[2].strip().split(".")[0] for line in lines}
 
 
-@pytest.mark.skipif(not (SRC / "cli" / "run.py").exists(), reason="there is no `dogwatch run` yet")
 def test_ls_loads_neither_a_screen_nor_anything_slow(environment, dogwatch):
     """`dogwatch ls` starts like a bare Python: what it does not need to list a job is not imported."""
     started = dogwatch("run", "--detach", "--name", "listed", "--", "sleep", "600")
@@ -277,7 +276,6 @@ def keys(document: object) -> set[str]:
     return set(document) | {key for value in closed.values() for key in keys(value)}
 
 
-@pytest.mark.skipif(not (SRC / "cli" / "run.py").exists(), reason="there is no `dogwatch run` yet")
 def test_every_key_that_is_printed_is_documented(dogwatch, tmp_path):
     """docs/json.md names each key of a job, an event, a patrol and what surrounds them."""
     job = [sys.executable, SRC / "demo_job.py", "--out", tmp_path / "out", "--seconds", "1"]

@@ -12,11 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from dogwatch.cli.main import VERBS
 from tests.hands.standin import stand_in
 from tests.support import wait_until
-
-pytestmark = pytest.mark.skipif("keep" not in VERBS, reason="`dogwatch keep` is not one of the verbs yet")
 
 
 @pytest.fixture

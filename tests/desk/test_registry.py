@@ -14,7 +14,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dogwatch.cli.main import VERBS
 from dogwatch.desk import registry
 from dogwatch.desk.registry_file import RegistryRefused, edited, parse
 from dogwatch.errors import CouldNotLook, UsageError
@@ -356,7 +355,6 @@ def test_a_scheduler_word_is_kept_unless_it_contradicts_what_is_known() -> None:
     assert status("ended", "unknown", "") == "UNKNOWN"
 
 
-@pytest.mark.skipif("sync" not in VERBS, reason="`dogwatch sync` is not one of the verbs yet")
 def test_the_command_adopts_a_process_reports_its_end_and_takes_it_out(dogwatch, tmp_path) -> None:
     """A real process of this machine, from the registry to its end."""
     with subprocess.Popen(["sleep", "600"]) as sleeper:
@@ -377,7 +375,6 @@ def test_the_command_adopts_a_process_reports_its_end_and_takes_it_out(dogwatch,
     assert json.loads(path.read_text()) == [entry()]
 
 
-@pytest.mark.skipif("sync" not in VERBS, reason="`dogwatch sync` is not one of the verbs yet")
 def test_a_broken_file_is_exit_2_only_when_it_was_named(dogwatch, tmp_path) -> None:
     """Whoever names a file wants that file; what merely lies around is reported."""
     path = write(tmp_path, "[\n  {,\n]")

@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dogwatch.cli.main import VERBS
 from dogwatch.errors import UsageError
 from dogwatch.hands import keep
 from tests.hands.cron import private_cron
@@ -214,7 +213,6 @@ def test_only_one_tick_runs_at_a_time(home) -> None:
 
 @pytest.mark.needs_root
 @pytest.mark.needs_tool("cron", "crontab", "unshare", "nsenter")
-@pytest.mark.skipif("keep" not in VERBS, reason="`dogwatch keep` is not one of the verbs yet")
 def test_a_real_cron_looks_and_the_entry_removes_itself(environment, home, dogwatch, tmp_path) -> None:
     """Without anybody logged in: cron starts the tick, it sees the job's end, and leaves only the user's own lines."""
     started = dogwatch("run", "--detach", "--name", "short", "--", "sh", "-c", "exit 3")
