@@ -23,6 +23,7 @@ from tests.causes.falls import CAUGHT, REQUEST, STEPS, TIME_LIMIT, TRACEBACK, wh
         "config: oom=0 timeout=1800 CUDA=12.4\n" + STEPS,
         "val/TypeErrorRate: 0.25\neval_Error: 0.1\n" + STEPS,
         "trapFpe: Floating point exception trapping enabled (FOAM_SIGFPE).\n" + "Refining a box\n" * 40 + "End\n",
+        "RMSE:\n  depth     : 0.31\n\nMaxError:\n  depth     : 7.25\n  normal    : 1.50\n",
         "CUDA available: True\nWARNING: destroy_process_group() was not called before program exit\n",
         "",
         STEPS
@@ -55,6 +56,7 @@ from tests.causes.falls import CAUGHT, REQUEST, STEPS, TIME_LIMIT, TRACEBACK, wh
         "settings",
         "metric names",
         "a trap that is set",
+        "a heading of figures",
         "warning",
         "empty",
         "destructor after the end",

@@ -30,6 +30,7 @@ from dogwatch.causes.tracebacks import (
     framed,
     heading,
     last_words,
+    measures,
     read_traceback,
     thrown,
 )
@@ -301,7 +302,7 @@ class _Block:
             self._at = max(self._at, stop)
             return
         body = body_of(line)
-        if bare(body):
+        if bare(body) and not measures(body, self._text, stop):
             whole = framed(self.above(start))
             match = classify(body, raised=True)
             if whole or match is not None:

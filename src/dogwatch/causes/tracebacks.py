@@ -59,6 +59,7 @@ _OTHERS = ("During handling of the above", "The above exception was", "Stacktrac
 _QUOTED_END = {quote: re.compile(rf"(?<!\\){quote}") for quote in "'\""}
 _ANY_NAME = re.compile(r"(?:[a-z_]\w{0,60}\.){0,10}[A-Z]\w{2,80}(?:: |:?$)", re.ASCII)
 _NUMBER = re.compile(r":\s{0,4}[-+]?[\d.]{1,20}(?:e[-+]?\d{1,4})?%?\s{0,4}(?:$|[,|;])", re.ASCII)
+_FIGURE = re.compile(r"[ \t]{1,12}[\w ./-]{1,40}:[ \t]{0,4}[-+]?\d[\d.]{0,24}(?:e[-+]?\d{1,4})?\s{0,4}\n", re.ASCII)
 _ASIDE = ("exception in thread", "exception ignored", "--- logging error ---", "error in sys.excepthook")
 _HANDLED = (
     "exception ignored",
@@ -155,6 +156,11 @@ def last_words(body: str, text: bytes, stop: int) -> str | None:
 def heading(body: str) -> bool:
     """Does the text of an exception only begin in its line?"""
     return body.rstrip().endswith(":")
+
+
+def measures(body: str, text: bytes, stop: int) -> bool:
+    """Is the line, which ends at `stop`, the heading of figures, as `MaxError:` above `  depth : 0.31`?"""
+    return heading(body) and _FIGURE.match(decoded(text, stop + 1, stop + 1 + OPENS)) is not None
 
 
 def below(text: bytes, stop: int, headed: bool) -> Iterator[tuple[int, int, str]]:
