@@ -59,7 +59,7 @@ def show(
         jobs = ask.documents(store, refs)
     if json:
         emit({"jobs": jobs})
-    return FINE if ask.verdict(jobs) else ENDED_BADLY
+    return FINE if ask.ended_well(jobs) else ENDED_BADLY
 
 
 def _shown(fetch: Callable[[], View], clock: Clock, screen: bool, quiet: bool) -> bool:

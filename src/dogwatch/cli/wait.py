@@ -60,7 +60,7 @@ def run(args: Namespace) -> int:
         say(f"gave up waiting after {span(patience)}")
         return TIMED_OUT
     over = [job for job in jobs if job["state"] == "ended"]
-    return FINE if ask.verdict(over) else ENDED_BADLY
+    return FINE if ask.ended_well(over) else ENDED_BADLY
 
 
 def _until(

@@ -122,13 +122,13 @@ def is_over(job: Mapping[str, Any]) -> bool:
     return job["state"] == "ended" and not any(check["word"] == "pending" for check in job["checks"])
 
 
-def verdict(jobs: Sequence[Document]) -> bool:
+def ended_well(jobs: Sequence[Document]) -> bool:
     """Whether every one of these jobs ended well: a success that nothing contradicts, or workers whose
     exit nobody recorded but whose items and outputs were counted and are all there."""
-    return all(_ended_well(job) for job in jobs)
+    return all(_went_well(job) for job in jobs)
 
 
-def _ended_well(job: Document) -> bool:
+def _went_well(job: Document) -> bool:
     verified = job.get("verified")
     if job["outcome"] == "succeeded":
         return verified is None or bool(verified["ok"])

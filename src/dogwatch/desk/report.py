@@ -168,4 +168,4 @@ def _share(percent: float | None) -> float | None:
 
 def is_bad(job: Mapping[str, Any]) -> bool:
     """Whether an ending is one that somebody will want to know the reason of."""
-    return job["state"] == "ended" and not ask.verdict([dict(job)])
+    return job["state"] == "ended" and not ask.ended_well([dict(job)])
