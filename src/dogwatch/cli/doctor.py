@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
-from dogwatch.cli.out import emit, json_flag, say
+from dogwatch.cli.out import emit, json_flag, lay_out, say
 from dogwatch.errors import COULD_NOT_LOOK, FINE
 
 if TYPE_CHECKING:
@@ -48,10 +48,7 @@ def run(args: Namespace) -> int:
     if args.json:
         emit({"checks": [check.document() for check in checks]})
     else:
-        for check in checks:
-            print(f"{check.verdict:<5} {check.what}: {check.text}")
-            if check.remedy:
-                print(f"      {check.remedy}")
+        lay_out([row for check in checks for row in check.rows()])
     return COULD_NOT_LOOK if any(check.verdict == "bad" for check in checks) else FINE
 
 

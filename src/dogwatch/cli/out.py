@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
+UNDER = 4  # a line that is indented further stands under another one's text already
 UNWATCHED = "nobody is watching: what you see was true when it was last proved"
 
 
@@ -88,7 +89,9 @@ def folded(line: str, width: int | None) -> list[str]:
 
     indent = len(line) - len(line.lstrip())
     label, _, text = line[indent:].partition("  ")
-    hang = len(line) - len(text.lstrip()) if text and indent + len(label) <= width // 2 else indent + 2
+    hang = indent + 2 if indent <= UNDER else indent
+    if text and indent + len(label) <= width // 2:
+        hang = len(line) - len(text.lstrip())
     parts: list[str] = []
     for room in range(width, hang, -1):  # letters that take two columns leave room for fewer
         parts = textwrap.wrap(line, room, subsequent_indent=" " * hang, break_on_hyphens=False)

@@ -6,7 +6,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
-from dogwatch.cli.out import emit, json_flag, log_file_flag, log_path, say
+from dogwatch.cli.out import emit, json_flag, lay_out, log_file_flag, log_path, say
 from dogwatch.errors import COULD_NOT_LOOK, ENDED_BADLY, FINE
 
 if TYPE_CHECKING:
@@ -49,8 +49,7 @@ def run(args: Namespace) -> int:
 
 
 def _print(report: Report, heartbeat: bool, now: float) -> None:
-    for line in report.lines():
-        print(line)
+    lay_out(report.lines())
     for place in report.dark:
         say(f"{place['name']} is dark since {place['dark_since']}: {place['dark_why']}")
     if heartbeat:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING, Any
 
-from dogwatch.cli.out import emit, json_flag, say
+from dogwatch.cli.out import emit, json_flag, lay_out, say
 from dogwatch.errors import UsageError
 
 if TYPE_CHECKING:
@@ -83,10 +83,7 @@ def run(args: Namespace) -> int:
     if args.json:
         emit(preflight.document(where, lines, dark))
     else:
-        for line in lines:
-            print(f"{line.verdict:<5} {plain(line.what, 80)}: {plain(line.text, 400)}")
-            if line.remedy:
-                print(f"      {plain(line.remedy, 300)}")
+        lay_out([row for line in lines for row in line.rows()])
     if dark is not None:
         say(f"{where} could not be asked: {plain(dark, 300)}")
     return preflight.exit_code(lines, dark)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
-from dogwatch.cli.out import emit, json_flag, say
+from dogwatch.cli.out import emit, json_flag, lay_out, say
 from dogwatch.errors import COULD_NOT_LOOK, FINE, UsageError
 
 TYPE_CHECKING = False
@@ -53,8 +53,7 @@ def run(args: Namespace) -> int:
     else:
         from dogwatch.tui.report import lines
 
-        for line in lines(found, clock.now()):
-            print(line)
+        lay_out(lines(found, clock.now()))
     return FINE
 
 

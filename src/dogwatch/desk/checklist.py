@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from dogwatch.text import plain
+
 
 @dataclass(frozen=True, slots=True)
 class Line:
@@ -17,3 +19,8 @@ class Line:
 
     def document(self) -> dict[str, Any]:
         return asdict(self)
+
+    def rows(self) -> list[str]:
+        """As a person reads it: the verdict and what was found, and below it what to do."""
+        said = f"{self.verdict:<5} {plain(self.what, 80)}: {plain(self.text, 400)}"
+        return [said, *([f"      {plain(self.remedy, 300)}"] if self.remedy else [])]
