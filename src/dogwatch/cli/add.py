@@ -19,7 +19,7 @@ A Slurm job is known by its cluster, id, submit time and owner. `dogwatch host a
 
 
 def arguments(parser: ArgumentParser) -> None:
-    kinds = parser.add_subparsers(dest="source", required=True, metavar="KIND")
+    kinds = parser.add_subparsers(dest="source", required=True, metavar="{process,slurm}")
     process = kinds.add_parser("process", help="processes of this machine", allow_abbrev=False)
     process.add_argument("pids", nargs="*", type=int, metavar="PID", help="process ids of its workers")
     process.add_argument("--pidfile", metavar="F", help="a file with the pids, separated by white space")

@@ -25,7 +25,7 @@ fingerprint and taken only with --accept-key; one that has changed is never take
 
 
 def arguments(parser: ArgumentParser) -> None:
-    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    actions = parser.add_subparsers(dest="action", required=True, metavar="{add,ls,test,rm}")
     add = actions.add_parser("add", help="add a host, or change how it is reached", allow_abbrev=False)
     add.add_argument("name", metavar="NAME", help="what to call it")
     add.add_argument("--ssh", metavar="ALIAS", help="how ssh knows it: an alias, a name or an address (default NAME)")

@@ -28,7 +28,8 @@ READER = "keep"
 
 
 def arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("what", choices=["on", "off", "status", "tick"], help="what to do")
+    actions = ("on", "off", "status", "tick")
+    parser.add_argument("what", choices=actions, metavar=f"{{{','.join(actions)}}}", help="what to do")
     parser.add_argument("--every", default="15m", metavar="S", help="how often to look (default: 15m)")
     parser.add_argument("--yes", action="store_true", help="make it without asking")
     parser.add_argument("--print", action="store_true", help="print the command to start, and make nothing")
