@@ -166,6 +166,12 @@ def test_cells_stand_between_tabs_semicolons_or_commas(sign: str) -> None:
     assert counted("epoch\tloss\tacc", *(f"{n}\ttensor(0.1, device='cuda:0')\t0.5" for n in range(2, 6)))[0] == 5
 
 
+def test_a_remark_may_stand_behind_the_last_cell() -> None:
+    """Between bars the first word of a cell is what counts."""
+    rows = (f"     {n} |     0.{n}31 |    9{n}.19% | 2.51e-04  (55{n}.2s)" for n in range(1, 7))
+    assert counted(" Epoch | Train Loss | Val Acc |       LR", *rows) == (6, None, "epochs")
+
+
 def test_a_number_with_dots_behind_it_may_be_one_of_a_total() -> None:
     """`chunk 3... of 40`."""
     lines = (line for n in range(1, 9) for line in (f"chunk {n}... of 40", f"writing {n}"))

@@ -31,12 +31,10 @@ class Header:
     def row(self, line: str) -> tuple[tuple[Number, ...], tuple[float | None, ...]] | None:
         """What a line counts that is a row of this table."""
         low = line.lower()
-        cells = _cells(low)
-        counting = self.columns.get(len(cells))
-        if counting is None:
-            cells = _words(low)
-            counting = self.columns.get(len(cells))
-        if counting is None and "|" in line:
+        for cells in (_cells(low), _words(low), _barred(low)):
+            if (counting := self.columns.get(len(cells))) is not None:
+                break
+        else:
             cells = _ahead(line)
             counting = self.columns.get(-len(cells))
         if counting is None:
@@ -73,6 +71,11 @@ def header(line: str) -> Header | None:
         if 2 <= len(cells) <= MOST_CELLS and counting:
             columns.setdefault(-len(cells) if cells is ahead else len(cells), counting)
     return Header(text, columns) if columns else None
+
+
+def _barred(line: str) -> list[str]:
+    """The first word of every cell between bars: what stands behind it is a remark."""
+    return [cell.split()[0] for cell in line.split("|") if cell.strip()] if "|" in line else []
 
 
 def _ahead(line: str) -> list[str]:
