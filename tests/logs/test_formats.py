@@ -58,6 +58,9 @@ prefill batch, #new-seq: 1, #queue-req: 2
 training_steps: 300
 train_iters ..................................... 9000
 n_epochs=12
+nEpochs: 12
+maxIter 310
+maxEpochs=12
 END_EPOCH: 210
 --num-epochs 3
 Starting training for 100 epochs
@@ -138,6 +141,12 @@ def steps(line: str) -> list[Step]:
         ("global step 410, epoch: 1, loss: 0.4", Step(410, None, "steps", None, RUN)),
         ("epoch 2, step 410, loss: 0.4", Step(410, None, "steps", None, INNER)),
         ("step 410 | loss: 0.4 | epoch: 2", Step(410, None, "steps", None, RUN)),
+        ("Episode 7 Step 31 reward: -0.25", Step(31, None, "steps", None, INNER)),
+        ("Episode 7 | global step 9031 | reward -0.25", Step(9031, None, "steps", None, RUN)),
+        ("[ppo] Episode   7 | Step  9031 | Reward -0.25", Step(9031, None, "steps", None, RUN)),
+        ("epoch id: 3, batch step: 1, loss: 12.66", Step(3, None, "epochs", None, EPOCH_DONE)),
+        ("batch id: 1812, time: 0.31", Step(1812, None, "batches", None, INNER)),
+        ("Progress: 25.00% (100/400)", Step(100, 400, "items", None, INNER)),
         ("ep: 0, batch: 60, loss: 8.1", Step(0, None, "epochs", None, EPOCH)),
         ("epoch 0: loss 3.1", Step(0, None, "epochs", None, FROM_ZERO)),
         ("Epoch 41: v_loss 3.1e-01", Step(41, None, "epochs", None, EPOCH_DONE)),
@@ -208,6 +217,11 @@ def test_steps_beside_epochs_on_one_line_are_the_epochs():
         "[3/41] /usr/local/cuda/bin/nvcc --generate-dependencies",
         "[1/9] Building CXX object",
         "W0106 convert_frame.py:964] [0/8] To diagnose recompilation issues",
+        "W0106 lib/_dynamo/convert_frame.py:964] [0/8]    last reason: a guard",
+        "colour + shape: 41.20% (103/250)",
+        "[Metrics] accuracy: 88.80% (444 / 500) loss: 0.3",
+        "准确率: 41.20% (103/250)",
+        "  Current step  : 2000",
         "Loading safetensors checkpoint shards:  75% Completed",
         "   ━━━━━━━━━━━━━━━━━━━━ 12.3/45.6 MB 3.4 MB/s eta 0:00:10",
         "| N/A   22C    P0    67W /  700W |    0MiB / 81559MiB |  0%  Default |",
@@ -298,6 +312,9 @@ def test_only_a_claim_about_the_whole_run_is_one(line, claims):
         ("Starting training for 300 epochs...", Total(300, "epochs")),
         ("workflow: [('train', 1)], max: 12 epochs", Total(12, "epochs")),
         ("total_epochs: 80", Total(80, "epochs")),
+        ("nepochs: 25", Total(25, "epochs")),
+        ("  rounds: 400", Total(400, "rounds")),
+        ("maxIter 1500", Total(1500, "steps")),
         ("python -m fit --n_epoch=70 --lr=3e-4", Total(70, "epochs")),
         ("Namespace(batch=32, epoch=45, lr=0.1)", Total(45, "epochs")),
     ],
@@ -313,6 +330,7 @@ def test_a_total_is_read_where_a_configuration_states_it(line, total):
         "max_steps=-1",
         "after-epochs: 0",
         "warmup_epochs=5",
+        "early_stopping_rounds=50",
         "--lr-warmup-epochs 5",
         "eval_steps: 500",
         "num_epochs_per_decay=3",

@@ -22,6 +22,7 @@ from dogwatch.logs.interface import (
     PART,
     PERCENT,
     RUN,
+    STEPS,
     Format,
     is_argument,
     number,
@@ -52,6 +53,7 @@ _EP = re.compile(
     r"(?:[ ]?/[ ]?(\d{1,9}))?",
     re.ASCII,
 )
+_PLAYED = re.compile(r"(?<![a-z_])episode[ :=#]{1,3}\[?\d{1,9}(?:[ ]?/[ ]?\d{1,9})?[]), :;]{1,4}$", re.ASCII)
 _SENTENCE = re.compile(r": [A-Z][a-z]{1,20}(?: [a-z]{1,20}){2,9}", re.ASCII)
 _ORDINAL = ("th step", "st step", "nd step", "rd step", "th iter", "st iter", "nd iter", "rd iter")
 _ALONE = " \t.:;,]|)}-=*#>~\"'_─━═—"
@@ -64,7 +66,7 @@ _PAREN = re.compile(r"\((\d{1,9})[ ]?/[ ]?(\d{1,9})\)", re.ASCII)
 _PAREN_END = rb"/[ ]?\d{1,9}\)"
 _PAREN_ENDS = tuple(b"%d)" % digit for digit in range(10))
 _BUILDS = ("nvcc", "c++", "g++", "hipcc", "clang", "building", "linking", "compiling", "/bin/", "install", "recompil")
-_TRIES = ("fail", "retry", "attempt", "attributes:")
+_TRIES = ("fail", "retry", "attempt", "attributes:", "_dynamo")
 _LOADS = ("loading", "download", "shards", "compil", "install")
 _ENDS_EPOCH = (
     *("complete", "finish", "done", "took", "elapsed", "time", "loss", "acc"),
@@ -195,6 +197,8 @@ def _is_record(low: str, start: int, end: int, before: str, line: str) -> bool:
     `step: 3` a setting."""
     rest = low[end : end + 300]
     if not rest.strip(_ALONE) or rest.startswith(_ORDINAL):
+        if "  :" in low[start:end]:
+            return False  # an entry of a list of settings
         printed = line[start : start + 2].istitle() or low.startswith("episode ", start)  # `timestep 4` is a command
         return before in _MAY_LEAD or (not before and (printed or bool(line[:start].strip())))
     ahead = low[max(0, start - 120) : start]
@@ -212,7 +216,7 @@ def _goes_on(low: str) -> bool:
 
 _RESUMES = ("resum", "continuing training", "restored", "loaded checkpoint")
 _LOADED = re.compile(r"[^\n]{0,120}?\bload(?:ed|ing)?\b[^\n]{0,240}?\.(?:pth?|ckpt|tar|h5|bin|safetensors)\b", re.ASCII)
-_NAMES = r" num| number|_num|_number|_idx|_index|_id|_no|\."
+_NAMES = r" num| number| id|_num|_number|_idx|_index|_id|_no|\."
 _EPOCH_PAIR = _label("epoch", f"(?:s|{_NAMES})?", "epochs", EPOCH, None)
 _EPOCH_BARE = re.compile(f"epoch(?:{_NAMES})?" + _BARE, re.ASCII)
 _EPOCH_PART = re.compile("epoch" + _PART, re.ASCII)
@@ -241,6 +245,9 @@ def _count(label: _Label, line: str) -> list[Mark]:
     done, total = (number(pair[1]), number(pair[2])) if pair else (bare[0] if bare else 0.0, None)
     beside = _epoch_beside(low) if label.rank == RUN or "epoch" not in low else None
     inside = beside is not None and not (bare and (bare[1] or bare[2] < beside[2]))
+    if label.unit in STEPS and not (bare and bare[1]):  # `Episode 5 Step 8`: those of one episode
+        start = pair.start() if pair else bare[2] if bare else 0
+        inside = inside or bool(_PLAYED.search(low, max(0, start - 40), start))
     rank = INNER if inside else label.rank
     unit = label.unit or _unit(low, pair)
     marks: list[Mark] = [Step(done, total or None, unit, _rate(low, unit), rank)]
@@ -343,13 +350,13 @@ def _alone(line: str) -> list[Mark]:
     return [Step(float(found[2]), None, unit, None, AGAIN)] if found else []
 
 
-_ALONE_COUNT = re.compile(r"(?:^|[ \t:|\]])(iter|iteration|step)[ ]{0,2}[:=][ ]{0,2}(\d{1,15})\s{0,4}$", re.ASCII)
-_ALONE_HINT = rb"(?:iter|iteration|step) {0,2}[:=] {0,2}\d{1,15}[ \t\r\f\v]{0,4}\n"
+_ALONE_COUNT = re.compile(r"(?:^|[ \t:|\]])(iter|iteration|step)[ ]?[:=][ ]{0,2}(\d{1,15})\s{0,4}$", re.ASCII)
+_ALONE_HINT = rb"(?:iter|iteration|step) ?[:=] {0,2}\d{1,15}[ \t\r\f\v]{0,4}\n"
 _ALONE_WORDS = tuple(
     f"{before}{word}{blanks}{sign}".encode()
     for before in "\n \t:|]"
     for word in ("iter", "iteration", "step")
-    for blanks in ("", " ", "  ")
+    for blanks in ("", " ")
     for sign in ":="
 )
 
@@ -374,25 +381,29 @@ _ZERO = re.compile(f"epoch(?:{_NAMES})?" + _LEAD + r"0(?![\d.]|[a-z]|[ ]?/[ ]?0)
 
 def _bracket(pattern: re.Pattern[str], line: str) -> list[Mark]:
     """A bare [300/1000]; one behind a word belongs to that word's row, and a build step is no progress.
-    `[3/4] Training...` opens the third of four stages."""
+    `[3/4] Training...` opens the third of four stages; `recall: 43.86% (268/611)` is a share of hits, not of work."""
     for found in islice(pattern.finditer(line, 0, _REACH), _TRIED):
         before = line[max(0, found.start() - 4) : found.start()].rstrip(" :=#")[-1:]
         done, total = number(found[1]), number(found[2])
         called = found[0][0] == "(" and line[found.start() - 1 : found.start()].isalnum()  # sqrt(1/2)
         if (not before.isalpha() or found[0][0] == "(") and not called and 0 < total >= done:
             low = line.lower()
+            ahead = low[max(0, found.start() - 60) : found.start()]
             if any(tool in low[found.end() : found.end() + 80] for tool in _BUILDS):
                 return []
-            if any(word in low[max(0, found.start() - 40) : found.start()] for word in _TRIES):
+            share = _SHARE.search(ahead)
+            if any(word in ahead[-40:] for word in _TRIES) or (share and not share[1].endswith(_OF_WORK)):
                 return []
             opens = total <= _STAGES and low.rstrip().endswith(("...", "…"))
             step = Step(done - opens, total, "items", _rate(low, "items"), INNER, done if opens else None)
-            epoch = _TRAINS.search(low[max(0, found.start() - 40) : found.start()])
+            epoch = _TRAINS.search(ahead)
             return [step, Step(float(epoch[1]), None, "epochs", None, EPOCH)] if epoch else [step]
     return []
 
 
 _STAGES = 12  # that a program names
+_SHARE = re.compile(r"([a-z\u4e00-\u9fff]{1,20})[\"')]{0,2}[:=] {0,3}\d{1,3}(?:\.\d{1,9})?% ?$", re.ASCII)
+_OF_WORK = ("progress", "processed", "completed", "complete", "done", "train", "training", "epoch", "total", "进度")
 _TRAINS = re.compile(r"\btrain(?:ing)?[ :]{1,3}\[(\d{1,6})\] ?$", re.ASCII)  # `Train: [3][120/900]`
 
 
@@ -440,7 +451,7 @@ rows = (
     _row("timestep", "timestep", "s?", "timesteps", bare=""),
     _row("generation", "generation", "s?", "generations"),
     _row("round", "round", "s?", "rounds"),
-    _row("batch", "batch", "(?:es)?", "batches", INNER, bare=""),
+    _row("batch", "batch", "(?:es| id|_id|_idx)?", "batches", INNER, bare="(?: id|_id|_idx)?"),
     _row("sample", "sample", "s?", "samples", INNER),
     _row("image", "image", "s?", "images", INNER),
     _row("file", "file", "s?", "files", INNER),

@@ -24,7 +24,7 @@ _RUN = (
     "|simulation|integration|distillation|sweep|tuning|computation|calculation"
 )
 _STAGE = (
-    "evaluation|evaluating|eval|inference|generation|testing|test|benchmark|prediction|processing|preprocessing|conversion"
+    "evaluation|evaluating|evaluate|eval|inference|generation|testing|test|benchmark|prediction|processing|preprocessing|conversion"
     "|export|build|download|compression|quantization|sampling|encoding|indexing|analysis"
 )
 _STOP = r"(?:[!.\s(]|！|。|$)"

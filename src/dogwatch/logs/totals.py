@@ -29,6 +29,7 @@ _COUNTS = f"steps|iters|iterations|epochs?|{_LOOPS}"
 # row, literals, the name of the total; its group is the unit. Every name starts with a literal.
 NAMES = (
     ("max", (b"max_", b"max-"), rf"max[_-]{_WHAT}(steps?|iters?|iterations?|epochs?|updates?|batches|{_LOOPS})"),
+    ("maxiter", (b"maxiter", b"maxepoch"), r"max(iters?|iterations?|epochs?)"),
     ("total", (b"total",), rf"total[ _-](?:number of |num[_-])?{_WHAT}({_COUNTS}|updates)"),
     ("num", (b"num_", b"num-", b"num "), rf"num[ _-]{_WHAT}({_COUNTS}|boost_round)"),
     ("train", (b"train_steps", b"train_iter", b"train_epochs"), r"train_(steps|iters|iterations|epochs)"),
@@ -39,10 +40,14 @@ NAMES = (
     ),
     ("n_epochs", (b"n_epochs", b"-n_epoch"), r"n_(epochs?)"),
     ("n_loops", (b"n_episodes", b"n_generat", b"n_rounds", b"n_trials"), rf"n_({_LOOPS})"),
-    ("nsteps", (b"nsteps",), r"n(steps)"),
+    ("nsteps", (b"nsteps", b"nepoch"), r"n(steps|epochs?)"),
     ("end_epoch", (b"end_epoch",), r"end_(epochs?)"),
     ("epochs", (b"epochs",), r"(epochs)"),
-    ("loops", (b"generations:", b"generations=", b"episodes:", b"episodes="), r"(episodes|generations)"),
+    (
+        "loops",
+        (b"generations:", b"generations=", b"episodes:", b"episodes=", b"rounds:", b"rounds="),
+        r"(episodes|generations|rounds)",
+    ),
     ("for_iters", (b"for iters ",), r"for (iters)"),
     ("config", (b"config param steps",), r"config param (steps)"),
 )
