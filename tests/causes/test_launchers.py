@@ -161,6 +161,30 @@ def test_a_broken_board_explains_what_a_program_was_left_with():
         ("loading\n*** Check failure stack trace: ***\n" + "    @ 0x7f\n" * 9, "unknown", 2),
         ("job deleted\nMOAB_INFO:  job exceeded wallclock limit\n", "time_limit", 2),
         ("reading: 20% (11/55) [#   ] eta 0:12:04 \\Terminated\n", "interrupted", 1),
+        ("iter 8/90\n./go.sh: line 4:  7123 CPU time limit exceeded (core dumped) ./flow\n", "time_limit", 2),
+        ("iter 8/90\n./go.sh: line 4:  7123 File size limit exceeded./flow\n", "disk_quota", 2),
+        ("iter 8/90\ngrid/wing.dat: No such file or directory\n", "file_missing", 2),
+        (
+            "iter 8/90\n==71==ERROR: AddressSanitizer: heap-buffer-overflow on address 0x60\n" + "  x\n" * 9,
+            "segfault",
+            2,
+        ),
+        ("unpack\nEnd-of-central-directory signature not found.\n" + "  either\n" * 6, "checkpoint_corrupt", 2),
+        ("verify\nw.bin: FAILED\nsha256sum: WARNING: 1 computed checksum did NOT match\n", "checkpoint_corrupt", 3),
+        ("step 6/40\nERROR: annotation file sets/a.csv not found\n", "file_missing", 2),
+        ("step 6/40\n2026-03-01 10:20:30 CRITICAL fit: Checkpoint runs/3/last.pt does not exist\n", "file_missing", 2),
+        ("step 6/40\nFATAL: 6 ranks are not divisible by 4 stages\n", "config_error", 2),
+        ("step 6/40\nfatal: Unable to allocate 7.1 TiB for an array with shape (9, 9)\n", "host_oom", 2),
+        ("step 6/40\nTraining failed: KeyError('labels')\n", "code_error", 2),
+        ("step 6/40\nERROR: no CUDA devices found, aborting\n", "cuda_unavailable", 2),
+        ("error: --warmup must be smaller than --steps\n", "config_error", 1),
+        ("step 6/40\nCaught signal 15, saving state\n", "interrupted", 2),
+        (
+            "ssh: Could not resolve hostname n81: Name or service not known\n--\nA daemon failed to report back after "
+            "being spawned. This could\n" + "be due to several things\n" * 9,
+            "network_error",
+            1,
+        ),
     ],
 )
 def test_programs_without_a_traceback_say_why_they_ended(text, cause, line):
@@ -182,6 +206,9 @@ def test_programs_without_a_traceback_say_why_they_ended(text, cause, line):
         "[1]+  Terminated              nvidia-smi dmon -s u\nstep 1\n",
         "[1] 4411\nkilled 0 of 12 jobs\nstep 1\n",
         "progress 40% done, 3 workers terminated normally\nstep 1\n",
+        "tar: This does not look like a tar archive\n" + "loss 0.1 at step 1/9\n" * 4,
+        "critical batch size: 512\nstep 1\n",
+        "FATAL: 6 ranks are not divisible by 4 stages\n" + "loss 0.1 at step 1/9\n" * 4,
     ],
 )
 def test_what_only_looks_like_an_end_is_none(text):

@@ -404,6 +404,13 @@ def test_json_of_several_documents_is_no_damaged_file() -> None:
     assert found.cause == "code_error"
 
 
+def test_an_exception_of_a_class_within_a_function_ends_a_traceback_too() -> None:
+    """Python names the function, and that the class is a local one."""
+    found = why(f"step 1\n{FRAMES}main.<locals>.Preempted: told to go\n")
+    assert found is not None
+    assert (found.cause, found.evidence[0].line) == ("code_error", 5)
+
+
 def test_a_crash_behind_a_full_disk_is_the_full_disk() -> None:
     """Though only a destructor said so."""
     ignored = "Exception ignored in: <function f>\n" + FRAMES

@@ -112,6 +112,7 @@ consequences = (
         role=Role.CASCADE,
         frame=r"/multiprocessing/spawn\.py",
     ),
+    Sign("daemon failed to report back after being spawned", weight=0.4, fatal=True, role=Role.TEARDOWN, many=True),
     Sign("before 'conda deactivate'", weight=0.88, role=Role.TEARDOWN),  # a script that could not activate it either
     # How mpirun ends what it has to say of too few places.
     Sign("number of available slots when deciding", weight=0.4, fatal=True, role=Role.TEARDOWN),

@@ -50,7 +50,9 @@ _BETWEEN = frozenset(("nccl_timeout", "nccl_error", "rendezvous_failed"))
 _GIVES_WAY = frozenset(("killed", "aborted", "interrupted", "stalled", "launch_failed", "container_failed"))
 
 # What a script goes on after, if it was told of it by a line and not by an exception.
-_OF_SHELLS = frozenset(("config_error", "launch_failed", "file_missing", "missing_module", "permission_denied"))
+_OF_SHELLS = frozenset(
+    ("config_error", "launch_failed", "file_missing", "missing_module", "permission_denied", "checkpoint_corrupt")
+)
 # How a broken board looks to a program.
 _OF_BOARDS = frozenset(("cuda_illegal_access", "cuda_unavailable", "cuda_device_assert", "nccl_error", "nccl_timeout"))
 # What a disk says of a limit that is not its own.

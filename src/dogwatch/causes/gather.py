@@ -49,13 +49,16 @@ STATE_VERSION = 1
 MOST_LINES = 300  # of one block that are read at either end of it, where there are very many
 ALIVE = 3  # lines of progress that show life
 TOLD = 0.85  # how sure a line below an exception must be
-BARE, LOGGED, QUIET = 0.85, 0.8, 0.5  # what an exception without frames, an error line and a warning are worth
+BARE, LOGGED, QUIET = 0.85, 0.83, 0.5  # what an exception without frames, an error line and a warning are worth
 
 _QUIET = re.compile(
     r"(?<!NCCL )\b(?:INFO|DEBUG|WARNING|WARN|UserWarning|FutureWarning|RuntimeWarning|DeprecationWarning)\b"
     r"|^\[W[\d ]|^Warning: |\bwarnings\.warn"
 )
-_LOUD = re.compile(r"\b(?:ERROR|CRITICAL|FATAL|Error|error)\b\s{0,2}[\]:|-]|^\[E |^E\d{4} ")
+_LOUD = re.compile(
+    r"\b(?:ERROR|CRITICAL|FATAL|Error|error|[Ff]atal)\b\s{0,2}[\]:|-]|^\[E |^E\d{4} |\bCRITICAL [\w.]{1,60}: "
+    r"|\b(?:failed|crashed)\b.{0,40}: \w{1,60}(?:Error|Exception)\("
+)
 _GIVEN_UP = re.compile(r"F\d{4} ")  # a line after which a logger of Google's ends the program
 _LINKS = ("during handling of the above exception", "the above exception was the direct cause")
 
@@ -72,7 +75,7 @@ def _linear(pattern: str) -> re2._Regexp:
 
 
 _LITERALS = (
-    *(*stems(), HEAD.lower(), "keyboardinterrupt", "the above exception", "[errno ", *THROWN),
+    *(*stems(), HEAD.lower(), "keyboardinterrupt", "the above exception", "[errno ", "critical", *THROWN),
     *(name + end for name in ("error", "exception") for end in (":", "(", "\n", "\r\n")),
 )
 _GATES = _linear("|".join(map(re.escape, _LITERALS)))

@@ -113,7 +113,7 @@ rows = (
             Sign("unexpected eof while looking for matching", weight=0.9, fatal=True),
             Sign(
                 ": error: ",
-                r"^(?:\S{1,120}|python -m \S{1,80}): error: (?:argument|unrecognized|the following arguments"
+                r"^(?:\S{1,120}|python -m \S{1,80}): error: (?:argument|--[a-z]|unrecognized|the following arguments"
                 r"|ambiguous option|invalid|too few|one of the arguments|unknown|no such option|expected"
                 r"|parser key|missing|configuration key)"
                 r"|^.{1,160}: error: argument [^:]{1,80}: (?:expected|invalid|not allowed)",
@@ -122,7 +122,14 @@ rows = (
                 unless=r"^[^\s:]{1,200}:\d{1,6}:\d{1,5}: error: ",
             ),
             Sign("error: unrecognized arguments", weight=0.96, fatal=True),
-            Sign("no such option", r"(?:error: |click\S{0,40}: )no such option", 0.95, fatal=True),
+            Sign("no such option", r"(?:error: |click\S{0,40}: |^│ )no such option", 0.95, fatal=True),
+            Sign(
+                "│ error parsing |│ missing |│ invalid value for |│ got unexpected",
+                r"^│ (?:error parsing -|missing (?:option|argument|parameter)|invalid value for |got unexpected )",
+                0.93,
+                fatal=True,
+            ),
+            Sign("error: --", r"^error: --[a-z]", 0.86),
             Sign(
                 "error: ",
                 r"^error: (?:missing (?:option|argument|parameter)|invalid value for|got unexpected extra argument)",
@@ -286,6 +293,8 @@ rows = (
             "train.py: error: argument --precision: invalid choice: 'bf8' (choose from 'fp16', 'bf16')",
             "pretrain.py: error: unrecognized arguments: --learnin-rate 3e-4",
             'A tool for "small" models: error: argument -w/--weights: expected one argument',
+            "fit.py: error: --warmup has to be shorter than --steps",
+            "│ Missing option '--data'.                                  │",
             "omegaconf.errors.ConfigAttributeError: Key 'batch_sise' is not in struct",
             "pydantic_core._pydantic_core.ValidationError: 2 validation errors for TrainConfig",
             "yaml.scanner.ScannerError: while scanning for the next token",

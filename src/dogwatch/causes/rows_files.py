@@ -34,6 +34,8 @@ rows = (
                 0.8,
             ),
             Sign("failed to open gguf file", weight=0.85),
+            Sign("no such file or directory", r"^[\w./-]{1,200}\.\w{1,8}: no such file or directory\s{0,4}$", 0.72),
+            Sign("no rule to make target", r"^make(?:\[\d{1,3}\])?: \*\*\* no rule to make target '", 0.86, fatal=True),
             Sign(
                 "open ",
                 r"\b(?:could not|couldn't|cannot|can't|unable to|failed to) open (?:\w{1,20} ){0,3}"
@@ -95,6 +97,8 @@ rows = (
             "AssertionError: no .tif images found below ./scans",
             "ValueError: Can't find a valid checkpoint at runs/pretrain-7/checkpoint-90",
             "  Resource 'stopwords' not found.",
+            "grid/wing.dat: No such file or directory",
+            "make: *** No rule to make target 'halo.o', needed by 'solver'.  Stop.",
             "ValueError: Can't find 'adapter.json' at 'runs/lora-9'",
             "botocore.errorfactory.NoSuchKey: An error occurred (NoSuchKey) when calling the GetObject operation: "
             "The specified key does not exist.",

@@ -228,8 +228,8 @@ rows = (
             Sign("failed to initialize nvml", r"^failed to initialize nvml: ", 0.8),
             Sign("failed to infer device type", weight=0.85, raised=True),
             Sign(
-                "gpu",
-                r"(?:no gpus? (?:(?:were|was|is|are) )?(?:found|detected|available)|you need a gpu"
+                "gpu|cuda device",
+                r"(?:no (?:gpu|cuda device)s? (?:(?:were|was|is|are) )?(?:found|detected|available)|you need a gpu"
                 r"|gpu (?:device )?(?:is )?not (?:found|available))",
                 0.95,
                 raised=True,
@@ -363,6 +363,7 @@ rows = (
             ),
             Sign("sigsegv", r"\bsigsegv\b", 0.9, fatal=True, unless=r"(?:potential root|common) causes"),
             Sign("segfault at", r"segfault at [0-9a-f]{1,16} ip", 0.9),
+            Sign("sanitizer: ", r"^==\d{1,10}==error: (?:address|memory|thread)sanitizer: ", 0.9, fatal=True),
         ),
         role=Role.ROOT,
         examples=(

@@ -146,6 +146,7 @@ rows = (
             Sign("your shell has not been properly configured to use", weight=0.85, fatal=True),
             Sign("condaerror: run 'conda init'", weight=0.85),
             Sign("exec format error", weight=0.93, fatal=True),
+            Sign("argument list too long", r": line \d{1,6}: .{1,200}: argument list too long", 0.9),
             Sign("bad interpreter", weight=0.95, fatal=True),
             Sign(
                 "was unable to launch|was unable to find|attempt to run as root|open the hostfile",

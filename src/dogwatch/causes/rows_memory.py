@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dogwatch.causes.interface import Cause, OnSlurm, Retry, Sign
-from dogwatch.causes.signals import ended_by
+from dogwatch.causes.signals import ended_by, noticed
 
 _CAUGHT = r"\bretry|skipp|fall(?:ing)? back|attempting to recover|(?:\bif\b|avoid|prevent|catch).{0,40}out of memory"
 
@@ -190,7 +190,7 @@ rows = (
             Sign("arraymemoryerror", weight=0.95, raised=True),
             # Windows: the paging file is too small.
             Sign("1455", r"\[winerror 1455\]|error code: <1455>", 0.93, raised=True),
-            Sign("unable to allocate", r"unable to allocate [\d.]{1,12} [kmgtp]i?b for an array", 0.95, raised=True),
+            Sign("unable to allocate", r"unable to allocate [\d.]{1,12} [kmgtp]i?b for an array", 0.95),
             Sign("memoryerror", r"(?:^|[\s.])memoryerror\b", 0.93, raised=True),
             Sign("arrowmemoryerror", weight=0.93, raised=True),
             Sign("java.lang.outofmemoryerror", weight=0.93),
@@ -367,6 +367,9 @@ rows = (
             Sign("errno = 122", weight=0.96),
             Sign("edquot", r"\bedquot\b", 0.95),
             Sign("block quota exceeded", weight=0.95),
+            # A limit of the process on the size of its files.
+            Sign("[errno 27]", weight=0.8, raised=True),
+            noticed("file size limit exceeded", 0.86),
             Sign(
                 "quota exceeded|over quota|over disk quota",
                 r"(?:storage|block|user|group|project) quota exceeded|over (?:disk )?quota",

@@ -24,6 +24,7 @@ rows = (
             Sign("due to time limit", weight=0.98, fatal=True),
             Sign("job killed: ", r"job killed: (?:walltime|cput) \S{1,20} exceeded limit", 0.97, fatal=True),
             Sign('limit "', r"exceeds job (?:hard|soft) limit \"[hs]_(?:rt|cpu)\"", 0.95, fatal=True),
+            noticed("cpu time limit exceeded", 0.88),
             Sign("timeout: sending signal", r"^timeout: sending signal \w{3,10} to command", 0.85, fatal=True),
             Sign(
                 "maximum execution time|execution took longer than",
@@ -267,6 +268,11 @@ rows = (
             Sign("keyboardinterrupt", r"(?:^|[\s:.\]])keyboardinterrupt\b(?!\s?(?:handler|hook|,))", 0.95, raised=True),
             Sign("detected keyboardinterrupt", weight=0.93),
             Sign("interruptexception", r"\binterruptexception:?\s{0,4}$", 0.93, fatal=True),
+            Sign(
+                "caught signal|received signal|got signal",
+                r"^(?:.{0,80}[\]:] )?(?:caught|received|got) signal:? (?:1|2|15|sigint|sigterm|sighup)\b",
+                0.74,
+            ),
             Sign("death signal", r"received (?:\d{1,2}|signals\.sig\w{1,6}) death signal", 0.88, fatal=True),
             Sign("got signal", r"signalexception: process \d{1,10} got signal: \d{1,2}", 0.9, fatal=True),
             Sign("srun: interrupt", weight=0.93),
@@ -304,6 +310,7 @@ rows = (
             "  exitcode  : -15 (pid: 4410)",
             "./go.sh: line 9:  4411 Hangup                  python train.py",
             "Training interrupted by user",
+            "[trainer] Received signal 15, writing a checkpoint first",
             "Another interrupt signal received, leaving at once.",
             "2026-04-02 10:11:12 - LOGS - Keyboard interruption. Leaving the training loop",
             "[2026-03-01 10:20:30] SIGTERM received. Draining requests and shutting down...",

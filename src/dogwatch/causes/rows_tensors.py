@@ -361,12 +361,14 @@ rows = (
             ),
             # The tools that unpack and check files in scripts.
             Sign(
-                "unexpected end of file|unexpected eof in archive|not in gzip format|directory signature not found"
-                "|did not match",
-                r"^(?:gzip|gunzip|xz|bzip2|tar|\w{2,8}sum): .{0,300}(?:unexpected end of file|unexpected eof in archive"
-                r"|not in gzip format|computed checksums? did not match)"
+                "unexpected end of |unexpected eof in archive|not in gzip format|directory signature not found"
+                "|did not match|does not look like a tar",
+                r"^(?:gzip|gunzip|xz|unxz|bzip2|zstd|tar|\w{2,8}sum): .{0,300}(?:unexpected end of (?:file|input)"
+                r"|unexpected eof in archive|not in gzip format|computed checksums? did not match"
+                r"|does not look like a tar archive)"
                 r"|^\s{0,4}end-of-central-directory signature not found",
                 0.85,
+                fatal=True,
             ),
             Sign("storage has wrong", r"storage has wrong (?:byte )?size", 0.94, raised=True),
             Sign("checksum", r"checksum (?:does not match|mismatch|failed)", 0.88, raised=True),
@@ -387,6 +389,8 @@ rows = (
             "llama_model_load: error loading model: tensor 'blk.7.ffn_up.weight' data is not within the file bounds, "
             "model is corrupted or incomplete",
             "gzip: stdin: unexpected end of file",
+            "xz: shards.xz: Unexpected end of input",
+            "tar: This does not look like a tar archive",
             "sha256sum: WARNING: 2 computed checksums did NOT match",
             "OSError: Invalid flatbuffers message.",
             "soundfile.LibsndfileError: Error opening 'take9.wav': Format not recognised.",

@@ -32,7 +32,7 @@ _KIND = (
 )
 _RAISED = re.compile(
     r"(?:[A-Za-z_]\w{0,60}\.){1,6}(?:error|Error|Exception|gaierror|herror|timeout)(?::\s|$)"
-    rf"|(?:[A-Za-z_]\w{{0,60}}\.){{0,10}}[A-Za-z_]\w{{0,80}}?{_KIND}(?:\(\w{{1,80}}\))?"
+    rf"|(?:(?:[A-Za-z_]\w{{0,60}}|<locals>)\.){{0,10}}[A-Za-z_]\w{{0,80}}?{_KIND}(?:\(\w{{1,80}}\))?"
     r"(?: \(see above for traceback\))?(?::\s|:?\s{0,4}$)"
     r"|\[Errno \d{1,3}\] [A-Z][A-Za-z /-]{3,60}(?:: ['\"]|\s{0,4}$)",  # what is printed of one that was caught
     re.ASCII,
@@ -57,7 +57,7 @@ THROWN = (
 )
 _OTHERS = ("During handling of the above", "The above exception was", "Stacktrace:", "stack backtrace:")
 _QUOTED_END = {quote: re.compile(rf"(?<!\\){quote}") for quote in "'\""}
-_ANY_NAME = re.compile(r"(?:[a-z_]\w{0,60}\.){0,10}[A-Z]\w{2,80}(?:: |:?$)", re.ASCII)
+_ANY_NAME = re.compile(r"(?:(?:[a-z_]\w{0,60}|<locals>)\.){0,10}[A-Z]\w{2,80}(?:: |:?$)", re.ASCII)
 _NUMBER = re.compile(r":\s{0,4}[-+]?[\d.]{1,20}(?:e[-+]?\d{1,4})?%?\s{0,4}(?:$|[,|;])", re.ASCII)
 _FIGURE = re.compile(r"[ \t]{1,12}[\w ./-]{1,40}:[ \t]{0,4}[-+]?\d[\d.]{0,24}(?:e[-+]?\d{1,4})?\s{0,4}\n", re.ASCII)
 _ASIDE = ("exception in thread", "exception ignored", "--- logging error ---", "error in sys.excepthook")
