@@ -153,6 +153,21 @@ def test_what_all_its_processes_do_counts_more_than_its_workers():
     assert document(job(**family(stopped=[77])))["do"] == ["kill -CONT 77"]
 
 
+def test_of_a_job_that_is_silent_but_busy_nothing_is_said_that_contradicts_it():
+    """It hardly computes while it copies; what it does was told with the verdict."""
+    copying = {"word": "silent but busy", "why": "nothing has moved, but its processes read and write", "witnesses": []}
+    told = document(job(verdict=copying, workers=[worker(0, cpu=0.4), worker(1, cpu=0.0)]))
+    assert told["says"] == copying["why"]
+    assert "py-spy" in " ".join(told["do"])
+
+
+def test_a_counter_that_stands_while_something_else_moves_is_not_called_slower():
+    """A checkpoint is being written: the verdict is that it works."""
+    saving: dict = {"word": "working", "why": None, "witnesses": []}
+    told = document(job(verdict=saving, progress={"rate": 0.0, "rate_average": 2.0}, **family()))
+    assert told["at"] == "anything else?"
+
+
 def test_why_a_worker_is_gone_is_said():
     """As far as somebody recorded it."""
     gone = {**worker(1, "gone"), "reason": "exit code 5"}

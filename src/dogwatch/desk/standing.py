@@ -162,6 +162,8 @@ def _does_it_move(job: Document) -> Branch | None:
         return Branch("does it move?", str(verdict.get("why") or word)) if word else None
     says = plain(str(verdict.get("why") or (silent or {}).get("text") or word), 300)
     hang, does = _what_hangs(job)
+    if word == "silent but busy":  # the verdict has told with what
+        return Branch("does it move?", says, does, stop=True)
     return Branch("does it move?", f"{says}; {hang}", does, stop=True)
 
 
@@ -217,8 +219,10 @@ def _is_it_slow(job: Document) -> Branch | None:
     asked, progress = "is it slower than it was?", job.get("progress") or {}
     rate, average = progress.get("rate"), progress.get("rate_average")
     slow = (job.get("verdict") or {}).get("word") == "slow"
+    if not slow and not rate:  # where its counter stands, it is the verdict that tells whether the job does
+        return None
     if not slow and not stacks.is_slower(job):
-        return None if rate is None else Branch(asked, "no")
+        return Branch(asked, "no")
     figures = "" if rate is None or not average else f"{rate:.3g} a second now, {average:.3g} on average"
     says = str((slow and job["verdict"].get("why")) or figures or "it is slow")
     gpu, cores = _gpu_percent(job), _cores(job)
