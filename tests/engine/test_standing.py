@@ -227,6 +227,18 @@ def test_a_last_evaluation_may_be_longer_than_all_before(phase: str) -> None:
     assert judged(JOB, memory, (), News(), end, None, AT).word is Standing.WORKING
 
 
+def test_a_validation_is_no_slowdown_and_no_end_of_one() -> None:
+    """A job that was slow before it began to validate is not found slow anew with every epoch."""
+    memory, slow = known_job(), (AT - 3600.0, "half of what it was")
+    memory.phase = "validating"
+    assert judge(memory, slow=slow).word is Standing.WORKING
+    memory.phase = STEADY
+    assert judge(memory, slow=slow).word is Standing.SLOW
+    memory.phase = "validating"
+    assert judge(memory, slow=slow).word is Standing.SLOW
+    assert judge(memory).word is Standing.WORKING
+
+
 def test_the_document_names_word_time_witnesses_and_patience() -> None:
     """As every face prints it."""
     memory = known_job()

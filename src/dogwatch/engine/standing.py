@@ -110,6 +110,8 @@ def judged(
     memory.held |= stopped
     usage = usage_of(memory)
     quiet = _quiet(job, memory)
+    before = before if before is not None else _remembered(memory)
+    slows = phase == STEADY or (before is not None and before.word is Standing.SLOW)  # what was is not over by a phase
     asking = bool(living_pids(workers)) and silent >= memory.ask_after and usage is None
     found = verdict(
         Evidence(
@@ -125,13 +127,13 @@ def judged(
             asking=asking and memory.unanswered < UNANSWERED,
             gpu=gpu or _gpu(memory.facts.get("gpu")),
             stopped=stopped,
-            slow_since=slow[0] if slow is not None and phase == STEADY else None,
+            slow_since=slow[0] if slow is not None and slows else None,
             slow_why=slow[1] if slow is not None else "",
             unseen=late or _unseen(memory, news, quiet),
             on=_way(memory, progress) if silent >= memory.ask_after else LOST,
             lines=memory.lines,
         ),
-        before if before is not None else _remembered(memory),
+        before,
     )
     memory.verdict = {"word": found.word.value, "since": found.since}
     return found
