@@ -52,7 +52,7 @@ ROAD, SURPRISE, EPOCH = 60.0, 0.3, 0.45
 ROAD_SEEN = 300.0  # seconds of work that must have been seen before a road is one
 # What is allowed after a line that has stood last many times, where no counter tells a place, and where one does; to
 # jobs whose longest gap is no more than so many times the usual one.
-USUAL, USUAL_COUNTED, EVEN = 240.0, 480.0, 4.0
+USUAL, USUAL_COUNTED, EVEN = PAUSED, 480.0, 4.0
 # A job whose last gaps (more than one) were all longer than usual has become slower, and so will its pauses be.
 RISES, SLOWER, MOST_SLOWER = 1.25, 1.6, 3.0
 # Processes that use no CPU and move no bytes do not load, compile, validate or save: then this is enough.
