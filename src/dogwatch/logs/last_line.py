@@ -5,17 +5,24 @@ from __future__ import annotations
 import re
 from zlib import crc32
 
-REACH = 4096  # bytes before the end in which the last line begins, and in a line the words that tell its kind
+REACH = 4096  # bytes before the end in which the last line begins
+# Characters of a line, and words of those, that tell its kind.
 LONGEST, MOST_WORDS = 300, 12
-_WORD = re.compile(rb"[A-Za-z_\x80-\xff]{2,}")
-_END = re.compile(rb"[\r\n]")
+_WORD = re.compile(rb"[a-z_\x80-\xff]{2,}")
 
 
 def kind(text: bytes) -> str:
     """A short name of the kind of the last line of what was written. One that is not whole counts only where there is
     no other: what is flushed by the block ends anywhere."""
-    *whole, rest = _END.split(text[-REACH:])
-    line = next((line for line in reversed(whole) if line.strip()), rest)[:LONGEST]
-    named = [token.partition(b"=")[0] for token in line.split() if b"/" not in token and b"\\" not in token]
-    words = [word.lower() for name in named for word in _WORD.findall(name)][:MOST_WORDS]
+    tail = text[-REACH:]
+    ended = _end(tail)
+    whole = tail[:ended].rstrip()
+    line = whole[_end(whole) :] or tail[ended:]
+    named = [token.partition(b"=")[0] for token in line[:LONGEST].split() if b"/" not in token and b"\\" not in token]
+    words = _WORD.findall(b" ".join(named).lower())[:MOST_WORDS]
     return f"{crc32(b' '.join(words)):08x}" if line.strip() else ""
+
+
+def _end(lines: bytes) -> int:
+    """Where the last line that is whole ends."""
+    return max(lines.rfind(b"\n"), lines.rfind(b"\r")) + 1
