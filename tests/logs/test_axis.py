@@ -125,6 +125,13 @@ def test_a_clock_that_stands_still_is_no_clock() -> None:
     assert run("wall", [1e9, 1e9, 1e9]) == [None] * 3
 
 
+def test_a_number_called_time_is_a_clock_where_it_grows_with_the_counter() -> None:
+    """Seconds since the start are; what each step took is not, though it may become slower bit by bit."""
+    assert run("count", [3.0, 6.5, 9.0, 12.5, 15.0]) == [3.0, 6.5, 9.0, 12.5, 15.0]
+    assert run("count", [903.0, 906.0, 909.0, 912.0], [301.0, 302.0, 303.0, 304.0]) == [903.0, 906.0, 909.0, 912.0]
+    assert run("count", [0.30, 0.31, 0.32, 0.32, 0.33]) == [None] * 5
+
+
 AXES = ["wall", "wall dmy", "wall mdy", "yearless", "day", "elapsed", "bar", "count", "pace"]
 ROWS = st.dictionaries(st.sampled_from(AXES), st.floats(0, 2e9), max_size=4)
 

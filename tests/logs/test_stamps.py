@@ -52,6 +52,7 @@ SAME_DAY_OF_LEAP = 1704197045.0  # 2024-01-02 12:04:05 UTC
         ("  5%|#    | 1/20 [2 days, 01:00:00<30:00, 3.00s/it]", "bar", 2 * 86400 + 3600.0),
         ("120it [00:10, 11.9it/s]", "bar", 10.0),
         ('{"epoch": 3, "step": 7, "time": 135}', "count", 135.0),
+        ("Epoch: [ 2] [  17/ 400] time: 1234.5678, d_loss: 0.61, g_loss: 1.42", "count", 1234.5678),
         (" iteration 6/ 10 | elapsed time per iteration (ms): 12500.5 | loss", "pace", 12.5005),
         ("iter 70: loss 1.5, time 333.50ms, mfu 7%", "pace", 0.3335),
     ],
@@ -65,6 +66,8 @@ def test_a_time_is_read_however_it_is_written(line: str, axis: str, seconds: flo
     "line",
     [
         "step 3 of 10, loss 0.5",
+        "Epoch: [2]  [17/400]  eta: 0:04:10  loss: 0.61  time: 0.6421  data: 0.0003",
+        "step 3 of 10, data time: 0.31, loss 0.5",
         "ratio 1:2:3, shape 12:34",
         "commit 20260102 of version 12.04.05",
         "ip 10.0.0.1:5000, port 1767355445",

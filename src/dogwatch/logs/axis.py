@@ -16,6 +16,7 @@ from dogwatch.logs.stamps import DAY
 LEAST = 2
 COVERED = 0.6  # of the records must carry an axis for it to be the log's
 SETTLED = 3  # records in a row that say an earlier time: the clock was set, not the lines mixed
+GROWS = 0.5  # of what a stopwatch would that was started with the counter
 UNSEEN = 0.5  # of the time that the units of a bar take at its rate: if less went by, bars came and went unseen
 _AMBIGUOUS = ("wall dmy", "wall mdy", "wall ymd")
 _YEAR = 366 * DAY
@@ -104,6 +105,13 @@ def _since_start(values: Sequence[float], _: Sequence[Count]) -> list[float] | N
     return out
 
 
+def _called_time(values: Sequence[float], counts: Sequence[Count]) -> list[float] | None:
+    """A number that is only called time is a stopwatch where it grows with the counter; what a unit takes does not."""
+    done, way = counts[-1].done, counts[-1].done - counts[0].done
+    grows = (values[-1] - values[0]) * max(done, way) >= GROWS * values[-1] * way
+    return _since_start(values, counts) if grows else None
+
+
 def _bars(values: Sequence[float], counts: Sequence[Count]) -> list[float]:
     """Stopwatches one after the other. Of a long log not every line is kept: the end of a bar, or whole bars, may lie
     between two records, and their units took what they take at the rate that the bars tell."""
@@ -137,6 +145,6 @@ _RUNS: dict[str, Callable[[Sequence[float], Sequence[Count]], list[float] | None
     "day": _wrapped(DAY),
     "elapsed": _since_start,
     "bar": _bars,
-    "count": _since_start,
+    "count": _called_time,
     "pace": _paced,
 }

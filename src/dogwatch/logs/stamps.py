@@ -56,7 +56,7 @@ _PACE = re.compile(
 )
 # In every line that has a clock of `dated`; bytes, for the scanner.
 CLOCKED = rb"1\d{9}|[T _:,-]\d?\d:[0-5]\d:[0-6]|(?:^|[\n\[(|])\d\d:[0-5]\d:[0-5]"
-_COUNT = re.compile(r"\"time\": ?(\d{1,9}(?:\.\d{1,9})?)(?=[,}])", re.ASCII)
+_COUNT = re.compile(r"(?<![a-z_ ] )(?<![a-z_])time\"?[:=] ?(\d{1,9}(?:\.\d{1,9})?)(?=[,;}\])]|$)", re.ASCII)
 
 
 def stamps(line: str) -> dict[str, float]:
