@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from dogwatch.causes import Evidence, Log, Role, diagnose
+from dogwatch.causes import Role
 from dogwatch.causes.signals import ended_by
 from dogwatch.causes.table import classify
-
-
-def why(text: str):
-    return diagnose(Evidence((Log("job.log", [text.encode()]),)))
+from tests.causes.falls import TRACEBACK, why
 
 
 @pytest.mark.parametrize(
@@ -266,6 +263,44 @@ def test_a_program_that_hydra_ends_without_a_traceback_was_set_wrongly():
     log = "In 'train': Could not find 'encoder/large'\n\nAvailable options in 'encoder':\n\tsmall\n\n"
     found = why(log + "Set the environment variable HYDRA_FULL_ERROR=1 for a complete stack trace.\n")
     assert (found.cause, found.evidence[0].line) == ("config_error", 1)
+
+
+def test_what_a_script_missed_is_not_why_its_program_was_killed():
+    """It went on without that; where srun killed the other tasks only, what one of them missed is why."""
+    missed = "cp: cannot stat 'data/shards.tar': No such file or directory\n"
+    killed = "./go.sh: line 3:  5967 Killed                  python fit.py\n"
+    for log in (f"{missed}reading\n{killed}", f"reading\n{killed}{missed}"):
+        assert why(log).cause == "killed"
+    swept = "srun: Job step aborted: Waiting up to 32 seconds for it to finish.\nsrun: error: n1: task 2: Killed\n"
+    assert why(missed + swept, succeeded=False).cause == "file_missing"
+
+
+@pytest.mark.parametrize(
+    ("below", "cause", "line"),
+    [
+        ('No such file "wing.stl"\n', "file_missing", 3),
+        ('\n    cannot find file "/srv/case/system/meshDict"\n', "file_missing", 4),
+        ('keyword nu is undefined in dictionary "/srv/case"\n', "config_error", 2),
+    ],
+)
+def test_a_solver_that_gives_up_says_why_below(below: str, cause: str, line: int):
+    """OpenFOAM's own line says no more than that."""
+    found = why(f"Create time\n--> FOAM FATAL ERROR: (openfoam-2212 patch=230612)\n{below}\nFOAM exiting\n")
+    assert (found.cause, found.evidence[0].line) == (cause, line)
+
+
+def test_what_a_worker_says_as_its_program_leaves_is_not_why():
+    """The loader's workers are ended when the program is; what is met then says so."""
+    leaving = "Error in atexit._run_exitfuncs:\n" + TRACEBACK
+    killed = "RuntimeError: DataLoader worker (pid 31) is killed by signal: Terminated.\n"
+    found = why(f"{TRACEBACK}FileNotFoundError: [Errno 2] No such file or directory: 'a.jpg'\n{leaving}{killed}")
+    assert found.cause == "file_missing"
+
+
+def test_a_traceback_that_breaks_off_does_not_hide_what_the_log_ends_with():
+    """A program that is ended while it prints leaves the shell the last word."""
+    begun = 'Traceback (most recent call last):\n  File "/srv/loader.py", line 1479, in __del__\n'
+    assert why(f"epoch 0\nException ignored in: <f>\n{begun}Terminated\n").cause == "interrupted"
 
 
 def test_a_try_that_hydra_ends_counts_more_than_the_one_before_it_that_was_interrupted():

@@ -100,6 +100,7 @@ def test_words_that_say_it_is_done(last: str) -> None:
         "srun: error: n1: tasks 0-2: Exited with exit code 1",
         "srun: error: n1: task 3: Killed",
         "Killed",
+        "Terminated",
         "/spool/job77/slurm_script: line 19: 3789 Killed                  python train.py",
         "ERROR:    [Errno 98] error while attempting to bind on address ('0.0.0.0', 80): address already in use",
         "Segmentation fault (core dumped)",

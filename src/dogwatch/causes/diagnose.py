@@ -223,7 +223,7 @@ def _buried(hit: Hit, gap: Gap) -> bool:
 
 def pick(hits: Sequence[Hit]) -> Hit | None:
     """The hit of a fall that says its cause: of several processes the first root in time, of one the last."""
-    told = [hit for hit in unchained(hits) if hit.cause and not _swept(hit, hits)]
+    told = [hit for hit in unchained(hits) if hit.cause and not (_swept(hit, hits) or _went_without(hit, hits))]
     for these in ([hit for hit in told if not (hit.quiet or hit.aside)], told):
         for role in (Role.ROOT, Role.CASCADE, Role.TEARDOWN):
             if ranked := [hit for hit in these if hit.role is role]:
@@ -244,6 +244,17 @@ def _swept(hit: Hit, hits: Sequence[Hit]) -> bool:
     else:
         return False
     return any(sign in one.text.lower() for one in hits[: hits.index(hit)])
+
+
+def _of_a_shell(hit: Hit) -> bool:
+    """Is it what a script only complains of, and goes on?"""
+    return hit.cause in _OF_SHELLS and not (hit.raised or hit.fatal or _NAME.search(hit.text))
+
+
+def _went_without(hit: Hit, hits: Sequence[Hit]) -> bool:
+    """Did a script go on without what it missed, and was its program killed? Nobody is killed for that."""
+    killed = (one for one in hits if one.cause == "killed" and one.fatal)
+    return _of_a_shell(hit) and any(not _swept(one, hits) for one in killed)
 
 
 def _better(hit: Hit, told: Sequence[Hit]) -> Hit:
@@ -279,7 +290,7 @@ def _last(ranked: Sequence[Hit]) -> Hit:
     if last.weight < VAGUE:
         since = takewhile(lambda hit: not _fell_again(hit, ranked[-1]), reversed(ranked[:-1]))
         last = next((hit for hit in since if hit.weight >= VAGUE and hit.cause not in _SCHEDULER), last)
-    elif last.cause in _OF_SHELLS and not (last.raised or last.fatal or _NAME.search(last.text)):
+    elif _of_a_shell(last):
         last = next((hit for hit in reversed(ranked) if (hit.raised or hit.fatal) and hit.weight >= VAGUE), last)
     return _plainest(last, ranked)
 

@@ -384,7 +384,7 @@ class _Block:
                 return False
             past = stop
             if self._last and not found and not any(map(str.isalnum, line.partition(HEAD)[2])):
-                self._note(start, self._end, line, CUT_OFF, CUT_OFF.weight)
+                self._note(start, stop, line, CUT_OFF, CUT_OFF.weight)
         if not self._notes.hits or self._notes.after.size + start - self._at > BETWEEN:
             self._notes.says = wording(above.lower().encode()) if line.startswith(HEAD) else 0
         at = start

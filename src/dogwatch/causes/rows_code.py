@@ -99,7 +99,7 @@ rows = (
         Retry.AFTER_FIX,
         ("correct the option, key or value that the line names, then start it again",),
         (
-            Sign("foam fatal ", r"^--> foam fatal (?:io )?error", 0.78, fatal=True),
+            Sign("foam fatal ", r"^--> foam fatal (?:io )?error", 0.74, fatal=True),
             Sign("fireexit", r"fire\.core\.fireexit: 2", 0.86, raised=True),
             Sign("is not a valid", r"^valueerror: '?[\w.-]{1,60}'? is not a valid [A-Z]\w{2,60}$", 0.82, raised=True),
             Sign("either all none or not none", weight=0.85, raised=True),

@@ -17,7 +17,7 @@ rows = (
             Sign("_src.empty()", weight=0.76, raised=True),
             Sign("filenotfounderror", weight=0.95, raised=True),
             Sign("non-existent directory", weight=0.93, raised=True),
-            Sign("no such file or directory", weight=0.9, raised=True),
+            Sign("no such file", r"no such file(?: or directory| \")", 0.9, raised=True),
             Sign("can't open file", r"can't open file '[^']{1,300}': \[errno 2\]", 0.96, fatal=True),
             Sign(
                 "no such file or directory",

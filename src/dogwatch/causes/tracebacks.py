@@ -45,9 +45,14 @@ _THROWN = re.compile(
     r"|(?:^F\d{4} [^\]]{8,160}|: F [\w./-]{3,120}:\d{1,6}|^\[[\d :,.-]{15,30} [CF] \d{1,9} \d{1,9})\] ",
     re.ASCII,
 )
-# Last words of programs that only what stands below them tells from other errors (Julia, Rust, C#), and those of Rust
-# that show a value.
-_LAST = {"ERROR: ": "\nStacktrace:", "Error: ": "\nCaused by:", "Unhandled exception. ": "\n   at "}
+# Last words of programs that only what stands below them tells from other errors (Julia, Rust, C#, OpenFOAM), and those
+# of Rust that show a value.
+_LAST = {
+    "ERROR: ": "\nStacktrace:",
+    "Error: ": "\nCaused by:",
+    "Unhandled exception. ": "\n   at ",
+    "--> FOAM FATAL ": "\n",
+}
 _SHOWN = re.compile(r'Error: (?:[A-Z]\w{1,60}(?:::\w{1,60}){0,4}(?:\(| \{ )|")', re.ASCII)
 BELOW = 480  # bytes below an exception in which its text may go on: fewer than are ever held back
 MOST_BELOW = 4  # lines of them that are not indented
@@ -60,7 +65,13 @@ _QUOTED_END = {quote: re.compile(rf"(?<!\\){quote}") for quote in "'\""}
 _ANY_NAME = re.compile(r"(?:(?:[a-z_]\w{0,60}|<locals>)\.){0,10}[A-Z]\w{2,80}(?:: |:?$)", re.ASCII)
 _NUMBER = re.compile(r":\s{0,4}[-+]?[\d.]{1,20}(?:e[-+]?\d{1,4})?%?\s{0,4}(?:$|[,|;])", re.ASCII)
 _FIGURE = re.compile(r"[ \t]{1,12}[\w ./-]{1,40}:[ \t]{0,4}[-+]?\d[\d.]{0,24}(?:e[-+]?\d{1,4})?\s{0,4}\n", re.ASCII)
-_ASIDE = ("exception in thread", "exception ignored", "--- logging error ---", "error in sys.excepthook")
+_ASIDE = (
+    "exception in thread",
+    "exception ignored",
+    "error in atexit",
+    "--- logging error ---",
+    "error in sys.excepthook",
+)
 _HANDLED = (
     "exception ignored",
     "exception in asgi application",

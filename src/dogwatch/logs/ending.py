@@ -58,7 +58,7 @@ _OPENS = re.compile(
     rb"[^a-z\n]{0,80}(?:[a-z.]{2,20}[^a-z0-9\n]{1,8}){0,4}epoch[ :#]{0,3}\[?\d{1,9} ?(?:/|of) ?\d{1,9}\b"
     rb"(?!.{0,80}(?:complete|finish|done|ended|saved))[^0-9\n]{0,80}\Z"
 )
-_NOT_OURS = re.compile(rb"exception ignored in|exception in thread")
+_NOT_OURS = re.compile(rb"exception ignored in|exception in thread|error in atexit")
 _LISTED = re.compile(rb"call stack:|stack \(most recent call last\)|thread 0x")  # frames of a program that goes on
 _HARMLESS = re.compile(rb"--- logging error ---|during processing of request from")
 _NOT_YET = re.compile(

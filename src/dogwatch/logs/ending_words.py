@@ -90,6 +90,7 @@ ROWS = (
     _row(FAILED, "fault", r"\bsegfault at |caught signal 11|fatal python error"),
     _row(FAILED, "aborted", r": line \d{1,6}: {1,4}\d{1,9} aborted\b"),
     _row(FAILED, "terminated", r": line \d{1,6}: {1,4}\d{1,9} terminated\b"),
+    _row(TOLD, "terminated", rf"^{_RANK}terminated$"),
     _row(COMPLAINT, "command not found", r": command not found$"),
     _row(COMPLAINT, ": not found", r"^\S{0,80}sh: \d{1,6}: .{1,200}: not found$"),
     _row(COMPLAINT, "no such file or directory", r"(?:: line \d{1,6}|sh): .{1,300}: no such file or directory$"),
