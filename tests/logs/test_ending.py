@@ -294,6 +294,17 @@ def test_bars_that_workers_draw_on_do_not_save_the_driver_that_fell() -> None:
     assert ends(f"{WORK}{error}{bars}") == "failed"
 
 
+def test_a_try_that_went_well_soon_after_one_that_fell_is_known_by_its_clock() -> None:
+    """Whatever a program that fell still had to say is no younger than its fall; a script's "done" is no try."""
+    first = f"2026-03-01 10:00:01,120: fitting the curves\n{CRASH}"
+    again = "".join(f"2026-03-01 10:0{minute}:03,004: model {minute} is fitted\n" for minute in (7, 8, 9))
+    over = "2026-03-01 10:09:30,511: calculation successful\n"
+    assert ends(first + again + over) == "finished"
+    assert ends(first + again) == "failed"
+    assert ends(first + over) == "failed"
+    assert ends(first + (again + over).replace("10:0", "10:00:0")) == "failed"
+
+
 def test_a_log_that_ends_with_any_exception_failed() -> None:
     """Even if the frame at the top is not the program's: nothing came after it."""
     assert ends(WORK + CAUGHT, at(WORK, "step 20", 20, 100)) == "failed"

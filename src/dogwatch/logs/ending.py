@@ -30,6 +30,7 @@ from dogwatch.logs.interface import EPOCH, INNER, RUN
 from dogwatch.logs.life import ENOUGH, Life
 from dogwatch.logs.opening import BETWEEN, IMPORTS, OTHERS, SOON, SURE, Opening, times_said, wording
 from dogwatch.logs.retold import goes_on, imported, mentioned, retold
+from dogwatch.logs.stamps import dated
 from dogwatch.model import Step
 
 WINDOW = 262144  # bytes of log after which a word has nothing to do with the end any more
@@ -43,6 +44,7 @@ REACH = 600  # bytes of a long line on either side of a needle
 TRIES = 200  # lines with a needle that are read before a row gives up
 STARTS = 8  # that are remembered
 MORE = 4  # lines, the last one of what was excused among them, after which it plainly went on
+LATER = 60.0  # seconds after its last line in which a program that fell says no more
 USUAL = 4  # times more that the same was said, with life in between
 STATE_VERSION = 2
 CRASHED, CAUGHT, ASIDE = "crashed", "caught", "aside"  # by the outermost frame: the program's, one within, a thread's
@@ -110,6 +112,8 @@ class Ending:
         self._staged = -1  # where a stage was first said to be over
         self._row = (-1, -1)  # the newest tracebacks that follow each other: where they begin and end
         self._says = self._again = 0  # what stands above them, and how often it was said again below
+        self._fell: tuple[str, float] = ("", 0.0)  # the clock and the time of what stands above them
+        self._later = 0  # lines below that are dated after that
         self._waiting: deque[tuple[int, bytes]] = deque()
         self._held = 0
 
@@ -134,7 +138,9 @@ class Ending:
         self._held = 0
         self._tracebacks(at, low)
         self._life.hear(at, low)
-        self._again += times_said(self._says, low[max(self._row[0] - at, len(low) - SURVIVED, 0) :])
+        below = low[max(self._row[0] - at, len(low) - SURVIVED, 0) :]
+        self._again += times_said(self._says, below)
+        self._later += _times_later(self._fell, below)
         begin = low.find(b"\n", max(0, len(low) - SURVIVED - SOON)) + 1 if len(low) > SURVIVED + SOON else 0
         self._opened = [*self._opened, *(at + begin + place for place in self._opening.again(low[begin:]))][-STARTS:]
         if (here := self._row[1] - at) >= 0 and self._opening.surely_again(low[here : here + SOON]) >= SURE:
@@ -172,7 +178,8 @@ class Ending:
         """The verdict at the end of what was heard."""
         self._listen()
         died, said = self._died(counter), self._finished(counter)
-        if died >= 0 and not said > died + ECHO:
+        another = self._row[0] <= died and self._later >= ENOUGH
+        if died >= 0 and not said > died + (0 if another else ECHO):
             return "failed"
         if said >= 0 or self._closes(counter) or self._full(counter):
             return "finished"
@@ -284,6 +291,7 @@ class Ending:
             above, says = (line[-MARGIN:], wording(line)) if start else (self._above, self._above_says)
             if self._row[1] < 0 or at + start - self._row[1] > BETWEEN:
                 self._row, self._says, self._again = (at + start, at + start), says if here == start else 0, 0
+                self._fell, self._later = _moment(above) if here == start else ("", 0.0), 0
             past = self._headed(at, low, start, here, above) if headed else self._headless(at, low, start, here, above)
             header = low.find(_HEADER, past) if header < past else header
             frame = low.find(_FRAME, past) if frame < past else frame
@@ -343,6 +351,7 @@ class Ending:
         state["life"], state["staged"] = self._life.state(), self._staged
         state["another"] = [self._unbegun, self._reopened, self._since]
         state["traceback"] = [self._raised, self._excused, *self._row, self._says, self._again]
+        state["later"] = [self._fell, self._later]
         state["opening"], state["opened"] = self._opening.state(), self._opened
         if self._open is not None:
             state["open"] = [*self._open[:2], self._open.prefix.decode("latin-1"), *self._open[3:]]
@@ -360,6 +369,8 @@ class Ending:
             ending._life = Life.restore(state.get("life", {}))
             ending._raised, ending._excused, begin, end, ending._says, ending._again = state["traceback"]
             ending._row, ending._staged = (begin, end), state["staged"]
+            (clock, fell), ending._later = state.get("later", (("", 0.0), 0))
+            ending._fell = (clock, fell)
             ending._unbegun, ending._reopened, ending._since = state.get("another", (-1, -1, 0))
             ending._opening, ending._opened = Opening.restore(state.get("opening", ())), list(state.get("opened", ()))
             ending._above, ending._above_says = state["above"][0].encode("latin-1"), state["above"][1]
@@ -367,6 +378,19 @@ class Ending:
                 lines, kind, prefix, *rest = state["open"]
                 ending._open = _Open(lines, kind, prefix.encode("latin-1"), *rest)
         return ending
+
+
+def _moment(line: bytes) -> tuple[str, float]:
+    """The clock that runs in a lower-cased line, and its time there; of none, no name."""
+    found = dated(line.decode("utf-8", "replace").upper())
+    return next(((clock, found[clock]) for clock in ("wall", "yearless") if clock in found), ("", 0.0))
+
+
+def _times_later(than: tuple[str, float], low: bytes) -> int:
+    """How many lines of lower-cased text that clock puts well after that time."""
+    clock, at = than
+    moments = (_moment(line[:MARGIN]) for line in low.splitlines()) if clock else ()
+    return sum(one[0] == clock and one[1] > at + LATER for one in moments)
 
 
 def _newest(low: bytes, row: Row, end: int | None = None) -> int:
