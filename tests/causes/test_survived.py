@@ -179,14 +179,6 @@ def test_threads_that_write_their_tracebacks_at_once_are_still_aside() -> None:
     assert why(STEPS[:3000] + "End training\n" + heads + frames + ends) is None
 
 
-def test_exceptions_that_a_program_logs_of_one_item_after_another_are_usual() -> None:
-    """Whatever each of them says; one that nobody caught is another matter."""
-    head = "2026-02-01 04:01:00,001 ERROR rollout: "
-    items = "".join(f"{head}{CAUGHT}ValueError: no action in answer {n} ({'x' * n})\nnext item\n" for n in range(12))
-    assert why(items + "ValueError: no action in this one\nthe model thought\nfor long\n") is None
-    assert why(items + TRACEBACK + "ValueError: no action in this one\n").cause == "code_error"
-
-
 def test_much_text_below_a_program_that_fell_at_its_imports_is_anothers() -> None:
     """It had said nothing that could be written out late; a few lines may be the script's around it."""
     fell = TRACEBACK.replace("main()", "import acme") + "ModuleNotFoundError: No module named 'acme'\n"

@@ -36,12 +36,10 @@ SCRIPT = 20  # lines after which a script has plainly gone on
 MORE = 3  # lines after which words alone were not the last
 TWICE = 2
 _DIGITS = re.compile(r"\d{1,20}")
-_NAME = re.compile(r"\b[A-Z]\w{2,60}(?:Error|Exception)(?=:)", re.ASCII)
 # The first rank that a launcher saw end, another that it ended for that, and one that lost the connection to it.
 _FIRST_GONE = re.compile(r"failed \(exitcode: (-?\d{1,3})\) local_rank: (\d{1,5})", re.ASCII)
 _ENDED = re.compile(r"exitcode {1,4}: -15 |Signal 15 \(SIGTERM\) received by PID", re.ASCII)
 _LEFT_ALONE = re.compile(r"\[rank(\d{1,5})\].{1,400}(?:closed|reset) by peer", re.ASCII)
-_SRUN_KILLED = re.compile(r"srun: error: .{1,200}: tasks? [\d,\- ]{1,80}: Killed", re.ASCII)
 _SCHEDULER = frozenset(("time_limit", "preempted", "cancelled", "node_failure"))
 # What Slurm itself cancels a job for: its line then does not always say so.
 _CANCELS = frozenset(("time_limit", "host_oom"))
@@ -100,7 +98,7 @@ def judge(evidence: Evidence, notes: Sequence[Notes]) -> Diagnosis | None:
     word = _outside(inside, said)
     if word is not None:
         return _by_word(evidence, word, inside, said, hits)
-    if inside is None or not inside.cause:
+    if inside is None:
         return _unknown(evidence, said, hits)
     return _by_hit(evidence, inside, said, hits)
 
@@ -122,7 +120,7 @@ def last_fall(notes: Notes, bad: bool) -> list[Hit]:
     for hit in reversed(notes.hits):
         if kept:
             told = any(one.role is Role.ROOT and not one.quiet for one in kept)
-            if hit.ends or (told and _stopped(hit, kept[-1])):
+            if hit.ends or _stopped(hit, kept[-1]):
                 break
             if _alive(kept[-1].before, told) and (told or not _buried(hit, kept[-1].before)):
                 break
@@ -134,14 +132,12 @@ def last_fall(notes: Notes, bad: bool) -> list[Hit]:
 
 
 def _newest(notes: Notes) -> Iterator[tuple[Hit, Gap]]:
-    """The newest hit, and the newest one that is more than words of a program that then said more; each with all the
-    text after it."""
+    """The hits from the newest up to the first that is more than words of a program that then said more; each with all
+    the text after it."""
     after = notes.after
     for hit in reversed(notes.hits):
-        words = not (hit.fatal or hit.raised) and after.lines > MORE
-        if not words or hit is notes.hits[-1]:
-            yield hit, after
-        if not words:
+        yield hit, after
+        if hit.fatal or hit.raised or after.lines <= MORE:
             return
         whole = replace(hit.before)
         whole.add(after)
@@ -151,21 +147,21 @@ def _newest(notes: Notes) -> Iterator[tuple[Hit, Gap]]:
 def _stopped(hit: Hit, later: Hit) -> bool:
     """Had somebody ended it a minute before the next trouble? Then that is another attempt's."""
     ended = hit.cause == "interrupted" or hit.cause in _SCHEDULER
-    return ended and hit.clock != "" and hit.clock == later.clock and later.at - hit.at > LATER
+    return ended and hit.clock == later.clock and later.at - hit.at > LATER
 
 
 def _last_words(hit: Hit, notes: Notes) -> bool:
     """Does the log end with an error, though not with one that no job survives?"""
-    if notes.after.lines > MORE or hit.quiet or hit.weight < LAST_WORDS:
+    if notes.after.lines > MORE or hit.weight < LAST_WORDS:
         return False
     return not hit.aside or sum(one.before.progress for one in notes.hits) < ALIVE
 
 
 def _survived(hit: Hit, after: Gap) -> bool:
     """Did the program go on after its last trouble?"""
-    if after.done or (after.closed and (hit.aside or hit.quiet)):
+    if after.done or (after.closed and hit.aside):
         return True
-    if (hit.aside or hit.excused) and (after.progress or after.lines > MORE):
+    if (hit.aside and after.progress) or (hit.excused and (after.progress or after.lines > MORE)):
         return True
     another = after.opened or hit.unbegun
     if after.again or after.reopened >= opening.SURE or (another and after.progress >= life.ENOUGH):
@@ -174,37 +170,32 @@ def _survived(hit: Hit, after: Gap) -> bool:
         return True
     if after.sure >= life.ENOUGH and not (hit.shared or hit.cause in _SCHEDULER):
         return True
-    if hit.logged and hit.clock and hit.clock == after.clock and after.until - hit.at > LATER:
+    if hit.logged and hit.clock == after.clock and after.until - hit.at > LATER:
         return True
     if hit.cause in _OF_SHELLS and not hit.raised and (after.lines > SCRIPT or after.progress):
         return True
-    if after.size > LONG or (hit.logged and after.progress >= 3):
+    if hit.logged and after.progress >= ALIVE:
         return True
-    return after.size > FLUSH and (after.progress >= 3 or after.lines > 300)
+    return after.size > FLUSH and (after.progress >= ALIVE or after.lines > 300)
 
 
 def _outlived(fall: Sequence[Hit], notes: Notes, said: Sequence[Word]) -> bool:
     """Was it only words, long before an ending that something outside the logs explains?"""
     if not fall or not any(not word.measured for word in said) or any(hit.raised or hit.fatal for hit in fall):
         return False
-    return notes.after.size > FLUSH and notes.after.progress >= 3 and fall[-1].cause not in _LINGERS
+    return notes.after.size > FLUSH and notes.after.progress >= ALIVE and fall[-1].cause not in _LINGERS
 
 
 def _usual(hit: Hit, after: Gap, notes: Notes) -> bool:
     """Does this program print such an exception all the time, a few lines apart, and go on? What tests others' code
     does; one that is started again and again says more before it falls. Or has it caught the same twice before, and
     went on as it does now?"""
-    near = [one for one in notes.hits if one.before.lines <= NEAR]
-    shape, name = _DIGITS.sub("", hit.text), _NAME.search(hit.text)
+    shape = _DIGITS.sub("", hit.text)
     same = [one for one in notes.hits if one.raised and _DIGITS.sub("", one.text) == shape]
-    if hit.raised and hit.logged and sum(one.logged for one in same) > TWICE and after.lines > SCRIPT:
+    if hit.logged and sum(one.logged for one in same) > TWICE and after.lines > SCRIPT:
         return True
-    if hit.raised and hit.cause != "interrupted" and sum(one.before.lines <= NEAR for one in same) >= USUAL:
-        return after.lines > 1 or hit.logged
-    if name is None or (hit.raised and not hit.logged) or sum(one.logged for one in near) < USUAL:
-        return False
-    alike = [one for one in near if (found := _NAME.search(one.text)) is not None and found[0] == name[0]]
-    return len(alike) >= USUAL and after.lines > 1
+    again = sum(one.before.lines <= NEAR for one in same) >= USUAL
+    return again and hit.cause != "interrupted" and (after.lines > 1 or hit.logged)
 
 
 def _alive(gap: Gap, told: bool) -> bool:
@@ -212,13 +203,12 @@ def _alive(gap: Gap, told: bool) -> bool:
     do not tell a cause (`told`), a flushed buffer is not taken for life."""
     if gap.size > LONG:
         return True
-    return gap.progress >= 3 and gap.size > (FLUSH // 8 if told else FLUSH * 2)
+    return gap.progress >= ALIVE and gap.size > (FLUSH // 8 if told else FLUSH * 2)
 
 
 def _buried(hit: Hit, gap: Gap) -> bool:
     """Is this what the program was left with, under much that was said after it and shows no life?"""
-    left = hit.role is Role.ROOT and hit.raised and hit.fatal and not (hit.logged or hit.inner)
-    return left and not gap.progress and not gap.done
+    return hit.role is Role.ROOT and hit.fatal and not hit.logged and not gap.progress
 
 
 def pick(hits: Sequence[Hit]) -> Hit | None:
@@ -237,7 +227,7 @@ def _swept(hit: Hit, hits: Sequence[Hit]) -> bool:
     if (left := _LEFT_ALONE.search(hit.text)) or _ENDED.search(hit.text):
         gone = next(filter(None, (_FIRST_GONE.search(one.text) for one in hits)), None)
         return gone is not None and (gone[2] != left[1] if left else gone[1] != "-15")
-    if hit.cause == "killed" and _SRUN_KILLED.search(hit.text):
+    if hit.cause == "killed":
         sign = "job step aborted"
     elif hit.cause == "cancelled" and hit.role is Role.CASCADE:
         sign = "exited with exit code"
@@ -248,7 +238,7 @@ def _swept(hit: Hit, hits: Sequence[Hit]) -> bool:
 
 def _of_a_shell(hit: Hit) -> bool:
     """Is it what a script only complains of, and goes on?"""
-    return hit.cause in _OF_SHELLS and not (hit.raised or hit.fatal or _NAME.search(hit.text))
+    return hit.cause in _OF_SHELLS and not (hit.raised or hit.fatal)
 
 
 def _went_without(hit: Hit, hits: Sequence[Hit]) -> bool:
@@ -260,14 +250,13 @@ def _went_without(hit: Hit, hits: Sequence[Hit]) -> bool:
 def _better(hit: Hit, told: Sequence[Hit]) -> Hit:
     """What a process died of, and who sent a signal, where another line says it."""
     if hit.cause in ("dataloader_worker_died", "segfault", "aborted"):
-        hit = next((one for one in told if one.cause in _LINGERS and not one.quiet), hit)
+        hit = next((one for one in told if one.cause in _LINGERS), hit)
     if hit.cause in ("interrupted", "killed", "aborted"):
         if any(one.cause in _SCHEDULER for one in told):
             return _ending(told)
         return next((one for one in told if one.cause == "stalled"), hit)
     if hit.cause in _OF_BOARDS or hit.cause in ("code_error", "gpu_hardware"):
-        least = 0.0 if hit.cause in _OF_BOARDS or "CUDA error" in hit.text else SURELY
-        boards = [one for one in told if one.cause == "gpu_hardware" and not one.quiet and one.weight >= least]
+        boards = [one for one in told if one.cause == "gpu_hardware" and one.weight >= SURELY]
         return max(boards, key=lambda one: one.weight, default=hit)
     return hit
 
@@ -297,7 +286,7 @@ def _last(ranked: Sequence[Hit]) -> Hit:
 
 def _fell_again(hit: Hit, later: Hit) -> bool:
     """Did the program that this ended fall again later, started once more?"""
-    return hit.raised and not hit.inner and hit.program != "" and hit.program == later.program
+    return hit.program != "" and hit.program == later.program
 
 
 def _ending(ranked: Sequence[Hit]) -> Hit:
@@ -312,7 +301,7 @@ def _plainest(hit: Hit, ranked: Sequence[Hit]) -> Hit:
     a watchdog's, whose own end repeats it; of an abort, what the program said and not who waited for it."""
     if hit.cause == "aborted":
         return next(one for one in ranked if one.cause == hit.cause)
-    if hit.raised or (hit.cause in _BETWEEN and hit.weight >= SURELY):
+    if hit.raised or hit.cause in _BETWEEN:
         return hit
     said = (one for one in ranked if one.cause == hit.cause and one.raised)
     return next((one for one in said if one.weight >= min(hit.weight, SURELY)), hit)
@@ -340,7 +329,7 @@ def unchained(hits: Iterable[Hit]) -> list[Hit]:
             chain.append(hit)
         elif hit.raised and chain:
             best = max(chain, key=lambda one: one.weight)
-            vague = not hit.cause or hit.role is not Role.ROOT or hit.weight < VAGUE
+            vague = hit.role is not Role.ROOT or hit.weight < VAGUE
             more = vague and best.cause and best.weight >= max(hit.weight, VAGUE)
             left = hit.cause == "code_error" and not vague  # it was left with this one, whatever it had caught
             plainer = best.cause == hit.cause and best.weight > hit.weight and not left
@@ -354,7 +343,7 @@ def unchained(hits: Iterable[Hit]) -> list[Hit]:
 def _outside(inside: Hit | None, said: Sequence[Word]) -> Word | None:
     """The word from outside that decides, if one does against what the logs say."""
     for word in said:
-        if inside is None or not inside.cause:
+        if inside is None:
             return word
         if inside.cause == word.cause:
             return None
