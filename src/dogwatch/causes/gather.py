@@ -14,7 +14,6 @@ from typing import Any
 
 import re2
 
-from dogwatch.causes.confidence import VAGUE
 from dogwatch.causes.lines import decoded, newlines, segment
 from dogwatch.causes.notes import LONG, MOST_TEXT, Gap, Hit, Notes
 from dogwatch.causes.table import CUT_OFF, FALLBACK, Match, classify, stems
@@ -59,7 +58,6 @@ _LOUD = re.compile(
     r"\b(?:ERROR|CRITICAL|FATAL|Error|error|[Ff]atal)\b\s{0,2}[\]:|-]|^\[E |^E\d{4} |\bCRITICAL [\w.]{1,60}: "
     r"|\b(?:failed|crashed)\b.{0,40}: \w{1,60}(?:Error|Exception)\("
 )
-_GIVEN_UP = re.compile(r"F\d{4} ")  # a line after which a logger of Google's ends the program
 _LINKS = ("during handling of the above exception", "the above exception was the direct cause")
 
 
@@ -317,8 +315,7 @@ class _Block:
             return
         text = last_words(body, self._text, stop)
         given_up = text is not None
-        if text is None and (any(word in opening for word in THROWN) or _GIVEN_UP.match(body)):
-            text = thrown(body)
+        text = thrown(body) if text is None else text
         match = (classify(text, raised=True) if text is not None else None) or classify(line)
         if (match := match or (FALLBACK if given_up else None)) is not None:
             if text is None and not (match.cause == "code_error" and heading(body)):
@@ -353,7 +350,7 @@ class _Block:
                 aside=said is not None and said.aside,
                 excused=said is not None and said.excused,
                 unbegun=said is not None and said.unbegun,
-                program="" if said is None or said.aside else said.program,
+                program="" if said is None else said.program,
                 logged=said is not None and said.logged,
                 quiet=quiet,
                 shared=match.many or body_of(line) is not line,
@@ -398,7 +395,7 @@ class _Block:
     def _meant(self, raised: Raised, match: Match, headed: bool = False) -> tuple[Match, Raised]:
         """What an exception shows, and the line that says it: one below its own where that says little."""
         headed = headed or heading(raised.body)
-        if match.weight < (TOLD if headed and match.cause == "code_error" else VAGUE):
+        if match.weight < TOLD:
             for start, stop, line in below(self._text, raised.stop, headed):
                 told = classify(line, raised=True)
                 if told is not None and told.weight >= TOLD and told.cause not in ("", "code_error"):

@@ -238,7 +238,6 @@ class _Reading:
         )
         self._excused = retold(before) or goes_on(before)
         self._logged = _LOGGER.search(before[:300]) is not None or _LOGGER.search(head[:120]) is not None
-        self._whole = self._prefix is not None or "executing job" in before  # what launchers print nobody caught
         self._odd = 0
         self._frames = self._code = False
         self._frame = self._call = self._code_line = self._program = ""
@@ -289,7 +288,7 @@ class _Reading:
                 self._frame, self._code_line, self._outermost = line, "", first and outermost
                 if first and (ran := _PROGRAM.match(line)):
                     self._program = ran[1]
-                self._logged |= first and not (self._whole or outermost)
+                self._logged |= first and not outermost
                 typed = 'File "<' in line and 'File "<stdin>' not in line  # a program may come from its input
                 self._typed |= typed
                 self._filed |= not typed
