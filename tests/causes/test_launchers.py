@@ -176,6 +176,10 @@ def test_a_broken_board_explains_what_a_program_was_left_with():
         ("step 6/40\nERROR: no CUDA devices found, aborting\n", "cuda_unavailable", 2),
         ("error: --warmup must be smaller than --steps\n", "config_error", 1),
         ("step 6/40\nCaught signal 15, saving state\n", "interrupted", 2),
+        ("step 6/40\nLoss diverged (nan) after 81 steps, stopping.\n", "loss_nan", 2),
+        ("step 6/40\n./go.sh: line 4:  7123 Alarm clock             ./flow\n", "interrupted", 2),
+        ("up\n./go.sh: line 4: exec: flow_gpu: not found\n", "launch_failed", 2),
+        ("up\nawk: fatal: cannot open file `ids.txt' for reading: No such file or directory\n", "file_missing", 2),
         (
             "ssh: Could not resolve hostname n81: Name or service not known\n--\nA daemon failed to report back after "
             "being spawned. This could\n" + "be due to several things\n" * 9,
@@ -242,6 +246,18 @@ def test_what_a_launcher_lists_as_possible_reasons_is_none_of_them():
     died = f"(raylet) A worker died or was killed while executing a task by an unexpected system error. {GUESSES}\n"
     assert why(died).cause == "unknown"
     assert why(died + "(Worker pid=88) *** SIGSEGV received at time=1794843942 on cpu 0 ***\n").cause == "segfault"
+
+
+def test_a_pool_that_lost_a_worker_tells_by_its_exit_code_how():
+    """And not by what it says may have caused that."""
+    lost = (
+        'Traceback (most recent call last):\n  File "a.py", line 3, in <module>\n    fit()\n'
+        "loky.process_executor.TerminatedWorkerError: A worker was unexpectedly terminated. This could be caused "
+        "by a segmentation fault while calling the function or by an excessive memory usage.\n\n"
+    )
+    assert why(lost).cause == "unknown"
+    assert why(lost + "The exit codes of the workers are {SIGKILL(-9)}\n").cause == "killed"
+    assert why(lost + "The exit codes of the workers are {SIGSEGV(-11)}\n").cause == "segfault"
 
 
 def test_a_rank_that_was_killed_first_explains_what_its_peers_say():

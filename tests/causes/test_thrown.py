@@ -376,6 +376,7 @@ def test_a_variable_that_is_not_set_is_a_setting_and_another_key_is_not() -> Non
         ("in main\n    rows = json.load(handle)", "checkpoint_corrupt"),
         ("in rows\n    yield json.loads(line)", "checkpoint_corrupt"),
         ("in main\n    state = json.loads(path.read_text())", "checkpoint_corrupt"),
+        ("in from_json_file\n    return Run(**json.loads(text))", "checkpoint_corrupt"),
         ("in load_config\n    return json.load(handle)", "config_error"),
         ("in main\n    cfg = json.load(handle)", "config_error"),
         ("in ask\n    return json.loads(answer)", "code_error"),
@@ -392,6 +393,30 @@ def test_json_that_cannot_be_read_is_judged_by_the_call_that_read_it(call: str, 
     found = why(f'{FRAMES}  File "/home/k/configs/fit.py", line 40, {call}\n{library}{ended}')
     assert found is not None
     assert found.cause == cause
+
+
+def test_a_model_that_a_library_cannot_read_is_damaged_and_one_that_is_not_there_is_missing() -> None:
+    """The library's own check fails in a place that only the call explains."""
+    frames = (
+        f'{FRAMES}  File "fit.py", line 40, in main\n    model.load_model(path)\n'
+        '  File "/env/xgboost/core.py", line 324, in _check_call\n    raise XGBoostError(text)\n'
+        "xgboost.core.XGBoostError: "
+    )
+    found = why(f"{frames}[10:20:30] src/view.h:46: Check failed: at <= size (81 vs. 64) :\n")
+    gone = why(f"{frames}[10:20:30] src/io.cc:30: Opening runs/m.ubj failed: No such file or directory\n")
+    assert found is not None
+    assert found.cause == "checkpoint_corrupt"
+    assert gone is not None
+    assert gone.cause == "file_missing"
+
+
+def test_what_a_loader_found_where_a_checkpoint_ought_to_begin_says_more_than_its_exception() -> None:
+    """A page or a pointer that was saved under its name is no matter of trust."""
+    found = why(
+        f"{FRAMES}_pickle.UnpicklingError: Weights only load failed. error: \n\nUnsupported operand 71\n\nSee a.b.\n"
+    )
+    assert found is not None
+    assert found.cause == "checkpoint_corrupt"
 
 
 def test_json_of_several_documents_is_no_damaged_file() -> None:

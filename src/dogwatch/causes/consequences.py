@@ -153,7 +153,7 @@ consequences = (
     Sign("actordiederror", weight=0.45, raised=True, role=Role.CASCADE, many=True),
     Sign("rayactorerror", weight=0.45, raised=True, role=Role.CASCADE, many=True),
     Sign("actorunavailableerror", weight=0.45, raised=True, role=Role.CASCADE),
-    Sign("workercrashederror", weight=0.45, raised=True, role=Role.CASCADE),
+    Sign("workercrashederror|terminatedworkererror", weight=0.45, raised=True, role=Role.CASCADE),
     Sign("processraisedexception", weight=0.45, raised=True, role=Role.CASCADE, many=True),
     Sign("processexitedexception", r"processexitedexception.{0,120}exit code", 0.45, raised=True, role=Role.CASCADE),
     Sign("see root cause above", weight=0.45, raised=True, role=Role.CASCADE, many=True, first=True),

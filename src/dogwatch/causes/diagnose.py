@@ -48,9 +48,8 @@ _BETWEEN = frozenset(("nccl_timeout", "nccl_error", "rendezvous_failed"))
 _GIVES_WAY = frozenset(("killed", "aborted", "interrupted", "stalled", "launch_failed", "container_failed"))
 
 # What a script goes on after, if it was told of it by a line and not by an exception.
-_OF_SHELLS = frozenset(
-    ("config_error", "launch_failed", "file_missing", "missing_module", "permission_denied", "checkpoint_corrupt")
-)
+_OF_SHELLS = frozenset(("config_error", "launch_failed", "file_missing", "missing_module", "permission_denied"))
+_OF_TOOLS = frozenset((*_OF_SHELLS, "checkpoint_corrupt"))
 # How a broken board looks to a program.
 _OF_BOARDS = frozenset(("cuda_illegal_access", "cuda_unavailable", "cuda_device_assert", "nccl_error", "nccl_timeout"))
 # What a disk says of a limit that is not its own.
@@ -172,7 +171,7 @@ def _survived(hit: Hit, after: Gap) -> bool:
         return True
     if hit.logged and hit.clock == after.clock and after.until - hit.at > LATER:
         return True
-    if hit.cause in _OF_SHELLS and not hit.raised and (after.lines > SCRIPT or after.progress):
+    if hit.cause in _OF_TOOLS and not hit.raised and (after.lines > SCRIPT or after.progress):
         return True
     if hit.logged and after.progress >= ALIVE:
         return True

@@ -21,8 +21,8 @@ rows = (
             Sign("can't open file", r"can't open file '[^']{1,300}': \[errno 2\]", 0.96, fatal=True),
             Sign(
                 "no such file or directory",
-                r"^(?:\S{1,80}: )?(?:cat|cp|mv|ls|cd|tar|source|bash|sh|rm|head|python\d?)\b.{0,200}: no "
-                r"such file or directory",
+                r"^(?:\S{1,80}: )?(?:cat|cp|mv|ls|cd|tar|source|bash|sh|rm|head|mkdir|sed|[gmn]?awk|python\d?)\b"
+                r".{0,200}: no such file or directory",
                 0.72,
             ),
             Sign(

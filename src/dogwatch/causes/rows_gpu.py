@@ -271,14 +271,16 @@ rows = (
         ),
         (
             Sign(
-                "loss is nan|loss is inf|invalid loss,",
-                r"loss is (?:nan|inf).{0,40}(?:stop|exit|abort|terminat)|invalid loss, terminating training",
+                "loss is nan|loss is inf|invalid loss,|loss diverged|loss exploded",
+                r"loss (?:is |(?:diverged|exploded)[ :(]{1,3})(?:nan|inf).{0,40}(?:stop|exit|abort|terminat)"
+                r"|invalid loss, terminating training",
                 0.96,
                 fatal=True,
             ),
             Sign(
                 "loss|grad",
-                r"(?:loss|gradients?|grad norm)\b.{0,40}\b(?:is|are|became|becomes|went|contains?|returned"
+                r"loss (?:exploded|diverged)\b[ :(]{1,3}(?:nan|inf)\b"
+                r"|(?:loss|gradients?|grad norm)\b.{0,40}\b(?:is|are|became|becomes|went|contains?|returned"
                 r"|has|have) .{0,20}\b(?:nan|inf(?:inite)?|not finite|non-?finite)\b",
                 0.93,
                 raised=True,
@@ -359,7 +361,7 @@ rows = (
                 r"|\s(?:occur|encounter|receiv|at\b|in\b|while\b))",
                 0.93,
                 fatal=True,
-                unless="dataloader worker",
+                unless="dataloader worker|caused by",
             ),
             Sign("sigsegv", r"\bsigsegv\b", 0.9, fatal=True, unless=r"(?:potential root|common) causes"),
             Sign("segfault at", r"segfault at [0-9a-f]{1,16} ip", 0.9),

@@ -22,6 +22,7 @@ rows = (
                 r"|container|image|mount|bind|overlay|namespace|squashfs|\.sif|stat|exec|while|setuid|open)",
                 0.94,
                 fatal=True,
+                unless=r"^[gmn]?awk: ",
             ),
             Sign("fatal:", r"^fatal:\s{3,8}\S", 0.85, fatal=True),
             Sign("fatal   [u=", r"^fatal   \[u=\d{1,10},p=\d{1,10}\]", 0.93, fatal=True),
@@ -140,7 +141,8 @@ rows = (
             Sign("command not found", r"^(?!-)[^|]{0,160}: command not found\s{0,4}$", 0.8),
             Sign(
                 ": not found",
-                r"^(?:/\S{1,40}/)?(?:ba|da|k|z)?sh: (?:line )?\d{1,6}: \S{1,120}: not found\s{0,4}$",
+                r"^(?:/\S{1,40}/)?(?:ba|da|k|z)?sh: (?:line )?\d{1,6}: \S{1,120}: not found\s{0,4}$"
+                r"|: line \d{1,6}: exec: \S{1,120}: not found\s{0,4}$",
                 0.85,
             ),
             Sign("your shell has not been properly configured to use", weight=0.85, fatal=True),

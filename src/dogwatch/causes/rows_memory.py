@@ -335,6 +335,7 @@ rows = (
             Sign("not enough free disk space", weight=0.85, raised=True),
             Sign("not enough disk space", weight=0.9),
             Sign("pytorchstreamwriter failed writing", weight=0.82),
+            Sign("basic_ios::clear: iostream error", weight=0.8, raised=True),
             Sign("inline_container", r"enforce fail at inline_container\.cc:\d{1,5}\]\s?\.\s?unexpected pos", 0.8),
         ),
         examples=(
@@ -344,6 +345,7 @@ rows = (
             "sqlite3.OperationalError: database or disk is full",
             "The node was low on resource: ephemeral-storage. Threshold quantity: 4Gi, available: 1Gi.",
             "Evicted: Pod The node had condition: [DiskPressure].",
+            "RuntimeError: basic_ios::clear: iostream error",
             "RuntimeError: [enforce fail at inline_container.cc:603] . unexpected pos 2816 vs 2710",
             "safetensors_rust.SafetensorError: Error while serializing: IoError(Os { code: 28, kind: "
             'StorageFull, message: "No space left on device" })',

@@ -293,7 +293,7 @@ rows = (
             Sign("`termination signal`", weight=0.74, fatal=True, role=Role.CASCADE, many=True),
             Sign("3221225786", r"exit (?:status|code):? 3221225786\b", 0.88, raised=True, first=True),
             Sign("hangup", r"^\s{0,4}hangup\s{0,4}$", 0.8, fatal=True),
-            noticed("hangup|user defined signal", 0.7),
+            noticed("hangup|user defined signal|alarm clock", 0.7),
             Sign(
                 "terminated",
                 r"^\s{0,4}terminated\s{0,4}$|: line \d{1,6}:\s{1,8}\d{1,10} terminated\b"
@@ -358,7 +358,8 @@ rows = (
             Sign("killed", r"srun: error: .{1,200}: tasks? [\d,\- ]{1,80}: killed", 0.7, fatal=True),
             Sign(
                 "sigkill",
-                r"(?:terminated|died) with (?:signal sigkill|<signals\.sigkill)|signal: ?sigkill|received sigkill",
+                r"(?:terminated|died) with (?:signal sigkill|<signals\.sigkill)|signal: ?sigkill|received sigkill"
+                r"|exit codes? of the workers? (?:are|is) .{0,80}\bsigkill\(",
                 0.75,
                 fatal=True,
             ),

@@ -72,6 +72,7 @@ rows = (
             Sign("batch_size", r"expected input batch_size \(\d{1,12}\) to match target batch_size", 0.97, raised=True),
             Sign("not aligned", r"shapes .{1,80} not aligned", 0.95, raised=True),
             Sign("mismatch in its core dimension", weight=0.95, raised=True),
+            Sign("cannot concatenate arrays with shapes", weight=0.95, raised=True),
             Sign("incompatible shapes", weight=0.95, raised=True),
             Sign("dimensions must be equal", weight=0.94, raised=True),
             Sign("channels, but got", r"to have \d{1,9} channels, but got \d{1,9} channels", 0.97, raised=True),
@@ -146,6 +147,7 @@ rows = (
         examples=(
             "Incompatible shapes: [24] vs. [24,31]",
             "RuntimeError: mat1 dim 1 must match mat2 dim 0",
+            "TypeError: Cannot concatenate arrays with shapes that differ in dimensions other than the one",
             "  (1) INVALID_ARGUMENT:  Cannot batch tensors with different shapes in component 0. First element had "
             "shape [40,50,3] and element 1 had shape [36,34,3].",
             "RuntimeError: mat1 and mat2 shapes cannot be multiplied (32x512 and 768x256)",
@@ -295,16 +297,29 @@ rows = (
             Sign("eoferror", r"^eoferror\s{0,4}$", 0.88, raised=True, frame="_weights_only_unpickler"),
             Sign("eoferror: ", r"^eoferror: \S", 0.88, raised=True, unless="reading a line"),
             Sign("[errno 22]", weight=0.88, raised=True, frame=r"torch/serialization\.py\", line \d{1,6}, in __init__"),
-            Sign("check failed: ", weight=0.85, raised=True, frame=r"\bload_model\(|\bmodel_file ?="),
+            Sign(
+                "xgboosterror|lightgbmerror",
+                weight=0.86,
+                raised=True,
+                unless=r"\bopen\b|no such file",
+                frame=r"\bload_model\(|\bmodel_file ?=",
+            ),
             # JSON that a program reads from a file, and not from an answer or from a line that it was given.
             Sign(
                 "jsondecodeerror",
                 weight=0.86,
                 raised=True,
                 unless="extra data",
-                frame=r"\bjson\.load\(|\bloads\((?:.{0,60}(?:\.(?:read|decode)|bytes\b)|line\b)|\.read_json\(",
+                frame=r"\bjson\.load\(|\bloads\((?:.{0,60}(?:\.(?:read|decode)|bytes\b)|line\b)|\.read_json\("
+                r"|, in \w{0,40}(?:load|read|from)_\w{0,20}(?:json|file)",
             ),
-            Sign("json parse error", weight=0.86, raised=True),
+            Sign(
+                "json parse error|when decoding |msgpack.exceptions.",
+                r"json parse error|\bfound when decoding "
+                r"|\bwhen decoding (?:array|object|string)|\bmsgpack\.exceptions\.\w",
+                0.86,
+                raised=True,
+            ),
             Sign(
                 "safetensor|deserializing header",
                 r"safetensor\w{0,10}error.{0,80}(?:deserializ|header|incomplete|invalid)|error while "
@@ -402,6 +417,8 @@ rows = (
             "ValueError: mmap length is greater than file size",
             "ValueError: buffer size must be a multiple of element size",
             "pyarrow.lib.ArrowInvalid: JSON parse error: Invalid value. in row 9",
+            "ValueError: Unexpected character found when decoding array value (1)",
+            "msgpack.exceptions.ExtraData: unpack(b) received extra data.",
             "safetensors_rust.SafetensorError: Error while deserializing header: MetadataIncompleteBuffer",
             "OSError: Unable to synchronously open file (truncated file: eof = 96, sblock->base_addr = 0, "
             "stored_eof = 2048)",
