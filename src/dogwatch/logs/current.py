@@ -24,7 +24,6 @@ from dogwatch.logs.interface import (
 from dogwatch.model import Resumed, Step
 
 STALE = 65536  # bytes of log without a word from a counter, while its equals spoke
-REDRAWN = 4096  # bytes within which a bar that shows nought again has not begun again
 FEW = 10  # steps, which an epoch has at least
 LONGER = 4  # a bar that took so many times the other's log was the work, and the other came after it
 
@@ -82,20 +81,15 @@ def _best(slots: Sequence[Slot], known: Known) -> Slot | None:
     runs = [slot for slot in of[RUN] if slot.step.total != 1 or not work]  # "Episode 1/1" is no measure of its inside
     totals = {known.totals.get("steps"), *(slot.step.total for slot in runs if _is_long(slot))}
     stated = [slot for slot in work if slot.step.total and slot.step.total in totals]
-    once = [slot for slot in work if slot.name not in begun or begun[slot.name].at - begun[slot.name].first <= REDRAWN]
-    runs = [_lent(_latest(slot, work), once) for slot in runs]
-    run = _run(runs + stated, [slot for slot in work if slot not in stated], beside, known)
+    runs = [_lent(_latest(slot, work), work) for slot in runs]
+    run = _run(runs + stated, work, beside, known)
     epoch = _epoch(epochs, work, begun, known)
     if run and epoch and not run.step.total:
         run = _multiplied(run, epoch, work)
     spans = _has_total(epoch) and epoch is not None and epoch.step.total != 1
-    if run and epoch and spans and not (run.weight and _once(run, begun)) and _is_inside(run, epoch):
+    if run and epoch and spans and not run.weight and _is_inside(run, epoch):
         return _refined(epoch, [*work, replace(run, step=replace(run.step, rank=INNER))], begun, bool(of[FROM_ZERO]))
-    if (
-        run
-        and _has_total(run)
-        and not (spans and _is_full(run) and epoch and epoch.at > run.at and not _is_full(epoch))
-    ):
+    if run and _has_total(run) and not (spans and _is_full(run) and epoch and not _is_full(epoch)):
         return run
     if run and run.weight >= TRAINER and all(slot.step.total is None for slot in epochs):
         return run
@@ -112,7 +106,7 @@ def _best(slots: Sequence[Slot], known: Known) -> Slot | None:
     again = max((slot for slot in of[AGAIN] if slot.first < slot.at), key=_newest, default=None)
     again = _with_total(again, known) if again else None
     inside = _open(work)
-    if epoch and epoch.step.total == 1 and epoch.step.rank == EPOCH_DONE and inside and epoch.at > inside.at:
+    if epoch and epoch.step.rank == EPOCH_DONE and inside and epoch.at > inside.at:
         return epoch
     if inside and epoch and epoch.step.total == 1:
         inside = _with_total(inside, known)  # the steps of the only epoch are those of the run
@@ -195,9 +189,8 @@ def _begins_again(run: Slot, others: Sequence[Slot], epochs: Sequence[Slot]) -> 
         return False
     if any(run.step.done + 1 < slot.step.done for slot in others):
         return True
-    open_ended = (slot for slot in epochs if slot.step.rank in (EPOCH, EPOCH_DONE) and not slot.step.total)
-    near = (slot for slot in open_ended if not run.weight and 0 < run.at - slot.at <= STALE)
-    return any(run.step.done < FEW * (slot.step.done - 1) for slot in near)
+    open_ended = (slot for slot in epochs if not slot.step.total and 0 < run.at - slot.at <= STALE)
+    return any(run.step.done < FEW * (slot.step.done - 1) for slot in open_ended)
 
 
 def _latest(run: Slot, bars: Sequence[Slot]) -> Slot:
@@ -263,14 +256,12 @@ def _epoch(epochs: Sequence[Slot], work: Sequence[Slot], begun: Mapping[str, Slo
     newest = max(epochs, key=_newest)
     counted = [slot for slot in epochs if slot.step.done and newest.at - slot.at <= STALE]
     best = max(counted, key=_newest, default=newest)
-    best = newest if not newest.step.done and _is_over(best) else best
-    if not best.step.total:  # a callback that counts from nought names the epoch which was opened as one more
-        best = next((slot for slot in counted if slot.step.total and slot.step.done == best.step.done + 1), best)
+    best = newest if _is_over(best) else best
+    # A callback that counts from nought names the epoch which was opened as one more; a bar that is drawn once more has
+    # not counted the one that ended.
+    ahead = (slot for slot in counted if slot.step.total and slot.step.done == best.step.done + 1)
+    best = next((slot for slot in ahead if not best.step.total or slot.step.rank == EPOCH_DONE), best)
     best = _with_total(best, known, epochs)
-    if best.name in begun:  # a bar that is drawn once more has not counted the epoch in which the run stopped
-        total, behind = best.step.total, best.step.done + 1
-        ended = [slot for slot in epochs if slot.step.rank == EPOCH_DONE and slot.step.total == total]
-        best = next((slot for slot in ended if slot.step.done == behind), best)
     bar = next((bar for bar in work if bar.at == best.at and _counts_epochs(bar, best, begun)), None)
     if best.step.total is None and bar and best.step.done >= 2:
         step = replace(bar.step, unit="epochs", rank=EPOCH_DONE, printed=best.step.done)
@@ -289,7 +280,7 @@ def _outer(epoch: Slot, work: Sequence[Slot], begun: Mapping[str, Slot]) -> Slot
     ended = epoch.step.rank == EPOCH_DONE
     for bar in work:
         unfinished = ended and bar.at < epoch.at and not _is_full(bar)
-        if bar.at != epoch.at and _counts_epochs(bar, epoch, begun) and (epoch.step.done >= 2 or unfinished):
+        if _counts_epochs(bar, epoch, begun) and (epoch.step.done >= 2 or unfinished):
             return bar
     return None
 
@@ -302,7 +293,7 @@ def _is_inside(run: Slot, epoch: Slot) -> bool:
     """Whether `step 40/614` under `Epoch 6/10` are the steps of that epoch: those of the run would be as far as the
     epochs are, and epochs are of equal length."""
     step, total, epochs = run.step, run.step.total, epoch.step.total
-    if not total or not epochs or step.unit not in STEPS or run.weight >= TRAINER or abs(run.at - epoch.at) > STALE:
+    if not total or not epochs or step.unit not in STEPS or abs(run.at - epoch.at) > STALE:
         return False
     low, high = (epoch.step.done - 1) / epochs, (epoch.step.done + 1) / epochs
     return total % epochs != 0 or not low - 0.02 <= step.done / total <= high + 0.02
@@ -359,7 +350,7 @@ def _bar(work: Sequence[Slot], begun: Mapping[str, Slot], known: Known) -> Slot 
     last = max(bars, key=_newest)
     span = max(1, last.at - _start(last, begun))
     for slot in sorted(bars, key=_newest, reverse=True):
-        if slot is not last and _once(slot, begun) and slot.at - _start(slot, begun) >= LONGER * span:
+        if _once(slot, begun) and slot.at - _start(slot, begun) >= LONGER * span:
             return slot
     return last
 
