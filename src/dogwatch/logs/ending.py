@@ -200,8 +200,8 @@ class Ending:
         the best one, or the only step of a test."""
         if counter is None or counter.at <= said:
             return False
-        surely = counter.at - said > TAIL or counter.step.rank >= RUN
-        if not (surely and said != self._places[EARLY]) and not self._life.went_on(said):
+        surely = counter.step.rank >= RUN and said != self._places[EARLY]
+        if not surely and not self._life.went_on(said):
             return False
         return _under_way(counter) or (not counter.step.total and counter.at - said > SURVIVED)
 
@@ -226,14 +226,13 @@ class Ending:
         return found
 
     def _minor(self, sign: str, place: int, counter: Counter | None) -> bool:
-        """Is it nothing that ended a run: before more progress, a thread's while others worked, or the noise of a
-        program that was over? What was caught is such noise only right behind the end: a full counter may be a
-        part's."""
-        if counter is not None and (counter.at > place + ECHO or sign == ASIDE):
+        """Is it nothing that ended a run: a thread's while others worked, or right behind the end of one that was over,
+        its noise?"""
+        if counter is not None and sign == ASIDE:
             return True
         over = max(self._finished(counter), counter.at if counter is not None and self._full(counter) else -1)
         begin, end = self._row
-        return over >= 0 and (sign != CAUGHT or over > (begin if begin <= place <= end else place) - ECHO)
+        return over >= 0 and over > (begin if begin <= place <= end else place) - ECHO
 
     def _survived(self, sign: str, place: int) -> bool:
         """Does the log show life after what it said there, or that something began? What nobody caught, only by lines
@@ -260,7 +259,7 @@ class Ending:
 
     def _may_be_over(self, counter: Counter | None) -> bool:
         """Whether no counter says that much is left: one that stood still while others moved is not the run's."""
-        if counter is None or not _under_way(counter) or _nearly(counter):
+        if counter is None or _nearly(counter):
             return True
         stale = self._life.went_on(counter.at + TAIL) or self._end - counter.at > WINDOW
         return counter.step.rank <= INNER and stale
@@ -271,7 +270,7 @@ class Ending:
         last = self._places[SUMMARY] >= self._last and not self._life.stirred(self._last - 1)
         if (place < 0 or self._end - place > TAIL) and not last:
             return False
-        if not last and counter is not None and not counter.step.total and counter.at > place:
+        if not last and counter is not None and counter.at > place:
             return False
         return self._may_be_over(counter)
 
@@ -453,8 +452,7 @@ def _arrived(counter: Counter) -> bool:
 
 
 def _nearly(counter: Counter) -> bool:
-    """Whether its next report would have been the last: a run that reports every fifty steps ends up to forty-nine
-    steps after a report, and epochs are counted from nought."""
-    left = (counter.step.total or 0.0) - counter.step.done
-    least = 1.0 if counter.step.rank >= EPOCH and counter.step.unit == "epochs" else 0.0
-    return left <= max(counter.stride, least, 0.02 * (counter.step.total or 0.0))
+    """Whether its next report would have been the last, or it has no total: a run that reports every fifty steps ends
+    up to forty-nine steps after a report, and what is counted from nought ends one short."""
+    total = counter.step.total or 0.0
+    return total - counter.step.done <= max(counter.stride, 1.0, 0.02 * total)
