@@ -7,58 +7,41 @@ that the job failed, the logs must show it: something that no job survives, and 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
 from itertools import takewhile
 
 from dogwatch.causes.advice import advice, alternatives
 from dogwatch.causes.confidence import VAGUE, confidence
-from dogwatch.causes.gather import ALIVE, QUIET, Gather
+from dogwatch.causes.fall import LINGERS, OF_SHELLS, SCHEDULER, last_fall, outlived
+from dogwatch.causes.gather import QUIET, Gather
 from dogwatch.causes.interface import Alternative, Diagnosis, Evidence, Quote, Role
 from dogwatch.causes.likeliest import SHARES, likeliest
-from dogwatch.causes.notes import LONG, Gap, Hit, Notes
+from dogwatch.causes.notes import Hit, Notes
 from dogwatch.causes.outside import Word, ended_how, failed, words
 from dogwatch.causes.table import CAUSES
-from dogwatch.logs import life, opening
 from dogwatch.redaction import redacted
 from dogwatch.text import plain
 
-FLUSH = 16 << 10  # bytes of old lines that a dying program may still flush after its last words
 QUOTE = 400
 MOST_QUOTES = 3
 SURE = 0.6
-LAST_WORDS = 0.7
 TELLING = 0.35  # less is a line of tidying up that says nothing of its reason
 SURELY = 0.85  # from here on a line names its cause
-USUAL, NEAR = 8, 30  # times the same exception, so few lines after the one before
-LATER = 60.0  # seconds after which a program that died of an exception logs no more
-SCRIPT = 20  # lines after which a script has plainly gone on
-MORE = 3  # lines after which words alone were not the last
-TWICE = 2
-_DIGITS = re.compile(r"\d{1,20}")
 # The first rank that a launcher saw end, another that it ended for that, and one that lost the connection to it.
 _FIRST_GONE = re.compile(r"failed \(exitcode: (-?\d{1,3})\) local_rank: (\d{1,5})", re.ASCII)
 _ENDED = re.compile(r"exitcode {1,4}: -15 |Signal 15 \(SIGTERM\) received by PID", re.ASCII)
 _LEFT_ALONE = re.compile(r"\[rank(\d{1,5})\].{1,400}(?:closed|reset) by peer", re.ASCII)
-_SCHEDULER = frozenset(("time_limit", "preempted", "cancelled", "node_failure"))
 # What Slurm itself cancels a job for: its line then does not always say so.
 _CANCELS = frozenset(("time_limit", "host_oom"))
 _BETWEEN = frozenset(("nccl_timeout", "nccl_error", "rendezvous_failed"))
 # Words of an ending that an earlier root in the logs explains better.
 _GIVES_WAY = frozenset(("killed", "aborted", "interrupted", "stalled", "launch_failed", "container_failed"))
 
-# What a script goes on after, if it was told of it by a line and not by an exception.
-_OF_SHELLS = frozenset(("config_error", "launch_failed", "file_missing", "missing_module", "permission_denied"))
-_OF_TOOLS = frozenset((*_OF_SHELLS, "checkpoint_corrupt"))
 # How a broken board looks to a program.
 _OF_BOARDS = frozenset(("cuda_illegal_access", "cuda_unavailable", "cuda_device_assert", "nccl_error", "nccl_timeout"))
 # What a disk says of a limit that is not its own.
 _NARROWER = frozenset((("disk_full", "disk_quota"), ("disk_full", "inodes_full"), ("disk_quota", "inodes_full")))
 _OF_DISKS = frozenset(("disk_quota", "disk_full", "inodes_full"))
-# What can run out in one thread or rank while the others go on until they miss it.
-_LINGERS = frozenset(
-    ("disk_quota", "disk_full", "inodes_full", "host_oom", "gpu_hardware", "shm_exhausted", "too_many_open_files")
-)
 
 
 def diagnose(evidence: Evidence) -> Diagnosis | None:
@@ -87,7 +70,7 @@ def judge(evidence: Evidence, notes: Sequence[Notes]) -> Diagnosis | None:
         for hit in noted.hits:
             hit.log = log
         fall = last_fall(noted, bool(bad))
-        hits += [] if _outlived(fall, noted, said) else fall
+        hits += [] if outlived(fall, noted, said) else fall
     if not hits and not bad:
         return None
     hits = in_time(hits)
@@ -109,105 +92,6 @@ def in_time(hits: list[Hit]) -> list[Hit]:
         return hits
     (clock,) = clocks
     return sorted(hits, key=lambda hit: hit.at if hit.clock == clock else float("inf"))
-
-
-def last_fall(notes: Notes, bad: bool) -> list[Hit]:
-    """The hits of a log that belong to its last fall, oldest first; none when the program lived on after them."""
-    if not bad and any(_survived(hit, after) or _usual(hit, after, notes) for hit, after in _newest(notes)):
-        return []
-    kept: list[Hit] = []
-    for hit in reversed(notes.hits):
-        if kept:
-            told = any(one.role is Role.ROOT and not one.quiet for one in kept)
-            if hit.ends or _stopped(hit, kept[-1]):
-                break
-            if _alive(kept[-1].before, told) and (told or not _buried(hit, kept[-1].before)):
-                break
-        kept.append(hit)
-    kept.reverse()
-    if bad or any(hit.fatal for hit in kept):
-        return kept
-    return kept if kept and _last_words(kept[-1], notes) else []
-
-
-def _newest(notes: Notes) -> Iterator[tuple[Hit, Gap]]:
-    """The hits from the newest up to the first that is more than words of a program that then said more; each with all
-    the text after it."""
-    after = notes.after
-    for hit in reversed(notes.hits):
-        yield hit, after
-        if hit.fatal or hit.raised or after.lines <= MORE:
-            return
-        whole = replace(hit.before)
-        whole.add(after)
-        after = whole
-
-
-def _stopped(hit: Hit, later: Hit) -> bool:
-    """Had somebody ended it a minute before the next trouble? Then that is another attempt's."""
-    ended = hit.cause == "interrupted" or hit.cause in _SCHEDULER
-    return ended and hit.clock == later.clock and later.at - hit.at > LATER
-
-
-def _last_words(hit: Hit, notes: Notes) -> bool:
-    """Does the log end with an error, though not with one that no job survives?"""
-    if notes.after.lines > MORE or hit.weight < LAST_WORDS:
-        return False
-    return not hit.aside or sum(one.before.progress for one in notes.hits) < ALIVE
-
-
-def _survived(hit: Hit, after: Gap) -> bool:
-    """Did the program go on after its last trouble?"""
-    if after.done or (after.closed and hit.aside):
-        return True
-    if (hit.aside and after.progress) or (hit.excused and (after.progress or after.lines > MORE)):
-        return True
-    another = after.opened or hit.unbegun
-    if after.again or after.reopened >= opening.SURE or (another and after.progress >= life.ENOUGH):
-        return True
-    if hit.unbegun and after.size > opening.OTHERS:
-        return True
-    if after.sure >= life.ENOUGH and not (hit.shared or hit.cause in _SCHEDULER):
-        return True
-    if hit.logged and hit.clock == after.clock and after.until - hit.at > LATER:
-        return True
-    if hit.cause in _OF_TOOLS and not hit.raised and (after.lines > SCRIPT or after.progress):
-        return True
-    if hit.logged and after.progress >= ALIVE:
-        return True
-    return after.size > FLUSH and (after.progress >= ALIVE or after.lines > 300)
-
-
-def _outlived(fall: Sequence[Hit], notes: Notes, said: Sequence[Word]) -> bool:
-    """Was it only words, long before an ending that something outside the logs explains?"""
-    if not fall or not any(not word.measured for word in said) or any(hit.raised or hit.fatal for hit in fall):
-        return False
-    return notes.after.size > FLUSH and notes.after.progress >= ALIVE and fall[-1].cause not in _LINGERS
-
-
-def _usual(hit: Hit, after: Gap, notes: Notes) -> bool:
-    """Does this program print such an exception all the time, a few lines apart, and go on? What tests others' code
-    does; one that is started again and again says more before it falls. Or has it caught the same twice before, and
-    went on as it does now?"""
-    shape = _DIGITS.sub("", hit.text)
-    same = [one for one in notes.hits if one.raised and _DIGITS.sub("", one.text) == shape]
-    if hit.logged and sum(one.logged for one in same) > TWICE and after.lines > SCRIPT:
-        return True
-    again = sum(one.before.lines <= NEAR for one in same) >= USUAL
-    return again and hit.cause != "interrupted" and (after.lines > 1 or hit.logged)
-
-
-def _alive(gap: Gap, told: bool) -> bool:
-    """Does the text between two hits show that the program had gone on after the first? Where the later hits
-    do not tell a cause (`told`), a flushed buffer is not taken for life."""
-    if gap.size > LONG:
-        return True
-    return gap.progress >= ALIVE and gap.size > (FLUSH // 8 if told else FLUSH * 2)
-
-
-def _buried(hit: Hit, gap: Gap) -> bool:
-    """Is this what the program was left with, under much that was said after it and shows no life?"""
-    return hit.role is Role.ROOT and hit.fatal and not hit.logged and not gap.progress
 
 
 def pick(hits: Sequence[Hit]) -> Hit | None:
@@ -237,7 +121,7 @@ def _swept(hit: Hit, hits: Sequence[Hit]) -> bool:
 
 def _of_a_shell(hit: Hit) -> bool:
     """Is it what a script only complains of, and goes on?"""
-    return hit.cause in _OF_SHELLS and not (hit.raised or hit.fatal)
+    return hit.cause in OF_SHELLS and not (hit.raised or hit.fatal)
 
 
 def _went_without(hit: Hit, hits: Sequence[Hit]) -> bool:
@@ -249,9 +133,9 @@ def _went_without(hit: Hit, hits: Sequence[Hit]) -> bool:
 def _better(hit: Hit, told: Sequence[Hit]) -> Hit:
     """What a process died of, and who sent a signal, where another line says it."""
     if hit.cause in ("dataloader_worker_died", "segfault", "aborted"):
-        hit = next((one for one in told if one.cause in _LINGERS), hit)
+        hit = next((one for one in told if one.cause in LINGERS), hit)
     if hit.cause in ("interrupted", "killed", "aborted"):
-        if any(one.cause in _SCHEDULER for one in told):
+        if any(one.cause in SCHEDULER for one in told):
             return _ending(told)
         return next((one for one in told if one.cause == "stalled"), hit)
     if hit.cause in _OF_BOARDS or hit.cause in ("code_error", "gpu_hardware"):
@@ -268,16 +152,16 @@ def _several(hits: Iterable[Hit]) -> bool:
 
 def _first(ranked: Sequence[Hit]) -> Hit:
     first = next(hit for limit in (VAGUE, SURE, 0.0) for hit in ranked if hit.weight >= limit)
-    return _ending(ranked) if first.cause in _SCHEDULER else _plainest(first, ranked)
+    return _ending(ranked) if first.cause in SCHEDULER else _plainest(first, ranked)
 
 
 def _last(ranked: Sequence[Hit]) -> Hit:
     last = ranked[-1]
-    if last.cause in _SCHEDULER:
+    if last.cause in SCHEDULER:
         return _ending(ranked)
     if last.weight < VAGUE:
         since = takewhile(lambda hit: not _fell_again(hit, ranked[-1]), reversed(ranked[:-1]))
-        last = next((hit for hit in since if hit.weight >= VAGUE and hit.cause not in _SCHEDULER), last)
+        last = next((hit for hit in since if hit.weight >= VAGUE and hit.cause not in SCHEDULER), last)
     elif _of_a_shell(last):
         last = next((hit for hit in reversed(ranked) if (hit.raised or hit.fatal) and hit.weight >= VAGUE), last)
     return _plainest(last, ranked)
@@ -290,7 +174,7 @@ def _fell_again(hit: Hit, later: Hit) -> bool:
 
 def _ending(ranked: Sequence[Hit]) -> Hit:
     """Of several words of the scheduler, the last of those that say why."""
-    words = [hit for hit in ranked if hit.cause in _SCHEDULER]
+    words = [hit for hit in ranked if hit.cause in SCHEDULER]
     best = max(hit.weight for hit in words)
     return [hit for hit in words if hit.weight == best][-1]
 
@@ -310,7 +194,7 @@ def _behind(notes: Sequence[Notes], hits: Sequence[Hit]) -> Hit | None:
     """A resource that ran out before: what the ranks that only waited cannot know. None without such ranks."""
     if not any(hit.cause in ("nccl_timeout", "nccl_error") for hit in hits):
         return None
-    earlier = [hit for noted in notes for hit in noted.hits if hit.cause in _LINGERS and hit.weight >= _least(hit)]
+    earlier = [hit for noted in notes for hit in noted.hits if hit.cause in LINGERS and hit.weight >= _least(hit)]
     return earlier[-1] if earlier else None
 
 
@@ -371,7 +255,7 @@ def _explains(word: Word, inside: Hit) -> bool:
     """Is what was measured at the end behind what the logs say?"""
     if word.cause == "gpu_hardware":
         return inside.cause in _OF_BOARDS or (inside.role is not Role.ROOT and inside.cause != "interrupted")
-    if inside.cause in _SCHEDULER or inside.cause == "interrupted":
+    if inside.cause in SCHEDULER or inside.cause == "interrupted":
         return False
     return inside.role is not Role.ROOT or inside.weight < VAGUE or (inside.cause, word.cause) in _NARROWER
 

@@ -1,0 +1,139 @@
+"""Falls: which of the lines that say something of an ending belong to a log's last fall, and whether the program
+outlived it.
+
+A log may hold several attempts, and troubles that were caught. What stands between two telling lines, and after the
+last, decides: progress, words of success, or another start.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from dogwatch.causes.gather import ALIVE
+from dogwatch.causes.interface import Role
+from dogwatch.causes.notes import LONG, Gap, Hit, Notes
+from dogwatch.causes.outside import Word
+from dogwatch.logs import life, opening
+
+FLUSH = 16 << 10  # bytes of old lines that a dying program may still flush after its last words
+LAST_WORDS = 0.7
+LATER = 60.0  # seconds after which a program that died of an exception logs no more
+SCRIPT = 20  # lines after which a script has plainly gone on
+MORE = 3  # lines after which words alone were not the last
+USUAL, NEAR = 8, 30  # times the same exception, so few lines after the one before
+TWICE = 2
+
+SCHEDULER = frozenset(("time_limit", "preempted", "cancelled", "node_failure"))
+# What a script goes on after, if it was told of it by a line and not by an exception.
+OF_SHELLS = frozenset(("config_error", "launch_failed", "file_missing", "missing_module", "permission_denied"))
+# What can run out in one thread or rank while the others go on until they miss it.
+LINGERS = frozenset(
+    ("disk_quota", "disk_full", "inodes_full", "host_oom", "gpu_hardware", "shm_exhausted", "too_many_open_files")
+)
+_OF_TOOLS = frozenset((*OF_SHELLS, "checkpoint_corrupt"))
+_DIGITS = re.compile(r"\d{1,20}")
+
+
+def last_fall(notes: Notes, bad: bool) -> list[Hit]:
+    """The hits of a log that belong to its last fall, oldest first; none when the program lived on after them."""
+    if not bad and any(_survived(hit, after) or _usual(hit, after, notes) for hit, after in _newest(notes)):
+        return []
+    kept: list[Hit] = []
+    for hit in reversed(notes.hits):
+        if kept:
+            told = any(one.role is Role.ROOT and not one.quiet for one in kept)
+            if hit.ends or _stopped(hit, kept[-1]):
+                break
+            if _alive(kept[-1].before, told) and (told or not _buried(hit, kept[-1].before)):
+                break
+        kept.append(hit)
+    kept.reverse()
+    if bad or any(hit.fatal for hit in kept):
+        return kept
+    return kept if kept and _last_words(kept[-1], notes) else []
+
+
+def _newest(notes: Notes) -> Iterator[tuple[Hit, Gap]]:
+    """The hits from the newest up to the first that is more than words of a program that then said more; each with all
+    the text after it."""
+    after = notes.after
+    for hit in reversed(notes.hits):
+        yield hit, after
+        if hit.fatal or hit.raised or after.lines <= MORE:
+            return
+        whole = replace(hit.before)
+        whole.add(after)
+        after = whole
+
+
+def _survived(hit: Hit, after: Gap) -> bool:
+    """Did the program go on after its last trouble? One reason is enough."""
+    alive, another = after.progress >= ALIVE, after.opened or hit.unbegun
+    told_to_stop = hit.shared or hit.cause in SCHEDULER  # others, or it, may write a little longer
+    return any(
+        (
+            after.done,
+            after.closed and hit.aside,
+            after.progress and (hit.aside or hit.excused),
+            after.lines > MORE and hit.excused,
+            # another run wrote what is below
+            after.again or after.reopened >= opening.SURE,
+            alive and another,
+            after.size > opening.OTHERS and hit.unbegun,
+            # lines that were written when they say so
+            after.sure >= life.ENOUGH and not told_to_stop,
+            after.until - hit.at > LATER and hit.clock == after.clock and hit.logged,
+            # whoever said it did not end by it
+            alive and hit.logged,
+            (after.progress or after.lines > SCRIPT) and hit.cause in _OF_TOOLS and not hit.raised,
+            # more than a buffer holds
+            after.size > FLUSH and (alive or after.lines > 300),
+        )
+    )
+
+
+def _usual(hit: Hit, after: Gap, notes: Notes) -> bool:
+    """Does this program print such an exception all the time, a few lines apart, and go on? What tests others' code
+    does; one that is started again and again says more before it falls. Or has it caught the same twice before, and
+    went on as it does now?"""
+    shape = _DIGITS.sub("", hit.text)
+    same = [one for one in notes.hits if one.raised and _DIGITS.sub("", one.text) == shape]
+    if hit.logged and sum(one.logged for one in same) > TWICE and after.lines > SCRIPT:
+        return True
+    again = sum(one.before.lines <= NEAR for one in same) >= USUAL
+    return again and hit.cause != "interrupted" and (after.lines > 1 or hit.logged)
+
+
+def _stopped(hit: Hit, later: Hit) -> bool:
+    """Had somebody ended it a minute before the next trouble? Then that is another attempt's."""
+    ended = hit.cause == "interrupted" or hit.cause in SCHEDULER
+    return ended and hit.clock == later.clock and later.at - hit.at > LATER
+
+
+def _alive(gap: Gap, told: bool) -> bool:
+    """Does the text between two hits show that the program had gone on after the first? Where the later hits
+    do not tell a cause (`told`), a flushed buffer is not taken for life."""
+    if gap.size > LONG:
+        return True
+    return gap.progress >= ALIVE and gap.size > (FLUSH // 8 if told else FLUSH * 2)
+
+
+def _buried(hit: Hit, gap: Gap) -> bool:
+    """Is this what the program was left with, under much that was said after it and shows no life?"""
+    return hit.role is Role.ROOT and hit.fatal and not hit.logged and not gap.progress
+
+
+def _last_words(hit: Hit, notes: Notes) -> bool:
+    """Does the log end with an error, though not with one that no job survives?"""
+    if notes.after.lines > MORE or hit.weight < LAST_WORDS:
+        return False
+    return not hit.aside or sum(one.before.progress for one in notes.hits) < ALIVE
+
+
+def outlived(fall: Sequence[Hit], notes: Notes, said: Sequence[Word]) -> bool:
+    """Was it only words, long before an ending that something outside the logs explains?"""
+    if not fall or not any(not word.measured for word in said) or any(hit.raised or hit.fatal for hit in fall):
+        return False
+    return notes.after.size > FLUSH and notes.after.progress >= ALIVE and fall[-1].cause not in LINGERS
