@@ -186,3 +186,13 @@ def test_much_text_below_a_program_that_fell_at_its_imports_is_anothers() -> Non
     assert why(fell + chatter) is None
     assert why(fell + chatter[:400]).cause == "missing_module"
     assert why(fell.replace("import acme", "main()") + chatter).cause == "missing_module"
+
+
+def test_an_exception_that_is_only_printed_is_no_complaint_of_a_script() -> None:
+    """A script says what it missed and goes on; whoever names an exception ended by it, also without a traceback."""
+    before = (
+        f"loading the tokenizer\n{TRACEBACK}torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB\n"
+    )
+    found = why(f"{before}loading the tokenizer\nModuleNotFoundError: No module named 'apex'\n", succeeded=False)
+    assert found is not None
+    assert found.cause == "missing_module"

@@ -30,6 +30,7 @@ SURELY = 0.85  # from here on a line names its cause
 # The first rank that a launcher saw end, another that it ended for that, and one that lost the connection to it.
 _FIRST_GONE = re.compile(r"failed \(exitcode: (-?\d{1,3})\) local_rank: (\d{1,5})", re.ASCII)
 _ENDED = re.compile(r"exitcode {1,4}: -15 |Signal 15 \(SIGTERM\) received by PID", re.ASCII)
+_EXCEPTION = re.compile(r"\b[A-Z]\w{2,60}(?:Error|Exception)(?=:)", re.ASCII)
 _LEFT_ALONE = re.compile(r"\[rank(\d{1,5})\].{1,400}(?:closed|reset) by peer", re.ASCII)
 # What Slurm itself cancels a job for: its line then does not always say so.
 _CANCELS = frozenset(("time_limit", "host_oom"))
@@ -120,8 +121,8 @@ def _swept(hit: Hit, hits: Sequence[Hit]) -> bool:
 
 
 def _of_a_shell(hit: Hit) -> bool:
-    """Is it what a script only complains of, and goes on?"""
-    return hit.cause in OF_SHELLS and not (hit.raised or hit.fatal)
+    """Is it what a script only complains of, and goes on? Scripts name no exceptions; programs print them."""
+    return hit.cause in OF_SHELLS and not (hit.raised or hit.fatal or _EXCEPTION.search(hit.text))
 
 
 def _went_without(hit: Hit, hits: Sequence[Hit]) -> bool:
