@@ -56,6 +56,9 @@ class Crowd:
     same: Callable[[bytes], bytes]
 
 
+MOST_TRIED = 4096  # lines of a piece that look like a format's and are not
+
+
 @dataclass(frozen=True, slots=True)
 class Format:
     """One format, that is one counter or metric of a log. `needles` are lower-case literals, at least one
@@ -67,7 +70,8 @@ class Format:
     read; it spares reading line after line that only holds a needle. With `begins` it matters where the first line
     stands that can be read. A format whose lines hold several counters gives `sift`: the (counter, place) of every
     record, so that the newest line of each counter is read; `crowd` is for those that have very many. `family` is
-    what the log's format is called where this one speaks, the heaviest `weight` first.
+    what the log's format is called where this one speaks, the heaviest `weight` first. After `tries` lines of a piece
+    that look like its own and are not, it is given up there.
     """
 
     kind: str
@@ -80,6 +84,7 @@ class Format:
     weight: int = PLAIN
     begins: bool = False
     crowd: Crowd | None = None
+    tries: int = MOST_TRIED
 
 
 def number(text: str) -> float:

@@ -31,6 +31,7 @@ _FORMS = {
 }
 _LEADS = tuple(f"{val}{link}" for val in ("val", "valid", "validation") for link in " _/")
 _BEHIND = " \t:="  # one of these follows a label
+_TRIES = 64  # lines with names such as actor/kl_loss, of which whole logs consist
 _SETTINGS = ("learning_rate", "grad_norm")  # max_grad_norm, base_lr
 
 # name, literal, rest of the label, whether it is the validation's
@@ -91,7 +92,7 @@ def _row(name: str, literal: str, rest: str, validation: bool) -> Format:
     forms = _FORMS.get(literal, (literal,))
     needles = tuple(f"{lead}{form}{end}".encode() for lead in leads for form in forms for end in _BEHIND)
     read = partial(_read, name, re.compile(label, re.ASCII), validation)
-    return Format(f"{name} by {literal}", needles, read, hint=(before + label).encode())
+    return Format(f"{name} by {literal}", needles, read, hint=(before + label).encode(), tries=_TRIES)
 
 
 rows = tuple(_row(*metric) for metric in METRICS)

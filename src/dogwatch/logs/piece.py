@@ -15,14 +15,13 @@ from itertools import chain
 from typing import Any, Protocol
 
 from dogwatch.logs import scan
-from dogwatch.logs.interface import Crowd, Format
+from dogwatch.logs.interface import MOST_TRIED, Crowd, Format
 from dogwatch.logs.sight import Sight, Table
 from dogwatch.model import Mark, Step
 
 FIRST, LARGEST, GROWTH = 1 << 13, 1 << 18, 4  # bytes of a window
 TRIES = 2  # lines read for their needle alone before a format's hint is asked
 LONGEST_SHAPE, MOST_SHAPES = 2048, 256
-MOST_TRIED = 4096  # lines of a piece that look like a format's and are not
 FEW = 16  # records of a crowd that are read as they are
 MOST_SAME = 16  # kinds of lines that are known to hold nothing new
 MOST_HEARD = 24  # counters that are told from others while looking; of more, every record is read
@@ -248,7 +247,7 @@ class _Piece:
         fmt = self._plan.formats[number]
         for start in starts:
             self._tried[number] += 1
-            if self._tried[number] > MOST_TRIED:
+            if self._tried[number] > fmt.tries:
                 return True
             marks = fmt.read(self.line(start))
             if not marks:
