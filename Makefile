@@ -47,7 +47,7 @@ clean: ## remove the virtual environment and every cache
 tools:
 	@tools/setup tools
 
-.venv/.ready: pyproject.toml tools/setup
+.venv/.ready: pyproject.toml tools/setup hatch_build.py src/dogwatch/logs/native.c
 	@tools/setup runtime
 	@touch $@
 

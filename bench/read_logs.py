@@ -1,18 +1,19 @@
-"""`python -m bench.read_logs ENGINE FILE…`: read whole logs as a watcher does that was long away."""
+"""`python -m bench.read_logs fast|compiled|plain FILE…`: read whole logs as a watcher does that was long away."""
 
 from __future__ import annotations
 
 import sys
 
 from dogwatch.causes import Gather
-from dogwatch.logs import scan
+from dogwatch.logs import native, scan
 from dogwatch.logs.reader import Reader
 
 PIECE = 4 << 20  # bytes: the most that a probe brings of a log in one look
 
 
 def main(engine: str, *paths: str) -> None:
-    scan.prefer(engine == "hyperscan")
+    scan.prefer(engine == "fast")
+    native.prefer(engine != "plain")
     told = hits = 0
     for path in paths:
         reader, gather = Reader(), Gather()

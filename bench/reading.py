@@ -19,6 +19,7 @@ from bench.mix import SHARES, write
 from dogwatch.causes import Gather
 from dogwatch.causes.table import CAUSES, stems
 from dogwatch.logs.formats import shipped
+from dogwatch.logs.native import library
 from dogwatch.logs.reader import Reader
 from dogwatch.logs.scan import hyperscan
 
@@ -26,7 +27,8 @@ MEGABYTES = int(os.environ.get("DOGWATCH_BENCH_MB", "1000"))
 ROUNDS = 3
 # What is slow is given the beginnings of the logs, or of every so many-th of them.
 MEGABYTE, PLAIN_EVERY, LINES_EVERY, LINES_BYTES, PATTERNS_BYTES, SHOWN_EVERY = 1 << 20, 4, 4, 256 << 10, 32 << 10, 8
-FAST, PLAIN, SHOWN = "dogwatch with the extra `fast`", "dogwatch without it", "`dogwatch read`, start and all"
+FAST, COMPILED = "dogwatch with the extra `fast`", "dogwatch without it"
+PLAIN, SHOWN = "… and without a compiler", "`dogwatch read`, start and all"
 RG, GREP, GREP_LITERALS = "rg -aF, literals of the causes", "grep -E, patterns of the causes", "grep -E, their literals"
 LINES = "Python re, line by line"
 WORK = (
@@ -59,11 +61,12 @@ def measure() -> list[Figure]:
         starts = sample(files, Path(directory, "starts"), PATTERNS_BYTES)
         few = sample(files[::LINES_EVERY], Path(directory, "few"), LINES_BYTES)
         runs = {
-            FAST: (reader("hyperscan"), files),
+            FAST: (reader("fast"), files),
+            COMPILED: (reader("compiled"), files[::PLAIN_EVERY]),
             RG: (rg(Path(directory)), files),
             GREP: (grep(Path(directory, "patterns"), cause_patterns()), starts),
             GREP_LITERALS: (grep(Path(directory, "literals"), map(escaped, stems())), files),
-            PLAIN: (reader("re2"), files[::PLAIN_EVERY]),
+            PLAIN: (reader("plain"), files[::PLAIN_EVERY]),
             LINES: ([sys.executable, "-m", "bench.line_by_line"], few),
             SHOWN: ([sys.executable, "-m", "dogwatch", "read", "--json"], files[::SHOWN_EVERY]),
         }
@@ -106,9 +109,11 @@ def _cost(line: bytes) -> float:
 
 def reader(engine: str) -> list[str]:
     """The command that reads logs; none for the extra where it is not installed."""
-    if engine == "hyperscan" and hyperscan() is None:
+    if engine == "fast" and hyperscan() is None:
         print("  the extra `fast` is not installed (pip install hyperscan); it is left out")
         return []
+    if engine != "plain" and library() is None:
+        print("  nothing was compiled when this was installed (is there a C compiler?); that is slower")
     return [sys.executable, "-m", "bench.read_logs", engine]
 
 

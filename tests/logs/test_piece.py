@@ -71,7 +71,7 @@ def heard(pieces: list[bytes], window: int) -> dict[str, object]:
     """All that is known after some pieces, read in windows of this size at first."""
     meaning, offset = Meaning(), 0
     for text in pieces:
-        read_piece(plan(), Sight(text), offset, meaning, window)
+        read_piece(plan(), Sight(text), offset.__add__, meaning, window)
         offset += len(text)
         meaning.bound()
     state = meaning.state()
@@ -192,7 +192,7 @@ def began(pieces: list[bytes]) -> dict[tuple[str, str], int]:
     """Where the first record of each counter stood that may be a bar of the work."""
     meaning, offset = Meaning(), 0
     for text in pieces:
-        read_piece(plan(), Sight(text), offset, meaning)
+        read_piece(plan(), Sight(text), offset.__add__, meaning)
         offset += len(text)
     inside = ["s", INNER]
     records = meaning.state()["records"]
@@ -225,7 +225,9 @@ def test_a_format_is_given_up_that_many_lines_only_look_like():
     fmt = replace(real, read=nothing)
     text = b"".join(b"Avg generation throughput: none, %d\n" % number for number in range(3 * MOST_TRIED))
     meaning = Meaning()
-    read_piece(Plan([fmt, *(one for one in shipped() if one.kind == "step")]), Sight(b"step 3/9\n" + text), 0, meaning)
+    read_piece(
+        Plan([fmt, *(one for one in shipped() if one.kind == "step")]), Sight(b"step 3/9\n" + text), int, meaning
+    )
     assert len(read) == MOST_TRIED
     step = meaning.reading().step
     assert step is not None
@@ -237,7 +239,7 @@ def test_lines_that_only_look_like_bars_are_given_up():
     otherwise is heard."""
     meaning = Meaning()
     text = b"step 3/9\n" + b"%| 1/1 [\n" * (3 * MOST_TRIED)
-    read_piece(plan(), Sight(text), 0, meaning)
+    read_piece(plan(), Sight(text), int, meaning)
     step = meaning.reading().step
     assert step is not None
     assert (step.done, step.total) == (3, 9)

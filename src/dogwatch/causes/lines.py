@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from dogwatch.logs.native import library
+
 SMALL, DENSE = 4096, 256  # bytes that are counted one by one, and newlines among them that are many
 STRIDE = 96 << 10  # bytes of a copy that is cheap: from 128 KiB on the system gives, clears and takes back the room
 
@@ -36,7 +38,11 @@ def segment(text: bytes, at: int, begin: int, end: int, reach: int) -> tuple[int
 def newlines(text: bytes, start: int, stop: int) -> int:
     """How many lines end between two places. Python's own count looks at every byte; taking them out does not, and is
     much faster where they are not dense."""
-    if stop - start <= SMALL or text.count(b"\n", start, start + SMALL) > DENSE:
+    if stop - start <= SMALL:
+        return text.count(b"\n", start, stop)
+    if (native := library()) is not None:
+        return int(native.count_newlines(text, start, stop))
+    if text.count(b"\n", start, start + SMALL) > DENSE:
         return text.count(b"\n", start, stop)
     parts = (text[at : min(at + STRIDE, stop)] for at in range(start, stop, STRIDE))
     return sum(len(part) - len(part.replace(b"\n", b"")) for part in parts)

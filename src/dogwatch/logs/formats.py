@@ -14,6 +14,7 @@ from dogwatch.logs.piece import Plan
 NOT_FORMATS = frozenset(
     {
         *("interface", "formats", "reader", "piece", "scan", "sight", "meaning", "current", "user"),
+        *("native", "thin", "escapes"),
         *("stamps", "axis", "timeline", "ending", "ending_words", "charset", "wrapped", "life", "opening", "retold"),
         *("shape", "structure", "table", "begun", "last_line"),
     }

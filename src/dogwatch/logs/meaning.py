@@ -65,14 +65,17 @@ class Meaning:
         self._said: Reading | None = None
         self._heard: tuple[_Heard, Slot | None] | None = None  # as long as no record changes
 
-    def read(self, text: bytes, offset: int) -> None:
-        """Take the lines of a piece by their structure, as long as no format has told a step (but in passing) or
-        that the job serves."""
+    def wants_all(self) -> bool:
+        """Whether every line matters: no format has told a step (but in passing) or that the job serves."""
         if self._structure is not None:
             heard, slot = self._weigh()
             told = slot is not None and not _in_passing(slot)
             self._structure = None if told or heard.serving >= 0 else self._structure
-        if self._structure is not None:
+        return self._structure is not None
+
+    def read(self, text: bytes, offset: int) -> None:
+        """Take the lines of a piece by their structure, as long as every line matters."""
+        if self.wants_all() and self._structure is not None:
             self._structure.read(text, offset)
             self._said = None
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cache
 from itertools import chain
 from typing import Any, Protocol
@@ -125,9 +125,10 @@ def _mark(needles: Needles) -> bytes:
     return b"|".join(map(re.escape, needles))
 
 
-def read_piece(plan: Plan, sight: Sight, offset: int, notes: Notes, first: int = FIRST) -> None:
-    """Tell `notes` the newest word of every format in some whole lines, of which the first stands at `offset`."""
-    piece, text = _Piece(plan, sight, offset, notes, first), sight.text
+def read_piece(plan: Plan, sight: Sight, origin: Callable[[int], int], notes: Notes, first: int = FIRST) -> None:
+    """Tell `notes` the newest word of every format in some whole lines; `origin` says where in the log a place of
+    theirs is."""
+    piece, text = _Piece(plan, sight, origin, notes, first), sight.text
     end, size = len(text), first
     if end > first:
         scan.expect(end)
@@ -199,8 +200,8 @@ def _lines_with(text: bytes, pattern: bytes) -> Iterator[tuple[int, bytes]]:
 class _Piece:
     """A piece of log being read, window by window."""
 
-    def __init__(self, plan: Plan, sight: Sight, offset: int, notes: Notes, least: int) -> None:
-        self._plan, self._sight, self._offset, self._notes, self.least = plan, sight, offset, notes, least
+    def __init__(self, plan: Plan, sight: Sight, origin: Callable[[int], int], notes: Notes, least: int) -> None:
+        self._plan, self._sight, self._origin, self._notes, self.least = plan, sight, origin, notes, least
         self._text = sight.text
         self._spoken: set[int] = set()
         self._tried: Counter[int] = Counter()
@@ -228,7 +229,7 @@ class _Piece:
 
     def tell(self) -> None:
         for sifted in self._sifted.values():
-            sifted.tell(self._text, self._offset, self._notes)
+            sifted.tell(self._text, self._origin, self._notes)
 
     def line(self, start: int) -> str:
         """The line that begins at `start`, decoded once."""
@@ -252,12 +253,12 @@ class _Piece:
             marks = fmt.read(self.line(start))
             if not marks:
                 continue
-            at = self._offset + start
+            at = self._origin(start)
             if fmt.seeks_step and not any(type(mark) is Step for mark in marks):
                 self._notes.note_metrics(at, marks)
                 continue
             begins = fmt.begins and not self._notes.knows(fmt.kind, "")
-            self._notes.note(fmt.kind, "", at, self._offset + self._first(number) if begins else at, marks)
+            self._notes.note(fmt.kind, "", at, self._origin(self._first(number)) if begins else at, marks)
             return True
         return False
 
@@ -358,12 +359,12 @@ class _Sifted:
             either = b"(?:" + b"|".join(self._same) + b")"
             self._line, self._run = re.compile(either), re.compile(either + b"++")
 
-    def tell(self, text: bytes, offset: int, notes: Notes) -> None:
+    def tell(self, text: bytes, origin: Callable[[int], int], notes: Notes) -> None:
         """Pass on what was heard."""
         for counter, (at, marks) in self._told.items():
             new = self._narrowed and not notes.knows(self._fmt.kind, counter)
             first = self._begins(counter, text) if new else self._first.get(counter, at)
-            notes.note(self._fmt.kind, counter, offset + at, offset + first, marks)
+            notes.note(self._fmt.kind, counter, origin(at), origin(first), marks)
 
     def _begins(self, counter: str, text: bytes) -> int:
         """Where the first record of a counter stands."""

@@ -1,20 +1,22 @@
 """The fast reader: a growing log in pieces of bytes → what it says now.
 
-Two stages: literals are looked for in the whole piece, and only lines that hold one are read, newest
-first, until a format has spoken. Where a piece is cut does not change what is known after the last one.
+Of a long piece, lines that differ from others in their numbers alone are left out. Then two stages: literals are
+looked for in all that remains, and only lines that hold one are read, newest first, until a format has spoken. Where a
+piece is cut does not change what is known after the last one.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from dogwatch.logs.escapes import without_escapes
 from dogwatch.logs.formats import plan
 from dogwatch.logs.meaning import Meaning, Reading
 from dogwatch.logs.piece import read_piece
-from dogwatch.logs.sight import Sight, hand_on
+from dogwatch.logs.sight import Sight, ThinSight, hand_on
+from dogwatch.logs.thin import Thinned, is_worth_it, line_ends, thinned
 from dogwatch.logs.wrapped import WITHIN, unwrapped, wraps
 from dogwatch.model import Trouble
 
@@ -25,14 +27,6 @@ __all__ = ["LINE_LIMIT", "Reader", "Reading"]
 
 LINE_LIMIT = 65536
 STATE_VERSION = 3
-# The rest of an escape sequence, which may be unfinished: a code; a string, which the next sequence ends, and of which
-# only the opener goes if it does not end soon; or everything else.
-_ESCAPED = (
-    rb"(?:\[[ -?]{0,64}+[0-~]?+"
-    rb"|[\]PX^_](?:(?:[^\x00-\x1f\x7f\xc2]|\xc2[\xa0-\xbf]){0,4095}+(?:\x07|\xc2\x9c|\x1b\\|(?=\x1b)))?+"
-    rb"|[ -/]{0,4}+[0-~]?+)"
-)
-_ESCAPES = re.compile(rb"\x1b\x1b*+" + _ESCAPED + rb"(?:\x1b++" + _ESCAPED + rb")*+")
 
 
 class Reader:
@@ -52,26 +46,71 @@ class Reader:
     def feed(self, chunk: bytes) -> Reading:
         """Take the next bytes of the log; a last line without its end waits for the next piece."""
         held = len(self._partial)
-        whole = self._whole(_lines(chunk))
-        self._wraps = self._wraps or (self._offset < WITHIN and wraps(whole[: WITHIN - self._offset]))
-        text = _clean(unwrapped(whole) if self._wraps else whole)
         troubles: list[Trouble] = []
-        if text:
+        sight: Sight | ThinSight
+        if (new := self._new_lines(chunk)) is not None:
+            sight, is_same = self._hear_new(new), True
+            if self.meaning.wants_all():
+                self.meaning.read(self._whole(_lines(chunk)), self._offset)
+            else:
+                self._partial = chunk[new.stop : new.stop + LINE_LIMIT]
+        else:
+            whole = self._whole(_lines(chunk))
+            self._wraps = self._wraps or self._wrapped(whole)
+            text = without_escapes(unwrapped(whole) if self._wraps else whole)
             text = text if self._patterns is None else _valid(text)
-            sight = Sight(text)
-            read_piece(plan(), sight, self._offset, self.meaning)
-            if text is whole and held + len(chunk) == len(text) + len(self._partial):
-                hand_on(sight, held, chunk)  # it is the same text, but for its line ends
-            if self._patterns is not None:
-                for name, at, mark in self._patterns.newest(text):
-                    self.meaning.note(f"owner {name}", "", self._offset + at, self._offset + at, [mark])
-                troubles = self._patterns.troubles(text)
-            self.meaning.read(text, self._offset)
-            if self._listen is not None:
-                self._listen(self._offset, text)
-            self._offset += len(text)
-            self.meaning.bound()
+            sight, is_same = self._hear(text), text is whole
+            troubles = self._read_whole(text) if text else []
+        if sight.size and is_same and held + len(chunk) == sight.size + len(self._partial):
+            hand_on(sight, held, chunk)  # it is the same text, but for its line ends
+        self._offset += sight.size
+        self.meaning.bound()
         return self._reading(troubles)
+
+    def _new_lines(self, chunk: bytes) -> Thinned | None:
+        """Of a long piece that can be read as it stands, the lines that say something new, behind the one that was held
+        back; None where somebody wants every line, or the bytes have to be made lines first."""
+        if self._patterns is not None or self._listen is not None or self._wraps or not is_worth_it(len(chunk)):
+            return None
+        first, end = line_ends(chunk)
+        if not end or len(self._partial) + first > LINE_LIMIT:
+            return None
+        head = self._partial + chunk[:first]
+        if b"\0" in head or b"\x1b" in head:
+            return None
+        if self._wrapped(_lines(self._partial + chunk[:WITHIN])):
+            return None
+        return thinned(chunk, first + 1, end, head + b"\n")
+
+    def _wrapped(self, whole: bytes) -> bool:
+        """Whether the beginning of the log, if these lines are of it, shows that something wrapped each of them."""
+        return self._offset < WITHIN and wraps(whole[: WITHIN - self._offset])
+
+    def _hear_new(self, new: Thinned) -> ThinSight:
+        """Note what the formats say in these lines."""
+        read_piece(plan(), Sight(new.copy), lambda place: self._offset + new.origin(place), self.meaning)
+        return ThinSight(new)
+
+    def _hear(self, text: bytes) -> Sight | ThinSight:
+        """Note what the formats say in some whole lines, in those that say something new if these are few."""
+        if (new := thinned(text)) is not None:
+            return self._hear_new(new)
+        sight = Sight(text)
+        if text:
+            read_piece(plan(), sight, self._offset.__add__, self.meaning)
+        return sight
+
+    def _read_whole(self, text: bytes) -> list[Trouble]:
+        """Show some whole lines to those who want every one of them."""
+        troubles: list[Trouble] = []
+        if self._patterns is not None:
+            for name, at, mark in self._patterns.newest(text):
+                self.meaning.note(f"owner {name}", "", self._offset + at, self._offset + at, [mark])
+            troubles = self._patterns.troubles(text)
+        self.meaning.read(text, self._offset)
+        if self._listen is not None:
+            self._listen(self._offset, text)
+        return troubles
 
     def end_line(self) -> Reading:
         """What is held back is a line of its own: another file begins here, or a part was passed over."""
@@ -137,11 +176,6 @@ def _lines(chunk: bytes) -> bytes:
     if b"\0" in chunk:
         chunk = chunk.translate(None, b"\0")
     return chunk.replace(b"\r", b"\n") if b"\r" in chunk else chunk
-
-
-def _clean(text: bytes) -> bytes:
-    """The lines without terminal escapes; never joins or splits a line."""
-    return _ESCAPES.sub(b"", text) if b"\x1b" in text else text
 
 
 def _valid(text: bytes) -> bytes:

@@ -97,11 +97,17 @@ def places(patterns: tuple[bytes, ...], text: bytes, start: int, end: int) -> li
         )
         return ends
     for pattern in patterns:
-        search, at = _linear(pattern).search, start
-        while at < end and (hit := search(text, at, end)) is not None:
-            at = max(hit.end(), at + 1)
-            ends.append(hit.end())
+        ends += linear_places(pattern, text, start, end)
     return sorted(ends) if len(patterns) > 1 else ends
+
+
+def linear_places(pattern: bytes, text: bytes, start: int, end: int) -> list[int]:
+    """Where the matches of a pattern between two places end, in order, by the engine that is always there."""
+    ends, search = [], _linear(pattern).search
+    while start < end and (hit := search(text, start, end)) is not None:
+        start = max(hit.end(), start + 1)
+        ends.append(hit.end())
+    return ends
 
 
 def first(pattern: bytes, text: bytes, start: int, end: int) -> int | None:

@@ -6,6 +6,7 @@ the pass, and what was seen there is handed on to the next. Without the fast eng
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from functools import lru_cache
 from typing import Any
 
 from dogwatch.logs import scan
+from dogwatch.logs.thin import Thinned, is_worth_it, line_ends, thinned, without_digits
 
 MOST_PLACES = 1024  # of a stretch that are told one by one
 LEAST = 1 << 16  # bytes of a piece that is worth keeping
@@ -72,7 +74,7 @@ class Sight:
     """A text that is looked at, stretch by stretch."""
 
     def __init__(self, text: bytes) -> None:
-        self.text = text
+        self.text, self.size = text, len(text)
         self._seen: dict[tuple[int, int, int], Stretch] = {}
 
     def stretch(self, start: int, end: int) -> Stretch:
@@ -102,16 +104,38 @@ class Sight:
         return ends[: bisect_right(ends, end)]
 
 
+class ThinSight:
+    """A text of which only those lines are looked at that say something new."""
+
+    def __init__(self, lines: Thinned) -> None:
+        self.size, self._lines = lines.size, lines
+        self._found: tuple[int, list[tuple[int, int]] | None] | None = None
+
+    def behind(self, start: int, end: int) -> list[int] | None:
+        """As of a sight, but for a line that may hold what matters everywhere there is one place, as far behind its
+        beginning as the longest of it is long."""
+        if self._found is None:
+            pattern, longest = _everywhere(len(_tables))
+            bare = without_digits(self._lines.copy)
+            ends = scan.linear_places(pattern, bare, 0, len(bare)) if pattern else []
+            self._found = longest, self._lines.lines_like(end - 1 for end in ends)
+        longest, lines = self._found
+        if lines is None:
+            return None
+        among = lines[bisect_right(lines, start, key=lambda line: line[1]) :]
+        return [min(until, end, max(since, start) + longest) for since, until in among if since < end]
+
+
 class Seen:
     """What was seen of a piece of bytes while it was read as the text that begins so many bytes before it. Only its
     line ends may be others there, and its last line may be missing."""
 
-    def __init__(self, piece: bytes, sight: Sight, before: int) -> None:
+    def __init__(self, piece: bytes, sight: Sight | ThinSight, before: int) -> None:
         self.piece, self._sight, self._before = piece, sight, before
 
     def behind(self, start: int, end: int) -> list[int] | None:
         """As of a sight, between two places of the piece."""
-        read = min(end, len(self._sight.text) - self._before)
+        read = min(end, self._sight.size - self._before)
         ends = self._sight.behind(start + self._before, read + self._before) if start < read else []
         rest = Sight(self.piece).behind(max(start, read), end) if read < end else []
         if ends is None or rest is None:
@@ -122,7 +146,7 @@ class Seen:
 _last: Seen | None = None
 
 
-def hand_on(sight: Sight, before: int, piece: bytes) -> None:
+def hand_on(sight: Sight | ThinSight, before: int, piece: bytes) -> None:
     """Keep what was seen of a long piece for the one who reads it next."""
     global _last
     _last = Seen(piece, sight, before) if len(piece) >= LEAST else None
@@ -132,7 +156,10 @@ def seen(piece: bytes) -> Seen:
     """What was seen of a piece, if that was handed on; it is handed on once."""
     global _last
     found, _last = _last, None
-    return found if found is not None and found.piece is piece else Seen(piece, Sight(piece), 0)
+    if found is not None and found.piece is piece:
+        return found
+    lines = thinned(piece, 0, line_ends(piece)[1]) if is_worth_it(len(piece)) else None
+    return Seen(piece, Sight(piece) if lines is None else ThinSight(lines), 0)
 
 
 def _look(text: bytes, start: int, end: int) -> Stretch:
@@ -154,6 +181,14 @@ def _look(text: bytes, start: int, end: int) -> Stretch:
         behind.clear()
         scan.through(scan.literal_database(once, ()), text, begin, end, tell)
     return Stretch(start, end, frozenset(there), behind if whole else None)
+
+
+@lru_cache(1)
+def _everywhere(tables: int) -> tuple[bytes, int]:
+    """A pattern for the literals of which every place matters, their digits made 0, and how long the longest is."""
+    every = [literal for table in _tables if table.every for literal in table.literals]
+    bare = dict.fromkeys(without_digits(literal) for literal in every)
+    return b"|".join(map(re.escape, bare)), max(map(len, every), default=0)
 
 
 @lru_cache(1)

@@ -1,0 +1,62 @@
+"""The passes over every byte of a long log that are compiled (`native.c`), where a compiler was there when the package
+was built. Without them the same is done more slowly; nothing that is read changes.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cache
+from pathlib import Path
+from threading import local
+from typing import Any
+
+_SIZE, _TEXT, _ROOM = ctypes.c_size_t, ctypes.c_char_p, ctypes.c_void_p
+VERSION = 1
+_CALLS: dict[str, tuple[Any, ...]] = {
+    "version": (),
+    "table_size": (),
+    "number_lines": (_TEXT, _SIZE, _SIZE, _SIZE, _SIZE, ctypes.c_uint64, _ROOM, _ROOM, _ROOM, _SIZE),
+    "copy_new": (_TEXT, _SIZE, _SIZE, _ROOM, _ROOM, _ROOM, _SIZE, _ROOM, _ROOM, _ROOM, _ROOM, _ROOM),
+    "lines_of": (_TEXT, _SIZE, _TEXT, _TEXT, _SIZE, _ROOM, _ROOM, _SIZE),
+    "count_newlines": (_TEXT, _SIZE, _SIZE),
+    "strip_escapes": (_TEXT, _SIZE, _ROOM),
+}
+_wanted = True
+
+
+def prefer(wanted: bool) -> None:
+    """Use what is compiled from now on or not, to compare."""
+    global _wanted
+    _wanted = wanted
+
+
+def library() -> Any:
+    """What is compiled; None where nothing is, or for another machine."""
+    return _loaded() if _wanted else None
+
+
+@cache
+def _loaded() -> Any:
+    try:
+        found = ctypes.CDLL(str(Path(__file__).with_suffix(".lib")))
+        for name, types in _CALLS.items():
+            call = getattr(found, name)
+            call.restype, call.argtypes = ctypes.c_long, types
+    except (OSError, AttributeError):
+        return None
+    return found if found.version() == VERSION else None  # it may have been compiled from another release
+
+
+class Copy(local):
+    """Room for a copy of a text, kept for the next one; one for each thread."""
+
+    def __init__(self) -> None:
+        self._room = ctypes.create_string_buffer(0)
+
+    def fit(self, size: int) -> ctypes.Array[ctypes.c_char]:
+        if size > len(self._room):
+            self._room = ctypes.create_string_buffer(size)
+        return self._room
+
+
+copy = Copy()
