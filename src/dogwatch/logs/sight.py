@@ -159,7 +159,10 @@ def seen(piece: bytes) -> Seen:
     if found is not None and found.piece is piece:
         return found
     lines = thinned(piece, 0, line_ends(piece)[1]) if is_worth_it(len(piece)) else None
-    return Seen(piece, Sight(piece) if lines is None else ThinSight(lines), 0)
+    if lines is not None:
+        return Seen(piece, ThinSight(lines), 0)
+    scan.expect(len(piece))
+    return Seen(piece, Sight(piece), 0)
 
 
 def _look(text: bytes, start: int, end: int) -> Stretch:
