@@ -35,7 +35,7 @@ class Allowance:
         self.bytes = most
         self.entries = ENTRIES_PER_REQUEST
         self.until = time.monotonic() + seconds / 2
-        self.processes: "dict[int, Any] | None" = None  # the process table, once somebody has read it
+        self.processes: "Any" = None  # the process table, once somebody has read it
 
     def spent(self) -> bool:
         self.entries -= 1

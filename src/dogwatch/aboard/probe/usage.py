@@ -18,18 +18,37 @@ if TYPE_CHECKING:
 MOST_ROOTS = 4096
 
 
-def process_table(allowance: Allowance) -> "dict[int, tuple[bytes, int, int, int, int, int]]":
+class Table:
+    """The processes of one look, and who belongs to whom: put in order once, however many jobs are asked about."""
+
+    __slots__ = ("children", "followers", "rows")
+
+    def __init__(self, rows: "dict[int, tuple[bytes, int, int, int, int, int]]") -> None:
+        self.rows = rows
+        self.children: "dict[int, list[int]]" = {}
+        self.followers: "dict[int, list[int]]" = {}  # by the leader of their group or session
+        for pid, row in rows.items():
+            self.children.setdefault(row[1], []).append(pid)
+            for leader in set(row[2:4]):
+                self.followers.setdefault(leader, []).append(pid)
+
+
+def process_table(allowance: Allowance) -> Table:
     """(state, parent, group, session, CPU ticks with reaped children, start) by pid; read once for all jobs of a
     look, and empty when there are more than one look may read."""
-    if allowance.processes is not None:
-        return allowance.processes
-    rows = allowance.processes = {}
+    table: "Table | None" = allowance.processes
+    if table is None:
+        table = allowance.processes = Table(read_table(allowance))
+    return table
+
+
+def read_table(allowance: Allowance) -> "dict[int, tuple[bytes, int, int, int, int, int]]":
+    rows: "dict[int, tuple[bytes, int, int, int, int, int]]" = {}
     for entry in os.listdir("/proc"):
         if not entry.isdigit():
             continue
         if allowance.spent():
-            rows.clear()
-            break
+            return {}
         try:
             text = slurp("/proc/" + entry + "/stat", 2048)
         except OSError:
@@ -41,20 +60,18 @@ def process_table(allowance: Allowance) -> "dict[int, tuple[bytes, int, int, int
     return rows
 
 
-def family(roots: "list[int]", rows: "dict[int, tuple[bytes, int, int, int, int, int]]") -> "set[int]":
+def family(roots: "list[int]", table: Table) -> "set[int]":
     """The roots that are there, all that descend from them, and who was left in a session or group they lead."""
-    led = set(root for root in roots if root in rows and root in (rows[root][2], rows[root][3]))
-    children: "dict[int, list[int]]" = {}
-    for pid, row in rows.items():
-        children.setdefault(row[1], []).append(pid)
     found: "set[int]" = set()
-    todo = [root for root in roots if root in rows]
-    todo += [pid for pid, row in rows.items() if row[2] in led or row[3] in led]
+    todo = [root for root in roots if root in table.rows]
+    for root in list(todo):
+        if root in table.rows[root][2:4]:
+            todo += table.followers[root]
     while todo:
         pid = todo.pop()
         if pid not in found:
             found.add(pid)
-            todo += children.get(pid, ())
+            todo += table.children.get(pid, ())
     return found
 
 
@@ -76,8 +93,9 @@ def look_at_usage(spec: "Any", allowance: Allowance) -> "dict[str, Any]":
     if not isinstance(spec, list) or len(spec) > MOST_ROOTS:
         raise Refused("usage must be a list of pids")
     roots = [number(pid, "a pid", 1, (1 << 31) - 1) for pid in spec]
-    rows = process_table(allowance)
-    members = sorted(pid for pid in family(roots, rows) if rows[pid][0] not in (b"Z", b"X"))
+    table = process_table(allowance)
+    rows = table.rows
+    members = sorted(pid for pid in family(roots, table) if rows[pid][0] not in (b"Z", b"X"))
     moved = [bytes_moved(pid) for pid in members]
     seen = [pair for pair in moved if pair is not None]
     first = min([rows[root][5] for root in roots if root in rows] or [0])
