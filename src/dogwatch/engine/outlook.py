@@ -23,7 +23,8 @@ def remember(memory: Memory, mono: float, step: Step) -> None:
     """Take in where the counter stands now. An attempt that begins again leaves its course behind, and a total that
     is changed is noted."""
     point = Point(mono, step.done)
-    memory.earlier = list(keep_earlier(memory.points, memory.earlier, point))
+    if memory.points and point.done < memory.points[-1].done:
+        memory.earlier = list(keep_earlier(memory.points, memory.earlier, point))
     add(memory.points, point)
     if step.total is not None and (not memory.totals or memory.totals[-1][1] != step.total):
         memory.totals.append([step.done, step.total])

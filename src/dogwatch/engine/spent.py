@@ -147,9 +147,14 @@ def measured(
     return {key: value for key, value in found.items() if value is not None}
 
 
+def is_due(one: Watched, mono: float) -> bool:
+    """Whether it is time for a job's next reading."""
+    return _waited(one, mono) >= 0
+
+
 def due_readings(found: Sequence[tuple[Watched, dict[str, float]]], mono: float) -> tuple[Reading, ...]:
     """The readings that are written in this tick: of jobs whose last was long enough ago, or that have ended."""
-    ripe = [(one, body) for one, body in found if body and _waited(one, mono) >= 0]
+    ripe = [(one, body) for one, body in found if body and is_due(one, mono)]
     ripe.sort(key=lambda pair: (not isinstance(pair[0].known.state, Ended), -_waited(pair[0], mono)))
     for one, _ in ripe[:MOST_AT_ONCE]:
         one.kept = mono

@@ -165,7 +165,8 @@ def _judge(curve: _Curve, start: int, knee: int) -> Slowdown | None:
 def straggler(workers: Mapping[Any, Sequence[Point]], now: float) -> Straggler | None:
     """The worker that is a fifth slower than its equals and has lasted so; the slowest if there are several.
     Equals are at least three workers of which the others keep the same pace; one that stands is no straggler."""
-    curves = {worker: _Curve(points, now) for worker, points in workers.items()}
+    told = {worker: points for worker, points in workers.items() if len(points) > LEAST_MOVES}
+    curves = {worker: _Curve(points, now) for worker, points in told.items()}
     curves = {worker: curve for worker, curve in curves.items() if len(curve) > LEAST_MOVES}
     if len(curves) < LEAST_WORKERS:
         return None

@@ -104,14 +104,14 @@ def allowed(e: Evidence, *, asleep: bool = False) -> float:
 def verdict(evidence: Evidence, before: Verdict | None = None) -> Verdict:
     """The one word, with the witnesses it rests on; `before` is the last one, which keeps its beginning while
     its word holds, and stands when this look could not ask."""
-    word, since, why = _judged(evidence, before)
+    patient = allowed(evidence, asleep=asleep(evidence))
+    word, since, why = _judged(evidence, before, patient)
     if before is not None and before.word is word:
         since = before.since
-    patient = allowed(evidence, asleep=asleep(evidence))
     return Verdict(word, since, witnesses(evidence), patient, evidence.silent, why)
 
 
-def _judged(e: Evidence, before: Verdict | None) -> tuple[Standing, float, str]:
+def _judged(e: Evidence, before: Verdict | None, patient: float) -> tuple[Standing, float, str]:
     if e.unseen:
         if before is not None and before.word is not Standing.WORKING:
             return before.word, before.since, before.why
@@ -120,14 +120,14 @@ def _judged(e: Evidence, before: Verdict | None) -> tuple[Standing, float, str]:
         return Standing.CANNOT_TELL, e.at, "it shows no log, output, checkpoint or counter that could stand still"
     if e.stopped and e.silent >= min(STOPPED, allowed(e)):
         return Standing.STALLED, e.moved_at, "every process of it is stopped"
-    if e.silent < allowed(e, asleep=asleep(e)):
+    if e.silent < patient:
         return _moving(e)
     if e.phase == SERVING and e.limit is None:
         return Standing.CANNOT_TELL, e.at, "a server is silent when nobody asks it for anything"
     if e.asking:
         stays = before is not None and before.word in (Standing.STALLED, Standing.SILENT_BUT_BUSY)
         return (before.word, before.since, before.why) if before is not None and stays else _moving(e)
-    return _silent(e)
+    return _silent(e, patient)
 
 
 def _moving(e: Evidence) -> tuple[Standing, float, str]:
@@ -141,10 +141,9 @@ def _moving(e: Evidence) -> tuple[Standing, float, str]:
     return Standing.WORKING, e.at, ""
 
 
-def _silent(e: Evidence) -> tuple[Standing, float, str]:
+def _silent(e: Evidence, patient: float) -> tuple[Standing, float, str]:
     """Nothing has moved for longer than this job's own pauses explain: do its processes work?"""
-    limit = allowed(e, asleep=asleep(e))
-    told = f"nothing of it has moved since {moment(e.moved_at)} ({_because(e, limit)})"
+    told = f"nothing of it has moved since {moment(e.moved_at)} ({_because(e, patient)})"
     if e.usage is not None and e.usage.bytes is not None and e.usage.bytes >= WORK:
         return Standing.SILENT_BUT_BUSY, e.moved_at, f"{told}, but its processes read and write"
     gpu = e.gpu or Gpu()

@@ -194,8 +194,9 @@ def _attached(job: Job, processes: Sequence[Mapping[str, Any]], found: Mapping[s
     workers = tuple(_attached_worker(job, i, process, ends) for i, process in enumerate(processes))
     pid, start, boot = identities[0]
     sighting = _sighting(job, f"{boot}:{pid}:{start}", workers, "process table", at)
-    track = {**job.track, "workers": identities, "ends": ends}
-    return sighting if track == job.track else replace(sighting, track=track)
+    if job.track.get("workers") == identities and job.track.get("ends") == ends:
+        return sighting
+    return replace(sighting, track={**job.track, "workers": identities, "ends": ends})
 
 
 def _attached_worker(job: Job, index: int, process: Mapping[str, Any], ends: dict[str, Any]) -> Worker:
