@@ -172,7 +172,9 @@ def test_a_verdict_that_is_left_as_it_was_has_the_word_that_judging_gives(cores:
     """Whether a silent job is judged at every look or only when something but time has passed, it is told the same."""
     memory, found, left = known_job(), None, 0
     for second in range(3600):
+        ahead = stays(memory, found, 1.0)
         pass_time(memory, 1.0, News(), JOB, moved=False, at=AT + second)
+        assert ahead == stays(memory, found) or not second, "patience that ends in this look is seen before it"
         asked = asks_usage(memory, second)
         if asked:
             take_usage(memory, sample(1000.0 + cores * second, moved * second), second)

@@ -31,7 +31,7 @@ def count(memory: Memory, news: News, job: Job, mono: float, before: Counts | No
     """Take in what the counters say now. Where the logs are what they were, nothing is counted again, and these are the
     counts `before`; not so where something else about the job has changed (`anew`)."""
     items = job.expect.total_items
-    if before is not None and not anew and _is_of(before, news, job):
+    if before is not None and not anew and are_of(before, news.said, job):
         before.until = mono
         return before
     by_worker = _by_worker(memory, news, job.track, mono, before)
@@ -40,9 +40,9 @@ def count(memory: Memory, news: News, job: Job, mono: float, before: Counts | No
     return Counts(combine(exact or memory.steps, items), by_worker, mono, mono, news.said, job.track, items)
 
 
-def _is_of(counts: Counts, news: News, job: Job) -> bool:
+def are_of(counts: Counts, said: News | None, job: Job) -> bool:
     """Whether they were counted from what the logs still say, for the job as it still is."""
-    same = counts.said is not None and counts.said is news.said
+    same = counts.said is not None and counts.said is said
     return same and counts.track is job.track and counts.total_items == job.expect.total_items
 
 

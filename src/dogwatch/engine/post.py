@@ -31,6 +31,8 @@ HERE_DEADLINE = 10.0
 # A controller that is gone takes squeue 20 to 40 s to say so, and the accounting has its own time-out.
 FAR_DEADLINE = 90.0
 LEAST_BYTES = 4096
+# So many times as long may a round wait to be written that found every job as it was: it moves only times of proofs.
+RESTING = 2.5
 # A pause between looks beyond this many intervals is our own absence, not the job's silence.
 GAP_INTERVALS, GAP_LEAST = 3.0, 15.0
 
@@ -90,7 +92,8 @@ class Post:
         for tracked in rows.load(store, self.place.name):
             old = before.get(tracked.job.ref)
             if old is not None and _same_story(old.known, tracked.known):
-                old.job = tracked.job
+                if old.job != tracked.job:  # somebody expects something else of it now: all of it is looked at anew
+                    old.job, old.case, old.described = tracked.job, None, float("-inf")
                 self._jobs[tracked.job.ref] = old
                 continue
             memory = Memory.from_json(tracked.memory)
@@ -166,7 +169,7 @@ class Post:
 
     def conclude(self, looked: Looked, open_now: Mapping[Identity, Finding], write_every: float = 0.0) -> Round:
         """What follows from a look, not yet committed; numbers that moved are left to a later round when others
-        were written less than `write_every` seconds ago."""
+        were written less than `write_every` seconds ago, and a little longer where only times of proofs did."""
         look, mono = looked.glance.look, looked.mono
         if isinstance(look, Dark):
             self._dark_looks += 1
@@ -183,6 +186,7 @@ class Post:
             open_now=open_now,
             mono=mono,
             may_wait=0 <= mono - self._written < write_every,
+            may_rest=0 <= mono - self._written < RESTING * write_every,
         )
 
     def accept(self, round_: Round) -> None:

@@ -13,7 +13,7 @@ from dogwatch.engine.look import Glance
 from dogwatch.engine.pace import LOCKED_OUT
 from dogwatch.engine.room import Rooms
 from dogwatch.engine.said import finding_event
-from dogwatch.engine.spent import due_readings
+from dogwatch.engine.spent import due_readings, is_due
 from dogwatch.engine.visit import Visit, Watched
 from dogwatch.model import (
     Change,
@@ -73,6 +73,7 @@ def seen_round(
     open_now: Mapping[Identity, Finding],
     mono: float,
     may_wait: bool,
+    may_rest: bool = False,
 ) -> Round:
     """Every job that the look could speak for: its files read, its progress estimated, its rules judged."""
     events, judgements, visits = [], [], []
@@ -91,8 +92,8 @@ def seen_round(
             judgements.append(judge_blind(case, held.get(ref, {}), look.at))
         if ref not in look.asked:
             continue
-        visit = Visit(one, after[ref], look.sightings.get(ref), changed.get(ref), glance, rooms, look.at, mono)
-        visit.read(watched)
+        visit = Visit(one, after[ref], look.sightings.get(ref), changed.get(ref), glance, rooms, look.at, mono, watched)
+        visit.read()
         judgement = judge_job(visit.case(), held.get(ref, {}), look.at)
         said = visit.events()
         visit.save |= bool(said or judgement.opened or judgement.resolved)
@@ -108,7 +109,7 @@ def seen_round(
     opened = tuple(f for j in judgements for f in j.opened)
     resolved = tuple(f for j in judgements for f in j.resolved)
     happened = events or opened or resolved or any(judgement.reworded for judgement in judgements)
-    if may_wait and not happened and not saves:
+    if (may_wait or (may_rest and not visits)) and not happened and not saves:
         after_jobs |= {visit.job.ref: visit.watched() for visit in visits}
         return Round(Tick(look.at, mono), jobs=after_jobs, waits=True)
     update = PlaceUpdate(look.place, look.at, seen=True, facts=dict(glance.facts))
@@ -117,7 +118,7 @@ def seen_round(
     read = {ref: facts["gpu"] for ref, facts in glance.learnt.items() if "gpu" in facts}
     after_jobs |= {visit.job.ref: visit.watched() for visit in visits}
     read |= {} if glance.gpus is None else readings(after_jobs.values())
-    found = [(after_jobs[visit.job.ref], visit.measured()) for visit in visits]
+    found = [(one, visit.measured()) for visit in visits if is_due(one := after_jobs[visit.job.ref], mono)]
     tick = replace(tick, readings=due_readings(found, mono))
     return Round(tick, changes, opened, resolved, jobs=after_jobs, readings=read)
 

@@ -150,15 +150,16 @@ def _way(memory: Memory, progress: Progress | None) -> Way:
     return replace(found, to_target=target)
 
 
-def stays(memory: Memory, before: Verdict | None) -> bool:
-    """Whether a verdict has the same word still, where only time has passed since: a working job is judged again when
-    it is silent for long enough to be looked at closely, and when patience with it ends."""
+def stays(memory: Memory, before: Verdict | None, more: float = 0.0) -> bool:
+    """Whether a verdict has the same word still, where only time has passed since, and so many seconds `more`: a
+    working job is judged again when it is silent for long enough to be looked at closely, and when patience with it
+    ends."""
     hush = memory.hush.get("signs")
     if before is None or hush is None:
         return False
     patience = before.patience or 0.0
     if before.word is Standing.WORKING:
-        return hush.seconds < (patience if before.silent >= memory.ask_after else memory.ask_after)
+        return hush.seconds + more < (patience if before.silent >= memory.ask_after else memory.ask_after)
     return before.word in OUT_OF_PATIENCE and before.silent >= patience > 0
 
 

@@ -33,7 +33,7 @@ from dogwatch.engine.room import Rooms, gone_in
 from dogwatch.engine.said import begins, change_event, checkpoint_event, is_new_attempt
 from dogwatch.engine.spent import Sample, add_up, measured, sampled
 from dogwatch.engine.standing import judged, stays, take_usage
-from dogwatch.engine.steady import is_at_rest, is_steady
+from dogwatch.engine.steady import SAVE_EVERY, is_at_rest, is_idle, is_steady, is_told, must_save
 from dogwatch.engine.tempo import behind, due, lasts, slow_since
 from dogwatch.engine.verify import NOT_ENDED, final, short_of
 from dogwatch.engine.weighing import FACT, with_trees
@@ -62,14 +62,8 @@ from dogwatch.store.tick import Event, JobUpdate, Proved
 
 _NO_NEWS = News()
 MILESTONES = (25, 50, 75, 100)
-# Between events a memory may lag: a restarted watcher then reads those few seconds of log again.
-SAVE_EVERY = 10.0
-# Nothing to read again once all that its files said is saved: only patience clocks are lost then.
-SAVE_QUIET = 120.0
 # A job of which nothing new is said has only its patience clocks to lose; not all are saved in the same round.
 SAVE_STEADY = 600.0
-# Of a job that has been silent for so long only the numbers of its processes move: they are told this often.
-TELL_QUIET = 10.0
 
 
 @dataclass(slots=True)
@@ -88,6 +82,7 @@ class Watched:
     eta: Eta | None = None
     eta_at: float = float("-inf")
     counts: Counts | None = None
+    progress: Progress | None = None
     told: Mapping[str, Any] | None = None
     disks: Mapping[str, Disk] = field(default_factory=dict)
     workers: tuple[Worker, ...] = ()
@@ -112,6 +107,7 @@ class Visit:
     launched: Sequence[Event] = ()
     stands = False  # whether its counters are where they were, as far as anybody can see
     rests = False  # whether it is as it was described, but for the numbers of its processes
+    idle = False  # whether it rests, and not even a look at its parts is due
     described = float("-inf")
 
     def __init__(
@@ -124,9 +120,10 @@ class Visit:
         rooms: Rooms,
         at: float,
         mono: float,
+        watched: float,
     ) -> None:
         self.one, self.after, self.sighting, self.change = one, after, sighting, change
-        self.glance, self.at, self.mono = glance, at, mono
+        self.glance, self.at, self.mono, self.watched_for = glance, at, mono, watched
         self.job = one.job
         if sighting is not None and sighting.track is not None:
             self.job = replace(one.job, track=sighting.track)
@@ -136,11 +133,10 @@ class Visit:
         self.diagnosis: Mapping[str, Any] | None = None
         self.eta: Eta | None = None
         self.sample: Sample | None = None
-        self.steady = (
-            sighting is not None
-            and change is None
-            and is_steady(one.job, one.known, after, sighting, one.memory, one.told, glance)
-        )
+        self.steady = False
+        if sighting is not None and change is None:
+            self.idle = is_idle(one, after, sighting, glance, mono, watched)
+            self.steady = self.idle or is_steady(one.job, one.known, after, sighting, one.memory, one.told, glance)
         if self.steady:
             self._stay(rooms)
         if self.steady:
@@ -162,17 +158,16 @@ class Visit:
         """What a job has that is as it was; not so if its disks are not."""
         one = self.one
         self.disks = rooms.of(self.job)
-        self.steady = rooms.same(one.disks, self.disks)
+        self.steady = self.idle or rooms.same(one.disks, self.disks)  # one that is idle is described soon anyway
         self.news, self.facts, self.workers, self.started = _NO_NEWS, one.memory.facts, (), one.started
-        self.save = self.mono - one.saved >= SAVE_STEADY * (1 + hash(self.job.ref) % 16 / 16)
+        self.save = not self.idle and self.mono - one.saved >= SAVE_STEADY * (1 + hash(self.job.ref) % 16 / 16)
 
-    def read(self, watched: float) -> None:
+    def read(self) -> None:
         """Take in the files, run the patience clocks, and work out the progress."""
-        ref = self.job.ref
+        ref, watched = self.job.ref, self.watched_for
         if self.steady:
             pass_quietly(self.memory, watched)
-            self._judge_steady()
-            return
+            return self._idle() if self.idle else self._judge_steady()
         if self.change is not None and is_new_attempt(self.change):
             self.one.readers.begin_attempt()
             attempts.end(self.memory, self.change)
@@ -188,8 +183,8 @@ class Visit:
             read_files(self.memory, self.glance.files[ref], self.mono, self.news)
         if not is_quiet(self.news):
             self.one.heard = self.mono
-        elif self.change is None and self.job.track is self.one.job.track and self.one.heard <= self.one.saved:
-            self.save = self.mono - self.one.saved >= SAVE_QUIET
+        elif self.change is None and self.job.track is self.one.job.track:
+            self.save = must_save(self.one, self.mono)
         before = self.memory.points[-1].done if self.memory.points else None
         self.progress = self._progress()
         moved = bool(self.memory.points) and self.memory.points[-1].done != before
@@ -219,6 +214,19 @@ class Visit:
         if launching.is_open(self.memory):
             self.launched = self._launching()
 
+    def _idle(self) -> None:
+        """Of an idle job, what moves with every look: what its processes hold, how long its counter has stood, and how
+        old what was read of its GPUs is. Its verdict, tempo and launch are not due."""
+        one, memory, sighting = self.one, self.memory, self.sighting
+        self.workers = with_trees(sighting.workers if sighting is not None else (), memory, self.mono)
+        add_up(memory.spent, memory.age, self.mono, self.workers, None)
+        take_gpus(one, self.job, self.workers, None, self.started, self.mono, self.at)
+        if one.counts is not None and one.counts.whole is not None:
+            one.counts.until = self.mono
+            remember(memory, self.mono, one.counts.whole)
+        self.rests, self.stands, self.progress = True, True, one.progress
+        self.eta = self._eta()
+
     def _beginning(self) -> Beginning | None:
         """When the attempt began, if anybody knows."""
         if self.started is None:
@@ -244,9 +252,8 @@ class Visit:
 
     def _rest(self) -> None:
         """See whether it is at rest: silent for a while, and told of not long ago."""
-        one, hush = self.one, self.memory.hush.get("signs")
-        told = 0 <= self.mono - one.described < TELL_QUIET and self.job.track is one.job.track
-        if told and hush is not None and hush.seconds >= TELL_QUIET and is_quiet(self.news) and self.change is None:
+        one, same = self.one, self.job.track is self.one.job.track and self.change is None
+        if same and is_quiet(self.news) and is_told(one, self.mono):
             self.rests = is_at_rest(one, self.after, self.workers, self.glance)
         if self.rests:
             self.described = one.described
@@ -348,7 +355,8 @@ class Visit:
             return case
         case.known, case.age, case.disks = self.after, memory.age, self.disks
         case.verdict, case.straggler, case.gone_in = self.one.verdict, self.one.straggler, self._gone_in()
-        case.held = self._held() if memory.ram else None
+        case.held = self._held() if self.workers or memory.ram else None
+        case.workers, case.eta, case.gpus, case.gpu_past = self.workers, self.eta, self.one.gpus, self.one.gpu_past
         return case
 
     def _new_case(self) -> Case:
@@ -464,7 +472,7 @@ class Visit:
         one = self.one
         one.known, one.saved = self.after, self.mono if self.save else one.saved
         if not self.steady:
-            one.job, one.started = self.job, self.started
+            one.job, one.started, one.progress = self.job, self.started, self.progress
             one.disks, one.workers, one.case, one.described = self.disks, self.workers, None, self.described
             one.told = one.told if self.sighting is None else self.sighting.facts
         return one
