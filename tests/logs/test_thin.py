@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from collections.abc import Iterator
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -98,6 +100,21 @@ def test_nothing_that_is_known_changes(log, cuts):
 def test_what_can_be_compiled_is():
     """Where a compiler is there, installing the package made the library, and of this release."""
     assert native.library() is not None
+
+
+def test_no_byte_is_touched_outside_of_its_text(tmp_path):
+    """Under the compiler's own watch, on texts made of what it is fond of."""
+    program = str(tmp_path / "fuzz")
+    source = str(Path(__file__).with_name("native_fuzz.c"))
+    guarded = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+    built = subprocess.run(
+        ["cc", "-std=c11", "-g", "-O1", *guarded, source, "-o", program], capture_output=True, text=True
+    )
+    if "sanitize" in built.stderr or "lasan" in built.stderr:
+        pytest.skip("this compiler has no sanitizers")
+    assert built.returncode == 0, built.stderr
+    ran = subprocess.run([program], capture_output=True, text=True, timeout=240)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
 
 
 @settings(max_examples=500)
