@@ -34,6 +34,13 @@ rows = (
                 0.8,
             ),
             Sign("failed to open gguf file", weight=0.85),
+            # A script's own check, before it leaves.
+            Sign(
+                "✗|✘|❌",
+                r"^\W{0,40}[✗✘❌][^\n]{1,200}[\w-]\.\w{1,12}['\"]? (?:is |was )?"
+                r"(?:not found|missing|does not exist)\b",
+                0.8,
+            ),
             Sign("no such file or directory", r"^[\w./-]{1,200}\.\w{1,8}: no such file or directory\s{0,4}$", 0.72),
             Sign("no rule to make target", r"^make(?:\[\d{1,3}\])?: \*\*\* no rule to make target '", 0.86, fatal=True),
             Sign(
@@ -85,6 +92,8 @@ rows = (
             Sign("no file named", r"no file named .{1,200} found in directory", 0.88, raised=True),
         ),
         examples=(
+            "  ❌ folds/split_3.json not found",
+            "✗ vectors.pt is missing",
             "FileNotFoundError: [Errno 2] No such file or directory: '/data/train/part-0007.parquet'",
             "python: can't open file 'trian.py': [Errno 2] No such file or directory",
             "OSError: Error no file named pytorch_model.bin, model.safetensors found in directory ./out/checkpoint-40.",
@@ -104,6 +113,7 @@ rows = (
             "The specified key does not exist.",
         ),
         counterexamples=(
+            "✗ flash-attn not found, using sdpa",
             "Unable to initialize backend 'tpu': INTERNAL: Failed to open libtpu.so: libtpu.so: cannot open "
             "shared object file: No such file or directory",
             "[Errno 2] handled: cache file not found, building it",
@@ -126,6 +136,7 @@ rows = (
                 0.85,
             ),
             Sign("execve()", r"error: execve\(\): .{1,200}: permission denied", 0.95, fatal=True),
+            Sign("execvp error on file", r"execvp error on file .{1,200} \(permission denied\)", 0.95, fatal=True),
             Sign("[errno 13]", weight=0.94, raised=True),
             Sign("read-only file system", weight=0.92),
             Sign("operation not permitted", weight=0.85, raised=True),
@@ -141,6 +152,7 @@ rows = (
             "PermissionError: [Errno 13] Permission denied: '/shared/cache/tokens.lock'",
             "bash: ./launch.sh: Permission denied",
             "slurmstepd: error: execve(): /proj/run_all.sh: Permission denied",
+            "[proxy:0:1@n8] HYDU_create_process (launch.c:74): execvp error on file solve (Permission denied)",
             "OSError: [Errno 30] Read-only file system: '/opt/models/out'",
             "google.auth.exceptions.DefaultCredentialsError: Your default credentials were not found.",
             "botocore.exceptions.ClientError: An error occurred (403) when calling the HeadObject operation: Forbidden",

@@ -421,8 +421,15 @@ rows = (
             Sign("abort trap: 6", r"\babort trap: 6\b", 0.85, fatal=True),
             Sign(
                 "aborted",
-                r"^\s{0,4}aborted(?: \(core dumped\))?\s{0,4}$|: aborted \(core dumped\)",
+                r"^\s{0,4}aborted(?: \(core dumped\))?\s{0,4}$|: aborted \(core dumped\)"
+                r"|srun: error: .{1,200}: tasks? [\d,\- ]{1,80}: aborted",
                 0.85,
+                fatal=True,
+            ),
+            Sign(
+                ": cuda error|: ggml_assert(",
+                r"/ggml[\w.-]{0,40}:\d{1,6}: (?:cuda error\s{0,4}$|ggml_assert\(.{1,300}\) failed)",
+                0.74,
                 fatal=True,
             ),
             Sign("fatal python error", r"fatal python error: (?!segmentation)\S", 0.9, fatal=True),
@@ -461,6 +468,9 @@ rows = (
             "2026-02-07 11:40:03.118204: F external/xla/xla/service/gpu/tuner.cc:917] Non-OK-status: made.status()",
             "F external/acme/acme/service/rendezvous.h:31] Check failed: !started_",
             "Abort trap: 6",
+            "srun: error: n7: tasks 2-3: Aborted",
+            "/src/llama.cpp/ggml/src/ggml-cuda/ggml-cuda.cu:90: CUDA error",
+            "/src/llama.cpp/ggml/src/ggml.c:3001: GGML_ASSERT(a->ne[0] == b->ne[0]) failed",
             "python: /opt/acme/io.cpp:159: void handle::stop(): Assertion `0 == pending' failed.",
             "FatalError: `Process abort signal` is detected by the operating system.",
             "mpirun noticed that process rank 3 with PID 0 on node n7 exited on signal 6 (Aborted).",

@@ -100,6 +100,12 @@ rows = (
                 0.95,
                 fatal=True,
             ),
+            Sign(
+                "execvp error on file",
+                r"execvp error on file .{1,200} \((?:no such file|exec format)",
+                0.95,
+                fatal=True,
+            ),
             Sign("couldn't chdir", r"error: couldn't chdir to", 0.75),
             Sign("unable to create step", r"unable to create step for job", 0.93, fatal=True),
             Sign("task launch", r"task launch for \S{1,40} failed on node", 0.93, fatal=True),
@@ -165,6 +171,7 @@ rows = (
         ),
         examples=(
             "slurmstepd: error: execve(): trainer: No such file or directory",
+            "[proxy:0:0@n7] HYDU_create_process (launch.c:7): execvp error on file solve (No such file or directory)",
             "/var/spool/slurmd/job72/slurm_script: line 9: torchrun: command not found",
             "/bin/sh: 4: deepspeed: not found",
             "/usr/bin/env: 'python3.11': No such file or directory",

@@ -373,7 +373,10 @@ rows = (
                 r"|may be|be)? ?corrupt",
                 0.88,
                 raised=True,
+                unless=r"\bnot corrupt",
             ),
+            # What a reader asks for that could not get a file, whatever the reason was.
+            Sign("not corrupt", weight=0.7, raised=True),
             # The tools that unpack and check files in scripts.
             Sign(
                 "unexpected end of |unexpected eof in archive|not in gzip format|directory signature not found"
@@ -393,6 +396,7 @@ rows = (
             "RuntimeError: PytorchStreamReader failed reading zip archive: failed finding central directory",
             "_pickle.UnpicklingError: pickle data was truncated",
             "EOFError: Ran out of input",
+            "OSError: Unable to load the merges from file. Please check that they are accessible and not corrupted.",
             "EOFError: Compressed file ended before the end-of-stream marker was reached",
             "ValueError: Failed to read all data for array. Expected (7, 9) = 63 elements, could only read 41",
             "ValueError: EOF: reading array data, expected 640 bytes got 512",

@@ -89,6 +89,8 @@ ROWS = (
     _row(FAILED, "segmentation fault", r"segmentation fault(?:$|[\s!:(])"),
     _row(FAILED, "fault", r"\bsegfault at |caught signal 11|fatal python error"),
     _row(FAILED, "aborted", r": line \d{1,6}: {1,4}\d{1,9} aborted\b"),
+    _row(FAILED, ": cuda error", r"/ggml[\w.-]{0,40}:\d{1,6}: cuda error$"),
+    _row(FAILED, ": ggml_assert(", r"/ggml[\w.-]{0,40}:\d{1,6}: ggml_assert\(.{1,300}\) failed$"),
     _row(FAILED, "terminated", r": line \d{1,6}: {1,4}\d{1,9} terminated\b"),
     _row(TOLD, "terminated", rf"^{_RANK}terminated$"),
     _row(COMPLAINT, "command not found", r": command not found$"),
@@ -118,6 +120,11 @@ ROWS = (
     _row(NAMED, "error", rf"^{_RANK}(?:[a-z_][\w.]{{0,80}}\.)?(?!brokenpipe)[a-z_]{{2,40}}error(?::|$)"),
     _row(NAMED, "exception", rf"^{_RANK}(?:[a-z_][\w.]{{0,80}}\.)?[a-z_]{{0,40}}exception: "),
     _row(NAMED, "interrupt", rf"^{_RANK}keyboardinterrupt(?::|$)"),
+    # A script's own check, before it leaves
+    *(
+        _row(NAMED, mark, rf"^[^a-z0-9]{{0,40}}{mark}.{{1,200}}\.\w{{1,12}}['\"]? (?:is |was )?(?:not found|missing)\b")
+        for mark in ("✗", "✘", "❌")
+    ),
     _row(TOLD, "interrupted", r"\binterrupted by (?:the )?user\b|\buser interrupted (?:execution|training|the)\b"),
     _row(TOLD, "interrupt signal received"),
     _row(TOLD, "keyboard interrupt", r"\bkeyboard interrupt(?:ion)?(?: (?:received|caught|detected))?(?:[.!,:]|$)"),
@@ -137,6 +144,7 @@ ROWS = (
     _row(FAILED, "signal", r"received \d{1,3} death signal|got signal: \d|exited on signal \d|closing signal sig"),
     _row(FAILED, "detected keyboardinterrupt"),
     _row(FAILED, "process received signal", r"\*\*\* process received signal \*\*\*"),
+    _row(FAILED, "execvp error on file"),
     _row(FAILED, "primary job", r"primary job {1,3}terminated normally, but"),
     _row(FAILED, "mpi_abort was invoked"),
     _row(FAILED, "non-zero status", r"^(?:mpirun|mpiexec|prterun|orterun) detected .{0,80}exited with non-zero status"),
