@@ -237,3 +237,39 @@ def test_what_a_script_misses_after_its_program_fell_is_no_root():
     assert why(refused + "mv: cannot stat 'out/*': No such file or directory\n").cause == "config_error"
     named = "ModuleNotFoundError: No module named 'acme'\n"
     assert why("torch.cuda.OutOfMemoryError: CUDA out of memory\nstarting\n" + named).cause == "missing_module"
+
+
+def test_what_a_later_command_of_a_script_misses_is_not_why_an_earlier_one_died():
+    """A shell goes on after a command that a signal ended, and the next one finds nothing to work on."""
+    died = "/spool/job7/slurm_script: line 3:  4910 Segmentation fault      (core dumped) python fit.py\n"
+    missed = TRACEBACK + "ZeroDivisionError: float division by zero\n"
+    found = why(f"fitting\n{died}0 rows read\n{missed}")
+    assert (found.cause, found.evidence[0].line) == ("segfault", 2)
+    assert why(f"fitting\n{died.replace('fit.py', 'train.py')}0 rows read\n{missed}").cause == "code_error"
+    full = TRACEBACK + "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n"
+    assert why(f"fitting\n{died}0 rows read\n{full}").cause == "cuda_oom"
+
+
+def test_an_abort_of_ggml_shows_that_a_word_of_cuda_was_the_end():
+    """It prints the error, where it stood, and a list of frames without a traceback's head."""
+    found = why(
+        "warming up\nCUDA error: unspecified launch failure\n  current device: 1, in function wait at wait.cu:88\n"
+        "/src/ggml/src/ggml-cuda/ggml-cuda.cu:90: CUDA error\n" + "/lib/libggml.so(+0x1bf3b)[0x76b742d3af3b]\n" * 12
+    )
+    assert (found.cause, found.evidence[0].line) == ("cuda_illegal_access", 2)
+
+
+def test_the_last_words_of_a_script_that_missed_a_file_are_its_cause():
+    """It says so with a cross, and leaves; where it went on, that was no failure."""
+    found = why("loading the model\n✗ vectors.pt not found\n  run the first step before this one\n")
+    assert (found.cause, found.evidence[0].line) == ("file_missing", 2)
+    assert why("✗ vectors.pt not found\n" + STEPS) is None
+
+
+def test_a_request_to_check_a_file_does_not_hide_why_it_could_not_be_had():
+    """A reader asks whether its file is whole after any trouble; what it met before says which it was."""
+    link = "\nDuring handling of the above exception, another exception occurred:\n\n"
+    refused = "huggingface_hub.errors.HfHubHTTPError: 429 Too Many Requests for url: https://hub.example/api/acme\n"
+    asks = "OSError: Unable to load vocabulary from file. Please check that it is accessible and not corrupted.\n"
+    found = why(TRACEBACK + refused + link + TRACEBACK + asks)
+    assert (found.cause, found.evidence[0].line) == ("hub_access", 6)

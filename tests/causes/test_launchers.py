@@ -79,6 +79,28 @@ def test_a_step_that_was_cancelled_because_a_task_failed_is_not_cancelled_by_any
     assert why(f"running\n{STEP}srun: error: n4: task 0: Terminated\n").cause == "cancelled"
 
 
+def test_a_step_that_was_cancelled_because_a_task_aborted_is_not_cancelled_by_anybody():
+    """What the task died of is the cause; the line of the step only follows."""
+    found = why(f"running\nsrun: error: n4: task 1: Aborted\nsrun: Terminating job step 81.0\n0: {STEP}")
+    assert (found.cause, found.evidence[0].line) == ("aborted", 2)
+
+
+def test_a_banner_that_a_launcher_wrote_out_as_it_fell_begins_no_other_attempt():
+    """What it prints first may stand last, behind the traceback: its buffer held it back until the end."""
+    banner = "Setting OMP_NUM_THREADS environment variable for each process to be 1 in default\n"
+    died = (
+        "Traceback (most recent call last):\n"
+        '  File "/opt/torch/distributed/launch.py", line 340, in <module>\n'
+        "    main()\n"
+        "subprocess.CalledProcessError: Command '['python', 'train.py']' died with <Signals.SIGKILL: 9>.\n"
+    )
+    tidied = "Killing subprocess 881\nKilling subprocess 882\n"
+    found = why(f"epoch 3 loss 0.4\n{died}***\n{banner}***\n{tidied}")
+    assert (found.cause, found.evidence[0].line) == ("killed", 5)
+    again = "".join(f"loading shard {i}\n" for i in range(5))
+    assert why(f"epoch 3 loss 0.4\n{died}***\n{banner}***\n{again}{tidied}") is None
+
+
 def test_a_broken_board_explains_what_a_program_was_left_with():
     """That the memory of a board failed is a fact, whatever the program made of it."""
     failed = "ERROR: LoadError: 1 of 9 checks failed\n"

@@ -32,6 +32,11 @@ _FIRST_GONE = re.compile(r"failed \(exitcode: (-?\d{1,3})\) local_rank: (\d{1,5}
 _ENDED = re.compile(r"exitcode {1,4}: -15 |Signal 15 \(SIGTERM\) received by PID", re.ASCII)
 _EXCEPTION = re.compile(r"\b[A-Z]\w{2,60}(?:Error|Exception)(?=:)", re.ASCII)
 _LEFT_ALONE = re.compile(r"\[rank(\d{1,5})\].{1,400}(?:closed|reset) by peer", re.ASCII)
+# A task of a step that fell of itself, and a command of a script that a signal ended.
+_TASK_FELL = re.compile(r"srun: error: .{1,200}: tasks? [\d,\- ]{1,80}: (?!Terminated)[A-Z]", re.ASCII)
+_COMMAND_DIED = re.compile(r": line \d{1,6}:\s{1,8}\d{1,10} (?!Terminated)[A-Z][a-z]", re.ASCII)
+# What a program says of what an earlier command of its script was to leave for it.
+_OF_WHAT_IS_MISSING = frozenset(("code_error", "file_missing", "config_error", "checkpoint_corrupt"))
 # What Slurm itself cancels a job for: its line then does not always say so.
 _CANCELS = frozenset(("time_limit", "host_oom"))
 _BETWEEN = frozenset(("nccl_timeout", "nccl_error", "rendezvous_failed"))
@@ -101,7 +106,7 @@ def pick(hits: Sequence[Hit]) -> Hit | None:
     for these in ([hit for hit in told if not (hit.quiet or hit.aside)], told):
         for role in (Role.ROOT, Role.CASCADE, Role.TEARDOWN):
             if ranked := [hit for hit in these if hit.role is role]:
-                return _better(_first(ranked) if _several(hits) else _last(ranked), told)
+                return _better(_first(ranked) if _several(hits) else _command_before(_last(ranked), told), told)
     return None
 
 
@@ -111,13 +116,10 @@ def _swept(hit: Hit, hits: Sequence[Hit]) -> bool:
     if (left := _LEFT_ALONE.search(hit.text)) or _ENDED.search(hit.text):
         gone = next(filter(None, (_FIRST_GONE.search(one.text) for one in hits)), None)
         return gone is not None and (gone[2] != left[1] if left else gone[1] != "-15")
-    if hit.cause == "killed":
-        sign = "job step aborted"
-    elif hit.cause == "cancelled" and hit.role is Role.CASCADE:
-        sign = "exited with exit code"
-    else:
-        return False
-    return any(sign in one.text.lower() for one in hits[: hits.index(hit)])
+    earlier = hits[: hits.index(hit)]
+    if hit.cause == "cancelled" and hit.role is Role.CASCADE:
+        return any(_TASK_FELL.search(one.text) for one in earlier)
+    return hit.cause == "killed" and any("job step aborted" in one.text.lower() for one in earlier)
 
 
 def _of_a_shell(hit: Hit) -> bool:
@@ -129,6 +131,15 @@ def _went_without(hit: Hit, hits: Sequence[Hit]) -> bool:
     """Did a script go on without what it missed, and was its program killed? Nobody is killed for that."""
     killed = (one for one in hits if one.cause == "killed" and one.fatal)
     return _of_a_shell(hit) and any(not _swept(one, hits) for one in killed)
+
+
+def _command_before(hit: Hit, told: Sequence[Hit]) -> Hit:
+    """The end of an earlier command of the same script, where another program of it then missed something."""
+    if hit.cause not in _OF_WHAT_IS_MISSING or not hit.program:
+        return hit
+    name = hit.program.rsplit("/", 1)[-1]
+    died = (one for one in told[: told.index(hit)] if one.fatal and _COMMAND_DIED.search(one.text))
+    return next((one for one in died if name not in one.text), hit)
 
 
 def _better(hit: Hit, told: Sequence[Hit]) -> Hit:

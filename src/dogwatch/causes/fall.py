@@ -44,7 +44,7 @@ def last_fall(notes: Notes, bad: bool) -> list[Hit]:
     for hit in reversed(notes.hits):
         if kept:
             told = any(one.role is Role.ROOT and not one.quiet for one in kept)
-            if hit.ends or _stopped(hit, kept[-1]):
+            if (hit.ends and not _only_tidied(kept)) or _stopped(hit, kept[-1]):
                 break
             if _alive(kept[-1].before, told) and (told or not _buried(hit, kept[-1].before)):
                 break
@@ -53,6 +53,12 @@ def last_fall(notes: Notes, bad: bool) -> list[Hit]:
     if bad or any(hit.fatal for hit in kept):
         return kept
     return kept if kept and _last_words(kept[-1], notes) else []
+
+
+def _only_tidied(kept: Sequence[Hit]) -> bool:
+    """Did a launcher right after its banner only end its processes? Then it began long before: a buffer held both back
+    until it fell."""
+    return all(hit.role is Role.TEARDOWN and not hit.cause and hit.before.lines <= MORE for hit in kept)
 
 
 def _newest(notes: Notes) -> Iterator[tuple[Hit, Gap]]:
