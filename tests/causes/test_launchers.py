@@ -85,6 +85,24 @@ def test_a_step_that_was_cancelled_because_a_task_aborted_is_not_cancelled_by_an
     assert (found.cause, found.evidence[0].line) == ("aborted", 2)
 
 
+def test_a_job_that_slurm_cancelled_for_its_memory_was_not_cancelled_by_anybody():
+    """The line of the cancelling is the same; what Slurm said before it tells."""
+    over = "slurmstepd: error: Job 81 exceeded memory limit (8359252 > 4067328), being killed\n"
+    cancelled = STEP.replace("STEP 81.0", "JOB 81")
+    found = why(over + cancelled)
+    assert (found.cause, found.evidence[0].line) == ("host_oom", 1)
+    assert why(f"training\n{cancelled}").cause == "cancelled"
+
+
+def test_a_program_that_gave_itself_up_at_a_signal_was_interrupted():
+    """It prints the signal it was sent, and whoever waited for it sees only the abort; a worker that was shut down at
+    the end prints the same, and nothing failed."""
+    asked = "*** SIGTERM received at time=1759753629 on cpu 42 ***\nPC: @     0x7f0bf9582117  (unknown)\n"
+    found = why(f"round 51\n{asked}Command '['simulate']' died with <Signals.SIGABRT: 6>.\n")
+    assert (found.cause, found.evidence[0].line) == ("interrupted", 2)
+    assert why(f"round 51\nround 52\n{asked}") is None
+
+
 def test_a_banner_that_a_launcher_wrote_out_as_it_fell_begins_no_other_attempt():
     """What it prints first may stand last, behind the traceback: its buffer held it back until the end."""
     banner = "Setting OMP_NUM_THREADS environment variable for each process to be 1 in default\n"

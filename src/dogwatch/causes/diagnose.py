@@ -146,6 +146,8 @@ def _better(hit: Hit, told: Sequence[Hit]) -> Hit:
     """What a process died of, and who sent a signal, where another line says it."""
     if hit.cause in ("dataloader_worker_died", "segfault", "aborted"):
         hit = next((one for one in told if one.cause in LINGERS), hit)
+    if hit.cause in ("cancelled", "aborted"):
+        hit = _answered(hit, told)
     if hit.cause in ("interrupted", "killed", "aborted"):
         if any(one.cause in SCHEDULER for one in told):
             return _ending(told)
@@ -154,6 +156,14 @@ def _better(hit: Hit, told: Sequence[Hit]) -> Hit:
         boards = [one for one in told if one.cause == "gpu_hardware" and one.weight >= SURELY]
         return max(boards, key=lambda one: one.weight, default=hit)
     return hit
+
+
+def _answered(hit: Hit, told: Sequence[Hit]) -> Hit:
+    """What Slurm cancelled a job for that took too much memory, or the signal that a program gave itself up at."""
+    earlier = told[: told.index(hit)]
+    if hit.cause == "aborted":
+        return next((one for one in earlier if one.cause == "interrupted"), hit)
+    return next((one for one in earlier if one.cause == "host_oom" and one.fatal and "slurm" in one.text), hit)
 
 
 def _several(hits: Iterable[Hit]) -> bool:

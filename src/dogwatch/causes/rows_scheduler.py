@@ -257,6 +257,8 @@ rows = (
                 0.93,
                 fatal=True,
             ),
+            # Ray's workers say it whoever ends them.
+            Sign("sigterm received at time=", r"\*\*\* sigterm received at time=", 0.69, role=Role.CASCADE),
             # vLLM's engine says it whoever ended the server.
             Sign("received signal=sig", r"trigger received signal=sig(?:int|term)", 0.7, role=Role.CASCADE),
             Sign(
