@@ -248,6 +248,19 @@ def test_what_a_later_command_of_a_script_misses_is_not_why_an_earlier_one_died(
     assert why(f"fitting\n{died.replace('fit.py', 'train.py')}0 rows read\n{missed}").cause == "code_error"
     full = TRACEBACK + "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n"
     assert why(f"fitting\n{died}0 rows read\n{full}").cause == "cuda_oom"
+    script = "/spool/job7/slurm_script: line 4: syntax error near unexpected token `&'\n"
+    assert why(f"fitting\n{died}{script}").cause == "segfault"
+
+
+def test_a_file_that_an_earlier_program_of_a_script_was_to_write_is_missing_because_that_one_failed():
+    """Whether it did not take its arguments or fell; the same program that is started again is another matter."""
+    missing = TRACEBACK + "FileNotFoundError: [Errno 2] No such file or directory: 'out/folds.npy'\n"
+    usage = "usage: split.py [-h] [--seed SEED]\nsplit.py: error: unrecognized arguments: --folds 5\n"
+    found = why(f"splitting\n{usage}training\n{missing}")
+    assert (found.cause, found.evidence[0].line) == ("config_error", 3)
+    fell = TRACEBACK.replace("train.py", "split.py") + "KeyError: 'label'\n"
+    assert why(f"splitting\n{fell}training\n{missing}").cause == "code_error"
+    assert why(f"{TRACEBACK}KeyError: 'label'\n{missing}").cause == "file_missing"
 
 
 def test_an_abort_of_ggml_shows_that_a_word_of_cuda_was_the_end():

@@ -35,8 +35,11 @@ _LEFT_ALONE = re.compile(r"\[rank(\d{1,5})\].{1,400}(?:closed|reset) by peer", r
 # A task of a step that fell of itself, and a command of a script that a signal ended.
 _TASK_FELL = re.compile(r"srun: error: .{1,200}: tasks? [\d,\- ]{1,80}: (?!Terminated)[A-Z]", re.ASCII)
 _COMMAND_DIED = re.compile(r": line \d{1,6}:\s{1,8}\d{1,10} (?!Terminated)[A-Z][a-z]", re.ASCII)
-# What a program says of what an earlier command of its script was to leave for it.
+_OF_A_SCRIPT = re.compile(r": line \d{1,6}: (?:syntax error|unexpected EOF)", re.ASCII)
+_USAGE = re.compile(r"(?:usage: )?([\w.-]{1,80}\.py): error: ", re.ASCII)
+# What a program says of what an earlier command of its script was to leave for it, and what is hardly anything else.
 _OF_WHAT_IS_MISSING = frozenset(("code_error", "file_missing", "config_error", "checkpoint_corrupt"))
+_LEFT_BY_OTHERS = frozenset(("file_missing", "checkpoint_corrupt"))
 # What Slurm itself cancels a job for: its line then does not always say so.
 _CANCELS = frozenset(("time_limit", "host_oom"))
 _BETWEEN = frozenset(("nccl_timeout", "nccl_error", "rendezvous_failed"))
@@ -134,12 +137,25 @@ def _went_without(hit: Hit, hits: Sequence[Hit]) -> bool:
 
 
 def _command_before(hit: Hit, told: Sequence[Hit]) -> Hit:
-    """The end of an earlier command of the same script, where another program of it then missed something."""
-    if hit.cause not in _OF_WHAT_IS_MISSING or not hit.program:
+    """The end of an earlier command of the same script, where another one then missed what it was to leave."""
+    earlier = [one for one in told[: told.index(hit)] if not (one.quiet or one.aside)]
+    name = _name(hit)
+    if _OF_A_SCRIPT.search(hit.text) or (name and hit.cause in _OF_WHAT_IS_MISSING):
+        died = (one for one in earlier if one.fatal and _COMMAND_DIED.search(one.text))
+        if (gone := next((one for one in died if not name or name not in one.text), None)) is not None:
+            return gone
+    if not name or hit.cause not in _LEFT_BY_OTHERS:
         return hit
-    name = hit.program.rsplit("/", 1)[-1]
-    died = (one for one in told[: told.index(hit)] if one.fatal and _COMMAND_DIED.search(one.text))
-    return next((one for one in died if name not in one.text), hit)
+    other = next((one for one in reversed(earlier) if _name(one) not in ("", name)), None)
+    return hit if other is None else _command_before(other, told)
+
+
+def _name(hit: Hit) -> str:
+    """The file of the program that this line is the end of, or "" where it does not tell."""
+    if hit.program:
+        return hit.program.rsplit("/", 1)[-1]
+    usage = _USAGE.match(hit.text)
+    return usage[1] if usage else ""
 
 
 def _better(hit: Hit, told: Sequence[Hit]) -> Hit:
