@@ -85,6 +85,17 @@ def test_a_step_that_was_cancelled_because_a_task_aborted_is_not_cancelled_by_an
     assert (found.cause, found.evidence[0].line) == ("aborted", 2)
 
 
+def test_a_workflow_that_names_the_log_of_the_step_that_failed_does_not_know_why():
+    """What it prints is quoted, and no cause is made of it."""
+    found = why(
+        "Error in rule align:\n    log: logs/align.log (check log file(s) for error details)\n"
+        "    shell:\n        align x\n"
+        "        (one of the commands exited with non-zero exit code; note that snakemake uses bash strict mode!)\n\n"
+        "Exiting because a job execution failed. Look above for error message\n"
+    )
+    assert (found.cause, found.evidence[0].line) == ("unknown", 5)
+
+
 def test_a_job_that_slurm_cancelled_for_its_memory_was_not_cancelled_by_anybody():
     """The line of the cancelling is the same; what Slurm said before it tells."""
     over = "slurmstepd: error: Job 81 exceeded memory limit (8359252 > 4067328), being killed\n"

@@ -52,6 +52,10 @@ consequences = (
     Sign("' failed", r"^job 'raysubmit_\w{1,40}' failed", 0.4, fatal=True, role=Role.TEARDOWN),
     Sign("hydra_full_error=1 for a complete stack trace", weight=0.4, fatal=True, role=Role.TEARDOWN),
     Sign("error executing job with overrides", weight=0.4, fatal=True, role=Role.TEARDOWN),
+    # Snakemake: the log that it names holds the reason.
+    Sign("exiting because a job execution failed", weight=0.4, fatal=True, role=Role.TEARDOWN),
+    Sign("one of the commands exited with non-zero exit code", weight=0.4, fatal=True, role=Role.CASCADE),
+    Sign("ruleexception", r"^ruleexception:\s{0,4}$", 0.4, raised=True, role=Role.CASCADE, first=True),
     Sign("execution halted", r"^execution halted\s{0,4}$", 0.4, fatal=True, role=Role.TEARDOWN),
     Sign("make: ***", r"^make: \*\*\* \[.{1,200}\] error [1-9]", 0.4, fatal=True, role=Role.TEARDOWN),
     Sign("exceptiongroup", r"exceptiongroup: ", 0.4, raised=True, role=Role.CASCADE, first=True),
