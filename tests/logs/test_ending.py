@@ -428,3 +428,16 @@ def test_much_text_below_a_program_that_fell_at_its_imports_is_anothers() -> Non
     chatter = "".join(f"client {n} is served by the shard of the {n}th house\n" for n in range(120))
     assert ends(fell + chatter) == ends("Ankle" + fell + chatter) == "unknown"
     assert ends(fell + chatter[:400]) == ends(CRASH + chatter) == "failed"
+
+
+def test_words_that_it_goes_on_hold_for_a_whole_chain_of_exceptions() -> None:
+    """A logger prints what led to the last exception, too; the program's own frame in it does not mean that it fell."""
+    chain = f"{CAUGHT}\nThe above exception was the direct cause of the following exception:\n\n{CRASH}"
+    assert ends(f"{WORK}{chain}best accuracy 0.91\nTraining complete\n") == "finished"
+    assert ends(f"{WORK}{chain}") == "failed"
+
+
+def test_going_on_from_a_checkpoint_is_no_going_on_in_spite_of_trouble() -> None:
+    """Who continues from a file says nothing of what is below."""
+    stack = "Stack trace:\n" + "".join(f"  [bt] ({i}) lib.so\n" for i in range(9))
+    assert ends(f"{WORK}continuing from model.json\n{CRASH}{stack}") == "failed"

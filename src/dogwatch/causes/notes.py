@@ -92,8 +92,10 @@ class Notes:
         """Note a hit; in a flood of them those are let go that repeat what most others say."""
         hit.before.add(self.after)
         self.after = Gap()
-        if hit.raised and self.hits and self.hits[-1].inner and self.hits[-1].aside:
-            hit.aside, hit.fatal = True, False
+        if hit.raised and self.hits and self.hits[-1].inner:
+            hit.excused = hit.excused or self.hits[-1].excused
+            if self.hits[-1].aside:
+                hit.aside, hit.fatal = True, False
         self.hits.append(hit)
         if len(self.hits) > MOST_HITS:
             self._thin()

@@ -63,6 +63,7 @@ _OPENS = re.compile(
 _NOT_OURS = re.compile(rb"exception ignored in|exception in thread|error in atexit")
 _LISTED = re.compile(rb"call stack:|stack \(most recent call last\)|thread 0x")  # frames of a program that goes on
 _HARMLESS = re.compile(rb"--- logging error ---|during processing of request from")
+_LINK = re.compile(rb"during handling of the above exception|the above exception was the direct cause")
 _NOT_YET = re.compile(
     rb"(?<![a-z_])(?:not|never|before|until|when|once|if|(?<!at )(?:epoch|step)|will|to be|each|every|should)(?![a-z_])"
 )
@@ -239,7 +240,8 @@ class Ending:
         that were not flushed."""
         if self._life.began_again(place) or self._reopened > place:
             return True
-        if place == self._excused and (self._life.stirred(place) or self._since > MORE):
+        over = self._since > MORE or self._places[FINISHED] > place
+        if place == self._excused and (over or self._life.stirred(place)):
             return True
         another = place == self._unbegun or any(0 < again - place <= SOON for again in self._opened)
         if another and self._life.went_on(place):
@@ -308,7 +310,8 @@ class Ending:
         quiet = _HARMLESS.search(above) is not None or retold(words)
         if not quiet:
             self._mark(kind or CAUGHT, at + start)
-        return self._follow(at, low, end + 1, _Open(LINES, kind, prefix, quiet, goes_on(words)))
+        chained = self._excused == self._raised >= 0 and _LINK.search(low, max(0, start - MARGIN), start) is not None
+        return self._follow(at, low, end + 1, _Open(LINES, kind, prefix, quiet, chained or goes_on(words)))
 
     def _headless(self, at: int, low: bytes, start: int, here: int, above: bytes) -> int:
         past = here + len(_FRAME)

@@ -16,7 +16,7 @@ _GOES_ON = re.compile(
     r"\bre-?trying\b|\bre-?try (?:in|\d{1,4}/\d)"
     r"|\btrying (?:again|with|batch|smaller|(?:the )?(?:next|one before|previous|older)|\d)"
     r"|\bwill (?:be )?(?:re-?tr|try|skip)|\bskipp(?:ed|ing)\b|\bfall(?:ing)? back\b|\bignor(?:ed|ing)\b(?! in\b)"
-    r"|\bgo(?:es|ing) on\b|\bcontinuing\b|\breducing\b.{0,30}\b(?:batch|size)|\breducing to\b"
+    r"|\bgo(?:es|ing) on\b|\bcontinuing\b(?! from\b)|\breducing\b.{0,30}\b(?:batch|size)|\breducing to\b"
     r"|\battempting to recover\b|\brecovered\b",
     re.IGNORECASE,
 )
