@@ -408,3 +408,30 @@ def test_a_rank_that_left_without_a_word_explains_what_its_peers_say(rank, code,
         f"  rank      : {rank} (local_rank: {rank})\n  exitcode  : {code} (pid: 72)\n  traceback : {told}\n"
     )
     assert found.cause == cause
+
+
+def test_a_package_that_nobody_could_ask_for_is_not_missing() -> None:
+    """Without a network pip finds no version of anything."""
+    retry = (
+        "WARNING: Retrying (Retry(total=0, connect=None)) after connection broken by 'NewConnectionError(x)': /simple\n"
+    )
+    missing = "ERROR: No matching distribution found for acme\n"
+    assert [getattr(why(text, exit_code=1), "cause", None) for text in (retry + missing, missing)] == [
+        "network_error",
+        "missing_module",
+    ]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "go.sh: line 9: TRAINER: command not found",
+        "go.sh: line 9: DATA: No such file or directory",
+        "go.sh: line 9: 4411 Killed                  python fit.py",
+        "notes.txt: line 9: Loss: falls slowly",
+    ],
+)
+def test_only_a_variable_that_a_shell_asks_for_is_one(line):
+    """A command, a file or a process that a shell names is none."""
+    found = classify(line)
+    assert found is None or found.cause != "config_error"

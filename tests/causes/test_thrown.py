@@ -442,3 +442,20 @@ def test_a_crash_behind_a_full_disk_is_the_full_disk() -> None:
     found = why(ignored + "RuntimeError: write failed: errno = 28, 'No space left on device'\nSegmentation fault\n")
     assert found is not None
     assert found.cause == "disk_full"
+
+
+def test_an_assertion_where_jax_looks_for_devices_is_no_error_of_the_program() -> None:
+    """It was asked for a platform that it cannot use, and says no more."""
+    own, jax = (
+        f"{FRAMES}AssertionError\n",
+        f'{FRAMES}  File "/x/jax/_src/xla_bridge.py", line 857, in backends\n    a\n',
+    )
+    found = [getattr(why(text), "cause", None) for text in (f"{jax}AssertionError\n", own)]
+    assert found == ["cuda_unavailable", "code_error"]
+
+
+def test_a_model_that_xgboost_cannot_parse_is_a_damaged_file() -> None:
+    """However it was told to load it."""
+    found = why(f'{FRAMES}xgboost.core.XGBoostError: [21:55:35] /src/common/json.cc:409: Expecting: ",", got: "\\0"\n')
+    assert found is not None
+    assert found.cause == "checkpoint_corrupt"

@@ -40,6 +40,8 @@ _USAGE = re.compile(r"(?:usage: )?([\w.-]{1,80}\.py): error: ", re.ASCII)
 # What a program says of what an earlier command of its script was to leave for it, and what is hardly anything else.
 _OF_WHAT_IS_MISSING = frozenset(("code_error", "file_missing", "config_error", "checkpoint_corrupt"))
 _LEFT_BY_OTHERS = frozenset(("file_missing", "checkpoint_corrupt"))
+# What pip says of a package, also where it could not ask for it.
+_UNREACHED = "no matching distribution found for"
 # What Slurm itself cancels a job for: its line then does not always say so.
 _CANCELS = frozenset(("time_limit", "host_oom"))
 _BETWEEN = frozenset(("nccl_timeout", "nccl_error", "rendezvous_failed"))
@@ -164,6 +166,8 @@ def _better(hit: Hit, told: Sequence[Hit]) -> Hit:
         hit = next((one for one in told if one.cause in LINGERS), hit)
     if hit.cause in ("cancelled", "aborted"):
         hit = _answered(hit, told)
+    if _UNREACHED in hit.text.lower():
+        return next((one for one in told if one.cause == "network_error"), hit)
     if hit.cause in ("interrupted", "killed", "aborted"):
         if any(one.cause in SCHEDULER for one in told):
             return _ending(told)

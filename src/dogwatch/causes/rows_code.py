@@ -199,6 +199,8 @@ rows = (
                 raised=True,
                 unless=r"\btensors?\b(?!.(?:model.)?parallel)|dimension",
             ),
+            # The last words of a script that checks what it was given.
+            Sign("divisible by", r"^\[?(?:error|fatal)\b.{1,300}\b(?:not|must be|should be) divisible by\b", 0.8),
             Sign("does not recognize this architecture", weight=0.88, raised=True),
             Sign("train_batch_size is not equal", weight=0.95, raised=True),
             Sign("existing deepspeed config", weight=0.92, raised=True),
@@ -287,6 +289,21 @@ rows = (
             ),
             Sign("cd: too many arguments", weight=0.9),
             Sign("unbound variable", r": line \d{1,6}: \S{1,80}: unbound variable", 0.9, fatal=True),
+            # What a shell says of ${NAME:?words}, after which its script ends.
+            Sign(
+                "parameter null or not set|parameter not set",
+                r"^[^\s:]{1,200}: (?:line )?\d{1,6}: \w{1,80}: parameter (?:null or )?not set\s{0,4}$",
+                0.9,
+                fatal=True,
+            ),
+            Sign(
+                ": line ",
+                r"^[^\s:]{1,200}: line \d{1,6}: (?-i:[A-Z_][A-Z0-9_]{1,60}): \S",
+                0.86,
+                unless=r": (?:command not found|no such file or directory|permission denied|is a directory"
+                r"|\w{1,20} variable|cannot execute.{0,80}|.{0,40} argument.{0,40}|syntax error.{0,80})\s{0,4}$",
+            ),
+            Sign("label must be in", r"error: .{0,200}\blabel must be in \[0, ?\w", 0.86, raised=True),
             Sign("doesn't support bf16", r"setup doesn't support bf16", 0.85, raised=True),
         ),
         examples=(
@@ -318,6 +335,10 @@ rows = (
             "ValueError: User-specified max_model_len (9000) is greater than the derived max_model_len (4096)",
             "ValueError: Invalid learning rate: -0.1",
             "ValueError: Bfloat16 is only supported on GPUs with compute capability of at least 8.0.",
+            "ERROR the batch of 48 is not divisible by 5 devices",
+            "go.sh: line 9: DATA_DIR: parameter null or not set",
+            "go.sh: line 9: DATA_DIR: say where the data is",
+            "lightgbm.basic.LightGBMError: Label must be in [0, 4), but found 7 in label",
         ),
         counterexamples=("eval error: 0.31", "config: errors=0", "INFO: unrecognized keys ignored: ['foo']"),
         neighbours=("code_error",),
@@ -394,6 +415,12 @@ rows = (
                 many=True,
             ),
             Sign("error in ", r"^error in [\w.]{1,80}\(.{0,300}\) ?: ", 0.82),
+            Sign(
+                "error in file |exception in file ",
+                r"^\w{1,60}(?:error|exception) in file \"?\S.{0,300}, line \d{1,6}:",
+                0.82,
+                fatal=True,
+            ),
             # What an exception says, logged without its name.
             Sign(
                 "is not defined|has no attribute '|unexpected keyword argument '|object is not ",
@@ -422,6 +449,7 @@ rows = (
             "2026-01-02 18:40:07,709 - root - ERROR - could not run the designer: name 'n_rounds' is not defined",
             "Error in prepare(x, k = 3) : object 'labels' not found",
             "Error using zeros",
+            'KeyError in file "/srv/flow/Snakefile", line 12:',
             "kernel.cu:64:6: error: no match for 'operator[]'",
             "At line 88 of file field.f90: Fortran runtime error: End of file",
             "[TensorRT-LLM][ERROR] acme::Exception: [TensorRT-LLM][ERROR] Assertion failed: n == m + k (/src/a.cpp:71)",

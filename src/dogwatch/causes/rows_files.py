@@ -90,6 +90,9 @@ rows = (
                 raised=True,
             ),
             Sign("no file named", r"no file named .{1,200} found in directory", 0.88, raised=True),
+            Sign("unable to open database file", weight=0.86, raised=True),
+            Sign("missinginputexception", r"^missinginputexception in (?:rule|file) ", 0.93, fatal=True),
+            Sign("missing input files for rule", weight=0.9, fatal=True),
         ),
         examples=(
             "  ❌ folds/split_3.json not found",
@@ -109,6 +112,9 @@ rows = (
             "grid/wing.dat: No such file or directory",
             "make: *** No rule to make target 'halo.o', needed by 'solver'.  Stop.",
             "ValueError: Can't find 'adapter.json' at 'runs/lora-9'",
+            "sqlite3.OperationalError: unable to open database file",
+            'MissingInputException in rule fit in file "/srv/flow/Snakefile", line 3:',
+            "Missing input files for rule fit:",
             "botocore.errorfactory.NoSuchKey: An error occurred (NoSuchKey) when calling the GetObject operation: "
             "The specified key does not exist.",
         ),

@@ -170,6 +170,14 @@ rows = (
             Sign("no cuda gpus are available", weight=0.97),
             Sign("found no nvidia driver", weight=0.96, raised=True),
             Sign("not compiled with cuda", weight=0.96, raised=True),
+            Sign(
+                "nccl built in|was not enabled in this build",
+                r"doesn't have nccl built in|\b(?:cuda|gpu) tree learner was not enabled in this build",
+                0.93,
+                raised=True,
+            ),
+            # JAX, which was asked for a platform alone that it cannot use.
+            Sign("assertionerror", r"^assertionerror\s{0,4}$", 0.86, raised=True, frame=r"/jax/_src/xla_bridge\.py"),
             Sign("no cuda-capable device is detected", weight=0.95, raised=True),
             Sign(
                 "no cuda-capable device is detected",

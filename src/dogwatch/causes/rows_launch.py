@@ -141,6 +141,7 @@ rows = (
                 raised=True,
             ),
             Sign("prolog failure on node|error: prolog failed", weight=0.88, fatal=True),
+            Sign("error: failed to spawn: ", r"^error: failed to spawn: ", 0.93, fatal=True),
             Sign("/bin/env: ", r"^/usr/bin/env: .{1,120}: no such file or directory", 0.9),
             Sign(": fatal: ", r"^(?:sbatch|srun|salloc): fatal: \S", 0.92, fatal=True),
             Sign(
@@ -177,6 +178,7 @@ rows = (
         examples=(
             "slurmstepd: error: execve(): trainer: No such file or directory",
             "[proxy:0:0@n7] HYDU_create_process (launch.c:7): execvp error on file solve (No such file or directory)",
+            "error: Failed to spawn: `trainer`",
             "/var/spool/slurmd/job72/slurm_script: line 9: torchrun: command not found",
             "/bin/sh: 4: deepspeed: not found",
             "The enroot command has to be available for that.",

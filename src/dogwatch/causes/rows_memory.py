@@ -62,7 +62,12 @@ rows = (
             Sign("out of memory", r"cuda ?failure (?:\d{1,3} )?'out of memory'", 0.93),
             Sign("unable to allocate", r"unable to allocate (?:cuda|rocm|vulkan|metal)\w{0,20} buffer", 0.9),
             Sign("out of memory", r"cudamalloc\w{0,12} failed: out of memory", 0.93),
-            Sign("out of memory", r"resource_exhausted: .{0,120}out of memory", 0.95, unless=_CAUGHT),
+            Sign(
+                "out of memory",
+                r"resource_exhausted: .{0,120}out of memory",
+                0.95,
+                unless=_CAUGHT + r"|: out of memory allocating \d",
+            ),
             Sign("out_of_memory", r"cuda_error_out_of_memory", 0.93, raised=True),
             Sign("out_of_memory", r"std::bad_alloc: out_of_memory", 0.93),
             Sign("hsa_status_error_out_of_resources", weight=0.8, fatal=True),
@@ -200,6 +205,8 @@ rows = (
                 r"\[errno 12\]|: cannot allocate memory|cannot allocate memory \(12\)",
                 0.88,
             ),
+            # XLA of a machine without an accelerator; those that have one speak of trying to.
+            Sign("out of memory allocating ", r"resource_exhausted: out of memory allocating \d{1,20} bytes", 0.95),
             Sign("can't alloc", r"^runtimeerror: can't alloc\s{0,4}$", 0.85, raised=True),
             Sign("cpuallocator", r"defaultcpuallocator: (?:can'?t allocate memory|not enough memory)", 0.96),
             Sign("oom when allocating", r"oom when allocating tensor.{0,300}device:cpu", 0.93, raised=True),
@@ -225,6 +232,7 @@ rows = (
             "Evicted: Pod The node had condition: [MemoryPressure].",
             "terminate called after throwing an instance of 'std::bad_alloc'",
             "MemoryError",
+            "jax.errors.JaxRuntimeError: RESOURCE_EXHAUSTED: Out of memory allocating 1440000000000 bytes.",
         ),
         counterexamples=(
             "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB.",

@@ -101,7 +101,26 @@ rows = (
             ),
             Sign("_inactiverpcerror", weight=0.7, raised=True),
             Sign("statuscode.", r"statuscode\.(?:unavailable|deadline_exceeded)\b", 0.9, raised=True),
-            Sign("curl: (", r"^curl: \((?:5|6|7|28|35|52|56)\) ", 0.88),
+            Sign("curl: (", r"^curl: \((?:5|6|7|16|18|22|28|35|51|52|55|56|58|60|77|83|92)\) ", 0.88),
+            # Its last lines, below the one that says what was wrong.
+            Sign("curl failed to verify the legitimacy of", weight=0.7),
+            # What wget says of a certificate, of a connection and of an answer.
+            Sign(
+                "the certificate of |cannot verify ",
+                r"^error: (?:the certificate of .{1,200}(?:trusted|issuer|expired|revoked|activated)"
+                r"|cannot verify .{1,200}certificate)",
+                0.9,
+            ),
+            Sign("unable to establish ssl connection", weight=0.88),
+            Sign("... failed: ", r"^connecting to \S.{0,200}\.\.\. failed: (?:connection|no route|network)", 0.86),
+            Sign(
+                " error 40| error 42| error 50",
+                r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d error (?:40|42|50)\d: \w",
+                0.86,
+            ),
+            Sign(
+                "after connection broken by", r"\bretrying \(retry\(total=0\b.{1,200} after connection broken by", 0.9
+            ),
             Sign(
                 "connection refused|connectionrefusederror",
                 r"connectionrefusederror|connection refused",
@@ -144,6 +163,12 @@ rows = (
             "subprocess.CalledProcessError: Command 'ssh n4 hostname' returned non-zero exit status 255.",
             "RuntimeError: Connection reset by peer",
             "TimeoutError: timed out",
+            "curl: (60) SSL certificate problem: self-signed certificate",
+            "ERROR: The certificate of 'data.example.org' is not trusted.",
+            "ERROR: cannot verify data.example.org's certificate, issued by 'CN=lab':",
+            "Unable to establish SSL connection.",
+            "Connecting to data.example.org (data.example.org)|10.0.0.8|:443... failed: Connection refused.",
+            "2026-02-01 04:00:11 ERROR 404: Not Found.",
             "TimeoutError: The read operation timed out",
             "wandb.errors.CommError: Run initialization has timed out after 90.0 sec.",
             "    status = StatusCode.UNAVAILABLE",

@@ -415,6 +415,8 @@ rows = (
                 0.9,
                 fatal=True,
             ),
+            # Python's faulthandler, which may only look and go on.
+            Sign("timeout (", r"^timeout \(\d{1,4}:\d\d:\d\d(?:\.\d{1,6})?\)!\s{0,4}$", 0.86),
             Sign(
                 "hang detected|stall detected",
                 r"(?:hang|stall) detected.{0,80}(?:abort|kill|terminat|exit|restart)",
@@ -428,8 +430,9 @@ rows = (
             "Monitor: no heartbeat from rank 7 for 900 seconds, killing the worker group",
             "no output was received for 1800 seconds, killing the job",
             "[n3] Did not get subsequent heartbeat. Waited 1801.20 seconds.",
+            "Timeout (0:30:00)!",
         ),
-        counterexamples=("no progress bar will be shown", "hang tight"),
+        counterexamples=("no progress bar will be shown", "hang tight", "Timeout (0:30:00) is set"),
         neighbours=("nccl_timeout",),
         tell="py-spy dump --pid PID",
     ),

@@ -304,6 +304,7 @@ rows = (
                 unless=r"\bopen\b|no such file",
                 frame=r"\bload_model\(|\bmodel_file ?=",
             ),
+            Sign("/json.cc:|/json.h:", r"/json\.(?:cc|h):\d{1,6}: expecting", 0.88, raised=True),
             # JSON that a program reads from a file, and not from an answer or from a line that it was given.
             Sign(
                 "jsondecodeerror",
