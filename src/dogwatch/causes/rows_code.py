@@ -1,98 +1,10 @@
-"""Causes in the program itself, its settings and its environment; and the answer when nothing tells."""
+"""Causes in the program itself and its settings; and the answer when nothing tells."""
 
 from __future__ import annotations
 
 from dogwatch.causes.interface import Cause, Retry, Role, Sign
 
 rows = (
-    Cause(
-        "missing_module",
-        "a Python module or shared library is missing or does not fit",
-        Retry.AFTER_FIX,
-        (
-            "install it into the environment that the job uses (which python; pip show NAME), or activate "
-            "the right one",
-            "an undefined symbol means that a compiled package was built for another version: rebuild it "
-            "against the installed torch",
-        ),
-        (
-            Sign("may indicate binary incompatibility", weight=0.92, raised=True),
-            Sign("modulenotfounderror", weight=0.96, raised=True),
-            Sign("error while finding module", r"error while finding module specification for", 0.96, fatal=True),
-            Sign("no module named", r"(?:^|: |\()no module named ['\w]", 0.93, raised=True),
-            Sign("no module named", r"^\S{1,200}python[\d.]{0,5}: no module named \S", 0.96, fatal=True),
-            Sign("importerror", weight=0.94, raised=True),
-            Sign("undefined symbol", weight=0.94, raised=True),
-            Sign("[winerror ", r"\[winerror (?:126|127|182|193|1114)\]", 0.93, raised=True),
-            Sign("error while loading shared libraries", weight=0.96, fatal=True),
-            Sign("symbol lookup error", weight=0.95, fatal=True),
-            Sign("cannot open shared object file", weight=0.93, raised=True, unless=r"libcuda\.so"),
-            Sign("' not found (required by", r"version `\S{1,40}' not found \(required by", 0.95, raised=True),
-            Sign(
-                "' not found (required by",
-                r"^\S{1,200}: \S{1,200}: version `\S{1,40}' not found \(required by",
-                0.94,
-                fatal=True,
-            ),
-            Sign("packagenotfounderror", weight=0.93, raised=True, unless=r"\bconda\b"),
-            Sign("distributionnotfound", weight=0.94, raised=True),
-            Sign("no matching distribution found for", r"^error: no matching distribution found for", 0.86),
-            Sign("cuda_home", r"cuda_home (?:environment variable is not set|does not exist)", 0.94, raised=True),
-            Sign("versionconflict", weight=0.9, raised=True),
-            Sign("dependencynotinstalled", weight=0.94, raised=True),
-            # What was built for another version than the one that is there.
-            Sign(
-                "does not exist|custom c++ ops|different cuda versions|compiled against api version"
-                "|numpy is not available|used to compile pytorch|failed to open lib",
-                r"\boperator \w{1,60}::\w{1,60} does not exist|\bclass '[\w.]{1,80}', but it does not exist"
-                r"|couldn't load custom c\+\+ ops"
-                r"|compiled with different cuda versions|module compiled against api version|numpy is not available"
-                r"|mismatches the version that was used to compile pytorch|failed to open lib[\w.-]{1,60}\.so",
-                0.88,
-                raised=True,
-            ),
-            # An exception that says how to install what it lacks.
-            Sign(
-                "pip install|pip3 install|conda install|apt install|apt-get install",
-                r"\b(?:pip3?|conda|apt|apt-get) install\b",
-                0.86,
-                raised=True,
-            ),
-            Sign("error locating target", r"^error locating target '", 0.8, fatal=True),
-            Sign("the following module(s) are unknown", weight=0.7, role=Role.CASCADE),
-            Sign("failed to import", r"failed to import \S{1,120} because of the following error", 0.7, raised=True),
-        ),
-        examples=(
-            "ValueError: numpy.dtype size changed, may indicate binary incompatibility. Expected 88 from C header",
-            "ModuleNotFoundError: No module named 'flash_attn'",
-            "/opt/env/bin/python: Error while finding module specification for 'acme.train' "
-            "(ModuleNotFoundError: No module named 'acme')",
-            "/usr/bin/python3: No module named torch.distributed.run",
-            'OSError: [WinError 126] The specified module could not be found. Error loading "C:\\env\\lib\\shm.dll"',
-            "ERROR: No matching distribution found for acme-kernels==2.7",
-            "OSError: CUDA_HOME environment variable is not set. Please set it to your CUDA install root.",
-            "ImportError: /opt/env/lib/python3.11/site-packages/flash_attn_2_cuda.so: undefined symbol: "
-            "_ZN2at4_ops5zeros",
-            "ImportError: /lib64/libm.so.6: version `GLIBC_2.29' not found (required by /opt/env/lib/libtriton.so)",
-            "./train: /lib64/libstdc++.so.6: version `GLIBCXX_3.4.29' not found (required by ./train)",
-            "RuntimeError: operator torchvision::roi_align does not exist",
-            "RuntimeError: Tried to instantiate class '_fast_C.Queue', but it does not exist! Ensure ...",
-            "RuntimeError: The detected CUDA version (12.6) mismatches the version that was used to compile PyTorch "
-            "(11.8)",
-            "RuntimeError: nvrtc: error: failed to open libnvrtc-builtins.so.11.3.",
-            "RuntimeError: acme-kernels is needed for this: run `pip install acme-kernels`",
-            "gymnasium.error.DependencyNotInstalled: Box2D is not installed",
-            "Error locating target 'acme.data.Crystals', set env var HYDRA_FULL_ERROR=1 to see chained exception.",
-            "train: error while loading shared libraries: libcudart.so.12: cannot open shared object file: "
-            "No such file or directory",
-        ),
-        counterexamples=(
-            "WARNING: No module named 'apex', using torch.optim",
-            "apex is not installed; continuing without",
-        ),
-        neighbours=("code_error", "cuda_unavailable"),
-        tell="which python; pip list | grep NAME",
-    ),
     Cause(
         "config_error",
         "the settings or arguments of the job are wrong",
@@ -124,12 +36,29 @@ rows = (
             Sign("error: unrecognized arguments", weight=0.96, fatal=True),
             Sign("no such option", r"(?:error: |click\S{0,40}: |^│ )no such option", 0.95, fatal=True),
             Sign(
-                "│ error parsing |│ missing |│ invalid value for |│ got unexpected",
-                r"^│ (?:error parsing -|missing (?:option|argument|parameter)|invalid value for |got unexpected )",
+                "│ error parsing |│ missing |│ invalid value for |│ got unexpected|│ unrecognized |│ required ",
+                r"^│ (?:error parsing -|missing (?:option|argument|parameter)|invalid value for |got unexpected "
+                r"|(?:unrecognized|required) options?: )",
                 0.93,
                 fatal=True,
             ),
             Sign("error: --", r"^error: --[a-z]", 0.86),
+            Sign("error: pathspec '", r"^error: pathspec '.{1,200}' did not match any file", 0.86),
+            Sign("error: could not consume arg", r"^error: could not consume arg: ", 0.95, fatal=True),
+            # What getopt says, in whatever program.
+            Sign(
+                "illegal option -- |invalid option -- |unrecognized option '|requires an argument -- ",
+                r"^[^\s:]{1,200}: (?:(?:illegal|invalid) option -- |unrecognized option '"
+                r"|option requires an argument -- )",
+                0.86,
+            ),
+            Sign(
+                "must be set|is not set|is unset",
+                r"^\[?(?:error|fatal)\]?\b.{1,60}[ $'\"`{](?-i:[A-Z][A-Z0-9_]{2,60})['\"`}]{0,2} "
+                r"(?:environment variable )?(?:must be set|is not set|is unset)"
+                r"|^\[?(?:error|fatal)\]?[: ]{1,3}\$?(?-i:[A-Z][A-Z0-9_]{2,60}) (?:must be set|is not set|is unset)",
+                0.82,
+            ),
             Sign(
                 "error: ",
                 r"^error: (?:missing (?:option|argument|parameter)|invalid value for|got unexpected extra argument)",
@@ -250,6 +179,7 @@ rows = (
                 raised=True,
             ),
             Sign("please select one of", weight=0.9, raised=True),
+            Sign("have a parameter named", r"(?:does not|doesn't) have a parameter named '", 0.88, raised=True),
             # A value that a program was given and does not take.
             Sign(
                 "valueerror",
@@ -335,6 +265,11 @@ rows = (
             "ValueError: User-specified max_model_len (9000) is greater than the derived max_model_len (4096)",
             "ValueError: Invalid learning rate: -0.1",
             "ValueError: Bfloat16 is only supported on GPUs with compute capability of at least 8.0.",
+            "ERROR: Could not consume arg: --learning_rte=0.1",
+            "go.sh: illegal option -- x",
+            "Error: RUN_NAME is not set. Usage: RUN_NAME=wide bash go.sh",
+            "ValueError: Configurable 'fit' doesn't have a parameter named 'lrr'.",
+            "│ Unrecognized options: --optim.lr                        │",
             "ERROR the batch of 48 is not divisible by 5 devices",
             "go.sh: line 9: DATA_DIR: parameter null or not set",
             "go.sh: line 9: DATA_DIR: say where the data is",

@@ -91,6 +91,12 @@ rows = (
             ),
             Sign("no file named", r"no file named .{1,200} found in directory", 0.88, raised=True),
             Sign("unable to open database file", weight=0.86, raised=True),
+            Sign(
+                "valid path to a data directory|: system error.",
+                r"\bor a valid path to a data directory|\berror opening .{1,300}: system error\.",
+                0.86,
+                raised=True,
+            ),
             Sign("missinginputexception", r"^missinginputexception in (?:rule|file) ", 0.93, fatal=True),
             Sign("missing input files for rule", weight=0.9, fatal=True),
         ),
@@ -112,6 +118,7 @@ rows = (
             "grid/wing.dat: No such file or directory",
             "make: *** No rule to make target 'halo.o', needed by 'solver'.  Stop.",
             "ValueError: Can't find 'adapter.json' at 'runs/lora-9'",
+            "soundfile.LibsndfileError: Error opening 'speech/84.flac': System error.",
             "sqlite3.OperationalError: unable to open database file",
             'MissingInputException in rule fit in file "/srv/flow/Snakefile", line 3:',
             "Missing input files for rule fit:",
@@ -143,6 +150,13 @@ rows = (
             ),
             Sign("execve()", r"error: execve\(\): .{1,200}: permission denied", 0.95, fatal=True),
             Sign("execvp error on file", r"execvp error on file .{1,200} \(permission denied\)", 0.95, fatal=True),
+            Sign(
+                "fatal: could not read |fatal: authentication failed for|fatal: detected dubious ownership",
+                r"^fatal: (?:(?:could not read (?:username|password) for|authentication failed for) '"
+                r"|detected dubious ownership)",
+                0.9,
+                fatal=True,
+            ),
             Sign("[errno 13]", weight=0.94, raised=True),
             Sign("read-only file system", weight=0.92),
             Sign("operation not permitted", weight=0.85, raised=True),
@@ -157,6 +171,7 @@ rows = (
         examples=(
             "PermissionError: [Errno 13] Permission denied: '/shared/cache/tokens.lock'",
             "bash: ./launch.sh: Permission denied",
+            "fatal: could not read Username for 'https://git.example.org': terminal prompts disabled",
             "slurmstepd: error: execve(): /proj/run_all.sh: Permission denied",
             "[proxy:0:1@n8] HYDU_create_process (launch.c:74): execvp error on file solve (Permission denied)",
             "OSError: [Errno 30] Read-only file system: '/opt/models/out'",

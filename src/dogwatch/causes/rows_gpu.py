@@ -1,4 +1,4 @@
-"""Causes in the GPU and in the processes themselves: hardware, kernels, drivers, crashes, numbers gone bad."""
+"""Causes in the GPU and in the processes themselves: hardware, kernels, drivers, crashes."""
 
 from __future__ import annotations
 
@@ -176,6 +176,13 @@ rows = (
                 0.93,
                 raised=True,
             ),
+            Sign(
+                "gpu|ampere|cuda device",
+                r"\brequires? (?:an? )?(?:nvidia |cuda |newer )?(?:gpu|cuda device|ampere)\b"
+                r"|\bcan only be used on (?:an? )?(?:nvidia )?(?:gpu|cuda device)",
+                0.86,
+                raised=True,
+            ),
             # JAX, which was asked for a platform alone that it cannot use.
             Sign("assertionerror", r"^assertionerror\s{0,4}$", 0.86, raised=True, frame=r"/jax/_src/xla_bridge\.py"),
             Sign("no cuda-capable device is detected", weight=0.95, raised=True),
@@ -246,6 +253,7 @@ rows = (
         examples=(
             "RuntimeError: No CUDA GPUs are available",
             "AssertionError: Torch not compiled with CUDA enabled",
+            "ValueError: fp16 mixed precision requires a GPU (not 'cpu').",
             "RuntimeError: CUDA error: no kernel image is available for execution on the device",
             "numba.cuda.cudadrv.error.CudaSupportError: Error at driver init: CUDA_ERROR_UNKNOWN (999)",
             "RuntimeError: Triton Error [CUDA]: device kernel image is invalid",
@@ -267,83 +275,6 @@ rows = (
         ),
         neighbours=("missing_module", "gpu_hardware"),
         tell="nvidia-smi; echo $CUDA_VISIBLE_DEVICES",
-    ),
-    Cause(
-        "loss_nan",
-        "the numbers went bad (NaN or infinite loss)",
-        Retry.WITH_CHANGE,
-        (
-            "go back to a checkpoint from before it, with a lower learning rate, gradient clipping, or bf16 "
-            "in place of fp16",
-            "look at the batch of that step for empty or broken samples",
-        ),
-        (
-            Sign(
-                "loss is nan|loss is inf|invalid loss,|loss diverged|loss exploded",
-                r"loss (?:is |(?:diverged|exploded)[ :(]{1,3})(?:nan|inf).{0,40}(?:stop|exit|abort|terminat)"
-                r"|invalid loss, terminating training",
-                0.96,
-                fatal=True,
-            ),
-            Sign(
-                "loss|grad",
-                r"loss (?:exploded|diverged)\b[ :(]{1,3}(?:nan|inf)\b"
-                r"|(?:loss|gradients?|grad norm)\b.{0,40}\b(?:is|are|became|becomes|went|contains?|returned"
-                r"|has|have) .{0,20}\b(?:nan|inf(?:inite)?|not finite|non-?finite)\b",
-                0.93,
-                raised=True,
-            ),
-            Sign(
-                "nan|finite|infinite",
-                r"(?:nan|non-?finite|infinite) (?:loss|gradient|grad norm|values? in loss)|nan or "
-                r"inf(?:inite)? (?:loss|found|in)|nan and/or inf values",
-                0.92,
-                raised=True,
-            ),
-            Sign("non-finite|nonfinite", r"non-?finite (?:loss|gradient|grad)", 0.92, raised=True),
-            Sign(
-                "loss scale",
-                r"minimum loss scale reached|loss scale already at minimum|loss scale .{0,30}below",
-                0.96,
-                raised=True,
-            ),
-            Sign("found nan in", r"found nan in (?:local )?(?:forward loss|grad|the loss)", 0.96),
-            Sign("returned nan values", r"function '\w{1,80}' returned nan values", 0.95, raised=True),
-            Sign("nanlossduringtraining", weight=0.96, raised=True),
-            Sign("probability tensor contains", weight=0.93, raised=True),
-            Sign(
-                "found invalid",
-                r"found invalid values:|to satisfy the constraint .{0,160}but found invalid",
-                0.9,
-                raised=True,
-                unless=r"lower_cholesky|integer",
-            ),
-            Sign("invalid value (nan)", weight=0.95, raised=True),
-            Sign("floatingpointerror", r"floatingpointerror: .{0,120}\b(?:nan|inf(?:inite)?)\b", 0.93, raised=True),
-            Sign(
-                "training",
-                r"training (?:has )?(?:diverged|stopped).{0,40}\bnan\b|\bnan\b.{0,60}(?:stopping|aborting) "
-                r"(?:the )?training",
-                0.93,
-                raised=True,
-            ),
-        ),
-        examples=(
-            "Loss is nan, stopping training",
-            "FloatingPointError: Loss became infinite or NaN at iteration=812!",
-            "FloatingPointError: Minimum loss scale reached (0.0001). Your loss is probably exploding.",
-            "AssertionError: Rank 3: found NaN in local forward loss calculation. Device: 3, node: n17",
-            "RuntimeError: probability tensor contains either `inf`, `nan` or element < 0",
-            "RuntimeError: Function 'DivBackward0' returned nan values in its 0th output.",
-            "Exception: Current loss scale already at minimum - cannot decrease scale anymore. Exiting run.",
-        ),
-        counterexamples=(
-            "step 40 loss nan lr 1e-4",
-            "eval/nan_ratio: 0.0",
-            "use_nan_check=True",
-        ),
-        neighbours=("code_error",),
-        tell="the loss of the last hundred steps",
     ),
     Cause(
         "segfault",

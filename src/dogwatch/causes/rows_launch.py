@@ -141,7 +141,20 @@ rows = (
                 raised=True,
             ),
             Sign("prolog failure on node|error: prolog failed", weight=0.88, fatal=True),
-            Sign("error: failed to spawn: ", r"^error: failed to spawn: ", 0.93, fatal=True),
+            Sign(
+                "error: failed to spawn: |error: no interpreter found for",
+                r"^error: (?:failed to spawn: |no interpreter found for )",
+                0.93,
+                fatal=True,
+            ),
+            Sign("no such kernel named", weight=0.88, raised=True),
+            # What runs another program and does not find it.
+            Sign(
+                "no such file or directory",
+                r"^(?:/\S{1,60}/)?(?:xargs|time|setsid|taskset|chrt|numactl|sudo|unshare|setpriv|ionice|flock|strace): "
+                r".{1,200}: no such file or directory\s{0,4}$",
+                0.92,
+            ),
             Sign("/bin/env: ", r"^/usr/bin/env: .{1,120}: no such file or directory", 0.9),
             Sign(": fatal: ", r"^(?:sbatch|srun|salloc): fatal: \S", 0.92, fatal=True),
             Sign(
@@ -179,6 +192,9 @@ rows = (
             "slurmstepd: error: execve(): trainer: No such file or directory",
             "[proxy:0:0@n7] HYDU_create_process (launch.c:7): execvp error on file solve (No such file or directory)",
             "error: Failed to spawn: `trainer`",
+            "error: No interpreter found for Python 3.9.7 in virtual environments or search path",
+            "jupyter_client.kernelspec.NoSuchKernel: No such kernel named pt2",
+            "xargs: trainer: No such file or directory",
             "/var/spool/slurmd/job72/slurm_script: line 9: torchrun: command not found",
             "/bin/sh: 4: deepspeed: not found",
             "The enroot command has to be available for that.",

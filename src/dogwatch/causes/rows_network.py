@@ -112,6 +112,7 @@ rows = (
                 0.9,
             ),
             Sign("unable to establish ssl connection", weight=0.88),
+            Sign("error: failed to fetch: ", r"^error: failed to fetch: ", 0.88),
             Sign("... failed: ", r"^connecting to \S.{0,200}\.\.\. failed: (?:connection|no route|network)", 0.86),
             Sign(
                 " error 40| error 42| error 50",
@@ -167,6 +168,7 @@ rows = (
             "ERROR: The certificate of 'data.example.org' is not trusted.",
             "ERROR: cannot verify data.example.org's certificate, issued by 'CN=lab':",
             "Unable to establish SSL connection.",
+            "error: Failed to fetch: `https://pypi.example.org/simple/acme/`",
             "Connecting to data.example.org (data.example.org)|10.0.0.8|:443... failed: Connection refused.",
             "2026-02-01 04:00:11 ERROR 404: Not Found.",
             "TimeoutError: The read operation timed out",

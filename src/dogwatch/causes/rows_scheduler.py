@@ -415,6 +415,7 @@ rows = (
                 0.9,
                 fatal=True,
             ),
+            Sign("failed: timeout ", r"^(?:e {1,8})?failed: timeout \(?>[\d.]{1,9}s\b", 0.86),
             # Python's faulthandler, which may only look and go on.
             Sign("timeout (", r"^timeout \(\d{1,4}:\d\d:\d\d(?:\.\d{1,6})?\)!\s{0,4}$", 0.86),
             Sign(
@@ -431,6 +432,7 @@ rows = (
             "no output was received for 1800 seconds, killing the job",
             "[n3] Did not get subsequent heartbeat. Waited 1801.20 seconds.",
             "Timeout (0:30:00)!",
+            "E   Failed: Timeout (>300.0s) from pytest-timeout.",
         ),
         counterexamples=("no progress bar will be shown", "hang tight", "Timeout (0:30:00) is set"),
         neighbours=("nccl_timeout",),

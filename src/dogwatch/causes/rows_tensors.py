@@ -304,6 +304,7 @@ rows = (
                 unless=r"\bopen\b|no such file",
                 frame=r"\bload_model\(|\bmodel_file ?=",
             ),
+            Sign("protobuf parsing failed", weight=0.9, raised=True),
             Sign("/json.cc:|/json.h:", r"/json\.(?:cc|h):\d{1,6}: expecting", 0.88, raised=True),
             # JSON that a program reads from a file, and not from an answer or from a line that it was given.
             Sign(
@@ -381,8 +382,9 @@ rows = (
             # The tools that unpack and check files in scripts.
             Sign(
                 "unexpected end of |unexpected eof in archive|not in gzip format|directory signature not found"
-                "|did not match|does not look like a tar",
+                "|did not match|does not look like a tar|invalid compressed data|compressed data is corrupt",
                 r"^(?:gzip|gunzip|xz|unxz|bzip2|zstd|tar|\w{2,8}sum): .{0,300}(?:unexpected end of (?:file|input)"
+                r"|invalid compressed data|compressed data is corrupt"
                 r"|unexpected eof in archive|not in gzip format|computed checksums? did not match"
                 r"|does not look like a tar archive)"
                 r"|^\s{0,4}end-of-central-directory signature not found",
@@ -398,6 +400,7 @@ rows = (
             "_pickle.UnpicklingError: pickle data was truncated",
             "EOFError: Ran out of input",
             "OSError: Unable to load the merges from file. Please check that they are accessible and not corrupted.",
+            "gzip: part-7.gz: invalid compressed data--crc error",
             "EOFError: Compressed file ended before the end-of-stream marker was reached",
             "ValueError: Failed to read all data for array. Expected (7, 9) = 63 elements, could only read 41",
             "ValueError: EOF: reading array data, expected 640 bytes got 512",

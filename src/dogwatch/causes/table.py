@@ -13,11 +13,13 @@ import re2
 
 from dogwatch.causes import (
     rows_code,
+    rows_environment,
     rows_files,
     rows_gpu,
     rows_launch,
     rows_memory,
     rows_network,
+    rows_numbers,
     rows_ranks,
     rows_scheduler,
     rows_tensors,
@@ -33,10 +35,12 @@ CAUSES: dict[str, Cause] = {
         rows_scheduler,
         rows_launch,
         rows_gpu,
+        rows_numbers,
         rows_ranks,
         rows_network,
         rows_tensors,
         rows_files,
+        rows_environment,
         rows_code,
     )
     for cause in module.rows
