@@ -62,6 +62,8 @@ from tests.logs.endings import CAUGHT, CRASH, WORK, at, ends
         "训练完成",
         "Metric val_loss did not improve in the last 5 records. Best score: 0.019. Signaling Trainer to stop.",
         "saved to out/answers.json, 4079 in all",
+        "INFO 2026-01-02 03:04:05 train.py:438 End of training",
+        "[01/02 03:04:05 d2.evaluation.testing]: copypaste: 53.7,75.1,61.0",
         "wandb: Find logs at: ./wandb/run-1/logs",
         "|Tasks|Version|Filter|n-shot|Metric|",
         "Finished mdrun on rank 0 Fri Jan  2 03:04:05 2026",

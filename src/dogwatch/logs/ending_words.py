@@ -58,7 +58,11 @@ def _over(sign: str) -> tuple[Row, ...]:
         _row(sign, "done ", r"(?<![a-z])done:? (?:with )?(?:the |a )?{work}(?![a-z])"),
         _row(sign, " success", r"(?<![a-z]){work} (?:was |is )?success(?:ful)?(?![a-z_]|[ :=]{1,3}(?:rate|ratio|\d))"),
         _row(sign, " succeeded", r"(?<![a-z]){work} (?:has )?succeeded(?![a-z])"),
-        _row(sign, "end", r"^[^a-z0-9]{0,60}end (?:of )?(?:the )?{work}[^a-z0-9]{0,60}$"),
+        _row(
+            sign,
+            "end",
+            r"(?:^|(?:info|\.py:\d{1,6})[\]:]{0,2} )[^a-z0-9]{0,60}end (?:of )?(?:the )?{work}[^a-z0-9]{0,60}$",
+        ),
     )
 
 
@@ -309,6 +313,7 @@ ROWS = (
     _row(CLOSING, "end of ", r"^[^a-z0-9]{0,40}end of (?:the )?(?:output|job|log)\b"),
     _row(CLOSING, "bestiteration = ", r"^bestiteration = \d"),
     _row(CLOSING, "shrink model to first", r"^shrink model to first \d"),
+    _row(CLOSING, "copypaste: ", r"evaluation\.testing\W.{0,20}copypaste: "),
     _row(CLOSING, "find logs at", r"wandb: find logs at|wandb: .{0,40}synced \d"),
     _row(CLOSING, "view run", r"wandb: .{0,20}view run .{0,200} at:"),
     _row(CLOSING, "synced", r"wandb: synced "),
