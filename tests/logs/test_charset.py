@@ -48,3 +48,12 @@ def test_a_few_zero_bytes_do_not_make_it_utf_16() -> None:
     """A hole in a log that was truncated while it was written."""
     raw = b"step 1/2\n" * 20 + b"\0" * 300 + b"step 2/2\n" * 20
     assert b"".join(as_utf8([raw])) == raw
+
+
+@settings(max_examples=60)
+@given(st.sampled_from(["utf-16", "utf-16-le"]), st.lists(st.integers(0, 4000)))
+def test_a_file_that_two_programs_wrote_is_read_to_its_end(encoding: str, cuts: list[int]) -> None:
+    """A shell began it with two bytes a letter, another went on with one, and the first came back."""
+    plain = "step 1200 of 5000, loss 0.4512, 3.5 it/s, and the validation is still to come ███\n" * 3
+    raw = TEXT.encode(encoding) + plain.encode() + TEXT.encode("utf-16-le")
+    assert through(raw, cuts).decode() == TEXT + plain + TEXT
