@@ -45,7 +45,7 @@ def document(name: str, stream: Iterable[bytes]) -> dict[str, Any]:
     reading = whole.close()
     step, moments = reading.step, whole.moments()
     verdict = ending.judge(whole.counter())
-    why = _diagnosis(name, tail, verdict)
+    why = None if ending.is_prose else _diagnosis(name, tail, verdict)
     if why is not None:
         verdict = "failed"  # its lines show what no job survives, though none of them says so
     eta = None if verdict in ENDED else _eta(step, moments)

@@ -29,6 +29,8 @@ from dogwatch.logs.ending_words import (
 from dogwatch.logs.interface import EPOCH, INNER, RUN
 from dogwatch.logs.life import ENOUGH, Life
 from dogwatch.logs.opening import BETWEEN, IMPORTS, OTHERS, SOON, SURE, Opening, times_said, wording
+from dogwatch.logs.prose import BYTES as PAGE
+from dogwatch.logs.prose import Prose
 from dogwatch.logs.retold import goes_on, imported, mentioned, retold
 from dogwatch.logs.stamps import dated
 from dogwatch.model import Step
@@ -102,6 +104,7 @@ class Ending:
         self._first: dict[str, int] = {}  # where a summary's words were first said
         self._life = Life()
         self._opening = Opening()
+        self._prose = Prose()
         self._opened: list[int] = []  # where it was said again, oldest first
         self._reopened = -1  # the newest trouble soon after which it surely was
         self._open: _Open | None = None  # a traceback that goes on in the next piece
@@ -123,11 +126,18 @@ class Ending:
         for: of a long log, only the beginning and the end matter."""
         if self._opening.wants:
             self._opening.hear(text.lower())
+        if self._prose.wants:
+            self._prose.hear(text[:PAGE].lower())
         self._waiting.append((at, text))
         self._held += len(text)
         while self._held - len(self._waiting[0][1]) >= WINDOW:
             self._held -= len(self._waiting.popleft()[1])
             self._open, self._above, self._above_says = None, b"", 0
+
+    @property
+    def is_prose(self) -> bool:
+        """Whether what was heard is a page about jobs, and no job's log."""
+        return bool(self._prose)
 
     def _listen(self) -> None:
         """Look at what was heard since."""
@@ -177,6 +187,8 @@ class Ending:
 
     def judge(self, counter: Counter | None) -> str:
         """The verdict at the end of what was heard."""
+        if self.is_prose:
+            return "unknown"
         self._listen()
         died, said = self._died(counter), self._finished(counter)
         another = self._row[0] <= died and self._later >= ENOUGH
@@ -355,6 +367,7 @@ class Ending:
         state["traceback"] = [self._raised, self._excused, *self._row, self._says, self._again]
         state["later"] = [self._fell, self._later]
         state["opening"], state["opened"] = self._opening.state(), self._opened
+        state["prose"] = self._prose.state()
         if self._open is not None:
             state["open"] = [*self._open[:2], self._open.prefix.decode("latin-1"), *self._open[3:]]
         above = [self._above.decode("latin-1"), self._above_says]
@@ -375,6 +388,7 @@ class Ending:
             ending._fell = (clock, fell)
             ending._unbegun, ending._reopened, ending._since = state.get("another", (-1, -1, 0))
             ending._opening, ending._opened = Opening.restore(state.get("opening", ())), list(state.get("opened", ()))
+            ending._prose = Prose.restore(state.get("prose", ()))
             ending._above, ending._above_says = state["above"][0].encode("latin-1"), state["above"][1]
             if "open" in state:
                 lines, kind, prefix, *rest = state["open"]

@@ -1,0 +1,46 @@
+"""Whether a text was written to be read, as a README is: what it says of endings is about others."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+BYTES = 16384  # of a text that are looked at
+LEAST = 3  # headings, one of them the first line
+
+_HEADING = re.compile(rb"#{1,4} [a-z\x80-\xff\[(`\"'*]")
+
+
+class Prose:
+    """Hears a text from its beginning, and counts its headings."""
+
+    def __init__(self, left: int = BYTES, headings: int = 0) -> None:
+        self._left, self._headings = left, headings
+
+    @property
+    def wants(self) -> bool:
+        """Whether more may tell."""
+        return self._left > 0 and self._headings < LEAST
+
+    def __bool__(self) -> bool:
+        return self._headings >= LEAST
+
+    def hear(self, low: bytes) -> None:
+        """Take the next whole lines, lower-cased."""
+        low = low[: self._left]
+        for line in low.splitlines():
+            if _HEADING.match(line):
+                self._headings += 1
+            elif line.strip() and not self._headings:
+                self._left = 0  # something else stands first
+                return
+        self._left -= len(low)
+
+    def state(self) -> list[int]:
+        """All that is known, as JSON can carry it."""
+        return [self._left, self._headings]
+
+    @classmethod
+    def restore(cls, state: Sequence[int]) -> Prose:
+        """One that goes on where the one that gave `state` stopped."""
+        return cls(*state) if state else cls(left=0)
