@@ -237,6 +237,13 @@ def test_steps_beside_epochs_on_one_line_are_the_epochs():
         "    score = self.evaluate(epoch=0)",
         "Step 3: Setting up the world (drag 1.0)...",
         "Answers: " + "so it went " * 100 + "(120/400)",
+        "wandb:          epoch 149",
+        "wandb: Syncing run [linear][batch:512][trained epoch:5]",
+        "  device=cuda  steps=100  warmup=10  batch=8",
+        "steps 300, lr 0.01",
+        "embedding batch: 100 items (4.5 s)",
+        "模型: epoch20",
+        "Load pretrained model at Epoch: 30",
     ],
 )
 def test_what_is_no_counter_is_not_read_as_one(line):
@@ -338,6 +345,9 @@ def test_a_total_is_read_where_a_configuration_states_it(line, total):
         "for epoch in range(num_epochs):",
         "epochs_trained: 3",
         "decay over 5000 steps",
+        "Warmup steps: 200",
+        "Gradient accumulation steps = 4",
+        "steps: 300 loss: 0.4",
     ],
 )
 def test_what_is_no_total_is_not_read_as_one(line):

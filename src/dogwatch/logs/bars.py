@@ -13,7 +13,7 @@ _N = r"\d{1,15}"
 _F = r"\d{1,12}(?:\.\d{1,9})?"
 _VALIDATES = re.compile(r"(?<![a-z_])(?:val|valid\w{0,8}|eval\w{0,8}|test|testing|sanity|map50)(?![a-z_])", re.ASCII)
 _LOADS = re.compile(
-    r"(?<![a-z])(?:load\w{0,4}|download\w{0,4}|fetch\w{0,4}|map|tokeni[sz]\w{0,5}|extract\w{0,4}|install\w{0,4}|scanning|saving|upload\w{0,4})(?![a-z])",
+    r"(?<![a-z])(?:load\w{0,4}|download\w{0,4}|fetch\w{0,4}|map(?![\d@])|tokeni[sz]\w{0,5}|extract\w{0,4}|install\w{0,4}|scanning|saving|upload\w{0,4})(?![a-z])",
     re.ASCII,
 )
 _EPOCH = re.compile(rf"epoch[ :#\[(]{{1,3}}({_N})(?:[ ]?/[ ]?({_N}))?", re.ASCII)
@@ -33,10 +33,10 @@ WIDGETS = re.compile(rf"\d{{1,3}}% \(({_N}) of ({_N})\)", re.ASCII)
 
 
 def _rank(label: str) -> tuple[int, str]:
-    if _VALIDATES.search(label) and "train" not in label:
-        return ASIDE, "validating"
     if _LOADS.search(label):
         return NEVER, "starting"
+    if _VALIDATES.search(label) and "train" not in label:
+        return ASIDE, "validating"
     return INNER, ""
 
 

@@ -26,6 +26,7 @@ from dogwatch.logs.interface import (
     Format,
     is_argument,
     number,
+    rate,
 )
 from dogwatch.model import Mark, Step
 
@@ -40,9 +41,6 @@ _PART = _PLAIN + r"(\d{1,6}\.\d{1,9})(?![\d%]|[ \t]{0,4}/[ \t]{0,8}\d|x)"
 _HINT_PAIR = _LEAD + rf"(?:{_N}){_OF}\d"
 _HINT_BARE = _PLAIN + r"\d{1,15}(?:[^\d.a-z%]|\.[^\d]|(?:st|nd|rd|th) )"
 _HINT_PART = _PLAIN + r"\d{1,15}(?:[^\da-z%]|(?:st|nd|rd|th) )"
-_RATE = re.compile(r"(?<![\d.])(\d{1,12}(?:\.\d{1,9})?)\s?([a-z]{1,12})/s", re.ASCII)
-_RATE_REACH = 40
-_REACH = 1000  # characters of a line in which a count without a word is one, and not a part of some text
 _TRIED = 8  # places of one line at which a label may stand
 _AFTER = re.compile(r"[\])]?\s{1,2}([a-z]{2,20})\b(?![:=])", re.ASCII)
 _FIGURES = re.compile(r"\d\.\d|\de[-+]\d|[a-z\])][:=] ?-?\d|\bnan\b|\b\d{1,9} ?ms\b", re.ASCII)
@@ -60,13 +58,6 @@ _ALONE = " \t.:;,]|)}-=*#>~\"'_─━═—"
 _WORD = re.compile(r"((?<!\d)[a-z]|[a-z]{2,20})[ \t:_-]{0,2}$", re.ASCII)  # not the Z of a time
 _PERCENT = re.compile(r"progress(?: is|:|=)?\s{0,4}(\d{1,3}(?:\.\d{1,6})?)\s?%", re.ASCII)
 _PERCENT_DONE = re.compile(r"(?<![\d.])(\d{1,3}(?:\.\d{1,6})?)% (?:complete|done|finished)", re.ASCII)
-_BRACKET = re.compile(rf"\[[ \t]{{0,8}}({_N})[ \t]{{0,4}}/[ \t]{{0,8}}({_N})\]", re.ASCII)
-_BRACKET_END = rb"/[ \t]{0,8}[\d,]{1,19}\]"
-_PAREN = re.compile(r"\((\d{1,9})[ ]?/[ ]?(\d{1,9})\)", re.ASCII)
-_PAREN_END = rb"/[ ]?\d{1,9}\)"
-_PAREN_ENDS = tuple(b"%d)" % digit for digit in range(10))
-_BUILDS = ("nvcc", "c++", "g++", "hipcc", "clang", "building", "linking", "compiling", "/bin/", "install", "recompil")
-_TRIES = ("fail", "retry", "attempt", "attributes:", "_dynamo")
 _LOADS = ("loading", "download", "shards", "compil", "install")
 _ENDS_EPOCH = (
     *("complete", "finish", "done", "took", "elapsed", "time", "loss", "acc"),
@@ -113,6 +104,11 @@ _NOT_NOW = frozenset(
     }
 )
 _OF_THE_RUN = ("global", "total", "overall")
+_THINGS = re.compile(
+    r" (?:items|samples|examples|documents|articles|records|rows|files|texts|images|prompts|requests|tokens)\b",
+    re.ASCII,
+)  # `batch: 100 items` is how large it is
+_MANY = re.compile(r"[a-z]{3,10}s(?![a-z])", re.ASCII)  # `global_steps 300` counts, `steps 300` is how many there are
 _MAY_LEAD = frozenset(
     {
         "train",
@@ -154,9 +150,10 @@ def _label(word: str, ending: str, unit: str, rank: int, bare_ending: str | None
 
 
 def _before(low: str, start: int) -> str | None:
-    """The word before a label ("" when none is), or None where the label is part of a longer name or an argument."""
+    """The word before a label ("" when none is), or None where the label is part of a longer name, an argument, or
+    what a tracker sums up of a run that ended."""
     ahead = low[max(0, start - 24) : start]
-    if is_argument(low, start):
+    if low.startswith("wandb:") or is_argument(low, start):
         return None
     if not ahead or ahead[-1] in " \t|[(,:;>=*\"'{":
         word = _WORD.search(ahead.rstrip(" \t"))
@@ -187,6 +184,8 @@ def _bare(label: _Label, low: str, line: str) -> tuple[float, bool, int] | None:
         before = _before(low, found.start())
         if before is None or before in _NOT_NOW or "best" in low[max(0, found.start() - 80) : found.start()]:
             continue
+        if (before != "global" and _MANY.match(low, found.start())) or _THINGS.match(low, found.end()):
+            continue
         if _is_record(low, found.start(), found.end(), before, line):
             return float(found[1]), before in _OF_THE_RUN, found.start()
     return None
@@ -197,7 +196,7 @@ def _is_record(low: str, start: int, end: int, before: str, line: str) -> bool:
     `step: 3` a setting."""
     rest = low[end : end + 300]
     if not rest.strip(_ALONE) or rest.startswith(_ORDINAL):
-        if "  :" in low[start:end]:
+        if "  :" in low[start:end] or _is_setting(low, start, end):
             return False  # an entry of a list of settings
         printed = line[start : start + 2].istitle() or low.startswith("episode ", start)  # `timestep 4` is a command
         return before in _MAY_LEAD or (not before and (printed or bool(line[:start].strip())))
@@ -209,12 +208,23 @@ def _is_record(low: str, start: int, end: int, before: str, line: str) -> bool:
     return bool(figures or _LEARNS.search(ahead))
 
 
+def _is_setting(low: str, start: int, end: int) -> bool:
+    """Whether it is the last of several that are given a value, none of which is measured: `lr=3 gpus=2 batch=8`."""
+    ahead = low[max(0, start - 120) : start]
+    measured = _LEARNS.search(ahead) or re.search(r"\d\.\d", ahead)
+    return "=" in low[start:end] and not measured and re.search(r"[a-z_]=\S", ahead) is not None
+
+
 def _goes_on(low: str) -> bool:
     """Whether the line says where a run resumed, or what was loaded, which is no step of it."""
-    return any(word in low for word in _RESUMES) or bool(_LOADED.match(low[:400]))
+    return any(word in low for word in _RESUMES) or bool(_LOADED.match(low[:400]) or _LOADS_MODEL.match(low[:200]))
 
 
 _RESUMES = ("resum", "continuing training", "restored", "loaded checkpoint")
+_LOADS_MODEL = re.compile(
+    r"[^\n]{0,60}?\bload(?:ed|ing)?\b[^\n]{0,40}?\b(?:model|checkpoint|weights)\b[^\n]{0,40}?\b(?:epoch|step|iter)",
+    re.ASCII,
+)
 _LOADED = re.compile(r"[^\n]{0,120}?\bload(?:ed|ing)?\b[^\n]{0,240}?\.(?:pth?|ckpt|tar|h5|bin|safetensors)\b", re.ASCII)
 _NAMES = r" num| number| id|_num|_number|_idx|_index|_id|_no|\."
 _EPOCH_PAIR = _label("epoch", f"(?:s|{_NAMES})?", "epochs", EPOCH, None)
@@ -250,7 +260,7 @@ def _count(label: _Label, line: str) -> list[Mark]:
         inside = inside or bool(_PLAYED.search(low, max(0, start - 40), start))
     rank = INNER if inside else label.rank
     unit = label.unit or _unit(low, pair)
-    marks: list[Mark] = [Step(done, total or None, unit, _rate(low, unit), rank)]
+    marks: list[Mark] = [Step(done, total or None, unit, rate(low, unit), rank)]
     if beside and "epoch" not in low:
         marks.append(Step(beside[0], beside[1], "epochs", None, EPOCH))
     return marks
@@ -275,6 +285,8 @@ def _epoch(line: str) -> list[Mark]:
             before = _before(low, found.start())
             best = "best" in low[max(0, found.start() - 40) : found.start()]
             setting = low.startswith("_num", found.start() + 5) and not low[found.end() :].strip(_ALONE)
+            setting = setting or _is_name(low, found) or low.startswith(" evaluation *", found.end())
+            setting = setting or "performance of" in low[max(0, found.start() - 16) : found.start()]
             if (
                 before is not None
                 and not best
@@ -286,6 +298,13 @@ def _epoch(line: str) -> list[Mark]:
         else:
             return _epoch_part(low)
     return [_of_epochs(low, done, total, end)]
+
+
+def _is_name(low: str, found: re.Match[str]) -> bool:
+    """Whether `epoch20` names a checkpoint: the number is joined to the word, something stands before it and no figure
+    behind."""
+    joined = low[found.start(1) - 1].isalpha()
+    return joined and bool(low[: found.start()].strip()) and not _FIGURES.search(low, found.end(), found.end() + 200)
 
 
 def _ep(line: str) -> list[Mark]:
@@ -330,7 +349,7 @@ def _behind(line: str) -> list[Mark]:
     if not found or number(found[1]) > number(found[2]) or not number(found[2]):
         return []
     unit = found[3] if found[3] and found[3] not in _NOT_UNITS else "items"
-    return [Step(number(found[1]), number(found[2]), unit, _rate(low, unit), RUN)]
+    return [Step(number(found[1]), number(found[2]), unit, rate(low, unit), RUN)]
 
 
 _BEHIND = re.compile(
@@ -379,50 +398,11 @@ def _epoch_zero(line: str) -> list[Mark]:
 _ZERO = re.compile(f"epoch(?:{_NAMES})?" + _LEAD + r"0(?![\d.]|[a-z]|[ ]?/[ ]?0)", re.ASCII)
 
 
-def _bracket(pattern: re.Pattern[str], line: str) -> list[Mark]:
-    """A bare [300/1000]; one behind a word belongs to that word's row, and a build step is no progress.
-    `[3/4] Training...` opens the third of four stages; `recall: 43.86% (268/611)` is a share of hits, not of work."""
-    for found in islice(pattern.finditer(line, 0, _REACH), _TRIED):
-        before = line[max(0, found.start() - 4) : found.start()].rstrip(" :=#")[-1:]
-        done, total = number(found[1]), number(found[2])
-        called = found[0][0] == "(" and line[found.start() - 1 : found.start()].isalnum()  # sqrt(1/2)
-        if (not before.isalpha() or found[0][0] == "(") and not called and 0 < total >= done:
-            low = line.lower()
-            ahead = low[max(0, found.start() - 60) : found.start()]
-            if any(tool in low[found.end() : found.end() + 80] for tool in _BUILDS):
-                return []
-            share = _SHARE.search(ahead)
-            if any(word in ahead[-40:] for word in _TRIES) or (share and not share[1].endswith(_OF_WORK)):
-                return []
-            opens = total <= _STAGES and low.rstrip().endswith(("...", "…"))
-            step = Step(done - opens, total, "items", _rate(low, "items"), INNER, done if opens else None)
-            epoch = _TRAINS.search(ahead)
-            return [step, Step(float(epoch[1]), None, "epochs", None, EPOCH)] if epoch else [step]
-    return []
-
-
-_STAGES = 12  # that a program names
-_SHARE = re.compile(r"([a-z\u4e00-\u9fff]{1,20})[\"')]{0,2}[:=] {0,3}\d{1,3}(?:\.\d{1,9})?% ?$", re.ASCII)
-_OF_WORK = ("progress", "processed", "completed", "complete", "done", "train", "training", "epoch", "total", "进度")
-_TRAINS = re.compile(r"\btrain(?:ing)?[ :]{1,3}\[(\d{1,6})\] ?$", re.ASCII)  # `Train: [3][120/900]`
-
-
 def _percent(pattern: re.Pattern[str], line: str) -> list[Mark]:
     low = line.lower()
     found = pattern.search(low)
     done = float(found[1]) if found and not any(word in low for word in _LOADS) else 101.0
     return [Step(done, 100.0, "%", None, PERCENT)] if done <= 100.0 else []
-
-
-def _rate(low: str, unit: str) -> float | None:
-    """A rate on the same line, if it counts the same thing."""
-    at = low.find("/s")
-    while at >= 0:
-        found = _RATE.search(low, max(0, at - _RATE_REACH), at + 2)
-        if found and (found[2] in ("it", "its") or unit.startswith(found[2].rstrip("s"))):
-            return float(found[1])
-        at = low.find("/s", at + 2)
-    return None
 
 
 def _row(kind: str, word: str, ending: str, unit: str, rank: int = RUN, bare: str | None = None) -> Format:
@@ -442,7 +422,7 @@ rows = (
     _row("completed", "completed", "", ""),
     _row("progress", "progress", "", ""),
     Format("behind", _BEHIND_WORDS, _behind, hint=_BEHIND_HINT, family="plain"),
-    _row("step", "step", "s?(?:_num|_idx)?", "steps", bare="(?:_num|_idx)?"),
+    _row("step", "step", "s?(?:_num|_idx)?", "steps", bare="s?(?:_num|_idx)?"),
     _row("step of", "step", "s?(?:_num|_idx)?", "steps"),
     _row("iteration", "iter", "(?:ation)?s?", "iterations", bare="(?:ation)?"),
     _row("iteration of", "iter", "(?:ation)?s?", "iterations"),
@@ -450,7 +430,8 @@ rows = (
     _row("episode", "episode", "s?", "episodes", bare=""),
     _row("timestep", "timestep", "s?", "timesteps", bare=""),
     _row("generation", "generation", "s?", "generations"),
-    _row("round", "round", "s?", "rounds"),
+    _row("round", "round", "s?", "rounds", bare=""),
+    _row("trial", "trial", "s?", "trials", bare=""),
     _row("batch", "batch", "(?:es| id|_id|_idx)?", "batches", INNER, bare="(?: id|_id|_idx)?"),
     _row("sample", "sample", "s?", "samples", INNER),
     _row("image", "image", "s?", "images", INNER),
@@ -463,8 +444,6 @@ rows = (
     Format("epoch of", (b"epoch",), _epoch_of, hint=_EPOCH_PAIR.hint, family="plain"),
     Format("epoch zero", (b"epoch",), _epoch_zero, hint=_ZERO_HINT),
     Format("alone", _ALONE_WORDS, _alone, hint=_ALONE_HINT, begins=True, family="plain"),
-    Format("bracket", (b"]",), partial(_bracket, _BRACKET), hint=_BRACKET_END, begins=True, family="plain"),
-    Format("parenthesis", _PAREN_ENDS, partial(_bracket, _PAREN), hint=_PAREN_END, begins=True, family="plain"),
     Format("percent", (b"progress",), partial(_percent, _PERCENT), hint=_PERCENT.pattern.encode(), family="plain"),
     Format("percent_done", _DONE, partial(_percent, _PERCENT_DONE), family="plain"),
 )

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from dogwatch.logs.interface import (
     AGAIN,
     ASIDE,
+    BAR,
     BEGUN,
     EPOCH,
     EPOCH_DONE,
@@ -82,7 +83,7 @@ def _best(slots: Sequence[Slot], known: Known) -> Slot | None:
     totals = {known.totals.get("steps"), *(slot.step.total for slot in runs if _is_long(slot))}
     stated = [slot for slot in work if slot.step.total and slot.step.total in totals]
     runs = [_lent(_latest(slot, work), work) for slot in runs]
-    run = _run(runs + stated, work, beside, known)
+    run = _run(runs + stated, work, beside, known, begun)
     epoch = _epoch(epochs, work, begun, known)
     if run and epoch and not run.step.total:
         run = _multiplied(run, epoch, work)
@@ -108,8 +109,8 @@ def _best(slots: Sequence[Slot], known: Known) -> Slot | None:
     inside = _open(work)
     if epoch and epoch.step.rank == EPOCH_DONE and inside and epoch.at > inside.at:
         return epoch
-    if inside and epoch and epoch.step.total == 1:
-        inside = _with_total(inside, known)  # the steps of the only epoch are those of the run
+    if inside and epoch and (epoch.step.total == 1 or (epoch.step.total is None and epoch.step.done == 0)):
+        inside = _with_total(inside, known)  # the steps of the only epoch, or of the first, are those of the run
     rest = (bar, _part(of[PART], known), max(of[PERCENT], key=_newest, default=None), inside, epoch, again)
     found = next((slot for slot in rest if slot), None)
     return found or max(of[ASIDE], key=_newest, default=None)
@@ -153,7 +154,9 @@ def _with_total(slot: Slot, known: Known, others: Sequence[Slot] = ()) -> Slot:
     return replace(slot, step=replace(slot.step, total=total)) if total else slot
 
 
-def _run(runs: Sequence[Slot], work: Sequence[Slot], epochs: Sequence[Slot], known: Known) -> Slot | None:
+def _run(
+    runs: Sequence[Slot], work: Sequence[Slot], epochs: Sequence[Slot], known: Known, begun: Mapping[str, Slot]
+) -> Slot | None:
     """The counter of the whole run. Counters of steps are one count, said by the format that knows most;
     a bar that agrees with it and has a total says it better."""
     later = max((slot.at for slot in (*runs, *work, *epochs)), default=0)
@@ -166,7 +169,8 @@ def _run(runs: Sequence[Slot], work: Sequence[Slot], epochs: Sequence[Slot], kno
         best = _with_total(best, NOTHING, [slot for slot in steps if best.at - slot.at <= STALE])
         if not best.step.total:
             bars = [slot for slot in work if all(slot.at != epoch.at for epoch in epochs)]
-            bar = _agreeing(best, [slot for slot in bars if not _is_share(slot, known)])
+            bars = [slot for slot in bars if not _is_share(slot, known)]
+            bar = _agreeing(best, bars) or (None if epochs else _ahead(best, bars, begun))
             if bar and bar.at >= best.at:
                 best = bar
             elif bar:
@@ -233,6 +237,20 @@ def _agreeing(run: Slot, bars: Sequence[Slot]) -> Slot | None:
         and bar.step.total >= done
         and abs(bar.step.done - done) <= max(50.0, 0.1 * done)
         and bar.step.total > 50
+    ]
+    return max(fit, key=_newest, default=None)
+
+
+def _ahead(run: Slot, bars: Sequence[Slot], begun: Mapping[str, Slot]) -> Slot | None:
+    """The bar of the whole run that was there when the count was said, as when a checkpoint was saved, and went on."""
+    fit = [
+        bar
+        for bar in bars
+        if bar.weight == BAR
+        and (bar.step.total or 0.0) > 50
+        and bar.step.unit in STEPS
+        and _start(bar, begun) < run.at < bar.at
+        and bar.step.done >= run.step.done
     ]
     return max(fit, key=_newest, default=None)
 

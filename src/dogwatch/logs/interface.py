@@ -124,6 +124,21 @@ def pace(seconds: str | None, unit: float = 1.0) -> float | None:
     return unit / value if value > 0 and math.isfinite(value) else None
 
 
+_RATE = re.compile(r"(?<![\d.])(\d{1,12}(?:\.\d{1,9})?)\s?([a-z]{1,12})/s", re.ASCII)
+_RATE_REACH = 40
+
+
+def rate(low: str, unit: str) -> float | None:
+    """A rate on the same line, if it counts the same thing."""
+    at = low.find("/s")
+    while at >= 0:
+        found = _RATE.search(low, max(0, at - _RATE_REACH), at + 2)
+        if found and (found[2] in ("it", "its") or unit.startswith(found[2].rstrip("s"))):
+            return float(found[1])
+        at = low.find("/s", at + 2)
+    return None
+
+
 _CALLED = re.compile(r"[a-z0-9][._][a-z][a-z0-9_]{0,20}\($", re.ASCII)
 _LISTED, _ARGUMENTS = ("namespace(", "arguments("), 4000  # characters that a list of arguments may have
 

@@ -19,7 +19,7 @@ NOW, NAME, STAMP = "\ue000", "\ue001", "\ue002"  # for a number, one in a name, 
 
 _TOKEN = re.compile(
     r"(?=[\d.ni])(?:(\d{4}[-/.]\d\d[-/.]\d\d(?:[ t_,-]{1,2}\d\d:\d\d(?::\d\d)?)?(?:[.,]\d{1,9})?z?"
-    r"|\d\d[-/]\d\d[ t]\d\d:\d\d(?::\d\d)?(?:[.,]\d{1,9})?|\d{1,3}:\d\d(?::\d\d)?(?:[.,]\d{1,9})?)"
+    r"|\d\d[-/]\d\d[ t]\d\d:\d\d(?::\d\d)?(?:[.,]\d{1,9})?|\d{1,3}:\d\d(?!\d)(?::\d\d)?(?:[.,]\d{1,9})?)"
     r"|(\d{1,3}(?:,\d{3}){1,4}(?!\d)|\d{1,20})(\.(?!\.)\d{0,20})?(e[-+]?\d{1,3})?"
     r"|(?<![\w.])\.\d{1,20}(?:e[-+]?\d{1,3})?|(?<![a-z])(?:nan|inf)(?![a-z]))",
     re.ASCII,
@@ -81,7 +81,7 @@ TESTS = re.compile(
 # Who prints such lines loads, builds or fetches, or it is a bar that is read elsewhere.
 ASIDE = re.compile(
     r"it/s[],]|s/it[],]|%\||download|install|compil|building|linking|loading|fetch|https?:|unpack|setting up|collecting"
-    r"|traceback|file \"|warning|retry"
+    r"|traceback|file \"|warning|retry|^wandb:"
 )
 
 

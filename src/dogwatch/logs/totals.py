@@ -15,6 +15,7 @@ from dogwatch.logs.interface import Format, number
 from dogwatch.model import Mark, Total
 
 _IS = (
+    r"(?:_num(?:ber)?| for training)?"
     r"(?:[\"'], [\"']|[\"'`]?(?:[ ]?:[ ]?int)?[ \t]{0,32}(?:[:=]|\.{2,80}|[ \t]|\|)[ \t|]{0,24}[\"'`(]?)"
     r"(\d{1,3}(?:,\d{3}){1,4}|\d{1,15}(?:\.0{1,3})?(?:e\+?\d{1,2})?)(?![\w%]|\.[1-9]|[ ]?/|[:-]\d)"
 )
@@ -29,6 +30,11 @@ _COUNTS = f"steps|iters|iterations|epochs?|{_LOOPS}"
 # row, literals, the name of the total; its group is the unit. Every name starts with a literal.
 NAMES = (
     ("max", (b"max_", b"max-"), rf"max[_-]{_WHAT}(steps?|iters?|iterations?|epochs?|updates?|batches|{_LOOPS})"),
+    (
+        "max of",
+        tuple(b"max%s %s" % (dot, word) for dot in (b"", b".") for word in (b"step", b"iter", b"epoch", b"train")),
+        rf"max\.? {_WHAT}(steps|iters|iterations|epochs)",
+    ),
     ("maxiter", (b"maxiter", b"maxepoch"), r"max(iters?|iterations?|epochs?)"),
     ("total", (b"total",), rf"total[ _-](?:number of |num[_-])?{_WHAT}({_COUNTS}|updates)"),
     ("num", (b"num_", b"num-", b"num "), rf"num[ _-]{_WHAT}({_COUNTS}|boost_round)"),
@@ -43,13 +49,14 @@ NAMES = (
     ("nsteps", (b"nsteps", b"nepoch"), r"n(steps|epochs?)"),
     ("end_epoch", (b"end_epoch",), r"end_(epochs?)"),
     ("epochs", (b"epochs",), r"(epochs)"),
+    ("epoches", (b"epoches",), r"(epoches|epoches number)"),
     (
         "loops",
         (b"generations:", b"generations=", b"episodes:", b"episodes=", b"rounds:", b"rounds="),
         r"(episodes|generations|rounds)",
     ),
     ("for_iters", (b"for iters ",), r"for (iters)"),
-    ("config", (b"config param steps",), r"config param (steps)"),
+    ("config", (b"config param steps", b"cfg.steps"), r"(?:config param |cfg\.)(steps)"),
 )
 _N = r"(\d{1,3}(?:,\d{3}){1,4}|\d{1,15})"
 PHRASES = (
@@ -60,10 +67,11 @@ PHRASES = (
     ),
     (
         "announced",
-        tuple(b"training %d" % digit for digit in range(10)),
-        rf"training {_N} (epochs)",
+        tuple(b"training %s%d" % (all_, digit) for all_ in (b"", b"all ") for digit in range(10)),
+        rf"training (?:all )?{_N} (epochs)",
     ),
     ("maximum", (b"max: ",), rf"max: {_N} (iter|epochs)"),
+    ("until", tuple(b"until %d" % digit for digit in range(10)), rf"until {_N} (epochs)"),
 )
 
 Find = Callable[[str], Iterator[tuple[int, Total]]]
@@ -89,6 +97,31 @@ def _phrases(pattern: re.Pattern[str], low: str) -> Iterator[tuple[int, Total]]:
     for found in pattern.finditer(low):
         if number(found[1]) > 0:
             yield found.start(), Total(number(found[1]), _UNITS[found[2][:4]])
+
+
+def _banner(pattern: re.Pattern[str], low: str) -> Iterator[tuple[int, Total]]:
+    """(place, total) of `Steps: 10,000`, alone on its line; `warmup steps: 100` is something else."""
+    for found in pattern.finditer(low):
+        if not _NAMED.search(low, max(0, found.start() - 24), found.start()) and number(found[2]) > 0:
+            yield found.start(), Total(number(found[2]), _UNITS[found[1][:4]])
+
+
+def _listed(pattern: re.Pattern[str], low: str) -> Iterator[tuple[int, Total]]:
+    """(place, total) of `steps=12000` among other settings; beside what is measured it is a count."""
+    found = pattern.search(low)
+    others = len(_SETTING.findall(low[:_LONGEST])) if found and not _MEASURED.search(low) else 0
+    if found and others > 1 and number(found[2]) > 0:
+        yield found.start(), Total(number(found[2]), _UNITS[found[1][:4]])
+
+
+_SETTING = re.compile(r"(?<![a-z_])[a-z_]{1,24}=[\w.]", re.ASCII)
+_MEASURED = re.compile(r"loss|acc|reward|return|score|elapsed|eta", re.ASCII)
+_LONGEST = 400
+_BANNERS = tuple(
+    f"{word}{end}".encode() for word in ("steps", "iterations") for end in (":", "=", " :", " =", "':", '":')
+)
+_BANNER = rf"[\"']?[ ]?[:=][ ]{{0,12}}{_N}"
+_NAMED = re.compile(r"[\w.-][\"']?$|(?<![a-z])(?!info |debug )[a-z]{2,20}[ \t]{1,3}$", re.ASCII)
 
 
 def _read(find: Find, line: str) -> list[Mark]:
@@ -127,13 +160,16 @@ def _rows(
         if only := _of(kind, name):
             pattern = only + end
             read = partial(_read, partial(reads, re.compile(pattern + then, re.ASCII)))
-            yield Format(f"total {kind} by {called}", needles, read, hint=pattern.encode())
+            yield Format(f"total {kind} by {called}", needles, read, hint=(pattern + then.replace("$", r"\n")).encode())
 
 
 rows = (
     *(row for kind, needles, name in NAMES for row in _rows(kind, needles, name, _names, _IS)),
     # where more stands behind it, it is a count
     *_rows("epoch_num", (b"epoch_num",), "(epoch)", _names, "_num" + _IS, r"[\s,\"']{0,8}$"),
+    *_rows("banner", _BANNERS, "(steps|iterations)", _banner, _BANNER, r"(?:\.0)?[\s,\"'}]{0,8}$"),
+    *_rows("list", (b" steps=", b",steps=", b"(steps="), "[ ,(](steps)", _listed, rf"={_N}(?=[,;)\s])"),
+    *_rows("total_iter", (b"total_iter",), "total_(iter)", _names, _IS, r"[\s,\"'}]{0,8}$"),
     Format("total epochs by argument", (b"namespace(",), _arguments, hint=_ARGUMENT.pattern.encode()),
     *(row for kind, needles, name in PHRASES for row in _rows(kind, needles, name, _phrases, "")),
 )

@@ -67,8 +67,9 @@ _TRAINS = (b"train", b"loss", b"fit")
 @lru_cache(256)
 def _about(label: bytes) -> tuple[int, str, tuple[Step, ...]]:
     """What a bar counts, by the lower-case text before its percentage: (rank, phase, epochs beside it)."""
+    epoch = _ULTRALYTICS.search(label) or _EPOCH_OF.search(label)
     for words, phase in ((_SAVES, "checkpointing"), (_LOADS, "starting")):
-        if words.search(label) and not any(word in label for word in _TRAINS):
+        if words.search(label) and not epoch and not any(word in label for word in _TRAINS):
             return NEVER, phase, ()
     if _VALIDATES.search(label) and b"train" not in label:
         return ASIDE, "validating", ()
@@ -80,7 +81,6 @@ def _about(label: bytes) -> tuple[int, str, tuple[Step, ...]]:
             "training",
             (Step(float(tuned[1]), None, "epochs", None, EPOCH), Step(float(tuned[2]), None, "steps", None, RUN)),
         )
-    epoch = _ULTRALYTICS.search(label) or _EPOCH_OF.search(label)
     if epoch:
         total = float(epoch[2]) if epoch[2] else None
         return INNER, "training", (Step(float(epoch[1]), total, "epochs", None, EPOCH),)

@@ -179,6 +179,13 @@ TRAINERS = (
         unit="iterations",
     ),
     Row(
+        "basicsr timed",
+        (", time (data):",),
+        rf"epoch:[ ]{{0,8}}{_N}, iter:[ ]{{0,12}}(?P<run>[\d,]{{1,19}}), ",
+        rf", time \(data\): (?P<s>{_F})",
+        "iterations",
+    ),
+    Row(
         "paddleseg",
         ("[train] epoch",),
         rf"\[train\] epoch:? {_N}, iter:? (?P<run>{_N})/(?P<of>{_N})",
@@ -200,7 +207,12 @@ TRAINERS = (
         metrics=False,
         phase="running",
     ),
-    Row("optuna", ("finished with value: ",), rf"trial (?P<run>{_N}) finished with value: ", unit="trials"),
+    Row(
+        "optuna",
+        ("finished with value: ", " pruned."),
+        rf"trial (?P<run>{_N}) (?:finished with value: |pruned\.)",
+        unit="trials",
+    ),
     Row(
         "chinese",
         ("轮",),

@@ -1,0 +1,88 @@
+"""Counts that no word names: `[300/1000]`, `[3/25][100/1583]`, `(3/90)`."""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+from itertools import islice
+
+from dogwatch.logs.interface import ASIDE, EPOCH, INNER, TRAINER, Format, number, pace, rate
+from dogwatch.model import Mark, Phase, Step
+
+_N = r"\d{1,3}(?:,\d{3}){1,4}|\d{1,15}"
+_REACH = 1000  # characters of a line in which a count without a word is one, and not a part of some text
+_TRIED = 8  # places of one line at which a count may stand
+_BRACKET = re.compile(rf"\[[ \t]{{0,8}}({_N})[ \t]{{0,4}}/[ \t]{{0,8}}({_N})\]", re.ASCII)
+_BRACKET_END = rb"/[ \t]{0,8}[\d,]{1,19}\]"
+_PAREN = re.compile(r"\((\d{1,9})[ ]?/[ ]?(\d{1,9})\)", re.ASCII)
+_PAREN_END = rb"/[ ]?\d{1,9}\)"
+_PAREN_ENDS = tuple(b"%d)" % digit for digit in range(10))
+_BUILDS = ("nvcc", "c++", "g++", "hipcc", "clang", "building", "linking", "compiling", "/bin/", "install", "recompil")
+_TRIES = ("fail", "retry", "attempt", "attributes:", "_dynamo")
+
+
+def _bracket(pattern: re.Pattern[str], line: str) -> list[Mark]:
+    """A bare [300/1000]; one behind a word belongs to that word's row, and a build step is no progress.
+    `[3/4] Training...` opens the third of four stages; `recall: 43.86% (268/611)` is a share of hits, not of work."""
+    for found in islice(pattern.finditer(line, 0, _REACH), _TRIED):
+        before = line[max(0, found.start() - 4) : found.start()].rstrip(" :=#")[-1:]
+        done, total = number(found[1]), number(found[2])
+        called = found[0][0] == "(" and line[found.start() - 1 : found.start()].isalnum()  # sqrt(1/2)
+        alone = (
+            not before.isalpha()
+            or found[0][0] == "("
+            or _LOGGED.search(line, max(0, found.start() - 12), found.start())
+        )
+        if alone and not called and 0 < total >= done:
+            low = line.lower()
+            ahead = low[max(0, found.start() - 60) : found.start()]
+            if any(tool in low[found.end() : found.end() + 80] for tool in _BUILDS):
+                return []
+            share = _SHARE.search(ahead)
+            if any(word in ahead[-40:] for word in _TRIES) or (share and not share[1].endswith(_OF_WORK)):
+                return []
+            opens = total <= _STAGES and low.rstrip().endswith(("...", "…"))
+            step = Step(done - opens, total, "items", rate(low, "items"), INNER, done if opens else None)
+            epoch = _TRAINS.search(ahead)
+            if epoch:
+                return [step, Step(float(epoch[1]), None, "epochs", None, EPOCH)]
+            batch = _inside(pattern, line, found.end())
+            return [batch, Step(done, total, "epochs", None, EPOCH)] if batch and total > 1 else [step]
+    return []
+
+
+def _inside(pattern: re.Pattern[str], line: str, end: int) -> Step | None:
+    """The batch of `[3/25][100/1583]`, of which the first counts epochs."""
+    inner = next((found for at in range(end, end + 3) if (found := pattern.match(line, at))), None)
+    if inner is None or line[end : inner.start()].strip(", ") or not 1 < number(inner[2]) >= number(inner[1]):
+        return None
+    return Step(number(inner[1]), number(inner[2]), "batches", rate(line.lower(), "batches"), INNER)
+
+
+_LOGGED = re.compile(r"(?:\b(?:INFO|DEBUG|info|debug)[\]:)]{0,2}|\dZ) {1,3}$")  # what a logger puts before
+_STAGES = 12  # that a program names
+_SHARE = re.compile(r"([a-z\u4e00-\u9fff]{1,20})[\"')]{0,2}[:=] {0,3}\d{1,3}(?:\.\d{1,9})?% ?$", re.ASCII)
+_OF_WORK = ("progress", "processed", "completed", "complete", "done", "train", "training", "epoch", "total", "进度")
+_TRAINS = re.compile(r"\btrain(?:ing)?[ :]{1,3}\[(\d{1,6})\] ?$", re.ASCII)  # `Train: [3][120/900]`
+
+
+def _timed(line: str) -> list[Mark]:
+    """`Evaluation  [ 570/1872]  eta: 3:12:57    time: 9.63`, what a MetricLogger says of other loops than epochs."""
+    found = _TIMED.search(line.lower())
+    if not found or found[1].startswith("train") or number(found[2]) > number(found[3]):
+        return []
+    took = _TIME.search(line.lower(), found.end())
+    phase = "validating" if re.match(r"e?val|test", found[1]) else "running"
+    return [Step(number(found[2]), number(found[3]), "batches", pace(took[1]) if took else None, ASIDE), Phase(phase)]
+
+
+_TIMED = re.compile(
+    r"(?<![a-z])([a-z]{3,20})(?: [a-z]{1,20}){0,3}:?[ ]{1,4}\[[ ]{0,6}(\d{1,15})/(\d{1,15})\][ ]{1,4}eta: "
+)
+_TIME = re.compile(r"(?<![a-z_])time: (\d{1,12}(?:\.\d{1,12})?)", re.ASCII)
+
+rows = (
+    Format("timed", (b"] eta: ", b"]  eta: "), _timed, family="metric_logger", weight=TRAINER),
+    Format("bracket", (b"]",), partial(_bracket, _BRACKET), hint=_BRACKET_END, begins=True, family="plain"),
+    Format("parenthesis", _PAREN_ENDS, partial(_bracket, _PAREN), hint=_PAREN_END, begins=True, family="plain"),
+)
