@@ -17,6 +17,8 @@ from dogwatch.logs.last_line import kind
         (b"step=4, loss=0.5, optimizer=sgd", b"step=900, loss=nan, optimizer=adam"),
         ("第 3 轮 损失 0.5".encode(), "第 12 轮 损失 0.25".encode()),
         (b" 45%|####   | 45/100 [00:12<00:15]", b" 46%|####   | 46/100 [00:13<00:15]"),
+        (" 45%|███▌   | 45/100 [00:12<00:15]".encode(), " 86%|█████▉ | 86/100 [00:13<00:15]".encode()),
+        ("work ━━━━━━━━╺━━━━ 45%".encode(), "work ━━━━━━━━━━━╸━ 86%".encode()),
     ],
 )
 def test_numbers_values_and_paths_make_no_other_kind(one: bytes, other: bytes) -> None:

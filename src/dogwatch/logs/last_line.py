@@ -9,6 +9,7 @@ REACH = 4096  # bytes before the end in which the last line begins
 # Characters of a line, and words of those, that tell its kind.
 LONGEST, MOST_WORDS = 300, 12
 _WORD = re.compile(rb"[a-z_\x80-\xff]{2,}")
+_BAR = re.compile(rb"\xe2[\x94-\x97][\x80-\xbf]")  # lines and blocks (U+2500 to U+25FF), of which bars are drawn
 
 
 def kind(text: bytes) -> str:
@@ -18,7 +19,8 @@ def kind(text: bytes) -> str:
     ended = _end(tail)
     whole = tail[:ended].rstrip()
     line = whole[_end(whole) :] or tail[ended:]
-    named = [token.partition(b"=")[0] for token in line[:LONGEST].split() if b"/" not in token and b"\\" not in token]
+    line = _BAR.sub(b" ", line[:LONGEST])
+    named = [token.partition(b"=")[0] for token in line.split() if b"/" not in token and b"\\" not in token]
     words = _WORD.findall(b" ".join(named).lower())[:MOST_WORDS]
     return f"{crc32(b' '.join(words)):08x}" if line.strip() else ""
 
