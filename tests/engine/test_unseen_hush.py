@@ -96,3 +96,21 @@ def test_no_second_is_counted_twice() -> None:
         looks.look(60.0)
     looks.look(60.0, grew=0.0)
     assert sum(gaps.seconds for gaps in looks.memory.gaps.values()) == looks.memory.age == looks.at - AT
+
+
+def test_a_gap_is_no_longer_than_from_one_write_to_the_next() -> None:
+    """A line each 80 seconds, seen by a look each 60: half a look is not added to what the log's own times tell."""
+    looks = Looks()
+    looks.look(60.0, grew=0.0)
+    for number in range(1, 30):
+        newest = 60.0 * number % 80.0
+        looks.look(60.0, grew=newest if newest < 60.0 else None)
+    assert looks.memory.gaps["starting"].longest == pytest.approx(80.0)
+
+
+def test_times_that_a_file_system_does_not_keep_make_no_gap_shorter() -> None:
+    """Then half of the time between two looks is added to what was seen of a silence."""
+    looks = Looks()
+    for number in range(6):
+        looks.look(60.0, grew=60.0 * number)
+    assert looks.memory.gaps["starting"].longest == 30.0

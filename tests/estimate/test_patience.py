@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from dogwatch.estimate.lines import Lines
+from dogwatch.estimate.lines import OFTEN, Lines
 from dogwatch.estimate.patience import (
     EPOCH,
     LAST,
@@ -24,9 +24,10 @@ from dogwatch.estimate.patience import (
     START,
     STEADY,
     SURPRISE,
+    THERE_TIMES,
     UNSEEN,
     USUAL,
-    USUAL_COUNTED,
+    USUAL_THERE,
     Gaps,
     has_paused,
     kind_of,
@@ -171,31 +172,41 @@ def test_the_first_epoch_counts_though_it_passed_while_the_job_began() -> None:
     assert patience(first, STEADY) == SAFETY * first["starting"].longest > patience(later, STEADY)
 
 
+def lines_of(last: str, longest: float = 0.0, **kinds: int) -> Lines:
+    return Lines(kinds, last, dict.fromkeys(kinds, longest))
+
+
 def test_after_a_line_that_stood_last_many_times_nothing_new_is_due() -> None:
     """Without a total, hours of even steps do not tell that a validation of forty minutes is no more to come; that each
-    of them ended with the same kind of line does. A first line of another kind may begin one."""
+    of them ended with the same kind of line does, the more the oftener. A first line of another kind may begin one."""
     even = {STEADY: seen(*[50.0] * 100)}
-    often, seldom, first = (
-        Lines({"step": times, "saved": 1}, last) for times, last in ((99, "step"), (2, "step"), (99, "test"))
-    )
-    assert patience(even, STEADY, lines=often) == USUAL < patience(even, STEADY, lines=seldom) == UNSEEN
-    assert patience(even, STEADY, lines=first) == UNSEEN
-    slow = {STEADY: seen(*[400.0] * 100)}
-    assert patience(slow, STEADY, lines=often) == SAFETY * slow[STEADY].longest
+    seldom, often, always = (lines_of("step", 55.0, step=times, saved=1) for times in (2, OFTEN, 99))
+    assert patience(even, STEADY, lines=seldom) == UNSEEN > patience(even, STEADY, lines=often) == USUAL
+    assert patience(even, STEADY, lines=always) == SAFETY * 55.0 < USUAL
+    assert patience(even, STEADY, lines=lines_of("test", step=99)) == UNSEEN
 
 
-def test_uneven_gaps_tell_nothing_of_the_next_whatever_the_line() -> None:
-    """Items of very different size, each told by one line."""
-    uneven, lines = {STEADY: seen(*[20.0] * 60, 190.0)}, Lines({"item": 60, "saved": 1}, "item")
-    assert patience(uneven, STEADY, lines=lines) == patience(uneven, STEADY) > USUAL
+def test_pauses_count_by_the_line_after_which_they_came() -> None:
+    """Items of very different size, each told by one line, may last as long again; beside a save that says so first,
+    a step is not waited for much longer than the save took."""
+    uneven = {STEADY: seen(*[20.0] * 90, 190.0)}
+    item = Lines({"item": 90, "saved": 1}, "item", {"item": 195.0, "saved": 25.0})
+    step = Lines({"step": 90, "saved": 1}, "step", {"step": 25.0, "saved": 195.0})
+    assert patience(uneven, STEADY, lines=item) == SAFETY * 195.0 > patience(uneven, STEADY, lines=step) == 195.0
+
+
+def test_the_longest_gap_after_a_line_that_nobody_kept_is_not_guessed() -> None:
+    """What a release before had learnt has only how often lines stood last."""
+    even = {STEADY: seen(*[50.0] * 100)}
+    assert patience(even, STEADY, lines=Lines({"step": 99, "saved": 1}, "step")) == patience(even, STEADY)
 
 
 def test_a_log_that_says_nothing_but_its_count_announces_nothing() -> None:
     """There the places of its counter are all that tells where something may begin."""
     even, place = {STEADY: seen(*[20.0] * 100)}, at(Ground.PLACE)
-    alone, others = Lines({"step": 100}, "step"), Lines({"step": 99, "saved": 1}, "step")
+    alone, others = lines_of("step", 25.0, step=THERE_TIMES), lines_of("step", 25.0, step=THERE_TIMES, saved=1)
     assert patience(even, STEADY, on=place, lines=alone) == patience(even, STEADY, on=place)
-    assert patience(even, STEADY, on=place, lines=others) == USUAL_COUNTED < patience(even, STEADY, on=place)
+    assert patience(even, STEADY, on=place, lines=others) == USUAL_THERE < patience(even, STEADY, on=place)
 
 
 def test_a_new_kind_of_line_may_begin_something_even_on_the_open_road() -> None:
@@ -220,7 +231,7 @@ def test_no_line_makes_a_stall_of_a_gap_that_was_survived(
     silences: list[float], others: list[float], phase: str, ground: Ground, kinds: dict[str, int], last: str
 ) -> None:
     gaps = {STEADY: seen(*others), phase: seen(*silences)}
-    assert patience(gaps, phase, on=at(ground), lines=Lines(kinds, last)) >= SAFETY * max(silences)
+    assert patience(gaps, phase, on=at(ground), lines=lines_of(last, **kinds)) >= max(silences)
 
 
 def test_a_phase_that_was_announced_twice_alike_is_known_by_its_length() -> None:

@@ -107,7 +107,7 @@ class Memory:
         body["intervals"] = [[one.what, one.every, one.unit] for one in self.intervals]
         body["gaps"] = {phase: gaps.to_json() for phase, gaps in self.gaps.items()}
         body["counter"] = self.counter.to_json()
-        body["lines"] = [self.lines.seen, self.lines.last]
+        body["lines"] = [self.lines.seen, self.lines.last, self.lines.longest]
         body["spent"] = self.spent.to_json()
         body["produced"] = self.produced.to_json()
         body["hush"] = {what: {"seconds": h.seconds, "longest": h.longest} for what, h in self.hush.items()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections.abc import Mapping
@@ -291,8 +292,8 @@ def pass_time(memory: Memory, watched: float, news: News, job: Job, moved: bool,
     signs = news.log_grew or news.output_grew or moved or news.checkpoint_grew
     if signs:
         if learns:
-            memory.gaps_of(memory.phase).note(memory.hush_of("signs").seconds, watched)
-            memory.lines.end_silence()
+            silent = memory.hush_of("signs").seconds
+            memory.lines.end_silence(memory.gaps_of(memory.phase).note(silent, watched, _between_writes(memory, news)))
         memory.lines.last = news.last or memory.lines.last
         memory.unseen_hush = _before_look(memory, news, watched, at)
         memory.moved_at, memory.usage, memory.unanswered, memory.held = at - memory.unseen_hush, [], 0, False
@@ -319,6 +320,14 @@ def _begin_before(memory: Memory) -> None:
     gaps.seconds = max(0.0, gaps.seconds - memory.unseen_hush)
     memory.hush_of("signs").seconds += memory.unseen_hush
     memory.unseen_hush = 0.0
+
+
+def _between_writes(memory: Memory, news: News) -> float:
+    """Seconds from the newest write to its log that was known to the newest now: a gap between was no longer."""
+    if news.grew_at is None or not memory.written or news.output_grew or news.checkpoint_grew:
+        return math.inf
+    between = news.grew_at - memory.written[0]
+    return between if between > 0 else math.inf  # a clock was set, or a file system keeps no times
 
 
 def _before_look(memory: Memory, news: News, watched: float, at: float) -> float:

@@ -9,7 +9,7 @@ from typing import Any
 from dogwatch.clock import stamp
 from dogwatch.engine.memory import Memory
 from dogwatch.engine.reading import News
-from dogwatch.estimate.patience import STEADY, has_paused
+from dogwatch.estimate.patience import NO_LINES, STEADY, has_paused
 from dogwatch.estimate.places import LOST, Way, way
 from dogwatch.estimate.stuck import Evidence, Gpu, Usage, ask_after, verdict
 from dogwatch.logs.interface import EXACT
@@ -104,7 +104,8 @@ def judged(
     phase = memory.phase
     if phase in LASTS and progress is not None and (progress.fraction or 0.0) >= DONE:
         phase = "exporting"
-    memory.ask_after = ask_after(memory.gaps, phase, limit)
+    memory.ask_after = ask_after(memory.gaps, phase, limit, memory.lines)
+    closely = silent >= memory.ask_after
     living = [worker for worker in workers if worker.doing in LIVING]
     stopped = bool(living) and all(worker.doing == "stopped" for worker in living)
     memory.held |= stopped
@@ -112,7 +113,7 @@ def judged(
     quiet = _quiet(job, memory)
     before = before if before is not None else _remembered(memory)
     slows = phase == STEADY or (before is not None and before.word is Standing.SLOW)  # what was is not over by a phase
-    asking = bool(living_pids(workers)) and silent >= memory.ask_after and usage is None
+    asking = bool(living_pids(workers)) and closely and usage is None
     found = verdict(
         Evidence(
             at=at,
@@ -130,8 +131,8 @@ def judged(
             slow_since=slow[0] if slow is not None and slows else None,
             slow_why=slow[1] if slow is not None else "",
             unseen=late or _unseen(memory, news, quiet),
-            on=_way(memory, progress) if silent >= memory.ask_after else LOST,
-            lines=memory.lines,
+            on=_way(memory, progress) if closely else LOST,
+            lines=memory.lines if closely else NO_LINES,
         ),
         before,
     )

@@ -8,6 +8,7 @@ stood last many times nothing new is due, unless the log says nothing but its co
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 OFTEN = 12  # times that a kind of line stood last before it tells what follows
@@ -17,20 +18,35 @@ MOST = 64
 
 @dataclass(slots=True)
 class Lines:
-    """How often lines of each kind stood `last` when a silence ended, and the kind that stands there now."""
+    """How often lines of each kind stood `last` when a silence ended, the kind that stands there now, and the longest
+    gap after each kind."""
 
     seen: dict[str, int] = field(default_factory=dict)
     last: str = ""
+    longest: dict[str, float] = field(default_factory=dict)
 
-    def end_silence(self) -> None:
+    def end_silence(self, gap: float) -> None:
         if self.last:
             self.seen[self.last] = self.seen.get(self.last, 0) + 1
+            self.longest[self.last] = max(self.longest.get(self.last, 0.0), gap)
         if len(self.seen) > MOST:
-            del self.seen[min(self.seen, key=self.seen.__getitem__)]
+            rarest = min(self.seen, key=self.seen.__getitem__)
+            del self.seen[rarest]
+            self.longest.pop(rarest, None)
+
+    @property
+    def times(self) -> int:
+        """How often one of the kind that stands there now did before."""
+        return self.seen.get(self.last, 0)
 
     @property
     def usual(self) -> bool:
-        return self.seen.get(self.last, 0) >= OFTEN
+        return self.times >= OFTEN
+
+    @property
+    def longest_after(self) -> float:
+        """The longest gap that followed a line of the kind that stands there now; a release before did not keep it."""
+        return self.longest.get(self.last, math.inf)
 
     @property
     def new(self) -> bool:

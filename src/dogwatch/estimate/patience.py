@@ -5,7 +5,8 @@ it, while another job never pauses for more than a second. So what was seen of t
 safety factor; and as long as little was seen, there is an allowance for what the job may still do for the first time.
 That allowance is due at the places where jobs begin something, after a line such as the log never stood at before
 (`lines`), and wherever nothing tells how far the job is; on the open road between places (`places`), or after a line
-that has stood last many times, a short one is enough.
+that has stood last many times, a short one is enough, and a pause that came after lines of another kind is due after
+those.
 
 What is new is not endless either. While a job starts, its longest silence and what was seen before it are together
 less than 45 minutes, but for two that told nothing before the end of a longer epoch, and two that loaded their data
@@ -29,7 +30,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from dogwatch.estimate.lines import Lines
+from dogwatch.estimate.lines import OFTEN, Lines
 from dogwatch.estimate.places import COUNTED, LOST, Ground, Way
 
 SAFETY = 1.6  # times the longest gap so far
@@ -50,9 +51,9 @@ VALIDATIONS, VALIDATION = 3, 150.0
 # whole is gone than one epoch is.
 ROAD, SURPRISE, EPOCH = 60.0, 0.3, 0.45
 ROAD_SEEN = 300.0  # seconds of work that must have been seen before a road is one
-# What is allowed after a line that has stood last many times, where no counter tells a place, and where one does; to
-# jobs whose longest gap is no more than so many times the usual one.
-USUAL, USUAL_COUNTED, EVEN = PAUSED, 480.0, 4.0
+# What is allowed after a line that has stood last many times, and less the more often beyond this: what did not come
+# after n such lines comes after the next with odds of one to n. At a place that a counter tells it is likelier.
+USUAL, USUAL_TIMES, USUAL_THERE, THERE_TIMES = PAUSED, OFTEN, 480.0, 50
 # A job whose last gaps (more than one) were all longer than usual has become slower, and so will its pauses be.
 RISES, SLOWER, MOST_SLOWER = 1.25, 1.6, 3.0
 # Processes that use no CPU and move no bytes do not load, compile, validate or save: then this is enough.
@@ -90,9 +91,10 @@ class Gaps:
     early: float = 0.0
     lately: float = 0.0
 
-    def note(self, silent: float, look: float) -> None:
-        """One more gap: so much silence was seen, and the look that ended it came `look` seconds after the last."""
-        gap = silent + look / 2
+    def note(self, silent: float, look: float, most: float = math.inf) -> float:
+        """One more gap, and how long it was: so much silence was seen, and the look that ended it came `look` seconds
+        after the last; `most` is what is known otherwise of how long it can have been."""
+        gap = max(silent, min(silent + look / 2, most))
         self.count += 1
         self.seconds += silent + look
         before = math.log(self.typical) if self.typical else 0.0
@@ -107,6 +109,7 @@ class Gaps:
         self.longest = max(self.longest, gap)
         if self.count <= _FEW:
             self.early = self.longest
+        return gap
 
     def to_json(self) -> list[float]:
         """The values in order, of which `Gaps(*values)` makes the same again."""
@@ -147,15 +150,19 @@ def patience(
 
 
 def _usual(gaps: Mapping[str, Gaps], phase: str, slower: float, on: Way, lines: Lines) -> float:
-    """The most that is allowed where the last line is one of many such, and all of them were followed by even gaps."""
+    """The most that is allowed where the last line is one of many such, by what followed those."""
     steady = gaps.get(STEADY, NO_GAPS)
     of = steady if steady.count >= COUNTED else gaps.get(phase, NO_GAPS)
-    longest = max((each.longest for name, each in gaps.items() if name not in STARTS or each is of), default=0.0)
-    even = of.count >= COUNTED and of.seconds >= ROAD_SEEN and longest <= EVEN * of.typical
+    known = lines.usual and of.count >= COUNTED and of.seconds >= ROAD_SEEN
     counted = on.ground is not Ground.UNKNOWN
-    if not (lines.usual and even) or (counted and not lines.several) or on.to_target or phase == "exporting":
+    if not known or (counted and not lines.several) or on.to_target or phase == "exporting":
         return math.inf
-    return max(USUAL_COUNTED if counted else USUAL, slower * SAFETY * longest)
+    if on.ground is Ground.PLACE:
+        new = USUAL_THERE * min(1.0, THERE_TIMES / lines.times)
+    else:
+        new = USUAL * min(1.0, USUAL_TIMES / lines.times)
+    longest = max(each.longest for each in gaps.values())
+    return max(ROAD, new, slower * max(longest, SAFETY * lines.longest_after))
 
 
 def has_paused(gaps: Mapping[str, Gaps]) -> bool:

@@ -198,9 +198,9 @@ def asleep(e: Evidence) -> bool:
     return usage.over >= min(LONG_ENOUGH, 0.25 * allowed(e))
 
 
-def ask_after(gaps: Mapping[str, Gaps], phase: str, limit: float | None) -> float:
+def ask_after(gaps: Mapping[str, Gaps], phase: str, limit: float | None, lines: Lines) -> float:
     """The seconds of silence from which on it is worth asking what the processes use, and where on its way it is."""
-    return 0.5 * patience(gaps, phase, limit, asleep=True, on=_FARTHEST)
+    return 0.5 * patience(gaps, phase, limit, asleep=True, on=_FARTHEST, lines=lines)
 
 
 def witnesses(e: Evidence) -> tuple[Witness, ...]:
