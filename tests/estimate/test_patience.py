@@ -195,6 +195,21 @@ def test_pauses_count_by_the_line_after_which_they_came() -> None:
     assert patience(uneven, STEADY, lines=item) == SAFETY * 195.0 > patience(uneven, STEADY, lines=step) == 195.0
 
 
+def test_a_pause_that_follows_a_line_of_its_own_is_known_by_that_line() -> None:
+    """Twice the log spoke of a checkpoint before a long silence, and now of training again."""
+    gaps = {STEADY: seen(*[20.0] * 300), "checkpointing": seen(310.0, 310.0)}
+    saved = Lines({"step": 298, "saved": 2}, "saved", {"step": 25.0, "saved": 315.0})
+    assert patience(gaps, STEADY, lines=saved) == SAFETY * 315.0 > 310.0 > patience(gaps, STEADY) == PAUSED
+
+
+def test_a_log_of_several_words_announces_what_comes_at_a_target() -> None:
+    """One that says nothing but its count may come to its end at any moment."""
+    even, target = {STEADY: seen(*[50.0] * 400)}, Way(Ground.OPEN, to_target=True)
+    alone, others = lines_of("step", 55.0, step=400), lines_of("step", 55.0, step=400, evaluated=9)
+    assert patience(even, STEADY, on=target, lines=others) == SAFETY * 55.0
+    assert patience(even, STEADY, on=target, lines=alone) == LAST * even[STEADY].seconds > 10 * SAFETY * 55.0
+
+
 def test_the_longest_gap_after_a_line_that_nobody_kept_is_not_guessed() -> None:
     """What a release before had learnt has only how often lines stood last."""
     even = {STEADY: seen(*[50.0] * 100)}

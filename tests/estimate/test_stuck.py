@@ -5,9 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from dogwatch.estimate.lines import Lines
 from dogwatch.estimate.patience import STEADY, Gaps, patience
-from dogwatch.estimate.stuck import Evidence, Gpu, Usage, asleep, verdict, waits
+from dogwatch.estimate.places import LOST, Ground, Way
+from dogwatch.estimate.stuck import Evidence, Gpu, Usage, ask_after, asleep, verdict, waits
 from dogwatch.model import Standing, Verdict
 
 AT = 1_800_000_000.0
@@ -217,3 +221,25 @@ def test_a_counter_that_has_hardly_moved_or_a_phase_that_is_announced_is_not_slo
     waits = replace(CALM, quiet={"progress": 7200.0, "log": 5.0}, counter=moves(5))
     assert word(replace(waits, counter=moves(2))) is Standing.WORKING
     assert word(replace(waits, phase="validating")) is Standing.WORKING
+
+
+@given(
+    st.lists(st.floats(0.0, 2000.0), min_size=1, max_size=40),
+    st.sampled_from(["training", "validating", "exporting"]),
+    st.sampled_from(list(Ground)),
+    st.integers(1, 300),
+    st.booleans(),
+    st.booleans(),
+)
+def test_nobody_is_out_of_patience_before_it_is_asked_where_a_job_is(
+    silences: list[float], phase: str, ground: Ground, times: int, several: bool, is_asleep: bool
+) -> None:
+    """Until then every job is taken for one of which nothing tells that."""
+    gaps = Gaps()
+    for silent in silences:
+        gaps.note(silent, 10.0)
+    seen = {"step": times, "saved": 1} if several else {"step": times}
+    lines = Lines(seen, "step", dict.fromkeys(seen, gaps.longest))
+    least = patience({STEADY: gaps}, phase, asleep=is_asleep, on=Way(ground, 0.6), lines=lines)
+    lost = patience({STEADY: gaps}, phase, asleep=is_asleep, on=LOST, lines=lines)
+    assert ask_after({STEADY: gaps}, phase, None, lines) <= 0.5 * min(least, lost)

@@ -9,7 +9,7 @@ from typing import Any
 from dogwatch.clock import stamp
 from dogwatch.engine.memory import Memory
 from dogwatch.engine.reading import News
-from dogwatch.estimate.patience import NO_LINES, STEADY, has_paused
+from dogwatch.estimate.patience import STEADY, has_paused
 from dogwatch.estimate.places import LOST, Way, way
 from dogwatch.estimate.stuck import Evidence, Gpu, Usage, ask_after, verdict
 from dogwatch.logs.interface import EXACT
@@ -132,7 +132,7 @@ def judged(
             slow_why=slow[1] if slow is not None else "",
             unseen=late or _unseen(memory, news, quiet),
             on=_way(memory, progress) if closely else LOST,
-            lines=memory.lines if closely else NO_LINES,
+            lines=memory.lines,
         ),
         before,
     )

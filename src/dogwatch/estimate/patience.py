@@ -145,7 +145,8 @@ def patience(
         allowed = max(allowed, _allowance(gaps, asleep, on, lines))
     if phase != STEADY:
         allowed = max(allowed, _of_phase(seen, phase, asleep, slower))
-    allowed = min(allowed, _usual(gaps, phase, slower, on, lines))
+    after = slower * SAFETY * lines.longest.get(lines.last, 0.0)
+    allowed = max(after, min(allowed, _usual(gaps, phase, slower, on, lines)))
     return allowed if limit is None else min(allowed, limit)
 
 
@@ -154,8 +155,8 @@ def _usual(gaps: Mapping[str, Gaps], phase: str, slower: float, on: Way, lines: 
     steady = gaps.get(STEADY, NO_GAPS)
     of = steady if steady.count >= COUNTED else gaps.get(phase, NO_GAPS)
     known = lines.usual and of.count >= COUNTED and of.seconds >= ROAD_SEEN
-    counted = on.ground is not Ground.UNKNOWN
-    if not known or (counted and not lines.several) or on.to_target or phase == "exporting":
+    counted = on.ground is not Ground.UNKNOWN or on.to_target
+    if not known or (counted and not lines.several) or phase == "exporting":
         return math.inf
     if on.ground is Ground.PLACE:
         new = USUAL_THERE * min(1.0, THERE_TIMES / lines.times)

@@ -199,8 +199,9 @@ def asleep(e: Evidence) -> bool:
 
 
 def ask_after(gaps: Mapping[str, Gaps], phase: str, limit: float | None, lines: Lines) -> float:
-    """The seconds of silence from which on it is worth asking what the processes use, and where on its way it is."""
-    return 0.5 * patience(gaps, phase, limit, asleep=True, on=_FARTHEST, lines=lines)
+    """The seconds of silence from which on it is worth asking what the processes use, and where on its way it is: there
+    is patience until then wherever that may be."""
+    return 0.5 * min(patience(gaps, phase, limit, asleep=True, on=on, lines=lines) for on in (_FARTHEST, LOST))
 
 
 def witnesses(e: Evidence) -> tuple[Witness, ...]:
