@@ -85,6 +85,12 @@ from tests.logs.endings import CAUGHT, CRASH, WORK, at, ends
         "I0102 03:04:05.678 train.py:40] [Timing] final eval finished (Took 32.1s).",
         "Done! Corpus=4064, Train=1485",
         "Time ellapsed in training is: 2801.8",
+        "Optimizer stripped from runs/pills/weights/best.pt, 12.3MB",
+        "BENCH PASS COMPLETE",
+        "2026-01-02 03:04:05,678 - INFO - Process Finished.",
+        "[INFO] numpy installation completed.",
+        "cleaning done",
+        "Finished playing! It took 0 minutes and 6 seconds.",
     ],
 )
 def test_words_that_say_it_is_done(last: str) -> None:
@@ -196,6 +202,38 @@ def test_a_server_that_was_started_again_has_not_finished() -> None:
     """The old one's last words stand before the new one's first."""
     log = "INFO: Finished server process [7]\nINFO: Started server process [8]\nINFO: Application startup complete.\n"
     assert ends(log) == "unknown"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Loading the shards done",
+        "2026-01-02 03:04:05,678 - INFO - Model initialization completed.",
+        "Finished loading 12 adapters",
+        "Epoch 3 finished",
+        "warm-up is complete",
+        "not everything is done",
+    ],
+)
+def test_what_is_over_before_a_run_begins_is_not_the_run(line: str) -> None:
+    """Though it is the last line of its log; and what is over in the midst of one says nothing."""
+    assert ends(f"reading the configuration\n{line}\n") == "unknown"
+    assert ends("cleaning done\nthe house is clean\n") == "unknown"
+
+
+def test_a_stage_that_was_over_long_before_the_end_is_not_the_run() -> None:
+    """Much was written after it."""
+    after = "copying a.py -> build/lib/a.py\n"
+    assert ends("Finished processing the requirements\n" + after * 40) == "finished"
+    assert ends("Finished processing the requirements\n" + after * 4000) == "unknown"
+
+
+def test_a_program_that_came_as_text_and_fell_right_behind_a_full_counter_failed() -> None:
+    """`python -c` leaves it as the last word; of code that was tried for somebody, more is said."""
+    done = "step 90/100\nstep 100/100\n"
+    fell = "Traceback (most recent call last):\n  File \"<string>\", line 6, in <module>\nKeyError: 'score'\n"
+    assert ends(done + fell, at(done, "step 100", 100, 100)) == "failed"
+    assert ends(f"{done}{fell}pass@1 0.4\n", at(done, "step 100", 100, 100)) == "finished"
 
 
 def test_blank_lines_at_the_end_are_not_text() -> None:

@@ -16,6 +16,7 @@ from dogwatch.causes.interface import Role
 from dogwatch.causes.notes import LONG, Gap, Hit, Notes
 from dogwatch.causes.outside import Word
 from dogwatch.logs import life, opening
+from dogwatch.logs.lasting import LONG as LONG_AFTER
 
 FLUSH = 16 << 10  # bytes of old lines that a dying program may still flush after its last words
 LAST_WORDS = 0.7
@@ -33,6 +34,7 @@ LINGERS = frozenset(
     ("disk_quota", "disk_full", "inodes_full", "host_oom", "gpu_hardware", "shm_exhausted", "too_many_open_files")
 )
 _OF_TOOLS = frozenset((*OF_SHELLS, "checkpoint_corrupt"))
+_OF_THE_DEAD = frozenset(("aborted", "segfault", "killed"))  # who writes nothing out any more
 _DIGITS = re.compile(r"\d{1,20}")
 
 
@@ -91,6 +93,8 @@ def _survived(hit: Hit, after: Gap) -> bool:
             # lines that were written when they say so
             after.sure >= life.ENOUGH and not told_to_stop,
             after.until - hit.at > LATER and hit.clock == after.clock and hit.logged,
+            after.spoke >= LONG_AFTER and not told_to_stop,
+            after.lasted >= LONG_AFTER and hit.cause in _OF_THE_DEAD and not hit.raised,
             # whoever said it did not end by it
             alive and hit.logged,
             (after.progress or after.lines > SCRIPT) and hit.cause in _OF_TOOLS and not hit.raised,

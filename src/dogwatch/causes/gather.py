@@ -34,6 +34,7 @@ from dogwatch.causes.tracebacks import (
     thrown,
 )
 from dogwatch.logs import life, scan
+from dogwatch.logs.lasting import lasting
 from dogwatch.logs.opening import BETWEEN, BYTES, SOON, Opening, times_said, wording
 from dogwatch.logs.retold import goes_on, mentioned, retold
 from dogwatch.logs.sight import Seen, Sight, Table, seen
@@ -89,7 +90,7 @@ _PROGRESS, _AGAIN, _SURE = (
 # The rare ones are asked of the scanner first, which is much faster where they are not.
 _DONE_SIGN = (
     rb"(?:training|run|evaluation|finetuning|fine-tuning|inference|experiment|pipeline|simulation|integration|optimization"
-    rb"|calculation) (?:is |has |was )?"
+    rb"|calculation|bench(?:mark(?:ing)?)?(?: pass| run)?) (?:is |has |was )?"
     rb"(?:complete|finish|done|successful|ended)|completed successfully|finished successfully|run_stop"
     rb"|ending timing run|finished (?:training|run)|all done|trainer\.fit` stopped: `max_\w{1,12}=\S{1,20} reached"
 )
@@ -287,6 +288,7 @@ class _Block:
             gap.sure, gap.again = life.shown(low)
         gap.reopened = self._opening.surely_again(low[:near]) if gap.opened else 0
         gap.sure = min(life.ENOUGH, gap.sure + times_said(self._notes.says, low))
+        gap.lasted, gap.spoke = lasting(low)
         for line in reversed(decoded(text, max(0, len(text) - REACH), len(text)).splitlines()[-ALIVE:]):
             found = dated(line)
             for clock in ("wall", "yearless"):

@@ -17,7 +17,8 @@ class Gap:
     """Ordinary text between two hits: how much of it, and how much life it shows. `closed`: a launcher or a server
     said that it is over, as it does however it went. `sure`: lines of progress that cannot have been flushed there;
     `again`: a run said that it goes on from where another stopped, and did; `opened`: what the log opens with is said
-    again soon after the hit; `reopened`: so many lines of it by a logger; `until`: the newest time on `clock`."""
+    again soon after the hit; `reopened`: so many lines of it by a logger; `until`: the newest time on `clock`;
+    `lasted`, `spoke`: the seconds for which its lines are dated, and those of a logger."""
 
     lines: int = 0
     size: int = 0
@@ -30,6 +31,8 @@ class Gap:
     reopened: int = 0
     clock: str = ""
     until: float = 0.0
+    lasted: float = 0.0
+    spoke: float = 0.0
 
     def add(self, other: Gap) -> None:
         self.lines += other.lines
@@ -41,6 +44,8 @@ class Gap:
         self.again += other.again
         self.opened += other.opened
         self.reopened += other.reopened
+        self.lasted += other.lasted
+        self.spoke += other.spoke
         if other.clock:
             self.clock, self.until = other.clock, other.until
 

@@ -16,28 +16,32 @@ from dogwatch.logs.ending_words import (
     BEGUN,
     CLOSING,
     COMPLAINT,
+    CRASHED,
     EARLY,
     FAILED,
     FINISHED,
+    GONE,
+    LAST,
     NAMED,
     ROWS,
     STAGE,
+    STOPPED,
     SUMMARY,
     TOLD,
     Row,
 )
 from dogwatch.logs.interface import EPOCH, INNER, RUN
+from dogwatch.logs.lasting import LONG, lasting, moment
 from dogwatch.logs.life import ENOUGH, Life
 from dogwatch.logs.opening import BETWEEN, IMPORTS, OTHERS, SOON, SURE, Opening, times_said, wording
 from dogwatch.logs.prose import BYTES as PAGE
 from dogwatch.logs.prose import Prose
 from dogwatch.logs.retold import goes_on, imported, mentioned, retold
-from dogwatch.logs.stamps import dated
 from dogwatch.model import Step
 
 WINDOW = 262144  # bytes of log after which a word has nothing to do with the end any more
 SURVIVED = 16384  # bytes of log after an uncaught exception: twice the buffer that a dying process still writes out
-LAST = 256  # bytes of a last word
+NAME = 256  # bytes of a last word
 TAIL = 2048  # bytes at the end in which last words and unexplained exceptions stand
 ECHO = 1024  # bytes between a failure and a script's own "done" after it, and between an end and its noise
 LINES = 400  # of a traceback, at most
@@ -49,14 +53,20 @@ MORE = 4  # lines, the last one of what was excused among them, after which it p
 LATER = 60.0  # seconds after its last line in which a program that fell says no more
 USUAL = 4  # times more that the same was said, with life in between
 STATE_VERSION = 2
-CRASHED, CAUGHT, ASIDE = "crashed", "caught", "aside"  # by the outermost frame: the program's, one within, a thread's
-SIGNS = (FAILED, CRASHED, TOLD, CAUGHT, ASIDE, COMPLAINT, NAMED, FINISHED, EARLY, STAGE, BEGUN, CLOSING, SUMMARY)
+CAUGHT, ASIDE = "caught", "aside"  # by the outermost frame: one within the program, a thread's
+SIGNS = (
+    *(FAILED, CRASHED, GONE, TOLD, CAUGHT, ASIDE, COMPLAINT, NAMED),
+    *(FINISHED, EARLY, STOPPED, STAGE, BEGUN, CLOSING, SUMMARY, LAST),
+)
 
 _HEADER = b"traceback (most recent call last)"
 _FRAME = b", in <module>\n"
 _OUTERMOST = re.compile(
     rb'file "(?!<string>)[^"\n]{1,400}", line \d{1,9}, in <module>|_run_module_as_main|:\d{1,9} in <module>'
 )
+_TYPED = re.compile(
+    rb'file "<string>", line \d{1,9}, in <module>'
+)  # of a program that came as text, perhaps of another's
 # A line that opens an epoch, and says nothing of how it went.
 _OPENS = re.compile(
     rb"[^a-z\n]{0,80}(?:[a-z.]{2,20}[^a-z0-9\n]{1,8}){0,4}epoch[ :#]{0,3}\[?\d{1,9} ?(?:/|of) ?\d{1,9}\b"
@@ -85,7 +95,7 @@ class Counter(NamedTuple):
 class _Open(NamedTuple):
     """A traceback that is being walked down: lines that it may still have, what its first frame says of it (None until
     that was seen), what stands before each of its lines, whether it means anything, whether the program had said that
-    it goes on, and whether it fell at an import of its own, before it did anything."""
+    it goes on, whether it fell at an import of its own, before it did anything, and whether its code came as text."""
 
     lines: int
     kind: str | None
@@ -93,6 +103,7 @@ class _Open(NamedTuple):
     quiet: bool = False
     excused: bool = False
     unbegun: bool = False
+    typed: bool = False
 
 
 class Ending:
@@ -110,7 +121,7 @@ class Ending:
         self._open: _Open | None = None  # a traceback that goes on in the next piece
         self._above, self._above_says = b"", 0  # the last line of the piece before, and what it says
         self._raised = self._excused = -1  # where the newest exception of a traceback stands, and one that was excused
-        self._unbegun = -1  # the same of one before which nothing had begun
+        self._unbegun = self._typed = -1  # the same of one before which nothing had begun, and of one that came as text
         self._since = 0  # lines after the one that was excused
         self._opens = False  # whether the last line opens an epoch
         self._staged = -1  # where a stage was first said to be over
@@ -118,6 +129,8 @@ class Ending:
         self._says = self._again = 0  # what stands above them, and how often it was said again below
         self._fell: tuple[str, float] = ("", 0.0)  # the clock and the time of what stands above them
         self._later = 0  # lines below that are dated after that
+        self._trouble = -1  # where the newest ends of what others may outlive
+        self._lasted = self._spoke = 0.0  # seconds for which lines below it are dated, and those of loggers
         self._waiting: deque[tuple[int, bytes]] = deque()
         self._held = 0
 
@@ -165,17 +178,27 @@ class Ending:
                 continue
             if row.sign == NAMED and at + place == self._raised:
                 continue
-            if row.sign == TOLD and self._usual(at, low, row, place):
+            if row.sign in (GONE, TOLD) and self._usual(at, low, row, place):
                 continue
             if row.sign == STAGE and self._staged < 0:
                 self._staged = at + _oldest(low, row)
             if row.sign == SUMMARY:
                 self._first.setdefault(row.needle.decode(), at + _oldest(low, row))
             self._mark(row.sign, at + place)
+        self._outlast(at, low)
         words = low.rstrip()
         if words:
             last = words.rfind(b"\n") + 1
             self._last, self._end, self._opens = at + last, at + len(words), _OPENS.match(words, last) is not None
+
+    def _outlast(self, at: int, low: bytes) -> None:
+        """For how long does the log go on below the newest trouble?"""
+        trouble = max(self._row[1], self._places[GONE])
+        if trouble != self._trouble:
+            self._trouble, self._lasted, self._spoke = trouble, 0.0, 0.0
+        if trouble >= 0:
+            lasted, spoke = lasting(low[max(trouble - at, len(low) - SURVIVED, 0) :])
+            self._lasted, self._spoke = self._lasted + lasted, self._spoke + spoke
 
     def _usual(self, at: int, low: bytes, row: Row, place: int) -> bool:
         """Does the program say so all the time, of what it runs, and go on each time?"""
@@ -200,8 +223,8 @@ class Ending:
 
     def _finished(self, counter: Counter | None) -> int:
         """Where the log last said that the run is over; -1 when it did not, or something began after that."""
-        said = max(self._places[FINISHED], self._places[EARLY])
-        stage = self._places[STAGE]
+        said = max(self._places[FINISHED], self._places[EARLY], self._places[STOPPED])
+        stage = self._places[STAGE] if self._end - self._places[STAGE] <= SURVIVED else -1
         of_a_loop = counter is not None and self._staged < stage < counter.at
         if self._may_be_over(counter) and not of_a_loop:
             said = max(said, stage)
@@ -224,15 +247,18 @@ class Ending:
         for sign, reach in (
             (FAILED, SURVIVED),
             (CRASHED, SURVIVED),
+            (GONE, SURVIVED),
             (TOLD, SURVIVED),
             (CAUGHT, TAIL),
             (ASIDE, TAIL),
             (COMPLAINT, TAIL),
-            (NAMED, LAST),
+            (NAMED, NAME),
         ):
             place = self._places[sign]
             if place < 0 or self._end - place > reach or self._survived(sign, place):
                 continue
+            if sign != FAILED and 0 <= self._places[STOPPED] <= place:
+                continue  # how it stopped
             if reach <= TAIL and self._minor(sign, place, counter):
                 continue
             found = max(found, place)
@@ -243,6 +269,8 @@ class Ending:
         its noise?"""
         if counter is not None and sign == ASIDE:
             return True
+        if place == self._typed == self._last:
+            return False
         over = max(self._finished(counter), counter.at if counter is not None and self._full(counter) else -1)
         begin, end = self._row
         return over >= 0 and over > (begin if begin <= place <= end else place) - ECHO
@@ -259,6 +287,8 @@ class Ending:
         if another and self._life.went_on(place):
             return True
         if place == self._unbegun and self._end - place > OTHERS:
+            return True
+        if place <= self._trouble and (self._lasted if sign == GONE else self._spoke) >= LONG and sign != FAILED:
             return True
         if sign == CRASHED:
             return self._life.surely_went_on(place) or (self._row[0] <= place and self._again >= ENOUGH)
@@ -281,7 +311,7 @@ class Ending:
     def _closes(self, counter: Counter | None) -> bool:
         """Last words count at the very end only, and not while the counter says that much is left."""
         place = max([self._places[CLOSING], *self._first.values()])
-        last = self._places[SUMMARY] >= self._last and not self._life.stirred(self._last - 1)
+        last = max(self._places[SUMMARY], self._places[LAST]) >= self._last and not self._life.stirred(self._last - 1)
         if (place < 0 or self._end - place > TAIL) and not last:
             return False
         if not last and counter is not None and counter.at > place:
@@ -304,7 +334,7 @@ class Ending:
             above, says = (line[-MARGIN:], wording(line)) if start else (self._above, self._above_says)
             if self._row[1] < 0 or at + start - self._row[1] > BETWEEN:
                 self._row, self._says, self._again = (at + start, at + start), says if here == start else 0, 0
-                self._fell, self._later = _moment(above) if here == start else ("", 0.0), 0
+                self._fell, self._later = moment(above) if here == start else ("", 0.0), 0
             past = self._headed(at, low, start, here, above) if headed else self._headless(at, low, start, here, above)
             header = low.find(_HEADER, past) if header < past else header
             frame = low.find(_FRAME, past) if frame < past else frame
@@ -337,7 +367,7 @@ class Ending:
         """Walk down a traceback to the line that names the exception; its first frame says whose it is. Returns
         where the walk ended."""
         self._open = None
-        lines, kind, prefix, quiet, excused, unbegun = traceback
+        lines, kind, prefix, quiet, excused, unbegun, typed = traceback
         while lines > 0 and start < len(low):
             end = low.find(b"\n", start)
             line = low[start:end].removeprefix(prefix)
@@ -345,17 +375,18 @@ class Ending:
                 own = imported(line.decode("utf-8", "replace"))
                 kind, excused = CRASHED if _OUTERMOST.search(line) and not own else CAUGHT, excused or own
                 below = low[end + 1 : end + 1 + MARGIN].removeprefix(prefix)
-                unbegun = kind == CRASHED and IMPORTS.match(below) is not None
+                unbegun, typed = kind == CRASHED and IMPORTS.match(below) is not None, _TYPED.search(line) is not None
             if line.strip() and line[:1] not in b" \t|" and not line.startswith((b"file ", b"[rank", b"\xe2\x94\x82")):
                 self._raised, self._row = at + start, (self._row[0], at + end)
                 if not quiet:
                     self._excused = at + start if excused else self._excused
                     self._unbegun = at + start if unbegun else self._unbegun
+                    self._typed = at + start if typed else self._typed
                     self._mark(kind or CAUGHT, at + start)
                 return start
             start, lines = end + 1, lines - 1
         if lines > 0:
-            self._open = _Open(lines, kind, prefix, quiet, excused, unbegun)
+            self._open = _Open(lines, kind, prefix, quiet, excused, unbegun, typed)
         return start
 
     def state(self) -> dict[str, Any]:
@@ -363,9 +394,10 @@ class Ending:
         self._listen()
         state: dict[str, Any] = {"v": STATE_VERSION, "places": dict(self._places), "first": dict(self._first)}
         state["life"], state["staged"] = self._life.state(), self._staged
-        state["another"] = [self._unbegun, self._reopened, self._since]
+        state["another"], state["typed"] = [self._unbegun, self._reopened, self._since], self._typed
         state["traceback"] = [self._raised, self._excused, *self._row, self._says, self._again]
         state["later"] = [self._fell, self._later]
+        state["outlast"] = [self._trouble, self._lasted, self._spoke]
         state["opening"], state["opened"] = self._opening.state(), self._opened
         state["prose"] = self._prose.state()
         if self._open is not None:
@@ -386,7 +418,9 @@ class Ending:
             ending._row, ending._staged = (begin, end), state["staged"]
             (clock, fell), ending._later = state.get("later", (("", 0.0), 0))
             ending._fell = (clock, fell)
+            ending._trouble, ending._lasted, ending._spoke = state.get("outlast", (-1, 0.0, 0.0))
             ending._unbegun, ending._reopened, ending._since = state.get("another", (-1, -1, 0))
+            ending._typed = state.get("typed", -1)
             ending._opening, ending._opened = Opening.restore(state.get("opening", ())), list(state.get("opened", ()))
             ending._prose = Prose.restore(state.get("prose", ()))
             ending._above, ending._above_says = state["above"][0].encode("latin-1"), state["above"][1]
@@ -396,16 +430,10 @@ class Ending:
         return ending
 
 
-def _moment(line: bytes) -> tuple[str, float]:
-    """The clock that runs in a lower-cased line, and its time there; of none, no name."""
-    found = dated(line.decode("utf-8", "replace").upper())
-    return next(((clock, found[clock]) for clock in ("wall", "yearless") if clock in found), ("", 0.0))
-
-
 def _times_later(than: tuple[str, float], low: bytes) -> int:
     """How many lines of lower-cased text that clock puts well after that time."""
     clock, at = than
-    moments = (_moment(line[:MARGIN]) for line in low.splitlines()) if clock else ()
+    moments = (moment(line) for line in low.splitlines()) if clock else ()
     return sum(one[0] == clock and one[1] > at + LATER for one in moments)
 
 
@@ -442,7 +470,7 @@ def _says(low: bytes, row: Row, start: int, here: int) -> bool:
     found = row.pattern.search(line)
     if not found:
         return False
-    if row.sign in (FAILED, TOLD, COMPLAINT, NAMED):
+    if row.sign in (FAILED, CRASHED, GONE, TOLD, COMPLAINT, NAMED):
         text, begin = line.decode("utf-8", "replace"), len(line[: found.start()].decode("utf-8", "replace"))
         return not retold(text[:begin]) and not mentioned(text, begin, begin + len(found[0].decode("utf-8", "replace")))
     if row.sign == EARLY:

@@ -2,13 +2,15 @@
 a pattern over the lower-cased line.
 
 FAILED lines are written by what watches a process from outside (scheduler, launcher, shell, kernel) or by a program
-that gives up. TOLD lines say it of a process that may have been one of many, or that took it and went on: life after
-them refutes them. After a COMPLAINT a script often goes on, so it counts at the very end only, and an exception that is
-only NAMED, as the last word only. FINISHED lines say so of the whole run, EARLY lines that it
-stops of its own will before its counter is full, STAGE lines of a part that may be all there
-is, BEGUN lines that something starts, perhaps again. CLOSING lines are the last words of a run that went well, and
-mean that only at the very end of a log in which nothing failed. SUMMARY lines are the same where the log says them
-for the first time: a score after every sample closes nothing.
+that gives up, CRASHED ones where nobody caught an exception. GONE lines say it of a process that may have been one of
+many: who speaks on is another. TOLD lines say it of one that perhaps took it and went on. Life after any of these three
+refutes it. After a COMPLAINT a script often goes on, so it counts at the very end only, and an exception that is
+only NAMED, as the last word only. FINISHED lines say so of the whole run, EARLY lines that it stops of its own will
+before its counter is full, STOPPED lines that a server was told to and does, STAGE lines of a part that may be all
+there is, BEGUN lines that something starts, perhaps again. CLOSING lines are the last words of a run that went well,
+and mean that only at the very end of a log in which nothing failed. SUMMARY lines are the same where the log says
+them for the first time: a score after every sample closes nothing. LAST lines say of anything that it is over, and mean
+the run as the last line alone.
 """
 
 from __future__ import annotations
@@ -16,18 +18,27 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-FAILED, TOLD, COMPLAINT, NAMED = "failed", "told", "complaint", "named"
-FINISHED, EARLY, STAGE, BEGUN, CLOSING, SUMMARY = "finished", "early", "stage", "begun", "closing", "summary"
+FAILED, CRASHED, GONE, TOLD = "failed", "crashed", "gone", "told"
+COMPLAINT, NAMED = "complaint", "named"
+FINISHED, EARLY, STOPPED = "finished", "early", "stopped"
+STAGE, BEGUN, CLOSING, SUMMARY, LAST = "stage", "begun", "closing", "summary", "last"
 
 _RUN = (
     "training|train|pre-?training|fine-?tuning|optimization|experiment|pipeline|job|run|script|program|fit|solving"
     "|simulation|integration|distillation|sweep|tuning|computation|calculation"
 )
 _STAGE = (
-    "evaluation|evaluating|evaluate|eval|inference|generation|testing|test|benchmark|prediction|processing|preprocessing|conversion"
-    "|export|build|download|compression|quantization|sampling|encoding|indexing|analysis"
+    "evaluation|evaluating|evaluate|eval|inference|generation|testing|test|bench(?:mark(?:ing)?)?|prediction|processing"
+    "|preprocessing|conversion|export|build|download|compression|quantization|sampling|encoding|indexing|analysis"
 )
 _STOP = r"(?:[!.\s(]|！|。|$)"
+# What a logger puts before its words; and what is over long before a run is.
+_LOGGED = r"^[^a-z\n]{0,60}(?:(?:[\w.]{1,40}[^a-z\n]{1,10}){0,2}info[^a-z\n]{1,10})?"
+_BY_THE_WAY = (
+    r"(?!.{0,80}\b(?:load|read|init|compil|warm|start|set|prepar|import|connect|request|check|cach|pars|open|fetch|sync"
+    r"|iter|batch|fold|round|trial|layer|block|episode|sample|chunk|file|item|epoch|step|phase|part|task|worker|rank"
+    r"|data|tokeniz|calibrat|captur|allocat|quantiz))"
+)
 _RANK = r"(?:\[?rank ?\d{1,6}\]?:? ?|\[?\d{1,5}\]?: {0,2}|\([^()\n]{1,80}\) ){0,2}"
 
 
@@ -83,19 +94,19 @@ ROWS = (
     _row(FAILED, "pbs: job killed", r"=>> pbs: job killed"),
     _row(FAILED, "term_", r"^term_(?:memlimit|runlimit|owner|external_signal|requeue)"),
     # Shells, make, containers
-    # Of a process that was killed nothing is written out later: who speaks on is another, or never died.
+    # Of a process that was killed nothing is written out later.
     _row(
-        TOLD,
+        GONE,
         "killed",
         rf"^{_RANK}killed$|: line \d{{1,6}}: {{1,4}}\d{{1,9}} killed\b|\[[=>.]{{3,80}}\].{{1,400}}\dkilled$",
     ),
-    _row(FAILED, "core dumped", r"\(core dumped\)"),
-    _row(FAILED, "segmentation fault", r"segmentation fault(?:$|[\s!:(])"),
+    _row(GONE, "core dumped", r"\(core dumped\)"),
+    _row(GONE, "segmentation fault", r"segmentation fault(?:$|[\s!:(])"),
     _row(FAILED, "fault", r"\bsegfault at |caught signal 11|fatal python error"),
-    _row(FAILED, "aborted", r": line \d{1,6}: {1,4}\d{1,9} aborted\b"),
+    _row(GONE, "aborted", r": line \d{1,6}: {1,4}\d{1,9} aborted\b"),
     _row(FAILED, ": cuda error", r"/ggml[\w.-]{0,40}:\d{1,6}: cuda error$"),
     _row(FAILED, ": ggml_assert(", r"/ggml[\w.-]{0,40}:\d{1,6}: ggml_assert\(.{1,300}\) failed$"),
-    _row(FAILED, "terminated", r": line \d{1,6}: {1,4}\d{1,9} terminated\b"),
+    _row(GONE, "terminated", r": line \d{1,6}: {1,4}\d{1,9} terminated\b"),
     _row(TOLD, "terminated", rf"^{_RANK}terminated$"),
     _row(COMPLAINT, "command not found", r": command not found$"),
     _row(COMPLAINT, ": not found", r"^\S{0,80}sh: \d{1,6}: .{1,200}: not found$"),
@@ -119,7 +130,7 @@ ROWS = (
     _row(TOLD, "stack smashing detected", r"\*\*\* stack smashing detected \*\*\*"),
     _row(FAILED, "oci runtime", r"oci runtime (?:create|exec) failed"),
     _row(COMPLAINT, "error: ", r"\.py: error: (?:argument|unrecognized|the following|ambiguous|invalid)"),
-    _row(FAILED, "conda run", r"error conda\.cli\.main_run:execute.{0,80}conda run"),
+    _row(GONE, "conda run", r"error conda\.cli\.main_run:execute.{0,80}conda run"),
     # An exception by its name alone, where the traceback went elsewhere
     _row(NAMED, "error", rf"^{_RANK}(?:[a-z_][\w.]{{0,80}}\.)?(?!brokenpipe)[a-z_]{{2,40}}error(?::|$)"),
     _row(NAMED, "exception", rf"^{_RANK}(?:[a-z_][\w.]{{0,80}}\.)?[a-z_]{{0,40}}exception: "),
@@ -137,8 +148,8 @@ ROWS = (
     _row(FAILED, "childfailederror"),
     _row(FAILED, "exits with return code", r"exits with return code = -?[1-9]"),
     _row(FAILED, "exitcode", r"\bexitcode {0,3}[:=] {0,2}-?[1-9]"),
-    _row(TOLD, "exit code", r"(?<!exit with )\bexit code(?: was| is| of)?[:=]? {0,2}-?[1-9]\d{0,3}\b"),
-    _row(TOLD, "exit status", r"\bexit status[:=]? {0,2}-?[1-9]\d{0,3}\b"),
+    _row(GONE, "exit code", r"(?<!exit with )\bexit code(?: was| is| of)?[:=]? {0,2}-?[1-9]\d{0,3}\b"),
+    _row(GONE, "exit status", r"\bexit status[:=]? {0,2}-?[1-9]\d{0,3}\b"),
     _row(FAILED, "error executing job with overrides"),
     _row(
         TOLD,
@@ -159,7 +170,7 @@ ROWS = (
     _row(COMPLAINT, "failed", rf"^[^a-z0-9]{{0,40}}(?:{_RUN}|{_STAGE}) failed(?: with error)?(?::|[!.]{{0,3}}$)"),
     _row(FAILED, "error", r"^error(?: on proc \d{1,6})?: .{1,400}\(\S{1,120}\.cpp:\d{1,6}\)$"),
     _row(FAILED, "unhandled exception", r"^unhandled exception(?:\. |: )\S"),
-    _row(FAILED, "terminate called", r"terminate called (?:after throwing|without an active)"),
+    _row(GONE, "terminate called", r"terminate called (?:after throwing|without an active)"),
     _row(FAILED, "collective operation timeout", r"watchdog caught collective operation timeout"),
     _row(
         FAILED, "terminating the process", r"taking the entire process down|terminating the process|to avoid data incon"
@@ -167,7 +178,7 @@ ROWS = (
     _row(FAILED, "xid", r"nvrm: xid \("),
     _row(FAILED, "out of memory: kill", r"out of memory: kill(?:ed)? process"),
     _row(FAILED, "engine core initialization failed"),
-    _row(FAILED, "enginedeaderror"),
+    _row(CRASHED, "enginedeaderror"),
     _row(FAILED, '"aborted"', r'"status": "aborted"|"key": "status", "value": "aborted"'),
     # Finished
     _row(FINISHED, "train_runtime", r"['\"]train_runtime['\"] ?:|train_runtime {1,40}= "),
@@ -184,6 +195,7 @@ ROWS = (
         "successfully",
         r"(?:completed|finished|trained|ended|exited) successfully|successfully (?:completed|finished|trained)",
     ),
+    _row(FINISHED, "optimizer stripped from"),
     _row(FINISHED, "epochs completed", r"\d{1,9} epochs completed in "),
     _row(FINISHED, "training time", r"^(?:[^a-z\n]{0,80}|.{0,80}info.{0,40})(?:total )?training time[:= ]"),
     _row(FINISHED, "training took", r"training took "),
@@ -211,7 +223,8 @@ ROWS = (
     _row(FAILED, "tests failed", r"^\d{1,3}% tests passed, [1-9]\d{0,6} tests failed out of \d"),
     _row(FINISHED, "ran ", r"^ran \d{1,6} tests? in [\d.]{1,12}s$"),
     _row(FAILED, "failed (", r"^failed \((?:failures|errors)=\d"),
-    # Of its own will
+    # Of its own will, or told to
+    _row(STOPPED, "received signal=sig", r"\[shutdown\] .{0,60}\breceived signal=sig(?:term|int)\b"),
     _row(
         EARLY,
         "early stop",
@@ -309,6 +322,19 @@ ROWS = (
         SUMMARY,
         "saved to",
         r"\bsaved to:? [^\s'\"]{0,200}\.(?:jsonl?|csv|xlsx|txt|npy|npz|parquet|png|pdf|html|md)\b",
+    ),
+    *(
+        _row(
+            LAST,
+            over,
+            rf"{_LOGGED}{_BY_THE_WAY}(?:[a-z][\w./'-]{{0,40}},? ){{1,6}}(?:successfully )?{over}d?"
+            r"(?: successfully)?[^a-z0-9\n]{0,40}$",
+        )
+        for over in ("complete", "finished", "done", "downloaded", "generated", "exported", "converted")
+    ),
+    *(
+        _row(LAST, over, rf"{_LOGGED}{over}(?:with )?{_BY_THE_WAY}(?!during|nothing|everything)[a-z]{{2,20}}ing\b")
+        for over in ("finished ", "completed ", "done ")
     ),
     _row(CLOSING, "end of ", r"^[^a-z0-9]{0,40}end of (?:the )?(?:output|job|log)\b"),
     _row(CLOSING, "bestiteration = ", r"^bestiteration = \d"),

@@ -16,7 +16,7 @@ NOT_FORMATS = frozenset(
         *("interface", "formats", "reader", "piece", "scan", "sight", "meaning", "current", "user"),
         *("native", "thin", "escapes"),
         *("stamps", "axis", "timeline", "ending", "ending_words", "charset", "wrapped", "life", "opening", "retold"),
-        *("shape", "structure", "table", "begun", "last_line", "prose"),
+        *("shape", "structure", "table", "begun", "last_line", "prose", "lasting"),
     }
 )
 
