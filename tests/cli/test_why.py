@@ -15,6 +15,7 @@ from tests.support import wait_until
 
 STEPS = "".join(f"step {i}/900 | loss {3 - i / 400:.3f}\n" for i in range(40))
 TRACEBACK = 'Traceback (most recent call last):\n  File "/srv/train.py", line 9, in <module>\n    main()\n'
+CAUGHT = 'Traceback (most recent call last):\n  File "/srv/tools.py", line 9, in resolve\n    find(name)\n'
 KEYS = ["cause", "title", "confidence", "role", "evidence", "advice", "retry", "alternatives"]
 FAILING = "print('step 1/10 loss 2', flush=True); raise OSError(28, 'No space left on device', 'out/3.pt')"
 
@@ -107,6 +108,18 @@ def test_an_exception_that_explains_nothing_after_a_full_counter_is_no_failure(d
     log.write_text("epoch 2/3 loss 0.5\nepoch 3/3 loss 0.4\n" + rest)
     assert json.loads(dogwatch("why", "--json", "--log", str(log)).stdout)["cause"] is None
     assert json.loads(dogwatch("why", "--json", "--log", str(log), "--exit-code", "1").stdout)["cause"] == "unknown"
+
+
+def test_logs_that_say_they_finished_have_no_cause_unless_somebody_else_says_so(dogwatch, tmp_path: Path) -> None:
+    """An engine that a program ends before it prints its results is told so by a signal."""
+    log, other = tmp_path / "eval.log", tmp_path / "eval.err"
+    engine = "(EngineCore pid=7) WARNING 06-25 16:32:09 [tools.py:9] "
+    caught = "".join(f"{engine}{line}\n" for line in (*CAUGHT.splitlines(), "ImportError: no such library"))
+    stopped = engine.replace("WARNING", "INFO") + "[shutdown] EngineCore: trigger received signal=SIGTERM\n"
+    log.write_text(f"ready\n{caught}{stopped}" + "easy  F1=0.8\n" * 24 + "Results saved to out/answers.json\n")
+    other.write_text(f"{STEPS}{TRACEBACK}KeyError: 'label'\n")
+    for flags, cause in (([], None), (["--exit-code", "1"], "missing_module"), (["--log", str(other)], "code_error")):
+        assert json.loads(dogwatch("why", "--json", "--log", str(log), *flags).stdout)["cause"] == cause
 
 
 def test_only_the_part_of_a_shared_log_that_this_attempt_wrote_counts(dogwatch, log: Path) -> None:

@@ -90,6 +90,8 @@ from tests.logs.endings import CAUGHT, CRASH, WORK, at, ends
         "2026-01-02 03:04:05,678 - INFO - Process Finished.",
         "[INFO] numpy installation completed.",
         "cleaning done",
+        "12 shards are merged, finished in 10 secs",
+        "Logs written to     : /srv/out/flat",
         "Finished playing! It took 0 minutes and 6 seconds.",
     ],
 )
@@ -210,6 +212,7 @@ def test_a_server_that_was_started_again_has_not_finished() -> None:
         "Loading the shards done",
         "2026-01-02 03:04:05,678 - INFO - Model initialization completed.",
         "Finished loading 12 adapters",
+        "INFO 06-25 16:32:19 [runner.py:85] Graph capturing finished in 10 secs, took 0.83 GiB",
         "Epoch 3 finished",
         "warm-up is complete",
         "not everything is done",

@@ -30,15 +30,19 @@ def of_logs(
     from_line: int = 1,
 ) -> dict[str, Any]:
     """The diagnosis of one attempt that wrote these logs; CouldNotLook when one of them cannot be read.
-    With `from_line`, what stands above that line was written by somebody else and does not count. Where nothing shows
-    a cause and nobody says how it ended, the logs' own words on that are asked."""
+    With `from_line`, what stands above that line was written by somebody else and does not count. Where nobody says how
+    it ended, the logs' own words on that are asked: all that finished have no cause, and one that failed has one."""
     ends = {path: read.Tail(from_line) for path in paths}
     logs = tuple(Log(path, _kept(_from(pieces(path), from_line), ends[path]), from_line) for path in paths)
     found = diagnose(Evidence(logs, exit_code, signal_number, state=state))
-    nobody = exit_code is None and signal_number is None and not state
-    if nobody and (found is None or found.cause == "unknown"):
+    if exit_code is not None or signal_number is not None or state:
+        return document(found)
+    said = {path: read.ending(end) for path, end in ends.items()}
+    if set(said.values()) == {"finished"}:
+        return document(None)
+    if found is None or found.cause == "unknown":
         failed = tuple(
-            Log(path, (b"".join(end),), end.first_line) for path, end in ends.items() if read.ending(end) == "failed"
+            Log(path, (b"".join(ends[path]),), ends[path].first_line) for path in said if said[path] == "failed"
         )
         found = diagnose(Evidence(failed, succeeded=False)) if failed else None
         return _with_last_words(document(found), failed)

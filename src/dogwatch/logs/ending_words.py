@@ -288,7 +288,12 @@ ROWS = (
     _row(CLOSING, "done", rf"^{_RANK}[^a-z0-9]{{0,40}}(?:all )?done[!.] "),
     _row(CLOSING, "finish", rf"^{_RANK}[^a-z0-9]{{0,40}}(?:all )?finish(?:ed)?[^a-z0-9]{{0,40}}$"),
     _row(CLOSING, "complete", rf"^{_RANK}[^a-z0-9]{{0,40}}(?:all )?completed?[^a-z0-9]{{0,40}}$"),
-    _row(CLOSING, "finished", r"\bfinished (?:at|in|on|after|job|run|all)\b|\b(?:job|end) (?:finished|time|date)\b"),
+    _row(
+        CLOSING,
+        "finished",
+        r"^(?!.{0,200}\b(?:captur|load|compil|init|warm)).{0,600}\bfinished (?:at|in|on|after|job|run|all)\b"
+        r"|\b(?:job|end) (?:finished|time|date)\b",
+    ),
     _row(CLOSING, "completed", r"\b(?:completed|ended) (?:at|on)\b"),
     _row(CLOSING, "all ", r"\ball (?:\w{1,20} ){0,2}(?:done|finished|complete|completed|processed|saved)\b"),
     _row(SUMMARY, "total time"),
@@ -314,7 +319,9 @@ ROWS = (
     ),
     _row(SUMMARY, "results", r"\bresults? (?:is |are |was |were )?(?:saved|written|stored|logged|dumped)\b"),
     _row(SUMMARY, "wrote ", r"\bwrote (?:[\w/-]{1,20} ){0,3}(?:data|results?|output|predictions?|summary|report) to\b"),
-    _row(SUMMARY, "written to", r"\b(?:results?|output|predictions?|metrics|summary|report) \S{0,40} ?written to\b"),
+    _row(
+        SUMMARY, "written to", r"\b(?:results?|output|predictions?|metrics|summary|report|logs?) \S{0,40} ?written to\b"
+    ),
     _row(SUMMARY, "accuracy", r"\b(?:total|overall|final|average|mean)\b.{0,80}\baccuracy\b"),
     _row(SUMMARY, "accuracy of the", r"\baccuracy of the (?:\w{1,20} ){1,2}on the\b.{0,60}\btest\b"),
     _row(SUMMARY, "score", r"\b(?:total|overall|final|average|mean)\b.{0,80}\bscore\b"),
