@@ -23,6 +23,15 @@ from tests.causes.falls import CAUGHT, REQUEST, STEPS, TIME_LIMIT, TRACEBACK, wh
         "config: oom=0 timeout=1800 CUDA=12.4\n" + STEPS,
         "val/TypeErrorRate: 0.25\neval_Error: 0.1\n" + STEPS,
         "trapFpe: Floating point exception trapping enabled (FOAM_SIGFPE).\n" + "Refining a box\n" * 40 + "End\n",
+        "".join(f"/data/s{n}.xdf\n[Errno 2] No such file or directory: '/data/o{n}'\n" for n in range(20)),
+        "2026-01-02 03:04:05,678 ERROR tracker:1 [aio.py:f():183] Uncaught exception in run_soon callback.\n"
+        + CAUGHT
+        + "ConnectionResetError: Connection lost\n",
+        "2026-01-02 03:04:05,678 WARNING Router:1 [router.py:loop():77] message_loop has been closed\n"
+        + CAUGHT
+        + "acme.SockClientClosedError\n\nThe above exception was the direct cause of the following exception:\n\n"
+        + CAUGHT
+        + "acme.MessageRouterClosedError\n",
         "RMSE:\n  depth     : 0.31\n\nMaxError:\n  depth     : 7.25\n  normal    : 1.50\n",
         "CUDA available: True\nWARNING: destroy_process_group() was not called before program exit\n",
         "",
@@ -56,6 +65,9 @@ from tests.causes.falls import CAUGHT, REQUEST, STEPS, TIME_LIMIT, TRACEBACK, wh
         "settings",
         "metric names",
         "a trap that is set",
+        "missing, item by item",
+        "of a tracker that is closed",
+        "of a tracker that is closed, chained",
         "a heading of figures",
         "warning",
         "empty",

@@ -191,6 +191,15 @@ def test_a_logger_that_failed_is_not_the_program() -> None:
     assert ends(f"{WORK}--- Logging error ---\n{CRASH}{rest}", at(WORK, "step 20", 20, 100)) == "cut"
 
 
+def test_what_a_tracker_says_as_it_is_closed_is_not_the_program() -> None:
+    """Nor is what it says because of that; a traceback that only stands below it is."""
+    closed = "WARNING Router:7 [router.py:message_loop():77] message_loop has been closed\n"
+    caught = CAUGHT.partition("\n")[2]
+    chain = "\nThe above exception was the direct cause of the following exception:\n\n"
+    assert ends(f"reading\n{closed}{caught}{chain}{caught}") == "unknown"
+    assert ends(f"reading\n{closed}{caught}{caught}") == "failed"
+
+
 def test_an_evaluation_in_mid_run_is_a_stage_and_not_the_run() -> None:
     """`Evaluation complete` at 20 % is not the end; in a log that only evaluates, it is."""
     log = f"{WORK}Evaluation complete.\n"

@@ -73,6 +73,8 @@ consequences = (
         role=Role.TEARDOWN,
     ),
     Sign("backend process has shutdown", weight=0.4, raised=True, role=Role.CASCADE),
+    # wandb's service was closed before those that talk to it.
+    Sign("messagerouterclosederror|sockclientclosederror", weight=0.4, raised=True, role=Role.TEARDOWN),
     Sign(
         "detected fatal errors",
         r"distributed service detected fatal errors",

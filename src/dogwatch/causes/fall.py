@@ -106,13 +106,15 @@ def _survived(hit: Hit, after: Gap) -> bool:
 
 def _usual(hit: Hit, after: Gap, notes: Notes) -> bool:
     """Does this program print such an exception all the time, a few lines apart, and go on? What tests others' code
-    does; one that is started again and again says more before it falls. Or has it caught the same twice before, and
-    went on as it does now?"""
+    does; one that is started again and again says more before it falls, and of what is only named there is no fall.
+    Or has it caught the same twice before, and went on as it does now?"""
     shape = _DIGITS.sub("", hit.text)
-    same = [one for one in notes.hits if one.raised and _DIGITS.sub("", one.text) == shape]
+    same = [one for one in notes.hits if one.raised == hit.raised and _DIGITS.sub("", one.text) == shape]
+    again = sum(one.before.lines <= NEAR for one in same) >= USUAL
+    if not hit.raised:
+        return again and not hit.fatal and hit.cause in OF_SHELLS
     if hit.logged and sum(one.logged for one in same) > TWICE and after.lines > SCRIPT:
         return True
-    again = sum(one.before.lines <= NEAR for one in same) >= USUAL
     return again and hit.cause != "interrupted" and (after.lines > 1 or hit.logged)
 
 

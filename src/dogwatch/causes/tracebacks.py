@@ -79,6 +79,8 @@ _HANDLED = (
     "exception on request",
     "error in preprocessing prompt",
     "during processing of request from",
+    "uncaught exception in run_soon callback",  # of wandb, whose service is gone before the program
+    "message_loop has been closed",
 )
 # Frames below which a server answers one request, and lives on whatever comes of it.
 _OF_REQUESTS = ("in run_asgi", "starlette/middleware/errors.py", "in wsgi_app", "aiohttp/web_protocol.py")

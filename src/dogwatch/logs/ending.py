@@ -74,7 +74,10 @@ _OPENS = re.compile(
 )
 _NOT_OURS = re.compile(rb"exception ignored in|exception in thread|error in atexit")
 _LISTED = re.compile(rb"call stack:|stack \(most recent call last\)|thread 0x")  # frames of a program that goes on
-_HARMLESS = re.compile(rb"--- logging error ---|during processing of request from")
+_HARMLESS = re.compile(
+    rb"--- logging error ---|during processing of request from"
+    rb"|exception in run_soon callback|message_loop has been closed"
+)
 _LINK = re.compile(rb"during handling of the above exception|the above exception was the direct cause")
 _NOT_YET = re.compile(
     rb"(?<![a-z_])(?:not|never|before|until|when|once|if|(?<!at )(?:epoch|step)|will|to be|each|every|should)(?![a-z_])"
@@ -121,6 +124,7 @@ class Ending:
         self._open: _Open | None = None  # a traceback that goes on in the next piece
         self._above, self._above_says = b"", 0  # the last line of the piece before, and what it says
         self._raised = self._excused = -1  # where the newest exception of a traceback stands, and one that was excused
+        self._quiet = False  # whether the newest one means nothing
         self._unbegun = self._typed = -1  # the same of one before which nothing had begun, and of one that came as text
         self._since = 0  # lines after the one that was excused
         self._opens = False  # whether the last line opens an epoch
@@ -349,11 +353,13 @@ class Ending:
         kind = ASIDE if _NOT_OURS.search(above) else None
         prefix = low[start:here] if here - start <= MARGIN else b""
         words = above.decode("utf-8", "replace")
-        quiet = _HARMLESS.search(above) is not None or retold(words)
+        linked = _LINK.search(low, max(0, start - MARGIN), start) is not None
+        quiet = _HARMLESS.search(above) is not None or retold(words) or (linked and self._quiet)
+        excused = goes_on(words) or (linked and self._excused == self._raised >= 0)
+        self._quiet = quiet
         if not quiet:
             self._mark(kind or CAUGHT, at + start)
-        chained = self._excused == self._raised >= 0 and _LINK.search(low, max(0, start - MARGIN), start) is not None
-        return self._follow(at, low, end + 1, _Open(LINES, kind, prefix, quiet, chained or goes_on(words)))
+        return self._follow(at, low, end + 1, _Open(LINES, kind, prefix, quiet, excused))
 
     def _headless(self, at: int, low: bytes, start: int, here: int, above: bytes) -> int:
         past = here + len(_FRAME)
@@ -397,7 +403,7 @@ class Ending:
         state["another"], state["typed"] = [self._unbegun, self._reopened, self._since], self._typed
         state["traceback"] = [self._raised, self._excused, *self._row, self._says, self._again]
         state["later"] = [self._fell, self._later]
-        state["outlast"] = [self._trouble, self._lasted, self._spoke]
+        state["outlast"], state["quiet"] = [self._trouble, self._lasted, self._spoke], self._quiet
         state["opening"], state["opened"] = self._opening.state(), self._opened
         state["prose"] = self._prose.state()
         if self._open is not None:
@@ -420,7 +426,7 @@ class Ending:
             ending._fell = (clock, fell)
             ending._trouble, ending._lasted, ending._spoke = state.get("outlast", (-1, 0.0, 0.0))
             ending._unbegun, ending._reopened, ending._since = state.get("another", (-1, -1, 0))
-            ending._typed = state.get("typed", -1)
+            ending._typed, ending._quiet = state.get("typed", -1), state.get("quiet", False)
             ending._opening, ending._opened = Opening.restore(state.get("opening", ())), list(state.get("opened", ()))
             ending._prose = Prose.restore(state.get("prose", ()))
             ending._above, ending._above_says = state["above"][0].encode("latin-1"), state["above"][1]
