@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from dogwatch.logs.ending_lines import newest, oldest
 from dogwatch.logs.ending_words import (
     BEGUN,
     CLOSING,
@@ -36,7 +37,7 @@ from dogwatch.logs.life import ENOUGH, Life
 from dogwatch.logs.opening import BETWEEN, IMPORTS, OTHERS, SOON, SURE, Opening, times_said, wording
 from dogwatch.logs.prose import BYTES as PAGE
 from dogwatch.logs.prose import Prose
-from dogwatch.logs.retold import goes_on, imported, mentioned, retold
+from dogwatch.logs.retold import goes_on, imported, retold
 from dogwatch.model import Step
 
 WINDOW = 262144  # bytes of log after which a word has nothing to do with the end any more
@@ -46,8 +47,6 @@ TAIL = 2048  # bytes at the end in which last words and unexplained exceptions s
 ECHO = 1024  # bytes between a failure and a script's own "done" after it, and between an end and its noise
 LINES = 400  # of a traceback, at most
 MARGIN = 160  # bytes of a line that tell what stands before a traceback
-REACH = 600  # bytes of a long line on either side of a needle
-TRIES = 200  # lines with a needle that are read before a row gives up
 STARTS = 8  # that are remembered
 MORE = 4  # lines, the last one of what was excused among them, after which it plainly went on
 LATER = 60.0  # seconds after its last line in which a program that fell says no more
@@ -79,10 +78,6 @@ _HARMLESS = re.compile(
     rb"|exception in run_soon callback|message_loop has been closed"
 )
 _LINK = re.compile(rb"during handling of the above exception|the above exception was the direct cause")
-_NOT_YET = re.compile(
-    rb"(?<![a-z_])(?:not|never|before|until|when|once|if|(?<!at )(?:epoch|step)|will|to be|each|every|should)(?![a-z_])"
-)
-_AFTERWARDS = re.compile(rb"(?<![a-z_])after(?![a-z_])")  # means it of what follows the word alone
 
 
 class Counter(NamedTuple):
@@ -177,7 +172,7 @@ class Ending:
         lines = sum(bool(line.strip()) for line in low[excused : excused + SOON].splitlines())
         self._since = lines + (self._since if self._excused < at else 0)
         for row in ROWS:
-            place = _newest(low, row)
+            place = newest(low, row)
             if place < 0:
                 continue
             if row.sign == NAMED and at + place == self._raised:
@@ -185,9 +180,9 @@ class Ending:
             if row.sign in (GONE, TOLD) and self._usual(at, low, row, place):
                 continue
             if row.sign == STAGE and self._staged < 0:
-                self._staged = at + _oldest(low, row)
+                self._staged = at + oldest(low, row)
             if row.sign == SUMMARY:
-                self._first.setdefault(row.needle.decode(), at + _oldest(low, row))
+                self._first.setdefault(row.needle.decode(), at + oldest(low, row))
             self._mark(row.sign, at + place)
         self._outlast(at, low)
         words = low.rstrip()
@@ -207,7 +202,7 @@ class Ending:
     def _usual(self, at: int, low: bytes, row: Row, place: int) -> bool:
         """Does the program say so all the time, of what it runs, and go on each time?"""
         for _ in range(USUAL):
-            place = _newest(low, row, place) if place > 0 else -1
+            place = newest(low, row, place) if place > 0 else -1
             if place < 0:
                 return False
         return self._life.went_on(at + place)
@@ -441,51 +436,6 @@ def _times_later(than: tuple[str, float], low: bytes) -> int:
     clock, at = than
     moments = (moment(line) for line in low.splitlines()) if clock else ()
     return sum(one[0] == clock and one[1] > at + LATER for one in moments)
-
-
-def _newest(low: bytes, row: Row, end: int | None = None) -> int:
-    """Where the newest line starts, before `end`, that a row describes; -1 when there is none."""
-    here = low.rfind(row.needle, 0, len(low) if end is None else end)
-    for _ in range(TRIES):
-        if here < 0:
-            return -1
-        start = low.rfind(b"\n", 0, here) + 1
-        if _says(low, row, start, here):
-            return start
-        here = low.rfind(row.needle, 0, start)
-    return -1
-
-
-def _oldest(low: bytes, row: Row) -> int:
-    """The same of the oldest; asked only of a row that describes one."""
-    here = low.find(row.needle)
-    while here >= 0:
-        start = low.rfind(b"\n", 0, here) + 1
-        if _says(low, row, start, here):
-            return start
-        here = low.find(row.needle, low.find(b"\n", here))
-    return 0
-
-
-def _says(low: bytes, row: Row, start: int, here: int) -> bool:
-    """Whether the line says it of the whole run: not of an epoch, not as a condition, not as an intention."""
-    end = low.find(b"\n", here)
-    if end - start > 2 * REACH:
-        start, end = max(start, here - REACH), min(end, here + REACH)
-    line = low[start:end]
-    found = row.pattern.search(line)
-    if not found:
-        return False
-    if row.sign in (FAILED, CRASHED, GONE, TOLD, COMPLAINT, NAMED):
-        text, begin = line.decode("utf-8", "replace"), len(line[: found.start()].decode("utf-8", "replace"))
-        return not retold(text[:begin]) and not mentioned(text, begin, begin + len(found[0].decode("utf-8", "replace")))
-    if row.sign == EARLY:
-        return True
-    near = max(0, found.start() - 40, line.rfind(b". ", 0, found.start()))
-    if _AFTERWARDS.search(line, near, found.start()):
-        return False
-    doubt = _NOT_YET.search(line, near, found.end() + 24)
-    return doubt is None or doubt[0] in row.needle
 
 
 def _under_way(counter: Counter) -> bool:

@@ -15,7 +15,19 @@ NOT_FORMATS = frozenset(
     {
         *("interface", "formats", "reader", "piece", "scan", "sight", "meaning", "current", "user"),
         *("native", "thin", "escapes"),
-        *("stamps", "axis", "timeline", "ending", "ending_words", "charset", "wrapped", "life", "opening", "retold"),
+        *(
+            "stamps",
+            "axis",
+            "timeline",
+            "ending",
+            "ending_words",
+            "ending_lines",
+            "charset",
+            "wrapped",
+            "life",
+            "opening",
+            "retold",
+        ),
         *("shape", "structure", "table", "begun", "last_line", "prose", "lasting"),
     }
 )

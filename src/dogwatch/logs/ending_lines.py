@@ -1,0 +1,61 @@
+"""Which lines of a text say what a row of ending words describes."""
+
+from __future__ import annotations
+
+import re
+
+from dogwatch.logs.ending_words import COMPLAINT, CRASHED, EARLY, FAILED, GONE, NAMED, TOLD, Row
+from dogwatch.logs.retold import mentioned, retold
+
+REACH = 600  # bytes of a long line on either side of a needle
+TRIES = 200  # lines with a needle that are read before a row gives up
+
+_NOT_YET = re.compile(
+    rb"(?<![a-z_])(?:not|never|before|until|when|once|if|(?<!at )(?:epoch|step)|will|to be|each|every|should)(?![a-z_])"
+)
+_AFTERWARDS = re.compile(rb"(?<![a-z_])after(?![a-z_])")  # means it of what follows the word alone
+
+
+def newest(low: bytes, row: Row, end: int | None = None) -> int:
+    """Where the newest line starts, before `end`, that a row describes; -1 when there is none."""
+    here = low.rfind(row.needle, 0, len(low) if end is None else end)
+    for _ in range(TRIES):
+        if here < 0:
+            return -1
+        start = low.rfind(b"\n", 0, here) + 1
+        if _says(low, row, start, here):
+            return start
+        here = low.rfind(row.needle, 0, start)
+    return -1
+
+
+def oldest(low: bytes, row: Row) -> int:
+    """The same of the oldest; asked only of a row that describes one."""
+    here = low.find(row.needle)
+    while here >= 0:
+        start = low.rfind(b"\n", 0, here) + 1
+        if _says(low, row, start, here):
+            return start
+        here = low.find(row.needle, low.find(b"\n", here))
+    return 0
+
+
+def _says(low: bytes, row: Row, start: int, here: int) -> bool:
+    """Whether the line says it of the whole run: not of an epoch, not as a condition, not as an intention."""
+    end = low.find(b"\n", here)
+    if end - start > 2 * REACH:
+        start, end = max(start, here - REACH), min(end, here + REACH)
+    line = low[start:end]
+    found = row.pattern.search(line)
+    if not found:
+        return False
+    if row.sign in (FAILED, CRASHED, GONE, TOLD, COMPLAINT, NAMED):
+        text, begin = line.decode("utf-8", "replace"), len(line[: found.start()].decode("utf-8", "replace"))
+        return not retold(text[:begin]) and not mentioned(text, begin, begin + len(found[0].decode("utf-8", "replace")))
+    if row.sign == EARLY:
+        return True
+    near = max(0, found.start() - 40, line.rfind(b". ", 0, found.start()))
+    if _AFTERWARDS.search(line, near, found.start()):
+        return False
+    doubt = _NOT_YET.search(line, near, found.end() + 24)
+    return doubt is None or doubt[0] in row.needle
