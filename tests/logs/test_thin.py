@@ -82,6 +82,8 @@ def known(pieces: list[bytes], compiled: bool) -> tuple[object, ...]:
         gather.feed(piece)
         alone.feed(bytes(bytearray(piece)))  # which nobody has read before
     state = reader.state()
+    # Of epoch 0 it matters only that it was named: the one format that tells its lines from others by a digit.
+    state["records"] = [one if one[0] != "epoch zero" else one[:1] for one in state["records"]]
     for part in ("records", "metrics"):
         state[part] = sorted(map(repr, state[part]))
     return state, gather.notes().to_json(), alone.notes().to_json()
