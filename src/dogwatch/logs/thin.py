@@ -6,8 +6,8 @@ are kept, and the end of the text whole. Bars are told apart by their totals and
 a percentage the number behind a slash and a lone 0 before one belong to the kind. Who needs every line that holds
 something is told all lines of the kinds that may hold it.
 
-A format must not tell by the digits alone which lines are its own: of those in the middle of a text it would not hear
-(nor does "epoch zero", of which it matters only that the log named it once).
+A format must not tell by the digits alone which lines are its own: of those in the middle of a text it would not hear.
+("epoch zero" does, but epochs that count from 0 begin with it.)
 Without what is compiled nothing is thinned.
 """
 
