@@ -119,6 +119,17 @@ def sifted(fmt, bar: bytes) -> list[tuple[str, int]]:
 
 
 @pytest.mark.usefixtures("_engine")
+def test_a_hint_ends_within_its_line():
+    """Also where empty lines follow, as they do after every line that ends with both line ends."""
+    for line in SHAPED:
+        text = line + b"\n\n \n"
+        for fmt, sign in zip(plan().formats, plan().signs, strict=True):
+            if fmt.hint and fmt.read(line.decode("utf-8", "replace")):
+                ends = scan.places((sign,), text, 0, len(text))
+                assert any(end <= len(line) + 1 for end in ends), (fmt.kind, line)
+
+
+@pytest.mark.usefixtures("_engine")
 @settings(max_examples=200)
 @given(LOGS)
 def test_no_format_is_missed_in_a_long_text(lines):

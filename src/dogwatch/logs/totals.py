@@ -166,10 +166,10 @@ def _rows(
 rows = (
     *(row for kind, needles, name in NAMES for row in _rows(kind, needles, name, _names, _IS)),
     # where more stands behind it, it is a count
-    *_rows("epoch_num", (b"epoch_num",), "(epoch)", _names, "_num" + _IS, r"[\s,\"']{0,8}$"),
-    *_rows("banner", _BANNERS, "(steps|iterations)", _banner, _BANNER, r"(?:\.0)?[\s,\"'}]{0,8}$"),
+    *_rows("epoch_num", (b"epoch_num",), "(epoch)", _names, "_num" + _IS, r"[ \t,\"']{0,8}$"),
+    *_rows("banner", _BANNERS, "(steps|iterations)", _banner, _BANNER, r"(?:\.0)?[ \t,\"'}]{0,8}$"),
     *_rows("list", (b" steps=", b",steps=", b"(steps="), "[ ,(](steps)", _listed, rf"={_N}(?=[,;)\s])"),
-    *_rows("total_iter", (b"total_iter",), "total_(iter)", _names, _IS, r"[\s,\"'}]{0,8}$"),
+    *_rows("total_iter", (b"total_iter",), "total_(iter)", _names, _IS, r"[ \t,\"'}]{0,8}$"),
     Format("total epochs by argument", (b"namespace(",), _arguments, hint=_ARGUMENT.pattern.encode()),
     *(row for kind, needles, name in PHRASES for row in _rows(kind, needles, name, _phrases, "")),
 )

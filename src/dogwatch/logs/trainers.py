@@ -87,7 +87,7 @@ TRAINERS = (
     Row(
         "mmengine validated",
         ("epoch(val)",),
-        rf"epoch\(val\)[ ]{{1,6}}\[[ ]{{0,6}}(?P<ended>{_N})\][ ]{{0,2}}{_MM}{_N}(?:/{_N})?\]\s{{1,8}}(?!eta:)",
+        rf"epoch\(val\)[ ]{{1,6}}\[[ ]{{0,6}}(?P<ended>{_N})\][ ]{{0,2}}{_MM}{_N}(?:/{_N})?\][ \t]{{1,8}}(?!eta:)",
     ),
     Row(
         "mmengine saved",
