@@ -202,6 +202,12 @@ def test_a_clock_time_has_a_date_when_it_is_not_today(at, said):
     assert words.clock(at, NOW) == said
 
 
+@pytest.mark.parametrize(("hours", "said"), [(1, "21:00"), (5, "01:00"), (11.5, "07:30"), (13, "16 Nov 09:00")])
+def test_what_is_due_within_half_a_day_needs_no_date(hours, said):
+    """A screen of 80 columns has room for what stands behind it, also before midnight."""
+    assert words.due(NOW + 3600 * hours, NOW) == said
+
+
 @pytest.mark.parametrize(
     ("at", "said"),
     [

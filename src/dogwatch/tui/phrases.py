@@ -131,7 +131,7 @@ def eta(job: Document, now: float, full: bool = True) -> str:
     text = f"done in {words.roughly(max(0.0, due - now))}"
     if low is not None and high is not None:
         text += f" ({words.between(low, high)})"
-    text += f", about {words.clock(due, now)}"
+    text += f", about {words.due(due, now)}"
     sure = estimate.get("confidence")
     return f"{text}; {words.percent(sure, 0)} sure" if full and sure is not None else text
 
@@ -205,7 +205,7 @@ def checkpoints(found: Document, now: float, ended: bool = False, proved_at: str
     looked = words.moment(proved_at) or now
     if due + slack < looked:
         return f"{text}, next overdue by {words.roughly(looked - due)}"
-    return f"{text}, next about {words.clock(due, now)}"
+    return f"{text}, next about {words.due(due, now)}"
 
 
 def resume(found: Document, now: float) -> str:

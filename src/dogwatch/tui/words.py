@@ -251,6 +251,11 @@ def clock(at: str | float | None, now: float, seconds: bool = False) -> str:
     return f"{date} {text}" if local.tm_year == today.tm_year else f"{date} {local.tm_year} {text}"
 
 
+def due(at: float, now: float) -> str:
+    """The clock time of a moment to come; within half a day its date says nothing, not over midnight either."""
+    return clock(at, at if 0 <= at - now < _DAY / 2 else now)
+
+
 def level(word: str) -> str:
     """The two-character mark of a level, so that a colour never says anything alone."""
     return _LEVEL_MARKS.get(word, _LEVEL_MARKS["info"])
