@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from dogwatch import assemble
@@ -53,11 +54,7 @@ def test_a_silent_job_is_proved_at_every_look_and_described_now_and_then(home: P
         watch = assemble.watch(store, clock, who="test", every=1.0)
         watch.begin()
 
-        def looked_after(seconds: float) -> dict:
-            clock.by += seconds
-            watch.step()
-            return jobs.documents(store, refs=[ref])[0]
-
+        looked_after = looker(store, clock, watch, ref)
         wait_until(lambda: looked_after(2.0)["progress"])
         told = wait_until(lambda: (found := looked_after(2.0))["verdict"]["silent_seconds"] > 30.0 and found)
         spans = [looked_after(2.0) for _ in range(12)]
@@ -86,11 +83,7 @@ def test_where_every_job_is_as_it_was_proofs_are_written_less_often_and_a_line_a
         watch = assemble.watch(store, clock, who="test", every=1.0, write_every=3.0)
         watch.begin()
 
-        def looked_after(seconds: float) -> dict:
-            clock.by += seconds
-            watch.step()
-            return jobs.documents(store, refs=[ref])[0]
-
+        looked_after = looker(store, clock, watch, ref)
         told = wait_until(
             lambda: (found := looked_after(1.0))["verdict"] and found["verdict"]["silent_seconds"] > 20.0 and found
         )
@@ -128,11 +121,7 @@ def test_the_most_memory_that_an_idle_job_held_is_not_missed_between_two_descrip
         watch = assemble.watch(store, clock, who="test", every=1.0)
         watch.begin()
 
-        def looked_after(seconds: float) -> dict:
-            clock.by += seconds
-            watch.step()
-            return jobs.documents(store, refs=[ref])[0]
-
+        looked_after = looker(store, clock, watch, ref)
         told = wait_until(
             lambda: (found := looked_after(1.0))["verdict"] and found["verdict"]["silent_seconds"] > 20.0 and found
         )
@@ -146,6 +135,17 @@ def test_the_most_memory_that_an_idle_job_held_is_not_missed_between_two_descrip
         os.kill(pid, signal.SIGKILL)
         wait_until(lambda: looked_after(1.0)["state"] == "ended")
         watch.end()
+
+
+def looker(store, clock: Ahead, watch, ref) -> Callable[[float], dict]:
+    """What looks so many seconds later, and returns what is then known of the job."""
+
+    def looked_after(seconds: float) -> dict:
+        clock.by += seconds
+        watch.step()
+        return jobs.documents(store, refs=[ref])[0]
+
+    return looked_after
 
 
 def resident(pid: int) -> int:

@@ -7,6 +7,8 @@ import re
 
 from dogwatch.logs.native import copy, library
 
+LARGEST = 1 << 23  # bytes that room is kept for
+
 # The rest of an escape sequence, which may be unfinished: a code; a string, which the next sequence ends, and of which
 # only the opener goes if it does not end soon; or everything else. `native.c` has the same by hand.
 _ESCAPED = (
@@ -21,7 +23,7 @@ def without_escapes(text: bytes) -> bytes:
     """The lines without terminal escapes; never joins or splits a line."""
     if b"\x1b" not in text:
         return text
-    if (native := library()) is None:
+    if (native := library()) is None or len(text) > LARGEST:
         return _ESCAPES.sub(b"", text)
     room = copy.fit(len(text))
     return ctypes.string_at(room, native.strip_escapes(text, len(text), room))
