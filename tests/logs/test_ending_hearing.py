@@ -88,3 +88,16 @@ def test_every_row_is_found_by_its_needle() -> None:
         assert row.needle == row.needle.lower()
         assert row.needle
     assert {row.sign for row in ROWS} > {FAILED}
+
+
+def test_what_a_launcher_notes_beside_a_commands_words_makes_no_page() -> None:
+    """It puts the sign of a heading before the command, and when it began and ended."""
+    noted = "# python fit.py\n# Invoked at Thu Sep 26 15:58:44 CEST 2026 from n1\n#\n# Started at Thu Sep 26 15:58:47\n"
+    assert (
+        ends(f"{noted}loss 0.4\n# Ended (code 0) at Thu Sep 26 15:58:54 CEST 2026, elapsed time 10 seconds\n")
+        == "finished"
+    )
+    assert (
+        ends(f"{noted}loss 0.4\n# Ended (code 1) at Thu Sep 26 15:58:54 CEST 2026, elapsed time 10 seconds\n")
+        == "failed"
+    )

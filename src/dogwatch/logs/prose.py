@@ -9,6 +9,7 @@ BYTES = 16384  # of a text that are looked at
 LEAST = 3  # headings, one of them the first line
 
 _HEADING = re.compile(rb"#{1,4} [a-z\x80-\xff\[(`\"'*]")
+_DATED = re.compile(rb"#.{0,80}\b\d\d:\d\d:\d\d\b")  # what a launcher notes above and below a command's words
 
 
 class Prose:
@@ -29,6 +30,9 @@ class Prose:
         """Take the next whole lines, lower-cased."""
         low = low[: self._left]
         for line in low.splitlines():
+            if _DATED.match(line):
+                self._left = self._headings = 0
+                return
             if _HEADING.match(line):
                 self._headings += 1
             elif line.strip() and not self._headings:
