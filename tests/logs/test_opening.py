@@ -126,3 +126,29 @@ def test_it_stays_small_whatever_is_heard(raw: bytes, times: int) -> None:
     assert len(made.state()) <= LINES + 1
     assert 0 <= made.state()[0] <= BYTES
     assert all(0 <= place <= len(raw) for place in made.again(raw))
+
+
+def test_words_of_a_logger_show_a_new_start_before_it_gets_anywhere() -> None:
+    """They are written at once; an error that was logged and survived does not end the opening."""
+    start = (
+        "01/09/2026 14:59:35 - INFO - root -   Using device: cuda\n"
+        "01/09/2026 14:59:36 - ERROR - root -   Failed to reach the tracker: no key\n"
+        "01/09/2026 14:59:36 - INFO - root -   Making the loaders of batches\n"
+        "01/09/2026 14:59:37 - INFO - fit.model -   Reading the weights of the tower\n"
+        "01/09/2026 14:59:38 - INFO - root -   Beginning at the beginning\n"
+    )
+    assert failed(start + CRASH)
+    assert not failed(start + CRASH + start)
+
+
+def test_a_start_that_fell_at_once_is_no_opening() -> None:
+    """What the next one says first is; a library that writes its lines out at once dates them so."""
+    start = (
+        "WARNING:tensorflow:From brain.py:57: count_nonzero is deprecated\n"
+        "2026-01-02 14:06:13.268123: I tensorflow/core/cpu_feature_guard.cc:140] Your CPU supports instructions\n"
+        "2026-01-02 14:06:13.627935: I tensorflow/core/gpu_device.cc:1435] Adding visible gpu devices: 0, 1\n"
+        "2026-01-02 14:06:14.221406: I tensorflow/core/gpu_device.cc:923] Device interconnect with strength 1\n"
+    )
+    fell = CRASH.replace("KeyError: 'caption'", "KeyboardInterrupt")
+    assert failed(CRASH + start + fell)
+    assert not failed(CRASH + start + fell + start + "69.5\n")

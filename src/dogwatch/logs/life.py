@@ -22,7 +22,7 @@ PROGRESS = re.compile(
 )
 LOGGER = re.compile(
     rb"^.{0,50}\d\d:\d\d:\d\d.{0,60}\b(?:info|debug|warning|warn)\b|^.{0,20}\b(?:info|debug)\b.{0,30}\d\d:\d\d:\d\d"
-    rb"|^[iw]\d{4} \d\d:\d\d:\d\d"
+    rb"|^[iw]\d{4} \d\d:\d\d:\d\d|^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{6}: [iw] "
 )
 _BAR = re.compile(rb"\d%\|[^|\n]{0,300}\| {0,3}([\d.]{1,12}[km]?)/([\d.]{1,12}[km]?) \[")
 AGAIN = re.compile(

@@ -28,6 +28,7 @@ IMPORTS = re.compile(rb"\s{1,12}(?:import \S|from \S{1,120} import )")  # a line
 _OVER = re.compile(
     rb"traceback|error|exception|kill|cancel|abort|fault|fatal|terminat|signal|interrupt|out of memory|no space"
 )
+_LOGGED = re.compile(rb"^.{0,50}\d\d:\d\d:\d\d.{0,60}\b(?:error|warning|critical)\b")  # which a program may survive
 _WORDS = re.compile(rb"[^a-z\x80-\xff]{1,400}")
 _CALENDAR = re.compile(
     rb"\b(?:(?:mon|tue|wed|thu|fri|sat|sun)(?:s|nes|rs|ur)?(?:day)?|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)"
@@ -36,7 +37,8 @@ _CALENDAR = re.compile(
 
 
 class Opening:
-    """Hears a log from its beginning, and keeps its first lines up to the first progress or trouble."""
+    """Hears a log from its beginning, and keeps its first lines up to the first progress or trouble. A start that fell
+    before it said much is none: what the next one says first counts."""
 
     def __init__(self, shapes: Sequence[int] = (), left: int = BYTES) -> None:
         self._shapes = list(shapes)
@@ -51,10 +53,20 @@ class Opening:
         """Take the next whole lines, lower-cased."""
         low = low[: self._left]
         for line in low.splitlines():
-            if len(self._shapes) == LINES or _OVER.search(line[:LINE]) or PROGRESS.search(line[:LINE]):
+            head = line[:LINE]
+            if _OVER.search(head):
+                if _LOGGED.search(head):
+                    continue
+                if len(self._shapes) < LEAST:
+                    self._shapes.clear()
+                    continue
                 self._left = 0
                 return
-            if shape := wording(line):
+            if len(self._shapes) == LINES or PROGRESS.search(head):
+                self._left = 0
+                return
+            within = not self._shapes and line[:1] in (b" ", b"\t")  # a traceback
+            if not within and (shape := wording(line)):
                 if len(self._shapes) >= LEAST and shape == self._shapes[0]:
                     self._left = 0
                     return
