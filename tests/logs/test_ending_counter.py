@@ -87,3 +87,10 @@ def test_a_last_line_that_only_opens_the_last_epoch_is_no_end() -> None:
         assert ends(log, counter) == "unknown"
         assert ends(log + "\nloss 0.2", counter) == "finished"
     assert ends("Epoch 3/3 completed", Counter(Step(3, 3, "epochs", None, EPOCH), 0)) == "finished"
+
+
+def test_a_last_line_that_opens_an_epoch_is_no_end_though_a_fold_before_stopped_early() -> None:
+    """The epochs of the next fold are counted from nought again."""
+    log = "Early stopping triggered\nTraining Epoch: 0\nloss 0.4\nTraining Epoch: 1\n"
+    assert ends(log, at(log, "Training Epoch: 1", 1, None, EPOCH)) == "unknown"
+    assert ends(f"{log}loss 0.3\n", at(log, "Training Epoch: 1", 1, None, EPOCH)) == "finished"

@@ -70,6 +70,8 @@ _TYPED = re.compile(
 _OPENS = re.compile(
     rb"[^a-z\n]{0,80}(?:[a-z.]{2,20}[^a-z0-9\n]{1,8}){0,4}epoch[ :#]{0,3}\[?\d{1,9} ?(?:/|of) ?\d{1,9}\b"
     rb"(?!.{0,80}(?:complete|finish|done|ended|saved))[^0-9\n]{0,80}\Z"
+    rb"|[^a-z\n]{0,80}(?:(?:start(?:ing)?|begin(?:ning)?|running|train(?:ing)?)[^a-z0-9\n]{1,8}){0,2}"
+    rb"epoch[ :#]{0,3}\[?\d{1,9}\]?[^a-z0-9\n]{0,40}\Z"
 )
 _NOT_OURS = re.compile(rb"exception ignored in|exception in thread|error in atexit")
 _LISTED = re.compile(rb"call stack:|stack \(most recent call last\)|thread 0x")  # frames of a program that goes on
@@ -235,6 +237,8 @@ class Ending:
         the best one, or the only step of a test."""
         if counter is None or counter.at <= said:
             return False
+        if self._opens and counter.at >= self._last:
+            return True
         surely = counter.step.rank >= RUN and said != self._places[EARLY]
         if not surely and not self._life.went_on(said):
             return False
