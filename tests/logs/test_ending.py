@@ -93,6 +93,11 @@ from tests.logs.endings import CAUGHT, CRASH, WORK, at, ends
         "12 shards are merged, finished in 10 secs",
         "Logs written to     : /srv/out/flat",
         "Finished playing! It took 0 minutes and 6 seconds.",
+        "10:54:48.364 [main] INFO corpus.PrepareDataset - Done",
+        "2026-01-02 03:04:05,678 __main__     INFO     END predict.py",
+        "*** Solver exiting successfully. Have a good day!",
+        "JOB_FINISHED",
+        "[NbConvertApp] Writing 1281214 bytes to code/report.nbconvert.ipynb",
     ],
 )
 def test_words_that_say_it_is_done(last: str) -> None:

@@ -193,7 +193,7 @@ ROWS = (
     _row(
         FINISHED,
         "successfully",
-        r"(?:completed|finished|trained|ended|exited) successfully|successfully (?:completed|finished|trained)",
+        r"(?:completed|finished|trained|ended|exited|exiting) successfully|successfully (?:completed|finished|trained)",
     ),
     _row(FINISHED, "optimizer stripped from"),
     _row(FINISHED, "epochs completed", r"\d{1,9} epochs completed in "),
@@ -206,6 +206,8 @@ ROWS = (
     _row(FINISHED, "normal", r"(?<![a-z])normal termination\b(?! \(return value [1-9])|terminated normally(?!, but)"),
     _row(TOLD, "termination", r"\bnormal termination \(return value [1-9]|\babnormal termination \(signal \d"),
     _row(FINISHED, "finished mdrun"),
+    _row(FINISHED, "nbconvertapp] writing", r"^\[nbconvertapp\] writing \d{1,15} bytes to \S"),
+    _row(FINISHED, "_finished", r"^\W{0,20}(?:job|run|training|train)_finished\W{0,20}$"),
     _row(FINISHED, "ret_code", r"^\+? ?ret_?code=0$"),
     _row(FINISHED, "ending timing run", r"ending timing run at "),
     _row(FINISHED, "#> joined", r"^#> joined"),
@@ -343,6 +345,8 @@ ROWS = (
         _row(LAST, over, rf"{_LOGGED}{over}(?:with )?{_BY_THE_WAY}(?!during|nothing|everything)[a-z]{{2,20}}ing\b")
         for over in ("finished ", "completed ", "done ")
     ),
+    _row(LAST, "done", rf"{_LOGGED}(?:[\w.]{{1,60}} [-:|] )?(?:all )?done[^a-z0-9\n]{{0,40}}$"),
+    _row(LAST, "end ", rf"{_LOGGED}end (?:of )?[\w./-]{{1,80}}\.(?:py|sh|r|jl|m|ipynb)\W{{0,20}}$"),
     _row(CLOSING, "end of ", r"^[^a-z0-9]{0,40}end of (?:the )?(?:output|job|log)\b"),
     _row(CLOSING, "bestiteration = ", r"^bestiteration = \d"),
     _row(CLOSING, "shrink model to first", r"^shrink model to first \d"),
