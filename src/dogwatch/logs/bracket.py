@@ -18,7 +18,7 @@ _PAREN = re.compile(r"\((\d{1,9})[ ]?/[ ]?(\d{1,9})\)", re.ASCII)
 _PAREN_END = rb"/[ ]?\d{1,9}\)"
 _PAREN_ENDS = tuple(b"%d)" % digit for digit in range(10))
 _BUILDS = ("nvcc", "c++", "g++", "hipcc", "clang", "building", "linking", "compiling", "/bin/", "install", "recompil")
-_TRIES = ("fail", "retry", "attempt", "attributes:", "_dynamo")
+_TRIES = ("fail", "retry", "attempt", "attributes:", "_dynamo", "information (")
 
 
 def _bracket(pattern: re.Pattern[str], line: str) -> list[Mark]:
@@ -39,7 +39,7 @@ def _bracket(pattern: re.Pattern[str], line: str) -> list[Mark]:
             if any(tool in low[found.end() : found.end() + 80] for tool in _BUILDS):
                 return []
             share = _SHARE.search(ahead)
-            if any(word in ahead[-40:] for word in _TRIES) or (share and not share[1].endswith(_OF_WORK)):
+            if any(word in ahead[-40:] + found[0] for word in _TRIES) or (share and not share[1].endswith(_OF_WORK)):
                 return []
             opens = total <= _STAGES and low.rstrip().endswith(("...", "…"))
             step = Step(done - opens, total, "items", rate(low, "items"), INNER, done if opens else None)

@@ -198,9 +198,12 @@ def _is_record(low: str, start: int, end: int, before: str, line: str) -> bool:
     if not rest.strip(_ALONE) or rest.startswith(_ORDINAL):
         if "  :" in low[start:end] or _is_setting(low, start, end):
             return False  # an entry of a list of settings
+        assigned = re.match(r"[-+]{0,4}[ \t]{1,40}[a-z_]{4,20} = \d{1,9}\s{0,4}$", line) is not None  # a line of code
         printed = line[start : start + 2].istitle() or low.startswith("episode ", start)  # `timestep 4` is a command
-        return before in _MAY_LEAD or (not before and (printed or bool(line[:start].strip())))
+        return before in _MAY_LEAD or ((not before and (printed or bool(line[:start].strip()))) and not assigned)
     ahead = low[max(0, start - 120) : start]
+    if _is_listed(low, start, end):
+        return False
     figures = _FIGURES.search(rest)
     told = _SENTENCE.match(line, end)
     if told and figures and figures.start() >= told.end() - end and not _LEARNS.search(told[0].lower()):
@@ -213,6 +216,17 @@ def _is_setting(low: str, start: int, end: int) -> bool:
     ahead = low[max(0, start - 120) : start]
     measured = _LEARNS.search(ahead) or re.search(r"\d\.\d", ahead)
     return "=" in low[start:end] and not measured and re.search(r"[a-z_]=\S", ahead) is not None
+
+
+def _is_listed(low: str, start: int, end: int) -> bool:
+    """Whether it stands among settings, all of them whole numbers: `size=775 | step=5 | trees=110`."""
+    if "=" not in low[start:end] or len(low) > _SHORT or _LEARNS.search(low) or re.search(r"\d\.\d|\d:\d\d", low):
+        return False
+    return _WHOLE.search(low, 0, start) is not None and _WHOLE.search(low, end) is not None
+
+
+_SHORT = 160  # characters of a list that is told from a record
+_WHOLE = re.compile(r"[a-z][a-z_-]{1,30}=\d{1,9}(?=[ ,;|]|$)", re.ASCII)
 
 
 def _goes_on(low: str) -> bool:

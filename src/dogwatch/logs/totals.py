@@ -21,7 +21,7 @@ _IS = (
 )
 _WHAT = r"(?:train(?:ing)?|optimi[sz]ation|optimizer|gradient|opt)?[ _-]?"
 _UNITS = {
-    **{"step": "steps", "iter": "steps", "upda": "steps", "batc": "steps", "boos": "steps"},
+    **{"step": "steps", "iter": "steps", "upda": "steps", "batc": "steps", "boos": "steps", "nstl": "steps"},
     **{"epoc": "epochs", "epis": "episodes", "gene": "generations", "roun": "rounds", "tria": "trials"},
 }
 _LOOPS = "episodes|generations|rounds|trials"
@@ -47,6 +47,7 @@ NAMES = (
     ("n_epochs", (b"n_epochs", b"-n_epoch"), r"n_(epochs?)"),
     ("n_loops", (b"n_episodes", b"n_generat", b"n_rounds", b"n_trials"), rf"n_({_LOOPS})"),
     ("nsteps", (b"nsteps", b"nepoch"), r"n(steps|epochs?)"),
+    ("nstlim", (b"nstlim",), r"(nstlim)"),
     ("end_epoch", (b"end_epoch",), r"end_(epochs?)"),
     ("epochs", (b"epochs",), r"(epochs)"),
     ("epoches", (b"epoches",), r"(epoches|epoches number)"),

@@ -293,6 +293,21 @@ TRAINERS = (
         metrics=False,
         phase="running",
     ),
+    Row(
+        "quantum_espresso",
+        ("computing kpt #:",),
+        rf"computing kpt #:[ ]{{1,8}}(?P<run>{_N})",
+        unit="items",
+        metrics=False,
+        phase="running",
+    ),
+    Row(
+        "summed up",
+        ("loss after ", "error after ", "accuracy after "),
+        rf"(?:loss|error|accuracy) after (?P<ended>{_N}) epochs?\b",
+        weight=PLAIN,
+    ),
+    Row("nth", (" epoch:",), rf"(?:^|[\s\]|:])(?P<epoch>{_N}) epoch:[ \t]", weight=PLAIN, hint=r"\d epoch:[ \t]"),
     Row("tally", (", correct:",), rf"total: (?P<run>(?P<of>{_N})), correct: {_N}", unit="items", weight=PLAIN),
     Row(
         "inspect_ai", ("% | samples:",), rf"steps: [ ]{{0,6}}(?P<run>{_N})/(?P<of>{_N})[ ]{{1,4}}\d{{1,3}}% \| samples:"
