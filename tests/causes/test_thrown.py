@@ -11,6 +11,7 @@ RUST = "thread 'main' panicked at src/fit.rs:40:7:\n{}\nstack backtrace:\n" + " 
 CPP = "terminate called after throwing an instance of 'c10::Error'\n  what():  {}\n" + "frame #1: f() + 0x57\n" * 9
 JULIA = "ERROR: LoadError: {}\nStacktrace:\n" + " [1] alloc at memory.jl:161 [inlined]\n" * 9
 TYPED = "ERROR: {}\nStacktrace:\n" + " [1] alloc at memory.jl:161 [inlined]\n" * 9
+R = "> fit <- lm(y ~ x)\n{}\nCalls: fit -> check\nExecution halted\n"
 JAVA = 'Exception in thread "main" {}\n' + "\tat org.acme.Train.main(Train.java:12)\n" * 9
 SHARP = "Unhandled exception. {}\n" + "   at Acme.Fit.Run(String path) in /srv/Fit.cs:line 10\n" * 9
 UNWRAPPED = "called `Result::unwrap()` on an `Err` value: {}"
@@ -44,6 +45,10 @@ def why(text: str) -> Diagnosis | None:
             "shape_mismatch",
             3,
         ),
+        (R.format("Error: `y` has unknown columns"), "code_error", 2),
+        (R.format("Error in check(x) : object 'y' not found"), "code_error", 2),
+        (R.format("Error: object 'k' not found") + R.format("Error: `y` has unknown columns"), "code_error", 6),
+        (R.format("Error in check(x) : bad y") * 2 + "> 1\n" + R.format("Error: `y` is unknown"), "code_error", 11),
         (JAVA.format("java.lang.OutOfMemoryError: Java heap space"), "host_oom", 1),
         (SHARP.format("System.NullReferenceException: Object reference not set to an instance."), "code_error", 1),
         (
@@ -79,6 +84,7 @@ def test_a_traceback_in_one_line_may_stand_between_single_quotes() -> None:
     assert found.cause == "network_error"
 
 
+TRACED = "    /lib/engine.py:80 step\n        return run(self, one, two)\n"
 FRAMES = 'Traceback (most recent call last):\n  File "fit.py", line 9, in <module>\n    go()\n'
 
 
@@ -102,6 +108,12 @@ FRAMES = 'Traceback (most recent call last):\n  File "fit.py", line 9, in <modul
             '    Input 0 of layer "d" is incompatible with the layer: expected ndim=3, found ndim=2\n',
             "shape_mismatch",
             8,
+        ),
+        (
+            "ValueError: in user code:\n\n" + TRACED * 40 + "\n"
+            "    ValueError: Input 0 of layer pool_3 is incompatible with the layer: expected ndim=4, found ndim=5\n\n",
+            "shape_mismatch",
+            87,
         ),
     ],
 )
@@ -459,3 +471,27 @@ def test_a_model_that_xgboost_cannot_parse_is_a_damaged_file() -> None:
     found = why(f'{FRAMES}xgboost.core.XGBoostError: [21:55:35] /src/common/json.cc:409: Expecting: ",", got: "\\0"\n')
     assert found is not None
     assert found.cause == "checkpoint_corrupt"
+
+
+def test_what_cargo_ran_before_is_another_attempt() -> None:
+    """The program that it ran last gave up by itself, however loudly an earlier one panicked."""
+    began = "    Finished `dev` profile [unoptimized] target(s) in 0.2s\n     Running `target/debug/fit go`\n"
+    found = why(began + RUST.format("index out of bounds") + began + 'Error: Error("expected f64", line: 3)\n')
+    assert found is not None
+    assert (found.cause, found.evidence[0].line) == ("code_error", 17)
+
+
+def test_what_a_script_complained_of_is_no_reason_where_its_program_fell_later_and_the_log_ends_in_it() -> None:
+    """The program had begun without what the script missed, and the log does not hold what it fell of."""
+    conda = "CommandNotFoundError: Your shell has not been properly configured to use 'conda activate'.\n"
+    found = why(conda + 'loading the shards\nTraceback (most recent call last):\n  File "fit.py", line 9, in go\n')
+    assert found is not None
+    assert found.cause == "unknown"
+
+
+def test_that_a_disk_gave_an_error_does_not_say_which() -> None:
+    """It may be full, over its quota, or broken."""
+    found = why(FRAMES + "sqlite3.OperationalError: disk I/O error\n")
+    assert found is not None
+    assert found.cause == "unknown"
+    assert {other.cause for other in found.alternatives} == {"disk_full", "disk_quota", "node_failure"}

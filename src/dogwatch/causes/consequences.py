@@ -24,6 +24,7 @@ consequences = (
     Sign("state: failed", r"^state: failed \(exit code [1-9]\d{0,2}\)", 0.4, fatal=True, role=Role.TEARDOWN),
     # A filesystem gave an error of which no program knows the reason.
     Sign("input/output error", r"\binput/output error\b", 0.69, raised=True, role=Role.CASCADE),
+    Sign("disk i/o error", weight=0.69, raised=True, role=Role.CASCADE),
     # The system gave no process, thread or lock, and says not which of its limits that was.
     Sign("resource temporarily unavailable", weight=0.69, raised=True, role=Role.CASCADE),
     Sign("can't start new thread", weight=0.69, raised=True, role=Role.CASCADE),
@@ -141,6 +142,7 @@ consequences = (
     # What a launcher says first: of what stands above it in the same file, nothing ended this attempt.
     Sign("setting omp_num_threads environment variable", weight=0.2, role=Role.TEARDOWN, ends=True),
     Sign("nohup: ignoring input", r"^nohup: ignoring input", 0.2, role=Role.TEARDOWN, ends=True),
+    Sign("running `", r"^ {1,12}running `[\w./-]{0,200}target/", 0.2, role=Role.TEARDOWN, ends=True),
     Sign(
         "queued and waiting for resources",
         r"^srun: job \d{1,12} queued and waiting for resources",

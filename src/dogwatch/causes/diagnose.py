@@ -19,6 +19,7 @@ from dogwatch.causes.likeliest import SHARES, likeliest
 from dogwatch.causes.notes import Hit, Notes
 from dogwatch.causes.outside import Word, ended_how, failed, words
 from dogwatch.causes.table import CAUSES
+from dogwatch.causes.tracebacks import HEAD
 from dogwatch.redaction import redacted
 from dogwatch.text import plain
 
@@ -107,7 +108,8 @@ def in_time(hits: list[Hit]) -> list[Hit]:
 
 def pick(hits: Sequence[Hit]) -> Hit | None:
     """The hit of a fall that says its cause: of several processes the first root in time, of one the last."""
-    told = [hit for hit in unchained(hits) if hit.cause and not (_swept(hit, hits) or _went_without(hit, hits))]
+    set_aside = (_swept, _went_without, _began_after)
+    told = [hit for hit in unchained(hits) if hit.cause and not any(rule(hit, hits) for rule in set_aside)]
     for these in ([hit for hit in told if not (hit.quiet or hit.aside)], told):
         for role in (Role.ROOT, Role.CASCADE, Role.TEARDOWN):
             if ranked := [hit for hit in these if hit.role is role]:
@@ -136,6 +138,12 @@ def _went_without(hit: Hit, hits: Sequence[Hit]) -> bool:
     """Did a script go on without what it missed, and was its program killed? Nobody is killed for that."""
     killed = (one for one in hits if one.cause == "killed" and one.fatal)
     return _of_a_shell(hit) and any(not _swept(one, hits) for one in killed)
+
+
+def _began_after(hit: Hit, hits: Sequence[Hit]) -> bool:
+    """Did a script complain, and its program fall later of something that the log does not hold to its end?"""
+    later = hits[hits.index(hit) + 1 :]
+    return hit.cause in OF_SHELLS and not hit.raised and any(one.fatal and one.text.startswith(HEAD) for one in later)
 
 
 def _command_before(hit: Hit, told: Sequence[Hit]) -> Hit:

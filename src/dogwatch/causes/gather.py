@@ -314,16 +314,15 @@ class _Block:
                     start, stop, line, match, match.weight * (1.0 if whole or not match.raised else BARE), raised
                 )
             return
-        text = last_words(body, self._text, stop)
-        given_up = text is not None
-        text = thrown(body) if text is None else text
+        given_up = last_words(body, self._text, stop)
+        text, program = given_up or (thrown(body), "")
         match = (classify(text, raised=True) if text is not None else None) or classify(line)
         if (match := match or (FALLBACK if given_up else None)) is not None:
             if text is None and not (match.cause == "code_error" and heading(body)):
                 self._note(start, stop, line, match, match.weight)
                 return
-            own = Raised(start, stop, body if text is None else text, text is None and not match.fatal)
-            match, said = self._meant(own, match, given_up)
+            own = Raised(start, stop, body if text is None else text, text is None and not match.fatal, program=program)
+            match, said = self._meant(own, match, given_up is not None)
             line = decoded(self._text, said.start, said.stop)
             self._note(start, said.stop, line, match, match.weight, None if text is None and said is own else said)
         elif _LOUD.search(line[:OPENS]) and (match := classify(line, raised=True)) is not None:

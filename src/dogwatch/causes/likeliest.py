@@ -15,6 +15,7 @@ MOST = 3
 SHARES = (0.4, 0.25, 0.15)
 _BEHIND = (
     ("input/output error", ("disk_full", "node_failure", "checkpoint_corrupt")),
+    ("disk i/o error", ("disk_full", "disk_quota", "node_failure")),
     ("died unexpectedly", ("segfault", "host_oom", "killed")),
     ("worker process has died", ("host_oom", "segfault", "killed")),
     ("a worker died or was killed", ("host_oom", "segfault", "killed")),

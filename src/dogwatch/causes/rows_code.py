@@ -97,6 +97,12 @@ rows = (
             ),
             Sign("error loading asgi app", r"error loading asgi app\. attribute ", 0.86, fatal=True),
             Sign("missing mandatory value", weight=0.95),
+            Sign(
+                "missing",
+                r"^(?:\[?(?:error|fatal)\]?|[\w.]{0,80}(?:error|exception)): .{0,60}\bmissing (?:\w{1,20} ){0,2}"
+                r"(?:parameter|key|field|option|setting|section|entry|value)s?\b.{0,80}\bconfig",
+                0.86,
+            ),
             Sign("validation error", r"\d{1,4} validation errors? for \w", 0.93, raised=True),
             Sign(
                 "validationerror",
@@ -256,6 +262,8 @@ rows = (
             "/var/spool/slurmd/job73/slurm_script: line 22: --nproc_per_node=4: command not found",
             "ValueError: Suites not found: arith-hard. Try `bench --list` for a list of available suites.",
             "In 'train': Could not find 'encoder/large'",
+            "Error: missing required key in the config file: 'n_layers'",
+            "ValueError: Missing fields in configuration: optimizer, warmup",
             "xgboost.core.XGBoostError: [07:11:02] src/objective.cc:27: Unknown objective function: `reg:hubber`",
             "ValueError: padding mode must be one of ('left', 'right')",
             "gymnasium.error.NameNotFound: Environment `Hoper` doesn't exist. Did you mean: `Hopper`?",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dogwatch.causes.lines import decoded, line_end
 from dogwatch.logs.opening import IMPORTS
@@ -45,14 +45,16 @@ _THROWN = re.compile(
     r"|(?:^F\d{4} [^\]]{8,160}|: F [\w./-]{3,120}:\d{1,6}|^\[[\d :,.-]{15,30} [CF] \d{1,9} \d{1,9})\] ",
     re.ASCII,
 )
-# Last words of programs that only what stands below them tells from other errors (Julia, Rust, C#, OpenFOAM), and those
-# of Rust that show a value.
-_LAST = {
-    "ERROR: ": "\nStacktrace:",
-    "Error: ": "\nCaused by:",
-    "Unhandled exception. ": "\n   at ",
-    "--> FOAM FATAL ": "\n",
-}
+# Last words of programs that only what stands below them tells from other errors (Julia, Rust, R, C#, OpenFOAM), with
+# who alone says so, and those of Rust that show a value.
+_LAST = (
+    ("ERROR: ", "\nStacktrace:", "julia"),
+    ("Error: ", "\nCaused by:", ""),
+    ("Error: ", "\nExecution halted", "R"),
+    ("Error in ", "\nExecution halted", "R"),
+    ("Unhandled exception. ", "\n   at ", ""),
+    ("--> FOAM FATAL ", "\n", ""),
+)
 _SHOWN = re.compile(r'Error: (?:[A-Z]\w{1,60}(?:::\w{1,60}){0,4}(?:\(| \{ )|")', re.ASCII)
 BELOW = 480  # bytes below an exception in which its text may go on: fewer than are ever held back
 MOST_BELOW = 4  # lines of them that are not indented
@@ -60,6 +62,7 @@ THROWN = (
     *("what():", "on an `err` value: ", "error: loaderror: ", 'exception in thread "main"', "unhandled exception. "),
     *("check failed", ": f tensorflow/", ": f external/"),
 )
+_IN_USER_CODE = "in user code:"  # TensorFlow: what was raised stands below, indented, under frames of its own
 _OTHERS = ("During handling of the above", "The above exception was", "Stacktrace:", "stack backtrace:")
 _QUOTED_END = {quote: re.compile(rf"(?<!\\){quote}") for quote in "'\""}
 _ANY_NAME = re.compile(r"(?:(?:[a-z_]\w{0,60}|<locals>)\.){0,10}[A-Z]\w{2,80}(?:: |:?$)", re.ASCII)
@@ -158,12 +161,13 @@ def thrown(body: str) -> str | None:
     return None if found is None else body[found.end() :]
 
 
-def last_words(body: str, text: bytes, stop: int) -> str | None:
-    """What a program of another language says as it gives up, if the line, which ends at `stop`, is such."""
-    for word, below in _LAST.items():
-        if body.startswith(word) and (_SHOWN.match(body) or below in decoded(text, stop, stop + BELOW)):
-            return body[len(word) :]
-    return None
+def last_words(body: str, text: bytes, stop: int) -> tuple[str, str] | None:
+    """What a program of another language says as it gives up, and which language, if the line, which ends at `stop`,
+    is such."""
+    for word, below, program in _LAST:
+        if body.startswith(word) and below in decoded(text, stop, stop + BELOW):
+            return body[len(word) :], program
+    return (body.partition(": ")[2], "") if _SHOWN.match(body) else None
 
 
 def heading(body: str) -> bool:
@@ -218,8 +222,8 @@ def read_traceback(text: bytes, end: int, at: int, head: str, before: str) -> tu
         past = reading.take(start, stop, line)
         if past is not None:
             return reading.found, past
-    if reading.cut and not reading.found:
-        return [], None
+    if reading.cut and (not reading.found or reading.within):
+        return reading.found, None
     return reading.found, reading.found[-1].stop if reading.found else at
 
 
@@ -228,7 +232,7 @@ class _Reading:
 
     def __init__(self, text: bytes, end: int, at: int, head: str, before: str) -> None:
         self.found: list[Raised] = []
-        self.cut = False
+        self.cut = self.within = False
         self._text, self._end, self._at = text, end, at
         self._group = "Exception Group" in head
         self._prefix = None if self._group else _shape(head[: head.index(HEAD)], text, at, end)
@@ -270,6 +274,8 @@ class _Reading:
         """Account for one line; returns where reading may go on once the traceback is over."""
         if not line.strip():
             return None
+        if self.within:
+            return self._take_within(start, stop, line)
         if HEAD in line and not (self._group and "Exception Group" in line):
             return start - 1
         if line.startswith(_FRAME) or self._code:
@@ -301,11 +307,22 @@ class _Reading:
             said = (line, aside, self._logged, self._excused, self._unbegun)
             frame = f"{self._frame}\n{self._call}"
             self.found.append(Raised(start, min(stop, start + REACH), *said, frame, self._program))
-            return None if self._goes_on(stop) else stop
+            self.within = line.rstrip().endswith(_IN_USER_CODE)
+            return None if self.within or self._goes_on(stop) else stop
         if self.found:
             return start - 1
         self._odd += 1
         return self._at if self._odd > MOST_ODD else None
+
+    def _take_within(self, start: int, stop: int, line: str) -> int | None:
+        """Account for one line below the head of code that was traced: the exception itself takes the head's place."""
+        if not line.startswith((" ", "\t")):
+            return start - 1
+        if not _RAISED.match(line.strip()):
+            return None
+        self.within = False
+        self.found[-1] = replace(self.found[-1], start=start, stop=min(stop, start + REACH), body=line.strip())
+        return stop
 
     def _goes_on(self, stop: int) -> bool:
         """Do frames go on right below, as under a RayTaskError and within a group?"""
