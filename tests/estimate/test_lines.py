@@ -7,7 +7,7 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dogwatch.estimate.lines import MOST, OFTEN, Lines
+from dogwatch.estimate.lines import MOST, Lines
 
 
 def stood(lines: Lines, *kinds: str) -> Lines:
@@ -17,16 +17,15 @@ def stood(lines: Lines, *kinds: str) -> Lines:
     return lines
 
 
-def test_a_kind_is_usual_after_a_dozen_times_and_new_before_the_first() -> None:
+def test_a_kind_is_new_before_the_first_time() -> None:
     """What stands last now counts only when its silence has ended."""
-    lines = stood(Lines(), *["step"] * (OFTEN - 1))
+    lines = stood(Lines(), *["step"] * 10)
     lines.last = "step"
-    assert not lines.usual
     assert not lines.new
-    assert stood(lines, "step").usual
+    assert lines.times == 10
     lines.last = "evaluate"
     assert lines.new
-    assert not lines.usual
+    assert lines.times == 0
     assert not lines.several
 
 

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from dogwatch.estimate.lines import OFTEN, Lines
+from dogwatch.estimate.lines import Lines
 from dogwatch.estimate.patience import (
     EPOCH,
+    HOUR,
     LAST,
     LEAST,
     OF_EPOCH,
@@ -21,12 +22,10 @@ from dogwatch.estimate.patience import (
     PHASES,
     ROAD,
     SAFETY,
-    START,
     STEADY,
     SURPRISE,
     THERE_TIMES,
     UNSEEN,
-    USUAL,
     USUAL_THERE,
     Gaps,
     has_paused,
@@ -95,7 +94,7 @@ def test_what_is_new_lasts_no_longer_than_a_few_epochs_where_they_are_counted() 
     place = Way(Ground.PLACE, told=True, epoch=210.0)
     assert patience(even, STEADY, on=place) == OF_EPOCH * 210.0 < patience(even, STEADY, on=replace(place, epoch=None))
     assert patience(even, STEADY, on=replace(place, epoch=1.0)) == 2 * ROAD
-    assert patience({STEADY: seen(5.0)}, STEADY, on=replace(place, epoch=1.0)) == UNSEEN
+    assert patience({STEADY: seen(5.0)}, STEADY, on=replace(place, epoch=1.0)) == HOUR - 15.0
 
 
 def test_one_look_that_saw_nothing_is_no_pause() -> None:
@@ -158,11 +157,11 @@ def test_what_is_new_lasts_no_longer_than_a_share_of_the_whole() -> None:
     assert minutes == ROAD
 
 
-def test_a_start_is_over_after_three_quarters_of_an_hour() -> None:
-    """A few long gaps, in whatever phases: what is left of those minutes is all that it may still take to begin."""
+def test_a_start_is_over_after_an_hour() -> None:
+    """A few long gaps, in whatever phases: what is left of the hour is all that it may still take to begin."""
     loaded = {"starting": seen(0.0, 400.0, 390.0), STEADY: seen(300.0, 320.0, 310.0)}
     begun = {"starting": seen(0.0, 900.0), STEADY: seen(*[320.0] * 9)}
-    assert patience(loaded, STEADY) == pytest.approx(START - sum(gaps.seconds for gaps in loaded.values()))
+    assert patience(loaded, STEADY) == pytest.approx(HOUR - sum(gaps.seconds for gaps in loaded.values()))
     assert patience(begun, STEADY) == LEAST
 
 
@@ -176,14 +175,25 @@ def lines_of(last: str, longest: float = 0.0, **kinds: int) -> Lines:
     return Lines(kinds, last, dict.fromkeys(kinds, longest))
 
 
-def test_after_a_line_that_stood_last_many_times_nothing_new_is_due() -> None:
+def test_after_a_line_that_stood_last_n_times_what_is_new_takes_an_nth_of_an_hour() -> None:
     """Without a total, hours of even steps do not tell that a validation of forty minutes is no more to come; that each
     of them ended with the same kind of line does, the more the oftener. A first line of another kind may begin one."""
     even = {STEADY: seen(*[50.0] * 100)}
-    seldom, often, always = (lines_of("step", 55.0, step=times, saved=1) for times in (2, OFTEN, 99))
-    assert patience(even, STEADY, lines=seldom) == UNSEEN > patience(even, STEADY, lines=often) == USUAL
-    assert patience(even, STEADY, lines=always) == SAFETY * 55.0 < USUAL
+    once, twice, often, always = (lines_of("step", 55.0, step=times, saved=1) for times in (1, 2, 12, 99))
+    assert patience(even, STEADY, lines=once) == UNSEEN
+    assert patience(even, STEADY, lines=twice) == HOUR / 2
+    assert patience(even, STEADY, lines=often) == HOUR / 12
+    assert patience(even, STEADY, lines=always) == SAFETY * 55.0 > HOUR / 99
     assert patience(even, STEADY, lines=lines_of("test", step=99)) == UNSEEN
+
+
+def test_a_rhythm_is_known_before_a_start_is_over() -> None:
+    """Seven epochs of three minutes, each told by the same kind of line, are no reason to wait for most of an hour; a
+    bar that ran through its seven lines in a minute says nothing of the model that is loaded behind it."""
+    epochs, bar = {STEADY: seen(*[170.0] * 7)}, {STEADY: seen(*[3.0] * 7, look=2.0)}
+    lines = lines_of("epoch", 175.0, epoch=7, model=1)
+    assert patience(epochs, STEADY, lines=lines) == HOUR / 7 < patience(epochs, STEADY)
+    assert patience(bar, STEADY, lines=lines) == patience(bar, STEADY) > 0.9 * HOUR
 
 
 def test_pauses_count_by_the_line_after_which_they_came() -> None:
@@ -261,7 +271,7 @@ def test_a_phase_that_was_announced_twice_alike_is_known_by_its_length() -> None
 def test_what_is_new_lasts_no_longer_than_most_of_what_was_seen() -> None:
     """Past the start, where a job compiles and loads for longer than it has ever run."""
     start, later = {STEADY: seen(*[5.0] * 11)}, {STEADY: seen(*[10.0] * 100)}
-    assert patience(start, STEADY) == UNSEEN
+    assert patience(start, STEADY) == HOUR - start[STEADY].seconds > UNSEEN
     assert patience(later, STEADY) == pytest.approx(OF_SEEN * later[STEADY].seconds)
 
 
@@ -333,7 +343,7 @@ def test_a_slow_start_is_no_pause() -> None:
     announced = {"starting": seen(0.0, 130.0), "compiling": seen(80.0), STEADY: seen(*[0.0] * 60)}
     assert not has_paused(slow)
     assert not has_paused(announced)
-    assert patience(slow, STEADY) == patience(announced, STEADY) == LEAST > PAUSED
+    assert patience(slow, STEADY) > patience(announced, STEADY) == OF_SEEN * 600.0 > PAUSED
     assert has_paused({STEADY: seen(130.0, *[0.0] * 60, 140.0)})
 
 

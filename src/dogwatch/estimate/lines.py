@@ -2,8 +2,8 @@
 
 A job that begins something long says so first, whatever its words for it are: of 190 silences in 210 logs that were
 longer than any before them, three in four followed a line of a kind that had never stood last, and nearly all others
-came among the first dozen gaps, at a place that the counter tells, or where a machine slept. After a line that has
-stood last many times nothing new is due, unless the log says nothing but its count.
+came among the first dozen gaps, at a place that the counter tells, or where a machine slept. The oftener a line of
+this kind has stood last, the less something new is due after it, unless the log says nothing but its count.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-OFTEN = 12  # times that a kind of line stood last before it tells what follows
 RARE = 5  # gaps for each kind of line: where kinds are more common than that, a new one is no news
 MOST = 64
 
@@ -38,10 +37,6 @@ class Lines:
     def times(self) -> int:
         """How often one of the kind that stands there now did before."""
         return self.seen.get(self.last, 0)
-
-    @property
-    def usual(self) -> bool:
-        return self.times >= OFTEN
 
     @property
     def longest_after(self) -> float:

@@ -5,14 +5,17 @@ it, while another job never pauses for more than a second. So what was seen of t
 safety factor; and as long as little was seen, there is an allowance for what the job may still do for the first time.
 That allowance is due at the places where jobs begin something, after a line such as the log never stood at before
 (`lines`), and wherever nothing tells how far the job is; on the open road between places (`places`), or after a line
-that has stood last many times, a short one is enough, and a pause that came after lines of another kind is due after
+that has stood last before, a shorter one is enough, and a pause that came after lines of another kind is due after
 those.
 
 What is new is not endless either. While a job starts, its longest silence and what was seen before it are together
-less than 45 minutes, but for two that told nothing before the end of a longer epoch, and two that loaded their data
-for three hours. Past the first dozen gaps, in about five hundred healthy logs, no first pause lasted longer than 6.3 %
-of the time that the whole job takes (where a total tells that), nor than half of the time seen before it and ten
-minutes, nor than two epochs where epochs are counted. An epoch is at most about half of a job: one that has come so far
+less than an hour, but for those whose log tells nothing before the end of their training, and two that loaded their
+data for three hours. What did not come after n lines of a kind comes after the next with odds of one to n: of the
+silences at a start that were much longer than any before, nearly all followed a first line of their kind, and the
+others, but for one, were shorter than an hour divided by the times that such a line had stood there. Past the
+first dozen gaps, in about six hundred healthy logs, no first pause lasted longer than 6.3 % of the time that the whole
+job takes (where a total tells that), nor than 1.1 times what was seen before it or ten minutes, nor than two epochs
+where epochs are counted. An epoch is at most about half of a job: one that has come so far
 without a pause, and is at no place where others begin late, has none of its own.
 
 The numbers were fitted on about a hundred runs of twelve families and the logs of a hundred and fifty projects;
@@ -30,16 +33,17 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from dogwatch.estimate.lines import OFTEN, Lines
+from dogwatch.estimate.lines import Lines
 from dogwatch.estimate.places import COUNTED, LOST, Ground, Way
 
 SAFETY = 1.6  # times the longest gap so far
+# A start is over after an hour, and what begins after a line of a kind that has stood last n times takes an nth of it.
+HOUR = 3600.0
 # What a job may do for the first time. It shrinks as hours pass without anything new, down to LEAST; and it is never
 # more than a share of the whole, or of what was seen, or of its epochs where they are counted: what a job evaluates on
 # is seldom more than what it trains on.
 UNSEEN, HOURS_SEEN, LEAST = 2400.0, 3 * 3600.0, 600.0
-OF_WHOLE, OF_SEEN, OF_EPOCH = 0.07, 0.6, 2.0
-START = 2700.0  # seconds after which a job has started, and what is left of them is the most that a start still takes
+OF_WHOLE, OF_SEEN, OF_EPOCH = 0.07, 1.2, 2.0
 # What is allowed at least to a job that has shown that it pauses; and where it is known to be at a place at which it
 # may begin something else, such as validating after fifteen epochs that were only saved.
 PAUSED, PAUSED_THERE = 300.0, 1200.0
@@ -51,9 +55,9 @@ VALIDATIONS, VALIDATION = 3, 150.0
 # whole is gone than one epoch is.
 ROAD, SURPRISE, EPOCH = 60.0, 0.3, 0.45
 ROAD_SEEN = 300.0  # seconds of work that must have been seen before a road is one
-# What is allowed after a line that has stood last many times, and less the more often beyond this: what did not come
-# after n such lines comes after the next with odds of one to n. At a place that a counter tells it is likelier.
-USUAL, USUAL_TIMES, USUAL_THERE, THERE_TIMES = PAUSED, OFTEN, 480.0, 50
+# What is allowed at least after a line that has stood last before, at a place that a counter tells, and less the more
+# often beyond this.
+USUAL_THERE, THERE_TIMES = 480.0, 50
 # A job whose last gaps (more than one) were all longer than usual has become slower, and so will its pauses be.
 RISES, SLOWER, MOST_SLOWER = 1.25, 1.6, 3.0
 # Processes that use no CPU and move no bytes do not load, compile, validate or save: then this is enough.
@@ -61,11 +65,11 @@ ASLEEP = 240.0
 STEADY, VALIDATING, SAVING = "training", "validating", "checkpointing"
 # Phases that a log announces are long, and the first of its kind says little about the next. All others are steady.
 PHASES = {
-    "starting": 3600.0,
-    "compiling": 3600.0,
-    VALIDATING: 3600.0,
-    SAVING: 3600.0,
-    "exporting": 3600.0,
+    "starting": HOUR,
+    "compiling": HOUR,
+    VALIDATING: HOUR,
+    SAVING: HOUR,
+    "exporting": HOUR,
 }
 STARTS = frozenset({"starting", "compiling"})
 _BEGINS, _FEW, _DISTINCT, _PAUSE, _WELL_KNOWN, _SELDOM = 4, 8, 2.0, 60.0, 5, 0.2
@@ -135,7 +139,7 @@ def patience(
     lines: Lines = NO_LINES,
 ) -> float:
     """Seconds of silence that are no news in this phase: less when its processes sleep, it is `on` the open road, or
-    `lines` such as the last have often stood last. The owner's `limit` is the most, never the least."""
+    `lines` such as the last have stood last before. The owner's `limit` is the most, never the least."""
     phase = kind_of(phase)
     steady, seen = gaps.get(STEADY, NO_GAPS), gaps.get(phase, NO_GAPS)
     slower = _slower(steady) if has_paused(gaps) else 1.0
@@ -146,24 +150,25 @@ def patience(
     if phase != STEADY:
         allowed = max(allowed, _of_phase(seen, phase, asleep, slower))
     after = slower * SAFETY * lines.longest.get(lines.last, 0.0)
-    allowed = max(after, min(allowed, _usual(gaps, phase, slower, on, lines)))
+    allowed = max(after, min(allowed, _after_such(gaps, phase, slower, on, lines)))
     return allowed if limit is None else min(allowed, limit)
 
 
-def _usual(gaps: Mapping[str, Gaps], phase: str, slower: float, on: Way, lines: Lines) -> float:
-    """The most that is allowed where the last line is one of many such, by what followed those."""
-    steady = gaps.get(STEADY, NO_GAPS)
-    of = steady if steady.count >= COUNTED else gaps.get(phase, NO_GAPS)
-    known = lines.usual and of.count >= COUNTED and of.seconds >= ROAD_SEEN
+def _after_such(gaps: Mapping[str, Gaps], phase: str, slower: float, on: Way, lines: Lines) -> float:
+    """The most that is allowed where lines such as the last have stood there before, by how often, and by what followed
+    them. A bar that has run for a few seconds tells nothing of what comes behind it."""
     counted = on.ground is not Ground.UNKNOWN or on.to_target
-    if not known or (counted and not lines.several) or phase == "exporting":
+    if not lines.times or (counted and not lines.several) or phase == "exporting" or _seen(gaps) < ROAD_SEEN:
         return math.inf
+    new = HOUR / lines.times
     if on.ground is Ground.PLACE:
-        new = USUAL_THERE * min(1.0, THERE_TIMES / lines.times)
-    else:
-        new = USUAL * min(1.0, USUAL_TIMES / lines.times)
+        new = max(new, USUAL_THERE * min(1.0, THERE_TIMES / lines.times))
     longest = max(each.longest for each in gaps.values())
     return max(ROAD, new, slower * max(longest, SAFETY * lines.longest_after))
+
+
+def _seen(gaps: Mapping[str, Gaps]) -> float:
+    return math.fsum(of.seconds for of in gaps.values())
 
 
 def has_paused(gaps: Mapping[str, Gaps]) -> bool:
@@ -200,11 +205,11 @@ def _allowance(gaps: Mapping[str, Gaps], asleep: bool, on: Way, lines: Lines) ->
 def _new(gaps: Mapping[str, Gaps], on: Way, surprise: float) -> float:
     """How long something may last that it does for the first time."""
     steady = gaps.get(STEADY, NO_GAPS)
-    most = [max(LEAST, UNSEEN * min(1.0, HOURS_SEEN / max(steady.seconds, 1.0)))]
     if steady.count < COUNTED:
-        most.append(max(LEAST, START - math.fsum(of.seconds for of in gaps.values())))
+        most = [max(LEAST, HOUR - _seen(gaps))]
     else:
-        most.append(max(LEAST, OF_SEEN * steady.seconds))
+        hours = HOURS_SEEN / max(steady.seconds, 1.0)
+        most = [max(LEAST, min(UNSEEN * min(1.0, hours), OF_SEEN * steady.seconds))]
         if on.whole is not None:
             most.append(max(ROAD, surprise, OF_WHOLE * on.whole))
     if on.epoch is not None and steady.seconds >= ROAD_SEEN:
