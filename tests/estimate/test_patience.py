@@ -234,6 +234,14 @@ def test_a_log_that_says_nothing_but_its_count_announces_nothing() -> None:
     assert patience(even, STEADY, on=place, lines=others) == USUAL_THERE < patience(even, STEADY, on=place)
 
 
+def test_early_on_its_way_a_job_still_says_what_it_begins() -> None:
+    """What every place ahead may bring is due after a line of another kind, not after one that stood there before."""
+    even, early = {STEADY: seen(*[20.0] * 100)}, at(Ground.EARLY, gone=0.02)
+    step, alone = lines_of("step", 25.0, step=THERE_TIMES, saved=1), lines_of("step", 25.0, step=THERE_TIMES)
+    assert patience(even, STEADY, on=early, lines=step) == HOUR / THERE_TIMES
+    assert patience(even, STEADY, on=early, lines=alone) == patience(even, STEADY, on=at(Ground.PLACE)) == UNSEEN
+
+
 def test_a_new_kind_of_line_may_begin_something_even_on_the_open_road() -> None:
     """And after pauses, but no longer than at a place; where every line is of a kind of its own, it is no news."""
     even, road = {STEADY: seen(*[20.0] * 200)}, at(Ground.OPEN)

@@ -45,9 +45,11 @@ def test_between_two_places_the_road_is_open() -> None:
 
 
 def test_early_in_a_run_that_has_not_paused_every_place_is_near() -> None:
-    """It may be going to pause a hundred times; a pause that was seen tells what it does."""
+    """It may be going to pause a hundred times; a pause that was seen tells what it does. A round number is a place
+    whenever it comes."""
     early = walk(5650, 50)
-    assert way(early, 12 * 7330, "steps").ground is Ground.PLACE
+    assert way(early, 12 * 7330, "steps").ground is Ground.EARLY
+    assert way(walk(4950, 50), 12 * 7330, "steps").ground is Ground.PLACE
     assert way(early, 12 * 7330, "steps", paused=True).ground is Ground.OPEN
 
 
@@ -79,7 +81,7 @@ def test_the_end_of_an_epoch_whose_length_was_told_is_a_place_until_some_were_pa
 
 def test_some_hundred_lines_without_a_pause_are_not_early_any_more() -> None:
     """However long the way still is."""
-    assert way(walk(173, 1), 90_001, "steps").ground is Ground.PLACE
+    assert way(walk(173, 1), 90_001, "steps").ground is Ground.EARLY
     assert way(walk(373, 1), 90_001, "steps").ground is Ground.OPEN
 
 

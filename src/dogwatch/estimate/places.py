@@ -35,6 +35,7 @@ class Ground(Enum):
 
     UNKNOWN = "unknown"
     PLACE = "place"  # something may begin here
+    EARLY = "early"  # and here, since the whole has hardly begun
     OPEN = "open"
 
 
@@ -114,9 +115,9 @@ def ground(count: Count, whole: float | None, said: Stops = NO_STOPS, *, paused:
     if whole is None:
         return Ground.UNKNOWN if count.unit != EPOCHS else _among(count, near, far, [])
     early = PASSED if count.unit == EPOCHS else min(GONE * whole, LINES * count.stride)
-    if not paused and count.done - count.first < early:
-        return Ground.PLACE
-    return _between(count, near, far, whole)
+    found = _between(count, near, far, whole)
+    hardly = not paused and count.done - count.first < early
+    return Ground.EARLY if hardly and found is Ground.OPEN else found
 
 
 def _ends_epoch(epoch: float | None, count: Count, near: float, far: float) -> bool:
