@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from random import Random
 
 import pytest
@@ -31,6 +32,41 @@ def test_the_pauses_ahead_are_counted_to_the_end_and_not_beyond():
     (cycle,) = found(run(1000, 1.0, every=10, pauses=[(300, 200)])).cycles
     assert cycle.ahead(1000, 1500) == [pytest.approx(1205, abs=10)]
     assert len(cycle.ahead(1000, 3000)) == 6
+
+
+def uneven(told: list[int], pauses: Sequence[int], seconds: float = 15.0) -> list[Point]:
+    """A run told at these counts, with a pause at each of the others before its count is told."""
+    points, at = [Point(0.0, 0.0)], 0.0
+    for count in sorted({*told, *pauses}):
+        at += 1.013 * (count - points[-1].done) + (seconds if count in pauses else 0.0)
+        points.append(Point(at, float(count)))
+    return points
+
+
+def test_uneven_gaps_pin_a_cycle_down_to_the_step():
+    """Told every 10 steps, and after each validation at a multiple of 48: the period is 48 and the next is at 432."""
+    (cycle,) = found(uneven([*range(10, 390, 10)], range(48, 390, 48))).cycles
+    assert cycle.every == pytest.approx(48)
+    assert cycle.ahead(384, 480)[0] == pytest.approx(432, abs=1.5)
+
+
+def test_a_pause_before_the_last_count_is_told_is_waited_for():
+    """A run that ends with a validation, whose count has always been told after it."""
+    (cycle,) = found(uneven([*range(10, 390, 10)], range(48, 390, 48))).cycles
+    assert len(cycle.ahead(384, 432)) == 1
+
+
+def test_a_cycle_that_jumped_is_pinned_by_its_newest_pauses():
+    """Each 48 steps, and once 52: what the newest agree on holds."""
+    (cycle,) = found(uneven([*range(10, 630, 10)], [*range(48, 200, 48), *range(244, 600, 48)])).cycles
+    assert cycle.every == pytest.approx(48, abs=0.2)
+
+
+def test_a_cycle_of_parts_of_an_epoch_keeps_its_parts():
+    """Told in fiftieths of an epoch with a validation at every half: 0.5, and not the next whole number."""
+    points = [Point(p.at, p.done / 50) for p in uneven([*range(1, 150)], range(25, 150, 25))]
+    (cycle,) = found(points).cycles
+    assert cycle.every == pytest.approx(0.5, rel=0.05)
 
 
 def test_noise_has_no_pauses():

@@ -33,6 +33,7 @@ CEASED, BEGUN = 0.05, 0.15  # how unlikely it must be that chance pauses all lie
 OUTLIER = 3.0  # times the middle length of a cycle's pauses; what was longer was something else as well
 NIGHT = 3.0  # times all the rest of a run: a single pause so long is a hole in it, and no part of what it does
 OFTEN = 0.1  # of the gaps: chance pauses that come so often are how it goes, as of a counter that is told unevenly
+PINNED = 24  # pauses at most that pin down a cycle
 LATE = 4  # pauses that make a cycle although it did not begin with the run
 
 
@@ -232,8 +233,29 @@ def _regular(pauses: Sequence[Pause], course: Course) -> tuple[Cycle, list[Pause
     lasted = [pause.seconds for pause in members][-NEWEST:]
     lasted = [min(one, OUTLIER * median(lasted)) for one in lasted]
     spread = pstdev(lasted) if len(lasted) > 2 else fmean(lasted) / 2
+    every, first, last = _pinned(members, every)
+    return Cycle(every, (first + last) / 2, fmean(lasted), spread, len(members), last - first), members
+
+
+def _pinned(members: Sequence[Pause], every: float) -> tuple[float, float, float]:
+    """(the period, and the counts between which the newest pause came), by the newest of them that agree: each came
+    somewhere within its gap, and gaps of uneven steps tell that more sharply than their middles do. Of whole counts it
+    is a whole number where it may."""
     newest = members[-1]
-    return Cycle(every, newest.middle, fmean(lasted), spread, len(members), newest.end - newest.start), members
+    least, most, agree = 0.0, math.inf, [(0, newest)]
+    for pause in reversed(members[-PINNED:-1]):
+        ago = round((newest.middle - pause.middle) / every)
+        apart = [(later, ago - since) for since, later in agree if since < ago]
+        low = max([least, *((later.start - pause.end) / times for later, times in apart)])
+        high = min([most, *((later.end - pause.start) / times for later, times in apart)])
+        if low > high * (1 + 1e-9):
+            break
+        least, most, every = low, high, min(max(every, low), high)
+        agree.append((ago, pause))
+    if max(1.0, least) <= round(every) <= most and all(count % 1 == 0 for _, pause in agree for count in pause[:2]):
+        every = float(round(every))
+    first = max(pause.start + ago * every for ago, pause in agree)
+    return every, first, max(first, min(pause.end + ago * every for ago, pause in agree))
 
 
 def _fit(every: float, pauses: Sequence[Pause], middles: Sequence[float], course: Course) -> tuple[float, list[Pause]]:
