@@ -160,7 +160,7 @@ def test_a_broken_board_explains_what_a_program_was_left_with():
             1,
         ),
         ("loop\n=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES\n=   EXIT CODE: 9\n", "killed", 3),
-        ("loop\nMPI_ABORT was invoked on rank 4 in communicator MPI_COMM_WORLD\n", "unknown", 2),
+        ("loop\nMPI_ABORT was invoked on rank 4 in communicator MPI_COMM_WORLD\n", "aborted", 2),
         ("loop\n[n4:88] *** An error occurred in MPI_Recv\n[n4:88] *** MPI_ERR_TRUNCATE: truncated\n", "code_error", 2),
         ("srun: error: Unable to confirm allocation for job 9: Invalid job id specified\n", "launch_failed", 1),
         (

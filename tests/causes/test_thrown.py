@@ -50,6 +50,16 @@ def why(text: str) -> Diagnosis | None:
         (R.format("Error: object 'k' not found") + R.format("Error: `y` has unknown columns"), "code_error", 6),
         (R.format("Error in check(x) : bad y") * 2 + "> 1\n" + R.format("Error: `y` is unknown"), "code_error", 11),
         (JAVA.format("java.lang.OutOfMemoryError: Java heap space"), "host_oom", 1),
+        ("Error: cannot allocate vector of size 9.1 Gb\nExecution halted\n", "host_oom", 1),
+        (
+            'Error in file(name, "rt") : cannot open the connection\nCalls: fit\nIn addition: Warning message:\n'
+            "In file(name, \"rt\") :\n  cannot open file 'a.csv': No such file or directory\nExecution halted\n",
+            "file_missing",
+            5,
+        ),
+        ("Error in fit(x) : subscript out of bounds\nCalls: fit\nExecution halted\n", "code_error", 1),
+        ("Error in user input:\nInvalid options\n    File 'a.tpr' does not exist or is closed.\n", "file_missing", 3),
+        ("Fatal error:\nToo few atoms\n\nFor more information see the manual\n", "code_error", 1),
         (SHARP.format("System.NullReferenceException: Object reference not set to an instance."), "code_error", 1),
         (
             SHARP.format(
@@ -358,6 +368,10 @@ def test_of_a_watchdog_the_line_that_came_first_is_quoted() -> None:
     [
         ("/torch/_weights_only_unpickler.py", "EOFError", "checkpoint_corrupt"),
         ("/lib/python3.11/multiprocessing/connection.py", "EOFError", "unknown"),
+        ("/lib/python3.11/multiprocessing/connection.py", "ConnectionResetError: [Errno 104] reset", "unknown"),
+        ("/lib/python3.11/socket.py", "ConnectionResetError: [Errno 104] Connection reset by peer", "network_error"),
+        ("/torch/_weights_only_unpickler.py", "UnicodeDecodeError: 'utf-8' codec can't", "checkpoint_corrupt"),
+        ("/srv/words.py", "UnicodeDecodeError: 'utf-8' codec can't decode byte 0xf5", "code_error"),
         ("/multiprocessing/synchronize.py", "OSError: [Errno 28] No space left on device", "shm_exhausted"),
         ("/torch/serialization.py", "OSError: [Errno 28] No space left on device", "disk_full"),
         ("/torch/serialization.py", "OSError: [Errno 22] Invalid argument", "code_error"),
@@ -370,6 +384,17 @@ def test_an_exception_that_says_little_is_read_with_the_frame_that_raised_it(fra
     found = why(f'{FRAMES}  File "/env{frame}", line 40, in load\n    return read(f)\n{exception}\n')
     assert found is not None
     assert found.cause == cause
+
+
+def test_a_worker_whose_tensor_did_not_arrive_has_died() -> None:
+    """The connection that was cut goes to no network."""
+    frames = (
+        '  File "/env/torch/multiprocessing/reductions.py", line 538, in rebuild_storage_fd\n    fd = df.detach()\n'
+        '  File "/lib/python3.11/multiprocessing/connection.py", line 395, in _recv\n    chunk = read(handle, left)\n'
+    )
+    found = why(f"{FRAMES}{frames}ConnectionResetError: [Errno 104] Connection reset by peer\n")
+    assert found is not None
+    assert found.cause == "dataloader_worker_died"
 
 
 def test_a_variable_that_is_not_set_is_a_setting_and_another_key_is_not() -> None:

@@ -104,8 +104,9 @@ consequences = (
     Sign("check failure stack trace", r"\*\*\* check failure stack trace", 0.45, fatal=True, role=Role.CASCADE),
     # One process of a program finds that another, which it talks to, is gone.
     Sign(
-        "connectionrefusederror|filenotfounderror: [errno 2]",
-        r"^connectionrefusederror|^filenotfounderror: \[errno 2\] no such file or directory\s{0,4}$",
+        "connectionrefusederror|connectionreseterror|brokenpipeerror|filenotfounderror: [errno 2]",
+        r"^(?:connectionre(?:fused|set)|brokenpipe)error|^filenotfounderror: \[errno 2\] no such file or directory"
+        r"\s{0,4}$",
         0.96,
         raised=True,
         role=Role.CASCADE,
@@ -168,14 +169,6 @@ consequences = (
     Sign(
         "exited with non-zero status",
         r"(?:mpirun|mpiexec|prterun|orterun) detected that one or more processes exited with non-zero status",
-        0.4,
-        fatal=True,
-        role=Role.TEARDOWN,
-        many=True,
-    ),
-    Sign(
-        "mpi_abort",
-        r"mpi_abort was invoked on rank|application called mpi_abort\(",
         0.4,
         fatal=True,
         role=Role.TEARDOWN,

@@ -43,6 +43,15 @@ rows = (
                 fatal=True,
             ),
             Sign("error: --", r"^error: --[a-z]", 0.86),
+            # The last words of programs that read their settings from a file of commands.
+            Sign(
+                "error: unknown |error: unrecognized |error: illegal |error: invalid |error: incorrect |error: bad "
+                "|error: unsupported |error: missing ",
+                r"^(?:fatal )?error: (?:unknown|unrecognized|illegal|invalid|incorrect|unsupported|missing|bad) "
+                r"(?:[\w/-]{1,30} ){0,3}(?:commands?|keywords?|options?|arguments?|args|parameters?|flags?|styles?"
+                r"|sections?|directives?|settings?|values?|keys?|fields?|names?)\b",
+                0.82,
+            ),
             Sign("error: pathspec '", r"^error: pathspec '.{1,200}' did not match any file", 0.86),
             Sign("error: could not consume arg", r"^error: could not consume arg: ", 0.95, fatal=True),
             # What getopt says, in whatever program.
@@ -274,6 +283,7 @@ rows = (
             "ValueError: Invalid learning rate: -0.1",
             "ValueError: Bfloat16 is only supported on GPUs with compute capability of at least 8.0.",
             "ERROR: Could not consume arg: --learning_rte=0.1",
+            "ERROR: Unknown command: bond_coeff 1 450 (src/parse.cpp:310)",
             "go.sh: illegal option -- x",
             "Error: RUN_NAME is not set. Usage: RUN_NAME=wide bash go.sh",
             "ValueError: Configurable 'fit' doesn't have a parameter named 'lrr'.",
@@ -349,6 +359,7 @@ rows = (
             Sign("error using ", r"^\{?error using [\w./]{1,80}(?: \(line \d{1,6}\))?\s{0,4}$", 0.82, fatal=True),
             Sign(": error: ", r"^[^\s:]{1,200}:\d{1,6}:\d{1,5}: error: \S", 0.78),
             Sign("error on proc", r"^error on proc \d{1,6}: \S", 0.82, fatal=True, many=True),
+            Sign(".cpp:", r"^error: \S.{1,400}\(\S{1,120}\.cpp:\d{1,6}\)\s{0,4}$", 0.78, fatal=True),
             Sign("assertion failed: ", r"\[error\] .{0,200}\bassertion failed: \S", 0.8),
             Sign(
                 "fatal error in |error occurred in mpi_",
@@ -398,6 +409,7 @@ rows = (
             "[TensorRT-LLM][ERROR] acme::Exception: [TensorRT-LLM][ERROR] Assertion failed: n == m + k (/src/a.cpp:71)",
             "ValueError: step should be one of int or float",
             "[n4:8811] *** An error occurred in MPI_Recv",
+            "ERROR: Lost atoms: original 900 current 871 (src/heat.cpp:481)",
             "ERROR on proc 3: Bond atoms 411 412 missing on proc 3 at step 9000 (src/ntopo_bond_all.cpp:59)",
         ),
         counterexamples=("val/TypeErrorRate: 0.2", "KeyError count: 0", "INFO: macro 'FAST' is not defined"),

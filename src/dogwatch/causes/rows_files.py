@@ -34,6 +34,12 @@ rows = (
                 0.8,
             ),
             Sign("failed to open gguf file", weight=0.85),
+            Sign(
+                "fortran runtime error: |forrtl: severe ",
+                r"(?:fortran runtime error: |forrtl: severe ).{0,300}(?:no such file or directory|\bfile not found\b)",
+                0.9,
+                fatal=True,
+            ),
             # A script's own check, before it leaves.
             Sign(
                 "✗|✘|❌",
@@ -116,6 +122,7 @@ rows = (
             "ValueError: Can't find a valid checkpoint at runs/pretrain-7/checkpoint-90",
             "  Resource 'stopwords' not found.",
             "grid/wing.dat: No such file or directory",
+            "Fortran runtime error: Cannot open file 'grid.nml': No such file or directory",
             "make: *** No rule to make target 'halo.o', needed by 'solver'.  Stop.",
             "ValueError: Can't find 'adapter.json' at 'runs/lora-9'",
             "soundfile.LibsndfileError: Error opening 'speech/84.flac': System error.",
@@ -209,6 +216,14 @@ rows = (
             Sign("background workers are no longer alive", weight=0.86, raised=True),
             Sign("pin memory thread exited unexpectedly", weight=0.8),
             Sign("dataloader timed out after", weight=0.88, raised=True),
+            # Its tensor was on its way when it died.
+            Sign(
+                "connectionreseterror|connectionrefusederror|eoferror|filenotfounderror: [errno 2]",
+                r"^(?:connection(?:reset|refused)error|eoferror\s{0,4}$|filenotfounderror: \[errno 2\])",
+                0.97,
+                raised=True,
+                frame=r"/torch/multiprocessing/reductions\.py",
+            ),
         ),
         examples=(
             "RuntimeError: DataLoader worker (pid 4410) is killed by signal: Killed.",

@@ -398,6 +398,15 @@ rows = (
                 fatal=True,
             ),
             Sign("pure virtual method called", weight=0.9, fatal=True),
+            # All that is known where no rank says why it called that.
+            Sign(
+                "mpi_abort",
+                r"mpi_abort was invoked on rank|application called mpi_abort\(",
+                0.4,
+                fatal=True,
+                role=Role.TEARDOWN,
+                many=True,
+            ),
         ),
         role=Role.CASCADE,
         examples=(
@@ -407,6 +416,7 @@ rows = (
             "2026-02-07 11:40:03.118204: F external/xla/xla/service/gpu/tuner.cc:917] Non-OK-status: made.status()",
             "F external/acme/acme/service/rendezvous.h:31] Check failed: !started_",
             "Abort trap: 6",
+            "MPI_ABORT was invoked on rank 5 in communicator MPI_COMM_WORLD",
             "srun: error: n7: tasks 2-3: Aborted",
             "/src/llama.cpp/ggml/src/ggml-cuda/ggml-cuda.cu:90: CUDA error",
             "/src/llama.cpp/ggml/src/ggml.c:3001: GGML_ASSERT(a->ne[0] == b->ne[0]) failed",

@@ -128,10 +128,11 @@ rows = (
             # What Slurm's commands refuse; of tasks that ran they speak by node and task.
             Sign(
                 "srun: error: |salloc: error: |sbatch: error: ",
-                r"^(?:srun|salloc|sbatch): error: (?:unable to|invalid|cannot|can't|could not|failed to|unknown|no such"
-                r"|access denied|cpu count|memory specification|qos|resolve_|fetch_config)",
+                r"^(?:sbatch|salloc): error: \S|^srun: error: (?:unable to|invalid|cannot|can't|could not|failed to"
+                r"|unknown|no such|access denied|cpu count|memory specification|qos|resolve_|fetch_config"
+                r"|only allocated|more |ambiguous|incompatible|required)",
                 0.8,
-                unless=r"\btemporarily|retry|\bsignal\b|\bi/o\b|terminate",
+                unless=r"\btemporarily|retry|\bsignal\b|\bi/o\b|terminate|: error: (?:for instance|line must start)",
             ),
             Sign("has been revoked", r"job allocation \d{1,12} has been revoked", 0.85, fatal=True),
             Sign(
@@ -204,6 +205,8 @@ rows = (
             "TimeoutError: Placement group creation timed out. Make sure your cluster has enough resources",
             "srun: error: Unable to create step for job 9912: Requested node configuration is not available",
             "sbatch: error: Batch job submission failed: Invalid account or account/partition combination specified",
+            "srun: error: Only allocated 2 nodes asked for 5",
+            "sbatch: error: This does not look like a batch script.  The first",
             "srun: error: Unable to confirm allocation for job 881: Invalid job id specified",
             "Warning  FailedScheduling  3m  default-scheduler  0/9 nodes are available: 9 Insufficient nvidia.com/gpu.",
             "mpirun has detected an attempt to run as root.",

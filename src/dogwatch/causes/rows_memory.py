@@ -173,6 +173,7 @@ rows = (
                 0.93,
                 fatal=True,
             ),
+            Sign("memory resource limit", r"\bjob exceeded a memory resource limit\b", 0.95, fatal=True),
             Sign("memorypressure", r"node had condition: \[memorypressure\]", 0.93, fatal=True),
             Sign("std::bad_alloc", r"terminate called .{1,40} instance of 'std::bad_alloc'", 0.9, fatal=True),
             Sign(
@@ -207,11 +208,19 @@ rows = (
             ),
             # XLA of a machine without an accelerator; those that have one speak of trying to.
             Sign("out of memory allocating ", r"resource_exhausted: out of memory allocating \d{1,20} bytes", 0.95),
+            # What R says.
+            Sign(
+                "cannot allocate vector of|memory exhausted (limit reached",
+                r"\berror\b.{0,120}: cannot allocate vector of (?:size|length) \d|\bmemory exhausted \(limit reached",
+                0.93,
+                fatal=True,
+            ),
             Sign("can't alloc", r"^runtimeerror: can't alloc\s{0,4}$", 0.85, raised=True),
             Sign("cpuallocator", r"defaultcpuallocator: (?:can'?t allocate memory|not enough memory)", 0.96),
             Sign("oom when allocating", r"oom when allocating tensor.{0,300}device:cpu", 0.93, raised=True),
         ),
         examples=(
+            "Job exceeded a memory resource limit (vmem, pvmem, etc.). Job was aborted",
             "slurmstepd: error: Detected 3 oom_kill events in StepId=4711.batch. Some of the step tasks have "
             "been OOM Killed.",
             "slurmstepd: error: Detected 1 oom-kill event(s) in step 99.0 cgroup. Some of your processes may "

@@ -298,6 +298,13 @@ rows = (
             Sign("invalid load key", weight=0.94, raised=True),
             Sign("pickle data was truncated", weight=0.95, raised=True),
             Sign("eoferror", r"^eoferror\s{0,4}$", 0.88, raised=True, frame="_weights_only_unpickler"),
+            Sign(
+                "unicodedecodeerror|keyerror: |indexerror: |struct.error",
+                r"^(?:unicodedecodeerror: |keyerror: \d|indexerror: pop from empty |struct\.error)",
+                0.94,
+                raised=True,
+                frame=r"_weights_only_unpickler|torch/serialization\.py",
+            ),
             Sign("eoferror: ", r"^eoferror: \S", 0.88, raised=True, unless="reading a line"),
             Sign("[errno 22]", weight=0.88, raised=True, frame=r"torch/serialization\.py\", line \d{1,6}, in __init__"),
             Sign(

@@ -55,12 +55,14 @@ _LAST = (
     ("Unhandled exception. ", "\n   at ", ""),
     ("--> FOAM FATAL ", "\n", ""),
 )
+# Headings of GROMACS, below which the reason stands.
+_HEADINGS = ("Fatal error:", "Error in user input:", "Inconsistency in user input:")
 _SHOWN = re.compile(r'Error: (?:[A-Z]\w{1,60}(?:::\w{1,60}){0,4}(?:\(| \{ )|")', re.ASCII)
 BELOW = 480  # bytes below an exception in which its text may go on: fewer than are ever held back
 MOST_BELOW = 4  # lines of them that are not indented
 THROWN = (
     *("what():", "on an `err` value: ", "error: loaderror: ", 'exception in thread "main"', "unhandled exception. "),
-    *("check failed", ": f tensorflow/", ": f external/"),
+    *("check failed", ": f tensorflow/", ": f external/", "error in user input", "inconsistency in user input"),
 )
 _IN_USER_CODE = "in user code:"  # TensorFlow: what was raised stands below, indented, under frames of its own
 _OTHERS = ("During handling of the above", "The above exception was", "Stacktrace:", "stack backtrace:")
@@ -167,7 +169,9 @@ def last_words(body: str, text: bytes, stop: int) -> tuple[str, str] | None:
     for word, below, program in _LAST:
         if body.startswith(word) and below in decoded(text, stop, stop + BELOW):
             return body[len(word) :], program
-    return (body.partition(": ")[2], "") if _SHOWN.match(body) else None
+    if _SHOWN.match(body):
+        return body.partition(": ")[2], ""
+    return ("", "") if body.rstrip() in _HEADINGS else None
 
 
 def heading(body: str) -> bool:
