@@ -204,6 +204,22 @@ def test_a_first_count_that_is_told_at_once_does_not_hide_the_start(told):
     assert eta.remaining == pytest.approx(100 * (40 - points[-1].done), rel=0.01)
 
 
+def test_a_zero_that_is_told_twice_begins_the_second_time():
+    """Epoch 0 is told as the run starts and when it is done, 160 s later; the next takes 100 s, as the others will."""
+    told = [Point(0.0, 0.0), Point(160.0, 0.0), Point(260.0, 1.0)]
+    eta = estimate(told, 50, 260.0)
+    assert eta is not None
+    assert eta.remaining == pytest.approx(4900, rel=0.01)
+
+
+def test_a_zero_that_is_told_again_and_again_is_one_long_count():
+    """Ten lines within epoch 0: the first epoch took all of that time."""
+    told = [*(Point(20.0 * i, 0.0) for i in range(10)), Point(200.0, 1.0)]
+    eta = estimate(told, 50, 200.0)
+    assert eta is not None
+    assert eta.remaining == pytest.approx(9800, rel=0.01)
+
+
 def test_the_rough_second_of_a_few_gaps_is_no_start():
     """Epochs of 90 to 130 s: the first measured one is among the slowest, but no slower than chance makes it."""
     points = [Point(0.0, 0.0), *(Point(at, i) for i, at in enumerate((130.0, 250.0, 380.0, 470.0, 590.0), 1))]

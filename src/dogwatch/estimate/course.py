@@ -46,7 +46,7 @@ class Course:
 
 def course(points: Sequence[Point], now: float) -> Course | None:
     """None when the counter never moved."""
-    moments = _moments(points, now)
+    moments = _begun(_moments(points, now))
     stretches = [stretch for stretch in _stretches(moments) if stretch]
     if not stretches:
         return None
@@ -97,6 +97,12 @@ def _moments(points: Sequence[Point], now: float) -> list[Point]:
             continue
         kept.append(point)
     return kept
+
+
+def _begun(moments: list[Point]) -> list[Point]:
+    """A zero that is told twice: the second time is when the work began, or when what is numbered 0 was done."""
+    counts = [point.done for point in moments[:3]]
+    return moments[1:] if counts[:2] == [0, 0] and counts[2:] != [0] else moments
 
 
 def _at_once(gaps: Sequence[Gap]) -> Sequence[Gap]:
