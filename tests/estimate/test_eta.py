@@ -89,6 +89,16 @@ def test_a_pause_of_known_length_runs_off_while_it_lasts():
     assert eta.remaining == pytest.approx(points[-1].at - before.at - 150, rel=0.02)
 
 
+def test_a_single_late_pause_may_come_once_more():
+    """One of 60 s at two thirds: a second is not waited for, but the interval has room for it."""
+    once = [Point(p.at + (60.0 if p.done > 680 else 0.0), p.done) for p in run(1000, 1.013, every=10)]
+    told = [point for point in once if point.done <= 800]
+    eta = estimate(told, 1000, told[-1].at)
+    assert eta is not None
+    assert eta.remaining == pytest.approx(203, rel=0.02)
+    assert eta.high > 203 + 50
+
+
 def test_one_hiccup_is_not_expected_again():
     """A single stall of ten minutes in mid-run is not spread over the rest of it."""
     points = run(3000, 1.0, every=10)

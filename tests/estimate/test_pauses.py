@@ -62,6 +62,12 @@ def test_a_cycle_that_jumped_is_pinned_by_its_newest_pauses():
     assert cycle.every == pytest.approx(48, abs=0.2)
 
 
+def test_a_pause_before_its_kind_came_in_a_cycle_is_no_cycle_of_its_own():
+    """The first at 340, then each 60 from 450 on: the one that stands alone is not expected again at 680."""
+    cycles = found(uneven([*range(10, 640, 10)], [340, *range(450, 640, 60)])).cycles
+    assert [cycle.every for cycle in cycles] == [pytest.approx(60, abs=1)]
+
+
 def test_a_cycle_of_parts_of_an_epoch_keeps_its_parts():
     """Told in fiftieths of an epoch with a validation at every half: 0.5, and not the next whole number."""
     points = [Point(p.at, p.done / 50) for p in uneven([*range(1, 150)], range(25, 150, 25))]

@@ -161,7 +161,8 @@ def _to_come(run: Course, pauses: Pauses, total: float) -> tuple[float, float, f
         ahead = cycle.ahead(run.done, total)
         count = len(ahead)
         cost += count * cycle.seconds
-        variance += count * cycle.spread**2 + (count * cycle.spread) ** 2 / cycle.seen
+        may = max(count, 1) if cycle.seen == 1 else count  # what came once may come once more, whenever it is due
+        variance += may * cycle.spread**2 + (count * cycle.spread) ** 2 / cycle.seen
         if ahead and ahead[0] - cycle.wide / 2 <= run.done + 1.5 * usual:
             due = max(due, cycle.seconds)
     if pauses.chance:

@@ -186,11 +186,16 @@ def _cycles(pauses: Sequence[Pause], course: Course) -> tuple[list[Cycle], list[
             break
         cycles.append(found[0])
         free = [pause for pause in free if pause not in found[1]]
-    if len(free) == 1:
+    if len(free) == 1 and not any(_alike(free[0].seconds, cycle.seconds) for cycle in cycles):
         one = _first_of_many(free[0], course)
         if one is not None:
             return [*cycles, one], []
     return cycles, free
+
+
+def _alike(seconds: float, others: float) -> bool:
+    """Whether pauses are of one kind: what is left of a kind whose cycle is known is no cycle of its own."""
+    return min(seconds, others) > LIKE * max(seconds, others)
 
 
 def _joined(
