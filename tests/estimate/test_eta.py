@@ -261,9 +261,9 @@ def test_a_thinned_history_says_the_same_as_the_whole():
 def test_a_total_that_changed_is_the_one_that_counts():
     """The estimate is for what is to be done now."""
     points = run(1000, 1.0, every=10)
-    half, _ = asked(points, 0.5)
-    longer, _ = asked(points, 0.5, total=2000)
-    assert longer.remaining == pytest.approx(half.remaining + 1000, rel=0.03)
+    late, _ = asked(points, 0.9)
+    longer, _ = asked(points, 0.9, total=2000)
+    assert longer.remaining == pytest.approx(late.remaining + 1000, rel=0.03)
 
 
 def test_one_gap_is_a_wide_guess():

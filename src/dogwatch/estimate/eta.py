@@ -26,7 +26,7 @@ ALIKE = 0.25  # of the longest chance pause: those of its kind
 # Early in a run that has not paused yet, what it has not shown (a validation, a slower stretch) costs 5 % in the middle
 # of all runs, nothing in a quarter and more than a tenth in another. So much more, as a logarithm, keeps those that go
 # on as they began and those that add a sixth within a tenth.
-UNSEEN, UNSEEN_FULL, UNSEEN_UNTIL = 0.065, 0.12, 0.25
+UNSEEN, UNSEEN_FULL, UNSEEN_UNTIL = 0.065, 0.12, 0.4
 FEW = 5  # gaps, in which no pause can be told by itself
 STARTS = 1.1  # times the pace of the others: it also loads
 # Silence, not a count that is told to stand still, of so many times the longest gap and of such a share of the time so
@@ -109,10 +109,11 @@ def foretell(run: Course, total: float, now: float, earlier: Earlier | None = No
     pauses = find(run, silence - usual)
     seconds = [gap.seconds - beyond for gap, beyond in zip(run.gaps, pauses.beyond, strict=True)]
     steps = [gap.steps for gap in run.gaps]
+    way = math.fsum(steps)
     tempo = pace(steps, seconds, ahead)
     if 1 < len(run.gaps) <= FEW:
         tempo = replace(tempo, value=_of_few(run))
-    share = min(1.0, max(0.0, (run.done - run.first) / (total - run.first)))
+    share = way / (way + ahead)
     cost, doubt_of_pauses, due = _to_come(run, pauses, total)
     unseen = _unseen(run, share) if not pauses.cycles else 0.0
     left = (ahead * tempo.value + cost) * math.exp(unseen) + pauses.going
