@@ -276,6 +276,27 @@ def test_a_phase_that_was_announced_twice_alike_is_known_by_its_length() -> None
     assert patience(once, "validating") == patience(short, "validating") == PHASES["validating"]
 
 
+def test_a_first_line_of_its_kind_announces_another_evaluation() -> None:
+    """After three validations of twenty minutes, a test on more may last longer than those; the next validation not."""
+    gaps = {STEADY: seen(*[20.0] * 100), "validating": seen(*[1200.0] * 3)}
+    again = Lines({"step": 100, "validate": 3}, "validate", {"step": 25.0, "validate": 1205.0})
+    assert patience(gaps, "validating", lines=again) == SAFETY * gaps["validating"].longest
+    assert patience(gaps, "validating", lines=replace(again, last="test")) == PHASES["validating"]
+
+
+def test_a_pause_that_was_survived_elsewhere_is_none_on_the_open_road() -> None:
+    """Where the log tells of its validations, a disk that made them wait may make a step wait; for some minutes."""
+    steady, road = seen(*[20.0] * 200), at(Ground.OPEN)
+    short, long = ({STEADY: steady, "validating": seen(*[lasted] * 3)} for lasted in (100.0, 1200.0))
+    assert (
+        patience(short, STEADY, on=road)
+        == short["validating"].longest
+        > ROAD
+        == patience({STEADY: steady}, STEADY, on=road)
+    )
+    assert patience(long, STEADY, on=road) == PAUSED
+
+
 def test_what_is_new_lasts_no_longer_than_most_of_what_was_seen() -> None:
     """Past the start, where a job compiles and loads for longer than it has ever run."""
     start, later = {STEADY: seen(*[5.0] * 11)}, {STEADY: seen(*[10.0] * 100)}

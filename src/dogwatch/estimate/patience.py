@@ -50,7 +50,8 @@ PAUSED, PAUSED_THERE = 300.0, 1200.0
 # A job that has paused so often, for so long, or has told of so many validations, has shown them; what else it begins
 # lasts no longer.
 VALIDATIONS, VALIDATION = 3, 150.0
-# What is allowed on the open road, where a file system may hang for a minute. The end of an epoch that no total tells
+# What is allowed on the open road, where a file system may hang for a minute, or for as long as the job has already
+# paused somewhere, up to PAUSED. The end of an epoch that no total tells
 # may still come as a surprise to a job that has never paused, and last for so much of what was seen, until more of the
 # whole is gone than one epoch is.
 ROAD, SURPRISE, EPOCH = 60.0, 0.3, 0.45
@@ -148,7 +149,7 @@ def patience(
     if phase in (STEADY, SAVING) or not _well_known(seen):  # a log may tell of what it saves, and not that it validates
         allowed = max(allowed, _allowance(gaps, asleep, on, lines))
     if phase != STEADY:
-        allowed = max(allowed, _of_phase(seen, phase, asleep, slower))
+        allowed = max(allowed, _of_phase(seen, phase, asleep, slower, lines))
     after = slower * SAFETY * lines.longest.get(lines.last, 0.0)
     allowed = max(after, min(allowed, _after_such(gaps, phase, slower, on, lines)))
     return allowed if limit is None else min(allowed, limit)
@@ -188,7 +189,8 @@ def _allowance(gaps: Mapping[str, Gaps], asleep: bool, on: Way, lines: Lines) ->
     surprise = 0.0 if paused or on.told or on.gone >= EPOCH else SURPRISE * steady.seconds
     new, road = _new(gaps, on, surprise), steady.seconds >= ROAD_SEEN and steady.count >= COUNTED
     if on.ground is Ground.OPEN and road:
-        known = max(ROAD, min(new, surprise))
+        survived = max(of.longest for phase, of in gaps.items() if phase not in STARTS)
+        known = max(ROAD, min(PAUSED, survived), min(new, surprise))
     elif _has_validated(gaps):
         known = PAUSED
     elif paused:
@@ -242,7 +244,10 @@ def _well_known(seen: Gaps) -> bool:
     return seen.alike >= _WELL_KNOWN and seen.count >= _FEW
 
 
-def _of_phase(seen: Gaps, phase: str, asleep: bool, slower: float) -> float:
+def _of_phase(seen: Gaps, phase: str, asleep: bool, slower: float, lines: Lines) -> float:
+    """What is allowed to a phase that the log announced. A first line of its kind announces another, such as a last
+    test on more than was validated on."""
     again = phase not in STARTS and seen.alike >= 2 and seen.longest >= _PAUSE
-    first = PAUSED if again or seen.alike >= _WELL_KNOWN else PHASES[phase]
+    known = not lines.new and (again or seen.alike >= _WELL_KNOWN)
+    first = PAUSED if known else PHASES[phase]
     return max(slower * SAFETY * seen.longest, min(2 * ASLEEP, first) if asleep else first)
