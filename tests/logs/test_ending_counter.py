@@ -94,3 +94,11 @@ def test_a_last_line_that_opens_an_epoch_is_no_end_though_a_fold_before_stopped_
     log = "Early stopping triggered\nTraining Epoch: 0\nloss 0.4\nTraining Epoch: 1\n"
     assert ends(log, at(log, "Training Epoch: 1", 1, None, EPOCH)) == "unknown"
     assert ends(f"{log}loss 0.3\n", at(log, "Training Epoch: 1", 1, None, EPOCH)) == "finished"
+
+
+def test_a_last_line_amid_an_evaluation_is_no_end() -> None:
+    """The last epoch was counted to its end, and what follows it has only begun."""
+    log = "epoch: [9]  [3510/3511]  eta: 0:00:04\nEvaluation  [ 20/251]  eta: 0:13:49    time: 3.3627\n"
+    assert ends(log, at(log, "epoch:", 10, 10, EPOCH)) == "unknown"
+    over = log.replace("[ 20/251]", "[250/251]")
+    assert ends(over, at(over, "epoch:", 10, 10, EPOCH)) == "finished"

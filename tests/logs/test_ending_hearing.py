@@ -101,3 +101,9 @@ def test_what_a_launcher_notes_beside_a_commands_words_makes_no_page() -> None:
         ends(f"{noted}loss 0.4\n# Ended (code 1) at Thu Sep 26 15:58:54 CEST 2026, elapsed time 10 seconds\n")
         == "failed"
     )
+
+
+def test_leaving_an_environment_that_was_never_entered_ends_nothing() -> None:
+    """Conda complains of it at the end of a script, in the words of an exception."""
+    assert ends(f"{WORK}CondaError: Run 'conda init' before 'conda deactivate'\n") == "unknown"
+    assert ends(f"{WORK}CondaError: Run 'conda init' before 'conda activate'\n") == "failed"

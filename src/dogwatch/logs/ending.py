@@ -73,6 +73,10 @@ _OPENS = re.compile(
     rb"|[^a-z\n]{0,80}(?:(?:start(?:ing)?|begin(?:ning)?|running|train(?:ing)?)[^a-z0-9\n]{1,8}){0,2}"
     rb"epoch[ :#]{0,3}\[?\d{1,9}\]?[^a-z0-9\n]{0,40}\Z"
 )
+# One in the first half of an evaluation.
+_AMID = re.compile(
+    rb"\W{0,40}(?:evaluation|evaluating|eval|validation|testing|test)\b[^\[\n]{0,40}\[ {0,8}(\d{1,9})/ {0,8}(\d{1,9})\]"
+)
 _NOT_OURS = re.compile(rb"exception ignored in|exception in thread|error in atexit")
 _LISTED = re.compile(rb"call stack:|stack \(most recent call last\)|thread 0x")  # frames of a program that goes on
 _HARMLESS = re.compile(
@@ -124,7 +128,7 @@ class Ending:
         self._quiet = False  # whether the newest one means nothing
         self._unbegun = self._typed = -1  # the same of one before which nothing had begun, and of one that came as text
         self._since = 0  # lines after the one that was excused
-        self._opens = False  # whether the last line opens an epoch
+        self._opens = False  # whether the last line opens an epoch, or stands amid an evaluation
         self._staged = -1  # where a stage was first said to be over
         self._row = (-1, -1)  # the newest tracebacks that follow each other: where they begin and end
         self._says = self._again = 0  # what stands above them, and how often it was said again below
@@ -190,7 +194,7 @@ class Ending:
         words = low.rstrip()
         if words:
             last = words.rfind(b"\n") + 1
-            self._last, self._end, self._opens = at + last, at + len(words), _OPENS.match(words, last) is not None
+            self._last, self._end, self._opens = at + last, at + len(words), _goes_on_with(words[last:])
 
     def _outlast(self, at: int, low: bytes) -> None:
         """For how long does the log go on below the newest trouble?"""
@@ -433,6 +437,12 @@ class Ending:
                 lines, kind, prefix, *rest = state["open"]
                 ending._open = _Open(lines, kind, prefix.encode("latin-1"), *rest)
         return ending
+
+
+def _goes_on_with(line: bytes) -> bool:
+    """Whether a log that ends with this lower-cased line goes on: it opens an epoch, or stands amid an evaluation."""
+    amid = _AMID.match(line)
+    return _OPENS.match(line) is not None or (amid is not None and 2 * int(amid[1]) < int(amid[2]))
 
 
 def _times_later(than: tuple[str, float], low: bytes) -> int:

@@ -132,7 +132,11 @@ ROWS = (
     _row(COMPLAINT, "error: ", r"\.py: error: (?:argument|unrecognized|the following|ambiguous|invalid)"),
     _row(GONE, "conda run", r"error conda\.cli\.main_run:execute.{0,80}conda run"),
     # An exception by its name alone, where the traceback went elsewhere
-    _row(NAMED, "error", rf"^{_RANK}(?:[a-z_][\w.]{{0,80}}\.)?(?!brokenpipe)[a-z_]{{2,40}}error(?::|$)"),
+    _row(
+        NAMED,
+        "error",
+        rf"^{_RANK}(?:[a-z_][\w.]{{0,80}}\.)?(?!brokenpipe)[a-z_]{{2,40}}error(?::|$)(?!.{{0,40}}conda deactivate)",
+    ),
     _row(NAMED, "exception", rf"^{_RANK}(?:[a-z_][\w.]{{0,80}}\.)?[a-z_]{{0,40}}exception: "),
     _row(NAMED, "interrupt", rf"^{_RANK}keyboardinterrupt(?::|$)"),
     # A script's own check, before it leaves
