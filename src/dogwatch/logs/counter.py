@@ -198,7 +198,7 @@ def _is_record(low: str, start: int, end: int, before: str, line: str) -> bool:
     if not rest.strip(_ALONE) or rest.startswith(_ORDINAL):
         if "  :" in low[start:end] or _is_setting(low, start, end):
             return False  # an entry of a list of settings
-        assigned = re.match(r"[-+]{0,4}[ \t]{1,40}[a-z_]{4,20} = \d{1,9}\s{0,4}$", line) is not None  # a line of code
+        assigned = re.match(r"[-+]{0,24}[ \t]{1,40}[a-z_]{4,20} = \d{1,9}\s{0,4}$", line) is not None  # a line of code
         printed = line[start : start + 2].istitle() or low.startswith("episode ", start)  # `timestep 4` is a command
         return before in _MAY_LEAD or ((not before and (printed or bool(line[:start].strip()))) and not assigned)
     ahead = low[max(0, start - 120) : start]
@@ -453,6 +453,7 @@ rows = (
     _row("task", "task", "s?", "tasks", INNER),
     _row("inference", "inference done", "", "images", ASIDE),
     _row("question", "question", "s?", "questions", INNER),
+    _row("fold", "fold", "s?", "folds", ASIDE),
     Format("epoch", (b"epoch",), _epoch, hint=_EPOCH_HINT, family="plain"),
     Format("ep", _EP_WORDS, _ep, hint=_EP_HINT, family="plain"),
     Format("epoch of", (b"epoch",), _epoch_of, hint=_EPOCH_PAIR.hint, family="plain"),

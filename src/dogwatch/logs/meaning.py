@@ -9,7 +9,7 @@ from typing import Any
 
 from dogwatch.logs.current import Known, Slot, current
 from dogwatch.logs.formats import named
-from dogwatch.logs.interface import INNER, PLAIN, STEPS, SUITE
+from dogwatch.logs.interface import INNER, PLAIN, RUN, STEPS, SUITE
 from dogwatch.logs.structure import Structure
 from dogwatch.model import Finished, Interval, Mark, Metric, Origin, Phase, Resumed, Step, Total, Trouble
 
@@ -250,8 +250,9 @@ class _Heard:
 
 
 def _in_passing(slot: Slot) -> bool:
-    """Whether the counter is a word that anyone prints, and was said once."""
-    return slot.weight == PLAIN and slot.step.rank == INNER and slot.first == slot.at
+    """Whether the counter is a word that anyone prints, and was said once, inside something or of nought."""
+    inside = slot.step.rank == INNER or (slot.step.rank == RUN and not slot.step.done)
+    return slot.weight == PLAIN and inside and slot.first == slot.at
 
 
 def _packed(mark: Mark) -> list[Any]:

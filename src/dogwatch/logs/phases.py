@@ -22,6 +22,12 @@ SENTENCES = (
     ("validating", "evaluating |evaluation start|evaluation on", r"evaluat(?:ing |ion (?:start|on))", ""),
     ("validating", "ing evaluation", r"ing evaluation", "(?:runn|start)"),
     ("validating", "validating |validation start|validation on", r"validat(?:ing |ion (?:start|on))", ""),
+    (
+        "validating",
+        "testing net (#|evaluate:|eval epoch",
+        r"(?:testing net \(#\d|evaluate: ?(?:dev|test|val)|eval epoch)",
+        "",
+    ),
     ("checkpointing", "saving |saved ", rf"sav(?:ing|ed) {_THING}{{0,3}}{_KEPT}", ""),
     ("exporting", "exporting ", "exporting ", ""),
     ("serving", "application startup complete", "application startup complete", ""),

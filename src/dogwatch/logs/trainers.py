@@ -302,6 +302,31 @@ TRAINERS = (
         phase="running",
     ),
     Row(
+        "ase",
+        tuple(
+            f"{name}:"
+            for name in ("bfgs", "lbfgs", "fire", "fire2", "mdmin", "gpmin", "bfgslinesearch", "goodoldquasinewton")
+        ),
+        rf"(?<![a-z])[a-z0-9]{{4,24}}:[ ]{{1,8}}(?P<run>{_N})\*?[ ]{{1,4}}\d\d:\d\d:\d\d[ ]{{1,20}}-?\d{{1,12}}\.\d",
+        hint=r":[ ]{1,8}\d{1,15}\*?[ ]{1,4}\d\d:\d\d:\d\d ",
+        metrics=False,
+        phase="running",
+    ),
+    Row(
+        "namd",
+        ("energy: ",),
+        rf"(?<![a-z])energy:[ ]{{1,12}}(?P<run>{_N})[ ]{{2,20}}-?\d{{1,12}}\.\d",
+        metrics=False,
+        phase="running",
+    ),
+    Row("catalyst", (" * epoch",), rf"(?<![\w./])(?P<epoch>{_N})/(?P<epochs>{_N}) \* epoch"),
+    Row(
+        "disentanglement",
+        ("]  loss",),
+        rf"(?<![\w.])\[(?P<epoch>{_N}):(?P<run>\d{{3,15}})\][ ]{{2}}loss\w{{0,40}}=",
+        weight=PLAIN,
+    ),
+    Row(
         "summed up",
         ("loss after ", "error after ", "accuracy after "),
         rf"(?:loss|error|accuracy) after (?P<ended>{_N}) epochs?\b",
