@@ -25,6 +25,8 @@ consequences = (
     # A filesystem gave an error of which no program knows the reason.
     Sign("input/output error", r"\binput/output error\b", 0.69, raised=True, role=Role.CASCADE),
     Sign("disk i/o error", weight=0.69, raised=True, role=Role.CASCADE),
+    # What an accelerator was asked for failed; lines below say what.
+    Sign("acl stream synchronize failed", weight=0.69, raised=True, role=Role.CASCADE),
     # The system gave no process, thread or lock, and says not which of its limits that was.
     Sign("resource temporarily unavailable", weight=0.69, raised=True, role=Role.CASCADE),
     Sign("can't start new thread", weight=0.69, raised=True, role=Role.CASCADE),

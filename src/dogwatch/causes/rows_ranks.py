@@ -29,7 +29,14 @@ rows = (
             Sign("nccl", r"nccl .{0,40}\btim(?:ed out|eout)\b|nccl communicator.{0,80}timed out", 0.8, raised=True),
             Sign("barrier timed out", weight=0.85, raised=True),
             # Ascend's runtime, by the codes of its manual.
-            Sign("error code is ", r"\berror code is (?:107020|507046|507048)\b", 0.85, raised=True),
+            Sign("error code", r"\berror code(?: is |: ?)(?:107020|507046|507048)\b", 0.85, raised=True),
+            Sign(
+                "notify register times out|task timeout occurred",
+                r"\bei0002: .{0,80}\bnotify register times out|\bhccl\b.{0,60}\btask timeout occurred",
+                0.9,
+                fatal=True,
+                many=True,
+            ),
             Sign("rendezvous", r"(?:stuck|waiting) .{0,80}rendezvous.{0,120}(?:termination timeout|exceeded)", 0.75),
             Sign("heartbeatmonitor|heartbeat monitor", r"heartbeat ?monitor.{0,80}(?:timed out|no heartbeat)", 0.85),
         ),
@@ -41,6 +48,8 @@ rows = (
             "RuntimeError: [/pytorch/third_party/gloo/gloo/transport/tcp/unbound_buffer.cc:81] Timed out "
             "waiting 1800000ms for recv operation to complete",
             "RuntimeError: Rank 1 failed to pass monitoredBarrier in 1800000 ms",
+            "RuntimeError: ACL stream synchronize failed, error code:507048",
+            "EI0002: [PID: 71] The wait execution of the Notify register times out. Reason: no record from rank [3].",
             "[rank0]:[F109 04:11:00.99 ProcessGroupNCCL.cpp:1557] [PG ID 0 PG GUID 0(default_pg) Rank 0] [PG "
             "ID 0 PG GUID 0(default_pg) Rank 0] Terminating the process after attempting to dump debug "
             "info, due to collective timeout or exception: ProcessGroupNCCL's watchdog got stuck for 480 "

@@ -104,18 +104,26 @@ rows = (
                 0.85,
             ),
             Sign(
-                "spot instance",
-                r"spot instance (?:interruption notice|was interrupted|terminat)",
+                "spot instance|spot interruption|spot termination",
+                r"spot instance (?:was interrupted|terminat)"
+                r"|spot (?:instance )?(?:interruption|termination) (?:notice|payload|warning)",
                 0.9,
                 unless="user-initiated",
             ),
             Sign("termination is imminent", r"\b(?:metadata|spot|instance|vm)\b.{0,60}termination is imminent", 0.88),
             Sign("preempted", r"\bpreempted\b['\"]?\s{0,3}[=:]\s{0,3}true\b", 0.86),
-            Sign("preempted ", r"\bpreempted (?:by (?:a )?(?:pod|job|higher|another)\b|in order to admit)", 0.88),
+            Sign(
+                "preempted ",
+                r"\bpreempted (?:by (?:a )?(?:pod|job|higher|another)\b|in order to admit"
+                r"|by [\w.-]{1,60}/[\w.-]{1,80} on node\b)",
+                0.88,
+            ),
             Sign("scheduled event: preempt", weight=0.88),
             Sign("maintenance event", r"maintenance event.{0,60}terminate_on_host_maintenance", 0.85),
         ),
         examples=(
+            '{"level":"warn","message":"Spot interruption notice received: {\\"action\\":\\"stop\\"}"}',
+            "2m   Warning   Preempted   pod/fit-worker-1   Preempted by lab/big-0 on node a-3",
             "slurmstepd: error: *** JOB 5151 ON gpu12 CANCELLED AT 2026-01-09T04:11:00 DUE TO PREEMPTION ***",
             "slurmstepd: error: *** JOB 5152 ON gpu13 CANCELLED AT 2026-01-09T05:20:41 DUE TO JOB REQUEUE ***",
             "The instance was preempted by the provider; shutting down",
