@@ -369,11 +369,15 @@ rows = (
                 many=True,
             ),
             Sign("error in ", r"^error in [\w.]{1,80}\(.{0,300}\) ?: ", 0.82),
+            # What a linker does not find, and the last words of a program in Perl.
+            Sign("undefined reference to ", r": undefined reference to [`'\"]", 0.82),
+            Sign(".pl line |.pm line ", r"^\S.{0,300} at \S{1,200}\.p[lm] line \d{1,6}\.\s{0,4}$", 0.72),
             Sign(
                 "error in file |exception in file ",
                 r"^\w{1,60}(?:error|exception) in file \"?\S.{0,300}, line \d{1,6}:",
                 0.82,
                 fatal=True,
+                unless="^calledprocesserror",
             ),
             # What an exception says, logged without its name.
             Sign(
@@ -404,6 +408,8 @@ rows = (
             "Error in prepare(x, k = 3) : object 'labels' not found",
             "Error using zeros",
             'KeyError in file "/srv/flow/Snakefile", line 12:',
+            "/usr/bin/ld: solve.o: in function `main': solve.c:(.text+0x12): undefined reference to `fold'",
+            "Can't use an undefined value as a HASH reference at bin/count.pl line 71.",
             "kernel.cu:64:6: error: no match for 'operator[]'",
             "At line 88 of file field.f90: Fortran runtime error: End of file",
             "[TensorRT-LLM][ERROR] acme::Exception: [TensorRT-LLM][ERROR] Assertion failed: n == m + k (/src/a.cpp:71)",

@@ -22,9 +22,16 @@ rows = (
             Sign(
                 "no such file or directory",
                 r"^(?:\S{1,80}: )?(?:cat|cp|mv|ls|cd|tar|source|bash|sh|rm|head|mkdir|sed|[gmn]?awk|python\d?)\b"
-                r".{0,200}: no such file or directory",
+                r".{0,200}: no such file or directory|^[a-z][\w.+-]{1,30}: .{1,300}: no such file or directory\s{0,4}$",
                 0.72,
             ),
+            # The last words of a program in Perl, and of Java.
+            Sign(
+                "no such file or directory at ",
+                r"^\S.{0,300}: no such file or directory at \S{1,200} line \d{1,6}\.",
+                0.88,
+            ),
+            Sign("error: unable to access jarfile", r"^error: unable to access jarfile \S", 0.93, fatal=True),
             Sign(
                 "no such file or directory", r"^[^\s:]{1,200}: line \d{1,6}: .{1,300}: no such file or directory", 0.8
             ),
@@ -105,6 +112,7 @@ rows = (
             ),
             Sign("missinginputexception", r"^missinginputexception in (?:rule|file) ", 0.93, fatal=True),
             Sign("missing input files for rule", weight=0.9, fatal=True),
+            Sign("missingoutputexception", r"^missingoutputexception in (?:rule|file) ", 0.9, fatal=True),
         ),
         examples=(
             "  ❌ folds/split_3.json not found",
@@ -129,6 +137,10 @@ rows = (
             "sqlite3.OperationalError: unable to open database file",
             'MissingInputException in rule fit in file "/srv/flow/Snakefile", line 3:',
             "Missing input files for rule fit:",
+            'MissingOutputException in rule fit in file "/srv/flow/Snakefile", line 3:',
+            "gzip: reads/a_1.fq.gz: No such file or directory",
+            "cannot read genes.gff: No such file or directory at count.pl line 8.",
+            "Error: Unable to access jarfile /opt/tools/sort.jar",
             "botocore.errorfactory.NoSuchKey: An error occurred (NoSuchKey) when calling the GetObject operation: "
             "The specified key does not exist.",
         ),

@@ -171,6 +171,18 @@ rows = (
                 r"|: line \d{1,6}: exec: \S{1,120}: not found\s{0,4}$",
                 0.85,
             ),
+            # A part of a program that is not installed, and modules of a cluster that are not there.
+            Sign(
+                " is not a git command| is not a docker command",
+                r"^(?:git|docker): '[\w-]{1,40}' is not a (?:git|docker) command",
+                0.85,
+            ),
+            Sign(
+                "unable to locate a modulefile for|module(s) are unknown|module(s) exist but cannot be loaded",
+                r"^(?:error: |modulecmd.{0,80})unable to locate a modulefile for|^(?:lmod.{0,80})?the following "
+                r"module\(s\) (?:are unknown|exist but cannot be loaded)",
+                0.74,
+            ),
             Sign("your shell has not been properly configured to use", weight=0.85, fatal=True),
             Sign("condaerror: run 'conda init'", weight=0.85),
             Sign("exec format error", weight=0.93, fatal=True),
@@ -198,6 +210,9 @@ rows = (
             "xargs: trainer: No such file or directory",
             "/var/spool/slurmd/job72/slurm_script: line 9: torchrun: command not found",
             "/bin/sh: 4: deepspeed: not found",
+            "git: 'lfs' is not a git command. See 'git --help'.",
+            "ERROR: Unable to locate a modulefile for 'cuda/13.1'",
+            'Lmod has detected the following error: The following module(s) are unknown: "cuda/13.1"',
             "The enroot command has to be available for that.",
             "/usr/bin/env: 'python3.11': No such file or directory",
             "nohup: failed to run command 'dcgm-agent': No such file or directory",

@@ -24,7 +24,7 @@ rows = (
             ),
             Sign(
                 "loss|grad",
-                r"loss (?:exploded|diverged)\b[ :(]{1,3}(?:nan|inf)\b"
+                r"loss (?:exploded|diverged)\b[ :(]{1,3}(?:to )?(?:nan|inf)\b"
                 r"|(?:loss|gradients?|grad norm)\b.{0,40}\b(?:is|are|became|becomes|went|contains?|returned"
                 r"|has|have) .{0,20}\b(?:nan|inf(?:inite)?|not finite|non-?finite)\b",
                 0.93,
@@ -54,6 +54,8 @@ rows = (
             Sign("found nan in", r"found nan in (?:local )?(?:forward loss|grad|the loss)", 0.96),
             Sign("returned nan values", r"function '\w{1,80}' returned nan values", 0.95, raised=True),
             Sign("nanlossduringtraining", weight=0.96, raised=True),
+            Sign("checknumerics", r"\binvalidargumenterror: .{0,400}checknumerics", 0.9, raised=True),
+            Sign(": tensor had ", r": tensor had (?:nan|inf)", 0.93, raised=True),
             Sign("probability tensor contains", weight=0.93, raised=True),
             Sign(
                 "found invalid",
@@ -73,6 +75,9 @@ rows = (
             ),
         ),
         examples=(
+            "RuntimeError: Loss diverged to nan at step 90, giving up",
+            "InvalidArgumentError: {{function_node __wrapped__CheckNumericsV2_device_/job:a}} ",
+            "tensorflow.errors_impl.InvalidArgumentError: the loss is off : Tensor had NaN values",
             "Loss is nan, stopping training",
             "NaN detected in loss at step 812, exiting",
             "FloatingPointError: Loss became infinite or NaN at iteration=812!",

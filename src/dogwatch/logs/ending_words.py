@@ -155,6 +155,7 @@ ROWS = (
     _row(GONE, "exit code", r"(?<!exit with )\bexit code(?: was| is| of)?[:=]? {0,2}-?[1-9]\d{0,3}\b"),
     _row(GONE, "exit status", r"\bexit status[:=]? {0,2}-?[1-9]\d{0,3}\b"),
     _row(FAILED, "error executing job with overrides"),
+    _row(FAILED, "exiting because a job execution failed"),
     _row(
         TOLD,
         "received",
@@ -197,7 +198,8 @@ ROWS = (
     _row(
         FINISHED,
         "successfully",
-        r"(?:completed|finished|trained|ended|exited|exiting) successfully|successfully (?:completed|finished|trained)",
+        r"(?:completed|finished|trained|ended|exited|exiting) successfully(?!, but)"
+        r"|successfully (?:completed|finished|trained)",
     ),
     _row(FINISHED, "optimizer stripped from"),
     _row(FINISHED, "epochs completed", r"\d{1,9} epochs completed in "),
