@@ -90,20 +90,35 @@ def test_every_row_is_found_by_its_needle() -> None:
     assert {row.sign for row in ROWS} > {FAILED}
 
 
-def test_what_a_launcher_notes_beside_a_commands_words_makes_no_page() -> None:
-    """It puts the sign of a heading before the command, and when it began and ended."""
-    noted = "# python fit.py\n# Invoked at Thu Sep 26 15:58:44 CEST 2026 from n1\n#\n# Started at Thu Sep 26 15:58:47\n"
-    assert (
-        ends(f"{noted}loss 0.4\n# Ended (code 0) at Thu Sep 26 15:58:54 CEST 2026, elapsed time 10 seconds\n")
-        == "finished"
-    )
-    assert (
-        ends(f"{noted}loss 0.4\n# Ended (code 1) at Thu Sep 26 15:58:54 CEST 2026, elapsed time 10 seconds\n")
-        == "failed"
-    )
-
-
 def test_leaving_an_environment_that_was_never_entered_ends_nothing() -> None:
     """Conda complains of it at the end of a script, in the words of an exception."""
     assert ends(f"{WORK}CondaError: Run 'conda init' before 'conda deactivate'\n") == "unknown"
     assert ends(f"{WORK}CondaError: Run 'conda init' before 'conda activate'\n") == "failed"
+
+
+def test_remarks_that_head_a_log_are_no_page() -> None:
+    """Wrappers of batch jobs write what they ran, and when, as remarks; one right below the other is no heading."""
+    head = "# python fit.py --gpus 2\n# Invoked at Tue Oct 22 09:31:32 2024 from n9\n#\n# Started at Tue Oct 22 2024\n"
+    fell = 'Traceback (most recent call last):\n  File "fit.py", line 3, in <module>\nRuntimeError: no\n'
+    assert ends(head + fell + "# Ended (code 256) at Tue Oct 22 09:32:12 2024, elapsed time 40 seconds\n") == "failed"
+    assert ends(head + "fitted\n# Ended (code 0) at Tue Oct 22 09:32:12 2024, elapsed time 40 seconds\n") == "finished"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "fit.sh: 行 12:  4411 已杀死               python fit.py",
+        "fit.sh: ligne 12 :  4411 Processus arrêté      python fit.py",
+        "Убито",
+        "段错误 (核心已转储)",
+        "fit.sh: řádek 9:  9920 Neúspěšně ukončen (SIGABRT) ./fit",
+        "go.sh: 行 9: torchrun: 未找到命令",
+        "go.sh: Zeile 9: torchrun: Befehl nicht gefunden.",
+        "go.sh: línea 2: cd: /datos: No existe el fichero o el directorio",
+        "bash: ./fit: Отказано в доступе",
+    ],
+)
+def test_a_shell_may_speak_another_language(line: str) -> None:
+    """What it says of the end of a command means the same."""
+    assert ends(f"loading\n{line}\n") == "failed"
+    assert ends(f"loading, and not {line} as before\n") == "unknown"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dogwatch.causes.interface import Role, Sign
+from dogwatch.logs import tongues
 
 consequences = (
     Sign(
@@ -67,6 +68,10 @@ consequences = (
     Sign("cellexecutionerror|papermillexecutionerror", weight=0.4, raised=True, role=Role.CASCADE, first=True),
     Sign("deadkernelerror", weight=0.45, raised=True, role=Role.CASCADE),
     Sign("kernel crashed while executing code", weight=0.45, fatal=True, role=Role.CASCADE),
+    # The last of what pip says of a package that could not be built.
+    Sign("is likely not a problem with pip", weight=0.7, role=Role.TEARDOWN),
+    # Perl, where the line above says of what.
+    Sign("died at ", r"^died at \S{1,200} line \d{1,6}\.\s{0,4}$", 0.4, fatal=True, role=Role.TEARDOWN),
     Sign("exiting due to model loading error", weight=0.4, fatal=True, role=Role.TEARDOWN),
     Sign(
         "failed to load model",
@@ -145,6 +150,7 @@ consequences = (
     # What a launcher says first: of what stands above it in the same file, nothing ended this attempt.
     Sign("setting omp_num_threads environment variable", weight=0.2, role=Role.TEARDOWN, ends=True),
     Sign("nohup: ignoring input", r"^nohup: ignoring input", 0.2, role=Role.TEARDOWN, ends=True),
+    Sign("|".join(tongues.NOHUP), tongues.began(tongues.NOHUP), 0.2, role=Role.TEARDOWN, ends=True),
     Sign("running `", r"^ {1,12}running `[\w./-]{0,200}target/", 0.2, role=Role.TEARDOWN, ends=True),
     Sign(
         "queued and waiting for resources",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dogwatch.causes.interface import Cause, Retry, Sign
+from dogwatch.causes.signals import complained_abroad
+from dogwatch.logs import tongues
 
 rows = (
     Cause(
@@ -40,6 +42,7 @@ rows = (
                 r"^(?:fatal )?error: (?:can't|cannot|could not|unable to) open (?:\w{1,20} ){0,3}(?:file|folder)\b",
                 0.8,
             ),
+            complained_abroad(tongues.NO_FILE, 0.72),
             Sign("failed to open gguf file", weight=0.85),
             Sign(
                 "fortran runtime error: |forrtl: severe ",
@@ -55,6 +58,12 @@ rows = (
                 0.8,
             ),
             Sign("no such file or directory", r"^[\w./-]{1,200}\.\w{1,8}: no such file or directory\s{0,4}$", 0.72),
+            Sign(
+                "does not exist|doesn't exist",
+                r"\b(?:file|folder|directory|path) ['\"`]?[\w.~-]{0,80}/[^\s'\"`]{1,300}['\"`]? "
+                r"(?:does not|doesn't) exist\b",
+                0.72,
+            ),
             Sign("no rule to make target", r"^make(?:\[\d{1,3}\])?: \*\*\* no rule to make target '", 0.86, fatal=True),
             Sign(
                 "open ",
@@ -131,6 +140,10 @@ rows = (
             "  Resource 'stopwords' not found.",
             "grid/wing.dat: No such file or directory",
             "Fortran runtime error: Cannot open file 'grid.nml': No such file or directory",
+            "cp: cannot stat wird nicht: Datei oder Verzeichnis nicht gefunden",
+            "run.sh: 行 7: cd: /data/speech: 没有那个文件或目录",
+            "start.sh: línea 2: cd: /datos: No existe el fichero o el directorio",
+            "STEP tune: file /data/lm/dev.tok does not exist!",
             "make: *** No rule to make target 'halo.o', needed by 'solver'.  Stop.",
             "ValueError: Can't find 'adapter.json' at 'runs/lora-9'",
             "soundfile.LibsndfileError: Error opening 'speech/84.flac': System error.",
@@ -160,6 +173,7 @@ rows = (
         ("check owner and mode of the path in the line (ls -ld PATH), or use one that is yours",),
         (
             Sign("permissionerror", weight=0.95, raised=True),
+            complained_abroad(tongues.NO_RIGHT, 0.72),
             Sign("[winerror 5]", weight=0.93, raised=True),
             Sign("permission denied", weight=0.9, raised=True),
             Sign(

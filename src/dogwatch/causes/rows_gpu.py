@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dogwatch.causes.interface import Cause, Retry, Role, Sign
-from dogwatch.causes.signals import ended_by, noticed
+from dogwatch.causes.signals import ended_by, noticed, told_abroad
+from dogwatch.logs import tongues
 
 # Xid numbers that a program's own fault raises; every other one speaks of the board, its memory or its links.
 XIDS_OF_PROGRAMS = frozenset((13, 31, 43, 45, 68, 69))
@@ -303,12 +304,15 @@ rows = (
                 unless="dataloader worker|caused by",
             ),
             Sign("sigsegv", r"\bsigsegv\b", 0.9, fatal=True, unless=r"(?:potential root|common) causes"),
+            told_abroad(tongues.FAULTED, 0.93),
             Sign("segfault at", r"segfault at [0-9a-f]{1,16} ip", 0.9),
             Sign("sanitizer: ", r"^==\d{1,10}==error: (?:address|memory|thread)sanitizer: ", 0.9, fatal=True),
         ),
         role=Role.ROOT,
         examples=(
             "Segmentation fault (core dumped)",
+            "run.sh: Zeile 8:  7704 Speicherzugriffsfehler  (Kernspeicherabbild geschrieben) ./fit",
+            "段错误 (核心已转储)",
             "Fatal Python error: Segmentation fault",
             "worker-2 exited with code 139",
             "=   EXIT CODE: 139",
@@ -336,6 +340,7 @@ rows = (
             *ended_by(6, 0.74),
             *ended_by(4, 0.74),
             *ended_by(8, 0.74),
+            told_abroad(tongues.ABORTED, 0.85),
             noticed("aborted|abort|trace trap|floating point exception|illegal instruction", 0.85),
             Sign("trace/breakpoint trap", weight=0.85, fatal=True),
             Sign("process abort signal", r"fatalerror: .{0,40}process abort signal", 0.74, raised=True),
@@ -427,7 +432,7 @@ rows = (
             "Fatal Python error: none_dealloc: deallocating None",
             "  traceback : Signal 6 (SIGABRT) received by PID 9001",
         ),
-        counterexamples=("run aborted by user: no", "aborted: 0"),
+        counterexamples=("run aborted by user: no", "aborted: 0", "abandon ship: no", "abandon rate 0.2"),
         neighbours=("segfault", "nccl_error"),
         tell="the lines just above it; coredumpctl info",
     ),

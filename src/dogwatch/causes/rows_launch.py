@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dogwatch.causes.interface import Cause, OnSlurm, Retry, Sign
+from dogwatch.causes.signals import complained_abroad
+from dogwatch.logs import tongues
 
 rows = (
     Cause(
@@ -165,6 +167,7 @@ rows = (
                 fatal=True,
             ),
             Sign("command not found", r"^(?!-)[^|]{0,160}: command not found\s{0,4}$", 0.8),
+            complained_abroad(tongues.NO_COMMAND, 0.8),
             Sign(
                 ": not found",
                 r"^(?:/\S{1,40}/)?(?:ba|da|k|z)?sh: (?:line )?\d{1,6}: \S{1,120}: not found\s{0,4}$"
@@ -209,6 +212,8 @@ rows = (
             "jupyter_client.kernelspec.NoSuchKernel: No such kernel named pt2",
             "xargs: trainer: No such file or directory",
             "/var/spool/slurmd/job72/slurm_script: line 9: torchrun: command not found",
+            "go.sh: ligne 9 : torchrun : commande introuvable",
+            "go.sh: 行 9: torchrun: 未找到命令",
             "/bin/sh: 4: deepspeed: not found",
             "git: 'lfs' is not a git command. See 'git --help'.",
             "ERROR: Unable to locate a modulefile for 'cuda/13.1'",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dogwatch.causes.interface import Cause, OnSlurm, Retry, Sign
-from dogwatch.causes.signals import ended_by, noticed
+from dogwatch.causes.signals import complained_abroad, ended_by, noticed
+from dogwatch.logs import tongues
 
 _CAUGHT = r"\bretry|skipp|fall(?:ing)? back|attempting to recover|(?:\bif\b|avoid|prevent|catch).{0,40}out of memory"
 
@@ -330,6 +331,7 @@ rows = (
         (
             Sign("cannot be opened", r"runtimeerror: file \S{1,300} cannot be opened", 0.7, raised=True),
             Sign("failed with input/output error", weight=0.7, raised=True),
+            complained_abroad(tongues.NO_SPACE, 0.86),
             Sign("file write failed", weight=0.78, raised=True),
             Sign("requested and", r"^oserror: \d{1,15} requested and \d{1,15} written", 0.88, raised=True),
             Sign("no space left on device", weight=0.95, unless=r"/dev/shm|</torch_"),
@@ -359,6 +361,7 @@ rows = (
             "OSError: [Errno 28] No space left on device: '/scratch/run7/checkpoint-900/optimizer.pt'",
             "OSError: 5000 requested and 512 written",
             "tee: train.log: No space left on device",
+            "tee: train.log: 设备上没有空间",
             "sqlite3.OperationalError: database or disk is full",
             "The node was low on resource: ephemeral-storage. Threshold quantity: 4Gi, available: 1Gi.",
             "Evicted: Pod The node had condition: [DiskPressure].",

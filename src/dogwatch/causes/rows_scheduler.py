@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dogwatch.causes.interface import Cause, OnSlurm, Retry, Role, Sign
-from dogwatch.causes.signals import ended_by, noticed
+from dogwatch.causes.signals import ended_by, noticed, told_abroad
+from dogwatch.logs import tongues
 
 _AT = r" \S{1,60} (?:ON \S{1,120} )?CANCELLED AT \S{1,40}\s{0,4}\*\*\*"
 
@@ -304,6 +305,7 @@ rows = (
             # Paddle's launcher ends the others so, too, when one trainer has failed.
             Sign("`termination signal`", weight=0.74, fatal=True, role=Role.CASCADE, many=True),
             Sign("3221225786", r"exit (?:status|code):? 3221225786\b", 0.88, raised=True, first=True),
+            Sign("cancelling snakemake on user request", weight=0.85, fatal=True),
             Sign("hangup", r"^\s{0,4}hangup\s{0,4}$", 0.8, fatal=True),
             noticed("hangup|user defined signal|alarm clock", 0.7),
             Sign(
@@ -322,6 +324,7 @@ rows = (
             "  exitcode  : -15 (pid: 4410)",
             "./go.sh: line 9:  4411 Hangup                  python train.py",
             "Training interrupted by user",
+            "Cancelling snakemake on user request.",
             "[trainer] Received signal 15, writing a checkpoint first",
             "Another interrupt signal received, leaving at once.",
             "2026-04-02 10:11:12 - LOGS - Keyboard interruption. Leaving the training loop",
@@ -362,6 +365,7 @@ rows = (
             Sign("subprocesses has abruptly died", weight=0.76, raised=True),
             Sign("killed", r"^\s{0,4}killed(?:: 9)?\s{0,4}$", 0.85, fatal=True),
             noticed("killed", 0.88),
+            told_abroad(tongues.KILLED, 0.85),
             Sign("term_external_signal", weight=0.8, fatal=True),
             Sign("exceeded limit", r"job killed: \w{2,12} \S{1,20} exceeded limit", 0.72, fatal=True),
             Sign("killedworker", weight=0.85, raised=True),
@@ -379,6 +383,9 @@ rows = (
         role=Role.CASCADE,
         examples=(
             "Killed",
+            "fit.sh: 行 12:  4411 已杀死               python fit.py",
+            "fit.sh: ligne 12 :  4411 Processus arrêté      python fit.py",
+            "Убито",
             "trainer-1 exited with code 137",
             "  41/900 [==>...........................] - ETA: 3:02 - loss: 0.4511Killed",
             "E0109 04:11:00 881 api.py:9] failed (exitcode: -9) local_rank: 1 (pid: 882) of binary: python",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dogwatch.causes.interface import Role, Sign
+from dogwatch.logs import tongues
 
 SHELL = 128  # what a shell adds to the number of the signal that ended its command
 
@@ -44,3 +45,13 @@ def noticed(word: str, weight: float) -> Sign:
         weight,
         fatal=True,
     )
+
+
+def told_abroad(words: tuple[str, ...], weight: float) -> Sign:
+    """The same in other languages than English."""
+    return Sign("|".join(tongues.needles(words)), tongues.of_a_process(words), weight, fatal=True)
+
+
+def complained_abroad(words: tuple[str, ...], weight: float) -> Sign:
+    """What a shell, or a tool that a script calls, complains of in other languages than English."""
+    return Sign("|".join(tongues.needles(words)), tongues.complaint(words), weight)

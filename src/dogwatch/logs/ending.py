@@ -24,6 +24,7 @@ from dogwatch.logs.ending_words import (
     GONE,
     LAST,
     NAMED,
+    PLAIN,
     ROWS,
     STAGE,
     STOPPED,
@@ -177,7 +178,7 @@ class Ending:
         excused = max(0, self._excused - at)
         lines = sum(bool(line.strip()) for line in low[excused : excused + SOON].splitlines())
         self._since = lines + (self._since if self._excused < at else 0)
-        for row in ROWS:
+        for row in PLAIN if low.isascii() else ROWS:
             place = newest(low, row)
             if place < 0:
                 continue

@@ -16,7 +16,10 @@ the run as the last line alone.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import NamedTuple
+
+from dogwatch.logs import tongues
 
 FAILED, CRASHED, GONE, TOLD = "failed", "crashed", "gone", "told"
 COMPLAINT, NAMED = "complaint", "named"
@@ -75,6 +78,12 @@ def _over(sign: str) -> tuple[Row, ...]:
             r"(?:^|(?:info|\.py:\d{1,6})[\]:]{0,2} )[^a-z0-9]{0,60}end (?:of )?(?:the )?{work}[^a-z0-9]{0,60}$",
         ),
     )
+
+
+def _abroad(sign: str, words: tuple[str, ...], written: Callable[[tuple[str, ...]], str]) -> tuple[Row, ...]:
+    """What a shell says in other languages: one row for each of its words, so that each is found by its literal."""
+    pairs = zip(words, tongues.needles(words), strict=True)
+    return tuple(_row(sign, needle, written((word,))) for word, needle in pairs)
 
 
 ROWS = (
@@ -280,6 +289,9 @@ ROWS = (
     _row(FINISHED, "finalizado", r"\b(?:entrenamiento|treinamento) (?:foi |ha )?finalizado\b"),
     _row(FINISHED, "treinamento", r"\btreinamento (?:foi )?conclu(?:í|i)do\b"),
     *(_row(SUMMARY, word) for word in ("已保存到", "保存しました", "저장 완료", "время обучения")),
+    *_abroad(GONE, (*tongues.KILLED, *tongues.FAULTED, *tongues.ABORTED), tongues.of_a_process),
+    *_abroad(COMPLAINT, (*tongues.NO_COMMAND, *tongues.NO_FILE, *tongues.NO_RIGHT), tongues.complaint),
+    *_abroad(BEGUN, tongues.NOHUP, tongues.began),
     # Begun
     _row(BEGUN, "server process", r"started server process \["),
     _row(BEGUN, "startup complete", r"application startup complete"),
@@ -374,3 +386,4 @@ ROWS = (
     _row(CLOSING, "result,", r"^(?:\s{0,4}\d{1,5}: )?result,\w"),
     _row(CLOSING, "joined", r"\ball (?:workers|processes|ranks) (?:have )?joined"),
 )
+PLAIN = tuple(row for row in ROWS if row.needle.isascii())  # all that a text in ASCII can say

@@ -28,7 +28,7 @@ NOT_FORMATS = frozenset(
             "opening",
             "retold",
         ),
-        *("shape", "structure", "table", "begun", "last_line", "prose", "lasting"),
+        *("shape", "structure", "table", "begun", "last_line", "prose", "lasting", "tongues"),
     }
 )
 

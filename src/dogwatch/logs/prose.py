@@ -9,14 +9,15 @@ BYTES = 16384  # of a text that are looked at
 LEAST = 3  # headings, one of them the first line
 
 _HEADING = re.compile(rb"#{1,4} [a-z\x80-\xff\[(`\"'*]")
-_DATED = re.compile(rb"#.{0,80}\b\d\d:\d\d:\d\d\b")  # what a launcher notes above and below a command's words
 
 
 class Prose:
-    """Hears a text from its beginning, and counts its headings."""
+    """Hears a text from its beginning, and counts its headings. Two of the same level, one right below the other, are
+    none: remarks, as the head of a batch job has them."""
 
-    def __init__(self, left: int = BYTES, headings: int = 0) -> None:
+    def __init__(self, left: int = BYTES, headings: int = 0, level: int = 0) -> None:
         self._left, self._headings = left, headings
+        self._level = level  # of the last line, if it is a heading
 
     @property
     def wants(self) -> bool:
@@ -30,10 +31,12 @@ class Prose:
         """Take the next whole lines, lower-cased."""
         low = low[: self._left]
         for line in low.splitlines():
-            if _DATED.match(line):
+            level = line.index(b" ") if _HEADING.match(line) else 0
+            if level and level == self._level:
                 self._left = self._headings = 0
                 return
-            if _HEADING.match(line):
+            self._level = level
+            if level:
                 self._headings += 1
             elif line.strip() and not self._headings:
                 self._left = 0  # something else stands first
@@ -42,7 +45,7 @@ class Prose:
 
     def state(self) -> list[int]:
         """All that is known, as JSON can carry it."""
-        return [self._left, self._headings]
+        return [self._left, self._headings, self._level]
 
     @classmethod
     def restore(cls, state: Sequence[int]) -> Prose:
