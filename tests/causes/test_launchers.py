@@ -435,3 +435,31 @@ def test_only_a_variable_that_a_shell_asks_for_is_one(line):
     """A command, a file or a process that a shell names is none."""
     found = classify(line)
     assert found is None or found.cause != "config_error"
+
+
+def test_what_a_script_complains_of_is_not_the_first_of_what_its_processes_say() -> None:
+    """It is none of them, and it went on."""
+    found = why(
+        "/home/k/.bashrc: line 13: s: command not found\n"
+        + "Launcher: Task 8 done. Exiting.\n" * 12
+        + "slurmstepd: error: *** JOB 71 ON n8 CANCELLED AT 2024-10-01T15:25:39 DUE TO TIME LIMIT ***\n"
+        "Killed by signal 15.\n"
+    )
+    assert found is not None
+    assert (found.cause, found.evidence[0].line) == ("time_limit", 14)
+
+
+def test_a_perl_script_died_of_what_stands_above() -> None:
+    """Its own last line only says where."""
+    found = why("LOAD CONFIG...\nTUNE: file /data/lm/dev.tok does not exist!\nDied at /opt/ems/run.perl line 437.\n")
+    assert found is not None
+    assert (found.cause, found.evidence[0].line) == ("file_missing", 2)
+
+
+def test_what_pip_could_not_find_is_why_a_package_was_not_built() -> None:
+    """It draws a box round it, and says some more below."""
+    box = "  │ exit code: 1\n  ╰─> [2 lines of output]\n      ERROR: No matching distribution found for acme>=40\n"
+    note = "  note: This error originates from a subprocess, and is likely not a problem with pip.\n"
+    found = why(f"{box}      [end of output]\n\n{note}")
+    assert found is not None
+    assert (found.cause, found.evidence[0].line) == ("missing_module", 3)

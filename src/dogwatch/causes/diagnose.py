@@ -201,6 +201,8 @@ def _several(hits: Iterable[Hit]) -> bool:
 
 
 def _first(ranked: Sequence[Hit]) -> Hit:
+    if any(hit.fatal or hit.raised for hit in ranked):  # a script is none of the processes
+        ranked = [hit for hit in ranked if not _of_a_shell(hit)] or ranked
     first = next(hit for limit in (VAGUE, SURE, 0.0) for hit in ranked if hit.weight >= limit)
     return _ending(ranked) if first.cause in SCHEDULER else _plainest(first, ranked)
 

@@ -130,6 +130,8 @@ rows = (
                 frame=r"\n.{1,400}, in \w{0,60}(?:config|cfg|settings)|\n {4,40}.{0,200}(?:config|cfg|settings)",
             ),
             Sign("flags parsing error", weight=0.95, fatal=True),
+            # Snakemake, of what an attempt that was broken off has left.
+            Sign("incompletefilesexception", r"^incompletefilesexception:", 0.86, fatal=True),
             Sign("unknown command line flag", weight=0.95, fatal=True),
             Sign("hfargumentparser", r"not used by the hfargumentparser", 0.95, raised=True),
             Sign("misconfigurationexception", weight=0.9, raised=True),
@@ -271,6 +273,7 @@ rows = (
             "/var/spool/slurmd/job73/slurm_script: line 22: --nproc_per_node=4: command not found",
             "ValueError: Suites not found: arith-hard. Try `bench --list` for a list of available suites.",
             "In 'train': Could not find 'encoder/large'",
+            "IncompleteFilesException:",
             "Error: missing required key in the config file: 'n_layers'",
             "ValueError: Missing fields in configuration: optimizer, warmup",
             "xgboost.core.XGBoostError: [07:11:02] src/objective.cc:27: Unknown objective function: `reg:hubber`",

@@ -47,7 +47,7 @@ rows = (
             Sign(
                 "no solution found when resolving", r"\bno solution found when resolving (?:\w{1,20} )?dependenc", 0.88
             ),
-            Sign("no matching distribution found for", r"^error: no matching distribution found for", 0.86),
+            Sign("no matching distribution found for", r"^\s{0,12}error: no matching distribution found for", 0.86),
             Sign("cuda_home", r"cuda_home (?:environment variable is not set|does not exist)", 0.94, raised=True),
             Sign("versionconflict", weight=0.9, raised=True),
             Sign("dependencynotinstalled", weight=0.94, raised=True),
