@@ -49,7 +49,7 @@ def test_a_job_that_is_met_in_its_middle_has_an_estimate_at_once(tmp_path: Path)
     remember(memory, mono, whole)
     eta = outlook(memory, progress(memory, 1000), mono, {})
     assert eta is not None
-    assert eta.remaining == pytest.approx(700 * 60 - 20, rel=0.02)
+    assert eta.remaining == pytest.approx(700 * 60 - 20, rel=0.05)
 
 
 def test_a_log_without_times_tells_no_history(tmp_path: Path) -> None:
@@ -103,7 +103,7 @@ def test_a_job_waits_for_its_slowest_worker() -> None:
         remember(memory, float(second), whole)
     eta = outlook(memory, progress(memory, 4000), 400.0, {"logs": logs})
     assert eta is not None
-    assert eta.remaining == pytest.approx(1600, rel=0.05)
+    assert eta.remaining == pytest.approx(1600, rel=0.08)
 
 
 def test_an_estimate_is_made_anew_when_it_could_look_different() -> None:
