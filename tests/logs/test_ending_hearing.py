@@ -122,3 +122,15 @@ def test_a_shell_may_speak_another_language(line: str) -> None:
     """What it says of the end of a command means the same."""
     assert ends(f"loading\n{line}\n") == "failed"
     assert ends(f"loading, and not {line} as before\n") == "unknown"
+
+
+def test_a_plugin_of_jax_that_cannot_be_loaded_ends_nothing() -> None:
+    """Its traceback is printed, its outermost frame is a library's, and the program takes another backend."""
+    fell = CAUGHT.partition("\n")[2].replace("/lib/tracker.py", "/lib/site-packages/jax/_src/xla_bridge.py")
+    linked = "\nThe above exception was the direct cause of the following exception:\n\n"
+    log = f"E | jax | Jax plugin configuration error: Exception when calling initialize()\n{fell}{linked}{fell}"
+    assert (
+        ends(log + "I | jax | no TPU\nI | fit | Resolved the settings:\n  seed: 1\n  width: 2\n  depth: 3\n")
+        == "unknown"
+    )
+    assert ends(log) == "failed"

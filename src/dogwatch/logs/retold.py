@@ -17,7 +17,7 @@ _GOES_ON = re.compile(
     r"|\btrying (?:again|with|batch|smaller|(?:the )?(?:next|one before|previous|older)|\d)"
     r"|\bwill (?:be )?(?:re-?tr|try|skip)|\bskipp(?:ed|ing)\b|\bfall(?:ing)? back\b|\bignor(?:ed|ing)\b(?! in\b)"
     r"|\bgo(?:es|ing) on\b|\bcontinuing\b(?! from\b)|\breducing\b.{0,30}\b(?:batch|size)|\breducing to\b"
-    r"|\battempting to recover\b|\brecovered\b",
+    r"|\battempting to recover\b|\brecovered\b|\bplugin configuration error\b",  # JAX then takes what else there is
     re.IGNORECASE,
 )
 _LIBRARY = re.compile(r'/(?:site|dist)-packages/[^"\n]{1,300}", line \d{1,9}, in <module>')
