@@ -134,3 +134,11 @@ def test_a_plugin_of_jax_that_cannot_be_loaded_ends_nothing() -> None:
         == "unknown"
     )
     assert ends(log) == "failed"
+
+
+def test_snakemake_says_that_it_failed_before_it_names_its_log() -> None:
+    """The reason is in the log of the job, the word that there is one in this."""
+    rule = "Error in rule fit:\n    jobid: 4\n        (one of the commands exited with non-zero exit code; note ...)\n"
+    last = "Exiting because a job execution failed. Look above for error message\n"
+    named = "Complete log: .snakemake/log/2024-08-29T161607.470369.snakemake.log\n"
+    assert ends(rule + last + named) == ends(rule + "Cancelling snakemake on user request.\n") == "failed"

@@ -128,7 +128,8 @@ consequences = (
         frame=r"/multiprocessing/spawn\.py",
     ),
     Sign("daemon failed to report back after being spawned", weight=0.4, fatal=True, role=Role.TEARDOWN, many=True),
-    Sign("before 'conda deactivate'", weight=0.88, role=Role.TEARDOWN),  # a script that could not activate it either
+    # A script that could not activate it either, and whose program has run since; it may have run well.
+    Sign("before 'conda deactivate'", weight=0.69, role=Role.TEARDOWN, first=True),
     # How mpirun ends what it has to say of too few places.
     Sign("number of available slots when deciding", weight=0.4, fatal=True, role=Role.TEARDOWN),
     Sign("raylet connection closed", weight=0.4, raised=True, role=Role.CASCADE),

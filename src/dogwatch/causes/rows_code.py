@@ -107,8 +107,9 @@ rows = (
             Sign("error loading asgi app", r"error loading asgi app\. attribute ", 0.86, fatal=True),
             Sign("missing mandatory value", weight=0.95),
             Sign(
-                "missing",
-                r"^(?:\[?(?:error|fatal)\]?|[\w.]{0,80}(?:error|exception)): .{0,60}\bmissing (?:\w{1,20} ){0,2}"
+                "missing|unexpected|unknown|unrecognized|unsupported|invalid",
+                r"^(?:\[?(?:error|fatal)\]?|[\w.]{0,80}(?:error|exception)): .{0,60}"
+                r"\b(?:missing|unexpected|unknown|unrecognized|unsupported|invalid) (?:\w{1,20} ){0,2}"
                 r"(?:parameter|key|field|option|setting|section|entry|value)s?\b.{0,80}\bconfig",
                 0.86,
             ),
@@ -276,6 +277,7 @@ rows = (
             "IncompleteFilesException:",
             "Error: missing required key in the config file: 'n_layers'",
             "ValueError: Missing fields in configuration: optimizer, warmup",
+            "Error: Unexpected parameter in config: 'lerning_rate'",
             "xgboost.core.XGBoostError: [07:11:02] src/objective.cc:27: Unknown objective function: `reg:hubber`",
             "ValueError: padding mode must be one of ('left', 'right')",
             "gymnasium.error.NameNotFound: Environment `Hoper` doesn't exist. Did you mean: `Hopper`?",
@@ -327,6 +329,8 @@ rows = (
             Sign("in forked subprocess", r"cannot re-initialize cuda in forked subprocess", 0.94, raised=True),
             Sign("cannot be converted to scalar", weight=0.93, raised=True),
             Sign("require gradient", r"(?:can|doesn't|not) require gradients?\b", 0.93, raised=True),
+            Sign("floating point", r"expected a floating point (?:or complex )?(?:tensor|type)", 0.93, raised=True),
+            Sign("default process group has not been initialized", weight=0.93, raised=True),
             Sign("scalar types", r"to have one of the following scalar types", 0.93, raised=True),
             Sign("argumenterror", r"argparse\.argumenterror: .{0,80}conflicting option string", 0.93, raised=True),
             Sign("weight type|bias type", r"input type \(.{1,80}\) and (?:weight|bias) type", 0.94, raised=True),
@@ -336,7 +340,7 @@ rows = (
             Sign("can't pickle|cannot pickle", r"can't pickle|cannot pickle", 0.93, raised=True),
             Sign("weights only|weights_only", r"weights only load failed|weights_only", 0.88, raised=True),
             Sign("typeerror", r"\btypeerror\b", 0.92, raised=True),
-            Sign("attributeerror", r"\battributeerror\b", 0.92, raised=True),
+            Sign("attributeerror", r"attributeerror\b", 0.92, raised=True),
             Sign("nameerror", r"\bnameerror\b", 0.93, raised=True),
             Sign("unboundlocalerror", r"\bunboundlocalerror\b", 0.93, raised=True),
             Sign("keyerror", r"\bkeyerror\b", 0.88, raised=True),
@@ -407,6 +411,8 @@ rows = (
             "RuntimeError: Cannot re-initialize CUDA in forked subprocess. To use CUDA with multiprocessing, you must "
             "use the 'spawn' start method",
             "NameError: name 'tokneizer' is not defined",
+            "acme.nn.ModuleAttributeError: 'Net' object has no attribute 'encoder'",
+            "RuntimeError: norm: Expected a floating point or complex tensor as input. Got Long",
             "2026-01-02 18:40:07,709 - root - ERROR - could not run the designer: name 'n_rounds' is not defined",
             "Error in prepare(x, k = 3) : object 'labels' not found",
             "Error using zeros",

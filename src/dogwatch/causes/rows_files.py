@@ -68,7 +68,7 @@ rows = (
             Sign(
                 "open ",
                 r"\b(?:could not|couldn't|cannot|can't|unable to|failed to) open (?:\w{1,20} ){0,3}"
-                r"['\"<]?[\w./-]{1,200}\.\w{1,12}\b",
+                r"['\"<]?(?:[\w./-]{1,200}\.\w{1,12}\b|/[\w.-]{1,100}/[\w./-]{1,200})",
                 0.85,
                 raised=True,
                 unless=r"\.so\b",
@@ -132,6 +132,7 @@ rows = (
             "AssertionError: dataset path ./data/coco does not exist",
             "tensorflow.python.framework.errors_impl.FailedPreconditionError: data/dev; Is a directory",
             "lightgbm.basic.LightGBMError: Could not open runs/best.txt",
+            "RuntimeError: Could not open file /data/nets/best/weights",
             "gguf_init_from_file: failed to open GGUF file '/models/acme-9b-q8.gguf'",
             "ValueError: No valid checkpoint found in output directory (runs/pretrain-7)",
             "RuntimeError: Loader: No config file found, is the `name` correct?",

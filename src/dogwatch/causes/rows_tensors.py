@@ -78,6 +78,7 @@ rows = (
             Sign("channels, but got", r"to have \d{1,9} channels, but got \d{1,9} channels", 0.97, raised=True),
             Sign("running_mean should contain", weight=0.95, raised=True),
             Sign("expected shape compatible with", weight=0.96, raised=True),
+            Sign("indices imply", r"shape of passed values is .{1,60}, indices imply", 0.94, raised=True),
             Sign("normalized_shape", r"given normalized_shape", 0.94, raised=True),
             Sign("inhomogeneous shape", weight=0.92, raised=True),
             Sign("is incompatible with the layer", weight=0.94, raised=True),
@@ -167,6 +168,7 @@ rows = (
             "ValueError: Expected 2D array, got 1D array instead:",
             "ValueError: expected sequence of length 640 at dim 1 (got 639)",
             "RuntimeError: Expected target size [4, 30], got [4]",
+            "ValueError: Shape of passed values is (90, 6), indices imply (90, 1)",
             "RuntimeError: Function AcmeBackward returned an invalid gradient at index 1 - got [8, 3] but expected "
             "shape compatible with [8, 6]",
             "RuntimeError: Calculated padded input size per channel: (3 x 3). Kernel size: (5 x 5). Kernel size can't "

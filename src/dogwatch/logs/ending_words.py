@@ -125,6 +125,10 @@ ROWS = (
     _row(COMPLAINT, "error while finding module", r": error while finding module specification for"),
     _row(COMPLAINT, "no module named", r"python\S{0,40}: no module named "),
     _row(FAILED, "***", r"^g?make(?:\[\d{1,3}\])?: \*\*\* .{0,200}(?:error \d|interrupt|killed|terminated)"),
+    # Snakemake, where the log that it names holds the reason
+    _row(FAILED, "exiting because a job execution failed", r"^exiting because a job execution failed"),
+    _row(TOLD, "one of the commands exited with non-zero", r"^\s{1,12}\(one of the commands exited with non-zero exit"),
+    _row(TOLD, "cancelling snakemake on user request", r"^cancelling snakemake on user request"),
     _row(FAILED, "fatal:", rf"^{_RANK}fatal: {{2,6}}\S"),
     _row(FAILED, "error response from daemon"),
     _row(FAILED, "non-zero code", r"^the command '.{1,400}' returned a non-zero code: \d"),
