@@ -463,3 +463,25 @@ def test_what_pip_could_not_find_is_why_a_package_was_not_built() -> None:
     found = why(f"{box}      [end of output]\n\n{note}")
     assert found is not None
     assert (found.cause, found.evidence[0].line) == ("missing_module", 3)
+
+
+NOISE = (
+    "slurmstepd: error: _cgroup_procs_check: failed on path (null)/cgroup.procs: No such file or directory\n"
+    "slurmstepd: error: Cannot write to cgroup.procs for (null)\n"
+    "slurmstepd: error: Unable to move pid 925 to init root cgroup (null)\n"
+)
+
+
+def test_what_slurm_stumbles_over_as_it_tidies_up_is_no_reason() -> None:
+    """It says so of jobs that ended well, and of one that was cancelled before it."""
+    assert why("step 90/90\n" + NOISE) is None
+    found = why("slurmstepd: error: *** JOB 71 ON n8 CANCELLED AT 2024-10-01T15:25:39 ***\n" + NOISE)
+    assert found is not None
+    assert found.cause == "cancelled"
+
+
+def test_an_environment_that_a_script_could_not_enter_is_no_reason_where_its_program_ran() -> None:
+    """Conda complains before and after it, also right below a line of code that some warning shows."""
+    said = "\nCondaError: Run 'conda init' before 'conda {}'\n\n"
+    ran = "fit.py:24: UserWarning: this is slow\n  for x in bar(loader):\n"
+    assert why(said.format("activate") + ran * 3 + said.format("deactivate")) is None

@@ -162,6 +162,15 @@ consequences = (
     ),
     Sign("already completing or completed", weight=0.45, role=Role.TEARDOWN, first=True),
     Sign("due to task failure", weight=0.5, fatal=True, role=Role.TEARDOWN, many=True),
+    # What Slurm itself stumbles over as it tidies up, or begins a job in another folder.
+    Sign(
+        "slurmstepd",
+        r"slurmstepd(?:-[\w.-]{1,60})?: error: (?:_?cgroup_procs|cannot write to cgroup|unable to move pid"
+        r"|unable to get current working dir|couldn't chdir to)",
+        0.2,
+        role=Role.TEARDOWN,
+        first=True,
+    ),
     Sign("job step aborted", r"srun: job step aborted", 0.4, role=Role.TEARDOWN),
     Sign("srun: terminating", weight=0.4, role=Role.TEARDOWN),
     Sign("closing signal", r"sending process \d{1,10} closing signal", 0.4, role=Role.TEARDOWN, many=True),

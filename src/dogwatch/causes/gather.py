@@ -305,8 +305,9 @@ class _Block:
             return
         body = body_of(line)
         if bare(body) and not measures(body, self._text, stop):
-            whole = framed(self.above(start))
             match = classify(body, raised=True)
+            mere = match is not None and not match.cause and not match.raised  # it looks like one, and is none
+            whole = framed(self.above(start)) and not mere
             if whole or match is not None:
                 match = match or FALLBACK
                 raised = Raised(start, stop, body, self._echoes(line)) if whole else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dogwatch.causes.interface import Cause, OnSlurm, Retry, Sign
+from dogwatch.causes.interface import Cause, OnSlurm, Retry, Role, Sign
 from dogwatch.causes.signals import complained_abroad
 from dogwatch.logs import tongues
 
@@ -186,7 +186,8 @@ rows = (
                 r"module\(s\) (?:are unknown|exist but cannot be loaded)",
                 0.74,
             ),
-            Sign("your shell has not been properly configured to use", weight=0.85, fatal=True),
+            # Its script most often goes on without.
+            Sign("your shell has not been properly configured to use", weight=0.85, fatal=True, role=Role.CASCADE),
             Sign("condaerror: run 'conda init'", weight=0.85),
             Sign("exec format error", weight=0.93, fatal=True),
             Sign("argument list too long", r": line \d{1,6}: .{1,200}: argument list too long", 0.9),
