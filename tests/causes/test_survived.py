@@ -208,3 +208,12 @@ def test_an_exception_that_is_only_printed_is_no_complaint_of_a_script() -> None
     found = why(f"{before}loading the tokenizer\nModuleNotFoundError: No module named 'apex'\n", succeeded=False)
     assert found is not None
     assert found.cause == "missing_module"
+
+
+def test_a_script_may_go_on_where_git_could_not_fetch() -> None:
+    """What git calls fatal ends git alone."""
+    git = "fatal: Authentication failed for 'https://git.example/k/fit.git/'\n"
+    assert why(git + "[NbConvertApp] Converting notebook fit.ipynb to notebook\n" * 4 + "Writing 128 bytes\n") is None
+    found = why("fetching\n" + git)
+    assert found is not None
+    assert found.cause == "permission_denied"

@@ -189,7 +189,6 @@ rows = (
                 r"^fatal: (?:(?:could not read (?:username|password) for|authentication failed for) '"
                 r"|detected dubious ownership)",
                 0.9,
-                fatal=True,
             ),
             Sign("[errno 13]", weight=0.94, raised=True),
             Sign("read-only file system", weight=0.92),

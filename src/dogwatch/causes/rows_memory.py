@@ -61,6 +61,8 @@ rows = (
             ),
             Sign("out of memory", r"^gpuassert: out of memory", 0.95, fatal=True),
             Sign("out of memory", r"cuda ?failure (?:\d{1,3} )?'out of memory'", 0.93),
+            # Where the code of a GPU is named beside it.
+            Sign("out of memory", r"\berror: out of memory\b.{0,20}[/\w.-]{1,200}\.cuh?:\d", 0.95),
             Sign("unable to allocate", r"unable to allocate (?:cuda|rocm|vulkan|metal)\w{0,20} buffer", 0.9),
             Sign("out of memory", r"cudamalloc\w{0,12} failed: out of memory", 0.93),
             Sign(
@@ -92,6 +94,7 @@ rows = (
             ),
         ),
         examples=(
+            "[2026-01-05 22:51:07] Error: out of memory - /opt/nmt/src/tensors/gpu/device.cu:30",
             "ValueError: Some modules are dispatched on the CPU. Make sure you have enough GPU RAM to fit the "
             "quantized model.",
             "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 3.12 GiB. GPU 2 has a total "
