@@ -23,6 +23,7 @@ LAST_WORDS = 0.7
 LATER = 60.0  # seconds after which a program that died of an exception logs no more
 SCRIPT = 20  # lines after which a script has plainly gone on
 MORE = 3  # lines after which words alone were not the last
+CLOSING = 8  # lines that a script says of its end: when, for how long, with how much memory
 USUAL, NEAR = 8, 30  # times the same exception, so few lines after the one before
 TWICE = 2
 
@@ -142,6 +143,14 @@ def _last_words(hit: Hit, notes: Notes) -> bool:
     if notes.after.lines > MORE or hit.weight < LAST_WORDS:
         return False
     return not hit.aside or sum(one.before.progress for one in notes.hits) < ALIVE
+
+
+def only_closed(notes: Notes) -> bool:
+    """Does a line that no job survives stand at the end, with nothing below it but a script's few closing words?"""
+    after = notes.after
+    if after.lines > CLOSING or after.progress or after.done:
+        return False
+    return any(hit.fatal and hit.cause and not (hit.raised or hit.quiet) for hit in last_fall(notes, False))
 
 
 def outlived(fall: Sequence[Hit], notes: Notes, said: Sequence[Word]) -> bool:

@@ -6,7 +6,8 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from dogwatch.causes import Evidence, Log, diagnose
+from dogwatch.causes import Evidence, Log, diagnose, gathered
+from dogwatch.causes.fall import only_closed
 from dogwatch.causes.table import CAUSES
 from dogwatch.desk.log_file import pieces
 from dogwatch.estimate.eta import estimate
@@ -44,7 +45,7 @@ def document(name: str, stream: Iterable[bytes]) -> dict[str, Any]:
         tail.keep(piece)
     reading = whole.close()
     step, moments = reading.step, whole.moments()
-    verdict = ending.judge(whole.counter())
+    verdict = _verdict(ending, whole, tail)
     why = None if ending.is_prose else _diagnosis(name, tail, verdict)
     if why is not None:
         verdict = "failed"  # its lines show what no job survives, though none of them says so
@@ -64,12 +65,21 @@ def document(name: str, stream: Iterable[bytes]) -> dict[str, Any]:
 
 def ending(stream: Iterable[bytes]) -> str:
     """How a log that comes in pieces of bytes says that it ended."""
-    heard = Ending()
+    heard, tail = Ending(), Tail()
     whole = Timeline(listen=heard.hear)
     for piece in stream:
         whole.feed(piece)
+        tail.keep(piece)
     whole.close()
-    return heard.judge(whole.counter())
+    return _verdict(heard, whole, tail)
+
+
+def _verdict(heard: Ending, whole: Timeline, tail: Tail) -> str:
+    """How a log says that it ended; not by what its script alone says below something that no job survives."""
+    verdict = heard.judge(whole.counter())
+    if verdict == "finished" and heard.only_closed and only_closed(gathered(tail)):
+        return "unknown"
+    return verdict
 
 
 class Tail:

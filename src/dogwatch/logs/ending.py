@@ -139,6 +139,7 @@ class Ending:
         self._lasted = self._spoke = 0.0  # seconds for which lines below it are dated, and those of loggers
         self._waiting: deque[tuple[int, bytes]] = deque()
         self._held = 0
+        self.only_closed = False  # whether only its last words say so, as a script does whatever came of its program
 
     def hear(self, at: int, text: bytes) -> None:
         """Take the whole lines of a piece, cleaned, that starts at `at`. Nothing is looked at before it is asked
@@ -224,6 +225,7 @@ class Ending:
         if died >= 0 and not said > died + (0 if another else ECHO):
             return "failed"
         if said >= 0 or self._closes(counter) or self._full(counter):
+            self.only_closed = not self._full(counter) and (said < 0 or self._end - said <= ECHO)
             return "finished"
         return "cut" if counter is not None and _under_way(counter) else "unknown"
 

@@ -1,0 +1,50 @@
+"""What a whole log says: how it ended, where its script has a word on that too."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dogwatch.desk import read, why
+
+DIED = "train: error while loading shared libraries: libacme.so.3: cannot open shared object file: No such file\n"
+STEPS = "".join(f"Epoch {epoch}/90 loss {3 / epoch:.3f}\n" for epoch in range(1, 9))
+
+
+def told(text: str) -> tuple[str, str | None]:
+    """The ending and the cause that are read from a log."""
+    found = read.document("job.log", [text.encode()])
+    return found["ending"], found["diagnosis"] and found["diagnosis"]["cause"]
+
+
+@pytest.mark.parametrize("closing", ["Finished at: Tue Mar  3 11:02:09 UTC 2026\n", "Job finished\n", "Done!\n"])
+@pytest.mark.parametrize(
+    ("died", "cause"),
+    [
+        (DIED, "missing_module"),
+        ("slurmstepd: error: execve(): trainer: No such file or directory\n", "launch_failed"),
+        ("fit.py: error: --warmup has to be shorter than --steps\n", "config_error"),
+        ("Job exceeded its walltime limit. Job was aborted\n", "time_limit"),
+    ],
+)
+def test_what_a_script_says_at_its_end_does_not_hide_what_its_program_died_of(
+    died: str, cause: str, closing: str
+) -> None:
+    """Scripts say so whatever came of the program that they ran."""
+    assert told(f"Running on n7\n{died}{closing}") == ("failed", cause)
+
+
+def test_what_a_program_outlived_is_no_failure_though_its_script_says_little() -> None:
+    """Progress below it, or the program's own word that it is over, count for more than the line above."""
+    assert told(f"{DIED}{STEPS}Done!\n")[1] is None
+    assert told(f"{STEPS}{DIED}Training finished\n") == ("finished", None)
+
+
+def test_both_commands_read_the_same_ending(tmp_path: Path) -> None:
+    """`why` of a log alone asks how it ended, as `read` does."""
+    log = tmp_path / "job.log"
+    log.write_text(f"Running on n7\n{DIED}Job finished\n")
+    assert why.of_logs([str(log)])["cause"] == "missing_module"
+    log.write_text("Running on n7\nJob finished\n")
+    assert why.of_logs([str(log)])["cause"] is None
