@@ -13,11 +13,12 @@ _HEADING = re.compile(rb"#{1,4} [a-z\x80-\xff\[(`\"'*]")
 
 class Prose:
     """Hears a text from its beginning, and counts its headings. Two of the same level, one right below the other, are
-    none: remarks, as the head of a batch job has them."""
+    none: remarks, as the head of a batch job has them; and one right below words is what a script prints above its next
+    part."""
 
     def __init__(self, left: int = BYTES, headings: int = 0, level: int = 0) -> None:
         self._left, self._headings = left, headings
-        self._level = level  # of the last line, if it is a heading
+        self._level = level  # of the last line, if it is a heading; 0 where it was empty, less where it said something
 
     @property
     def wants(self) -> bool:
@@ -35,9 +36,9 @@ class Prose:
             if level and level == self._level:
                 self._left = self._headings = 0
                 return
-            self._level = level
+            below_words, self._level = self._level < 0, level or -bool(line.strip())
             if level:
-                self._headings += 1
+                self._headings += not below_words
             elif line.strip() and not self._headings:
                 self._left = 0  # something else stands first
                 return
