@@ -26,6 +26,11 @@ def told(text: str) -> tuple[str, str | None]:
         ("slurmstepd: error: execve(): trainer: No such file or directory\n", "launch_failed"),
         ("fit.py: error: --warmup has to be shorter than --steps\n", "config_error"),
         ("Job exceeded its walltime limit. Job was aborted\n", "time_limit"),
+        ("Error in fit(x) : subscript out of bounds\nCalls: fit\nExecution halted\n", "code_error"),
+        (
+            "Fortran runtime error: Bad real number\n\nError termination. Backtrace:\n" + "#1  0x7f11 in ???\n" * 12,
+            "code_error",
+        ),
     ],
 )
 def test_what_a_script_says_at_its_end_does_not_hide_what_its_program_died_of(
@@ -48,3 +53,12 @@ def test_both_commands_read_the_same_ending(tmp_path: Path) -> None:
     assert why.of_logs([str(log)])["cause"] == "missing_module"
     log.write_text("Running on n7\nJob finished\n")
     assert why.of_logs([str(log)])["cause"] is None
+
+
+def test_how_long_a_command_took_stands_below_its_last_words() -> None:
+    """Four lines of a shell, of which the first is empty."""
+    took = "\nreal\t0m3.120s\nuser\t0m1.001s\nsys\t0m0.110s\n"
+    assert told(f"cloning\nfatal: unable to access 'http://a.b/c.git/': Could not resolve host: a.b\n{took}") == (
+        "failed",
+        "network_error",
+    )

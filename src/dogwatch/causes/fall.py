@@ -23,7 +23,8 @@ LAST_WORDS = 0.7
 LATER = 60.0  # seconds after which a program that died of an exception logs no more
 SCRIPT = 20  # lines after which a script has plainly gone on
 MORE = 3  # lines after which words alone were not the last
-CLOSING = 8  # lines that a script says of its end: when, for how long, with how much memory
+TIMES = 2  # more of them where a shell says how long its command took
+CLOSING = 20  # lines of frames, and of what a script says of its end: when, for how long, with how much memory
 USUAL, NEAR = 8, 30  # times the same exception, so few lines after the one before
 TWICE = 2
 
@@ -36,6 +37,7 @@ LINGERS = frozenset(
 )
 _OF_TOOLS = frozenset((*OF_SHELLS, "checkpoint_corrupt"))
 _OF_THE_DEAD = frozenset(("aborted", "segfault", "killed"))  # who writes nothing out any more
+_TONGUES = ("R", "julia")  # whose programs end with what they raised
 _DIGITS = re.compile(r"\d{1,20}")
 
 
@@ -140,7 +142,7 @@ def _buried(hit: Hit, gap: Gap) -> bool:
 
 def _last_words(hit: Hit, notes: Notes) -> bool:
     """Does the log end with an error, though not with one that no job survives?"""
-    if notes.after.lines > MORE or hit.weight < LAST_WORDS:
+    if notes.after.lines > MORE + TIMES or hit.weight < LAST_WORDS:
         return False
     return not hit.aside or sum(one.before.progress for one in notes.hits) < ALIVE
 
@@ -150,7 +152,8 @@ def only_closed(notes: Notes) -> bool:
     after = notes.after
     if after.lines > CLOSING or after.progress or after.done:
         return False
-    return any(hit.fatal and hit.cause and not (hit.raised or hit.quiet) for hit in last_fall(notes, False))
+    fatal = [hit for hit in last_fall(notes, False) if hit.fatal and hit.cause and not hit.quiet]
+    return any(not hit.raised or hit.program in _TONGUES for hit in fatal)
 
 
 def outlived(fall: Sequence[Hit], notes: Notes, said: Sequence[Word]) -> bool:

@@ -236,6 +236,11 @@ rows = (
                 0.9,
             ),
             Sign("cd: too many arguments", weight=0.9),
+            Sign(
+                "integer expression expected|unary operator expected|binary operator expected",
+                r": line \d{1,6}: \S{1,20}: .{0,200}(?:integer expression|unary operator|binary operator) expected",
+                0.66,
+            ),
             Sign("unbound variable", r": line \d{1,6}: \S{1,80}: unbound variable", 0.9, fatal=True),
             # What a shell says of ${NAME:?words}, after which its script ends.
             Sign(
@@ -376,6 +381,8 @@ rows = (
                 many=True,
             ),
             Sign("error in ", r"^error in [\w.]{1,80}\(.{0,300}\) ?: ", 0.82),
+            Sign('exception in thread "main"', r'^exception in thread "main" \S', 0.74, fatal=True),
+            Sign(" syntax error", r"^[gmn]?awk: .{0,120}\^ syntax error\s{0,4}$", 0.8),
             # What a linker does not find, and the last words of a program in Perl.
             Sign("undefined reference to ", r": undefined reference to [`'\"]", 0.82),
             Sign(".pl line |.pm line ", r"^\S.{0,300} at \S{1,200}\.p[lm] line \d{1,6}\.\s{0,4}$", 0.72),
@@ -418,6 +425,8 @@ rows = (
             "Error using zeros",
             'KeyError in file "/srv/flow/Snakefile", line 12:',
             "/usr/bin/ld: solve.o: in function `main': solve.c:(.text+0x12): undefined reference to `fold'",
+            'Exception in thread "main" java.lang.ArithmeticException: / by zero',
+            "awk: cmd. line:1:           ^ syntax error",
             "Can't use an undefined value as a HASH reference at bin/count.pl line 71.",
             "kernel.cu:64:6: error: no match for 'operator[]'",
             "At line 88 of file field.f90: Fortran runtime error: End of file",
