@@ -385,7 +385,13 @@ rows = (
             Sign(" syntax error", r"^[gmn]?awk: .{0,120}\^ syntax error\s{0,4}$", 0.8),
             # What a linker does not find, and the last words of a program in Perl.
             Sign("undefined reference to ", r": undefined reference to [`'\"]", 0.82),
-            Sign(".pl line |.pm line ", r"^\S.{0,300} at \S{1,200}\.p[lm] line \d{1,6}\.\s{0,4}$", 0.72),
+            Sign(
+                ".pl line |.pm line ",
+                r"^\S.{0,300} at \S{1,200}\.p[lm] line \d{1,6}\.\s{0,4}$",
+                0.72,
+                unless=r"^use of uninitialized|isn't numeric|\bredefined at|used only once|deprecated|masks earlier"
+                r"|^wide character in|^useless use of|^odd number of elements|\bwarning\b",
+            ),
             Sign(
                 "error in file |exception in file ",
                 r"^\w{1,60}(?:error|exception) in file \"?\S.{0,300}, line \d{1,6}:",
@@ -436,7 +442,12 @@ rows = (
             "ERROR: Lost atoms: original 900 current 871 (src/heat.cpp:481)",
             "ERROR on proc 3: Bond atoms 411 412 missing on proc 3 at step 9000 (src/ntopo_bond_all.cpp:59)",
         ),
-        counterexamples=("val/TypeErrorRate: 0.2", "KeyError count: 0", "INFO: macro 'FAST' is not defined"),
+        counterexamples=(
+            "val/TypeErrorRate: 0.2",
+            "KeyError count: 0",
+            "INFO: macro 'FAST' is not defined",
+            "Use of uninitialized value $depth in addition (+) at bin/count.pl line 71.",
+        ),
         neighbours=("config_error",),
         tell="the last frame of the traceback in your own code",
     ),

@@ -380,7 +380,12 @@ rows = (
             Sign("terminate called", r"terminate called (?:after throwing|without an active)", 0.74, fatal=True),
             Sign("sigabrt", r"\bsigabrt\b", 0.74, fatal=True),
             Sign("double free or corruption", weight=0.92, fatal=True),
-            Sign("free(): invalid", r"free\(\): invalid (?:pointer|size|next size)", 0.92, fatal=True),
+            Sign(
+                "free(): invalid|free(): double free",
+                r"free\(\): (?:invalid (?:pointer|size|next size)|double free detected)",
+                0.92,
+                fatal=True,
+            ),
             Sign(
                 "malloc(): ",
                 r"malloc\(\): (?:corrupted|invalid|memory corruption|unaligned|mismatching)",
@@ -418,6 +423,7 @@ rows = (
             "Aborted (core dumped)",
             "terminate called after throwing an instance of 'std::runtime_error'",
             "free(): invalid pointer",
+            "free(): double free detected in tcache 2",
             "2026-02-07 11:40:03.118204: F external/xla/xla/service/gpu/tuner.cc:917] Non-OK-status: made.status()",
             "F external/acme/acme/service/rendezvous.h:31] Check failed: !started_",
             "Abort trap: 6",
