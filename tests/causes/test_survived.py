@@ -217,3 +217,15 @@ def test_a_script_may_go_on_where_git_could_not_fetch() -> None:
     found = why("fetching\n" + git)
     assert found is not None
     assert found.cause == "permission_denied"
+
+
+def test_a_program_of_c_that_lists_its_calls_has_ended() -> None:
+    """Marian says why, that it gave up, and by which addresses; no shell need say it again."""
+    stamp, calls = "[2019-05-15 15:47:37] ", "\n[CALL STACK]\n" + "[0x7b6e58]                         \n" * 20
+    gave_up = f"{stamp}Error: Aborted from virtual void acme::gpu::Device::reserve(size_t) in /opt/device.cu:38\n"
+    found = why(f"{stamp}Error: CUDA error 2 'out of memory' - /opt/device.cu:38: cudaMalloc(&x, n)\n{gave_up}{calls}")
+    assert found is not None
+    assert (found.cause, found.evidence[0].line) == ("cuda_oom", 1)
+    found = why(f"{stamp}Error: Aborting\n{gave_up}{calls}")
+    assert found is not None
+    assert found.cause == "aborted"

@@ -346,6 +346,7 @@ rows = (
             Sign("process abort signal", r"fatalerror: .{0,40}process abort signal", 0.74, raised=True),
             Sign("]aborted", r"\d%\|.{1,400}\]aborted(?: \(core dumped\))?\s{0,4}$", 0.85, fatal=True),
             Sign("libc++abi: terminating", weight=0.85, fatal=True),
+            Sign("error: aborted from ", r"\berror: aborted from \w", 0.85, fatal=True),  # Marian
             # What the loggers of C++ programs give up with.
             Sign(
                 "check failed|non-ok-status",
@@ -420,6 +421,7 @@ rows = (
         ),
         role=Role.CASCADE,
         examples=(
+            "[2026-03-25 16:35:36] Error: Aborted from void acme::Graph::backward(bool) in /opt/nmt/src/graph.h:258",
             "Aborted (core dumped)",
             "terminate called after throwing an instance of 'std::runtime_error'",
             "free(): invalid pointer",

@@ -192,6 +192,7 @@ rows = (
             Sign("exec format error", weight=0.93, fatal=True),
             Sign("argument list too long", r": line \d{1,6}: .{1,200}: argument list too long", 0.9),
             Sign("bad interpreter", weight=0.95, fatal=True),
+            Sign("unable to access executable", r"\berror: unable to access executable\b", 0.9, fatal=True),
             Sign(
                 "was unable to launch|was unable to find|attempt to run as root|open the hostfile",
                 r"(?:mpirun|mpiexec|prterun|orterun) (?:was unable to (?:launch|find)"
@@ -214,6 +215,7 @@ rows = (
             "xargs: trainer: No such file or directory",
             "/var/spool/slurmd/job72/slurm_script: line 9: torchrun: command not found",
             "go.sh: ligne 9 : torchrun : commande introuvable",
+            "[launch] Error: Unable to access executable -> ./fit",
             "go.sh: 行 9: torchrun: 未找到命令",
             "/bin/sh: 4: deepspeed: not found",
             "git: 'lfs' is not a git command. See 'git --help'.",

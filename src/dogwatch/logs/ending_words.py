@@ -187,6 +187,7 @@ ROWS = (
     # Programs that give up
     _row(COMPLAINT, "failed", rf"^[^a-z0-9]{{0,40}}(?:{_RUN}|{_STAGE}) failed(?: with error)?(?::|[!.]{{0,3}}$)"),
     _row(FAILED, "error", r"^error(?: on proc \d{1,6})?: .{1,400}\(\S{1,120}\.cpp:\d{1,6}\)$"),
+    _row(FAILED, "error: aborted from ", r"\berror: aborted from \w"),
     _row(FAILED, "unhandled exception", r"^unhandled exception(?:\. |: )\S"),
     _row(GONE, "terminate called", r"terminate called (?:after throwing|without an active)"),
     _row(FAILED, "collective operation timeout", r"watchdog caught collective operation timeout"),
