@@ -17,6 +17,7 @@ CAUGHT = (
     "    return self.load(index)\n"
 )
 TIME_LIMIT = "slurmstepd: error: *** JOB 61 ON gpu3 CANCELLED AT 2026-02-01T04:00:11 DUE TO TIME LIMIT ***\n"
+FRAMES = 'Traceback (most recent call last):\n  File "fit.py", line 9, in <module>\n    go()\n'
 REQUEST = (
     "Traceback (most recent call last):\n"
     '  File "/opt/env/uvicorn/protocols/http/h11_impl.py", line 403, in run_asgi\n'

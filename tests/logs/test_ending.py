@@ -498,11 +498,3 @@ def test_going_on_from_a_checkpoint_is_no_going_on_in_spite_of_trouble() -> None
     """Who continues from a file says nothing of what is below."""
     stack = "Stack trace:\n" + "".join(f"  [bt] ({i}) lib.so\n" for i in range(9))
     assert ends(f"{WORK}continuing from model.json\n{CRASH}{stack}") == "failed"
-
-
-def test_a_page_says_nothing_of_how_a_job_ended() -> None:
-    """What is written under headings, the first line being one, is about others; a log may have a heading as well."""
-    page = "# Tool\n\nWatches a training.\n\n## Use\n\nTraining complete.\n\n## Changes\n\nKilled\n"
-    assert ends(page) == "unknown"
-    assert ends("# conda environments:\nTraining complete.\n") == "finished"
-    assert ends("Answer:\n" + page) == "failed"
