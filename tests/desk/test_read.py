@@ -62,3 +62,11 @@ def test_how_long_a_command_took_stands_below_its_last_words() -> None:
         "failed",
         "network_error",
     )
+
+
+def test_a_log_that_failed_is_in_no_finished_phase() -> None:
+    """Whatever its script says below; one that finished is."""
+    found = read.document("job.log", [f"{STEPS}go.sh: line 3:  4411 Killed    python fit.py\nJob finished\n".encode()])
+    assert (found["ending"], found["phase"]) == ("failed", None)
+    found = read.document("job.log", [f"{STEPS}Job finished\n".encode()])
+    assert (found["ending"], found["phase"]) == ("finished", "finished")

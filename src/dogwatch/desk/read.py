@@ -18,7 +18,8 @@ from dogwatch.logs.timeline import timeline as of_pieces
 from dogwatch.model import Eta, Point, Step
 
 TAIL = 4 << 20  # bytes kept for the diagnosis
-ENDED = ("finished", "failed")
+FINISHED = "finished"
+ENDED = (FINISHED, "failed")
 
 
 def read(path: str) -> dict[str, Any]:
@@ -56,7 +57,7 @@ def document(name: str, stream: Iterable[bytes]) -> dict[str, Any]:
         "progress": _progress(step),
         "rate": _rate(step, moments),
         "metrics": dict(reading.metrics),
-        "phase": reading.phase,
+        "phase": None if verdict == "failed" and reading.phase == FINISHED else reading.phase,
         "ending": verdict,
         "eta": eta,
         "diagnosis": why,
@@ -77,7 +78,7 @@ def ending(stream: Iterable[bytes]) -> str:
 def _verdict(heard: Ending, whole: Timeline, tail: Tail) -> str:
     """How a log says that it ended; not by what its script alone says below something that no job survives."""
     verdict = heard.judge(whole.counter())
-    if verdict == "finished" and heard.only_closed and only_closed(gathered(tail)):
+    if verdict == FINISHED and heard.only_closed and only_closed(gathered(tail)):
         return "unknown"
     return verdict
 
@@ -146,7 +147,7 @@ def _estimate(step: Step | None, moments: list[Moment]) -> Eta | None:
 def _diagnosis(name: str, tail: Tail, verdict: str) -> dict[str, Any] | None:
     """Why it failed; None for a log that does not show that it did. A log without a word on its ending may still
     show something that no job survives."""
-    if verdict == "finished":
+    if verdict == FINISHED:
         return None
     log = Log(name, tail, tail.first_line)
     found = diagnose(Evidence((log,), succeeded=False if verdict == "failed" else None))
