@@ -229,3 +229,13 @@ def test_a_program_of_c_that_lists_its_calls_has_ended() -> None:
     found = why(f"{stamp}Error: Aborting\n{gave_up}{calls}")
     assert found is not None
     assert found.cause == "aborted"
+
+
+def test_what_slurm_runs_after_a_task_is_no_reason() -> None:
+    """An epilog that fails says nothing of the program, and its name only looks like an option."""
+    epilog = "slurmstepd: error: --task-epilog failed status=256\n"
+    assert why(f"epoch 1/9 loss 0.4\nepoch 2/9 loss 0.3\n{epilog}") is None
+    cancelled = "slurmstepd: error: *** JOB 61 ON gpu3 CANCELLED AT 2026-02-01T04:00:11 ***\n"
+    found = why(f"epoch 1/9 loss 0.4\n{cancelled}{epilog}")
+    assert found is not None
+    assert (found.cause, found.evidence[0].line) == ("cancelled", 2)

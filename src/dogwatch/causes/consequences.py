@@ -166,7 +166,7 @@ consequences = (
     Sign(
         "slurmstepd",
         r"slurmstepd(?:-[\w.-]{1,60})?: error: (?:_?cgroup_procs|cannot write to cgroup|unable to move pid"
-        r"|unable to get current working dir|couldn't chdir to)",
+        r"|unable to get current working dir|couldn't chdir to|--task-epilog failed)",
         0.2,
         role=Role.TEARDOWN,
         first=True,

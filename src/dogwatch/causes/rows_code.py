@@ -42,7 +42,7 @@ rows = (
                 0.93,
                 fatal=True,
             ),
-            Sign("error: --", r"^error: --[a-z]", 0.86),
+            Sign("error: --", r"^error: --[a-z]", 0.86, unless=r"--task-(?:pro|epi)log "),
             # The last words of programs that read their settings from a file of commands.
             Sign(
                 "error: unknown |error: unrecognized |error: illegal |error: invalid |error: incorrect |error: bad "

@@ -74,6 +74,13 @@ rows = (
                 unless=r"\.so\b",
             ),
             Sign("notadirectoryerror", weight=0.9, raised=True),
+            # A hub takes a folder that is not there for the name of a model.
+            Sign(
+                "repo id must|path_or_model_id",
+                r"(?:repo id must .{1,160}|incorrect path_or_model_id): ?'(?:[./~]|[^'/]{1,80}/[^'/]{1,80}/)",
+                0.95,
+                raised=True,
+            ),
             Sign("is a directory|isadirectoryerror", r"isadirectoryerror|\bis a directory\b", 0.85, raised=True),
             Sign(
                 "does not exist|doesn't exist",
@@ -147,6 +154,8 @@ rows = (
             "STEP tune: file /data/lm/dev.tok does not exist!",
             "make: *** No rule to make target 'halo.o', needed by 'solver'.  Stop.",
             "ValueError: Can't find 'adapter.json' at 'runs/lora-9'",
+            "OSError: Incorrect path_or_model_id: '/data/nets/step-900/'. Please provide a path",
+            "hub.errors.HFValidationError: Repo id must be in the form 'name' or 'space/name': 'runs/lora-9/best'.",
             "soundfile.LibsndfileError: Error opening 'speech/84.flac': System error.",
             "sqlite3.OperationalError: unable to open database file",
             'MissingInputException in rule fit in file "/srv/flow/Snakefile", line 3:',

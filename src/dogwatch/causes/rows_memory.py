@@ -129,6 +129,7 @@ rows = (
             "GPUassert: out of memory field.cu 212",
             'CUDA error at solver.cu:98 code=2(cudaErrorMemoryAllocation) "cudaMalloc(&d_x, n)"',
             "Error allocating 81264640 bytes of device memory (out of memory). Driver report 20971520 bytes free",
+            "MemoryError: Error allocating 81264640 bytes of device memory (out of memory).",
         ),
         counterexamples=(
             "step 300 | loss 2.11 | oom=0 | mem 41.2GiB",
@@ -201,7 +202,7 @@ rows = (
             # Windows: the paging file is too small.
             Sign("1455", r"\[winerror 1455\]|error code: <1455>", 0.93, raised=True),
             Sign("unable to allocate", r"unable to allocate [\d.]{1,12} [kmgtp]i?b for an array", 0.95),
-            Sign("memoryerror", r"(?:^|[\s.])memoryerror\b", 0.93, raised=True),
+            Sign("memoryerror", r"(?:^|[\s.])memoryerror\b", 0.93, raised=True, unless=r"\b(?:device|gpu) memory\b"),
             Sign("arrowmemoryerror", weight=0.93, raised=True),
             Sign("java.lang.outofmemoryerror", weight=0.93),
             Sign("std::bad_alloc", r"std::bad_alloc", 0.85, unless="out_of_memory"),

@@ -211,6 +211,7 @@ rows = (
             Sign("gated dataset", weight=0.93, raised=True),
             Sign("couldn't reach server at", r"couldn't reach server at '", 0.86, raised=True),
             Sign("not a valid model identifier", weight=0.95, raised=True),
+            Sign("path_or_model_id", r"incorrect path_or_model_id", 0.88, raised=True),
             Sign("couldn't connect to", rf"couldn't connect to '?https?://(?:{_HUB})", 0.96, raised=True),
             Sign("couldn't connect to the hub", weight=0.95, raised=True),
             Sign("localentrynotfounderror", weight=0.94, raised=True),
@@ -248,6 +249,7 @@ rows = (
         examples=(
             "huggingface_hub.errors.GatedRepoError: 401 Client Error. (Request ID: Root=1-aa) Cannot access "
             "gated repo for url https://huggingface.co/acme/large/resolve/main/config.json.",
+            "OSError: Incorrect path_or_model_id: 'acme largge'. Please provide either the path to a local folder",
             "OSError: acme/largge is not a local folder and is not a valid model identifier listed on "
             "'https://huggingface.co/models'",
             "OSError: We couldn't connect to 'https://huggingface.co' to load the files, and couldn't find "
