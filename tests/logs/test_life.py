@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dogwatch.logs.ending import Counter, Ending
 from dogwatch.logs.interface import RUN
-from dogwatch.logs.life import ENOUGH, Life, shown, signs
+from dogwatch.logs.life import ENOUGH, shown, signs
 from dogwatch.logs.retold import goes_on, mentioned, retold
 from dogwatch.model import Step
 
@@ -168,27 +166,10 @@ def test_last_words_of_tests_and_of_other_languages(last: str, verdict: str) -> 
     assert ends(f"starting\n{last}\n", None) == verdict
 
 
-@given(
-    st.lists(st.sampled_from([logged(3, 3), printed(4, 4), bars(7, 8), CRASH, CAUGHT, "resumed from step 3\n", "x\n"]))
-)
-@settings(max_examples=60)
-def test_life_does_not_depend_on_the_pieces_it_comes_in(parts: list[str]) -> None:
-    """Heard at once, or in parts with the state carried over as JSON."""
-    whole, apart, at = Life(), Life(), 0
-    whole.hear(0, "".join(parts).encode().lower())
-    for part in parts:
-        apart.hear(at, part.encode().lower())
-        apart = Life.restore(json.loads(json.dumps(apart.state())))
-        at += len(part.encode())
-    for place in range(-1, at, 7):
-        assert apart.surely_went_on(place) == whole.surely_went_on(place)
-        assert apart.began_again(place) == whole.began_again(place)
-
-
 @given(st.binary(max_size=3000))
 def test_any_bytes_can_be_looked_at(text: bytes) -> None:
     """A log is made of anything; signs lie within it, in order."""
-    places = [sign.at for sign, _ in signs(text)]
+    places = [sign.at for sign in signs(text)]
     assert places == sorted(places)
     assert all(0 <= place <= len(text) for place in places)
     assert shown(text)[0] <= ENOUGH

@@ -23,6 +23,7 @@ from dogwatch.logs import tongues
 
 FAILED, CRASHED, GONE, TOLD = "failed", "crashed", "gone", "told"
 COMPLAINT, NAMED = "complaint", "named"
+CAUGHT, ASIDE = "caught", "aside"  # of a traceback, by its outermost frame: one within the program, a thread's
 FINISHED, EARLY, STOPPED = "finished", "early", "stopped"
 STAGE, BEGUN, CLOSING, SUMMARY, LAST = "stage", "begun", "closing", "summary", "last"
 

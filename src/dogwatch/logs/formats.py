@@ -22,6 +22,7 @@ NOT_FORMATS = frozenset(
             "ending",
             "ending_words",
             "ending_lines",
+            "ending_tracebacks",
             "charset",
             "wrapped",
             "life",

@@ -8,8 +8,8 @@ says that a run goes on from a checkpoint but the run that does.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import NamedTuple
 
 ENOUGH = 3  # lines of progress that show life; ranks and streams that share a log may swap a line or two
 REACH = 16384  # bytes at the end that are looked through
@@ -42,10 +42,9 @@ class Sign(NamedTuple):
     again: bool
 
 
-def signs(low: bytes, bar: bytes = b"") -> Iterator[tuple[Sign, bytes]]:
-    """The signs in lower-cased text, oldest first, each with where the newest bar stands; `bar` is where one stood
-    above it. A bar that is drawn again without having moved shows nothing."""
-    start = 0
+def signs(low: bytes) -> Iterator[Sign]:
+    """The signs in lower-cased text, oldest first. A bar that is drawn again without having moved shows nothing."""
+    start, bar = 0, b""
     while start < len(low):
         end = low.find(b"\n", start)
         end = len(low) if end < 0 else end
@@ -55,11 +54,11 @@ def signs(low: bytes, bar: bytes = b"") -> Iterator[tuple[Sign, bytes]]:
             moved = drawn[2] == bar.partition(b"/")[2] and drawn[1] != bar.partition(b"/")[0]
             bar = drawn[1] + b"/" + drawn[2]
             if moved:
-                yield Sign(start, True, False), bar
+                yield Sign(start, True, False)
         elif any(word in line for word in _AGAIN_WORDS) and AGAIN.search(line):
-            yield Sign(start, False, True), bar
+            yield Sign(start, False, True)
         elif PROGRESS.search(line):
-            yield Sign(start, LOGGER.search(line) is not None, False), bar
+            yield Sign(start, LOGGER.search(line) is not None, False)
         start = end + 1
 
 
@@ -67,7 +66,7 @@ def shown(low: bytes) -> tuple[int, int]:
     """How many lines of a text surely show life, and whether they say that a run began again and went on."""
     sure = began = since = 0
     may_begin = any(word in low for word in _AGAIN_WORDS)
-    for sign, _ in signs(low):
+    for sign in signs(low):
         sure += sign.sure
         since = 0 if sign.again else since + 1
         began = 1 if sign.again else began
@@ -77,26 +76,16 @@ def shown(low: bytes) -> tuple[int, int]:
 
 
 class Life:
-    """Hears a log and keeps where it last showed life."""
+    """Where the end of a log last shows life."""
 
-    def __init__(self) -> None:
-        self._any: list[int] = []
-        self._sure: list[int] = []
-        self._again = -1
-        self._bar = b""
-
-    def hear(self, at: int, low: bytes) -> None:
-        """Take lower-cased text that starts at `at`; its end is all that matters."""
+    def __init__(self, at: int, low: bytes) -> None:
+        """Of lower-cased text that starts at `at`."""
         skip = max(0, len(low) - REACH)
         skip = low.find(b"\n", skip) + 1 if skip else 0
-        for sign, bar in signs(low[skip:], self._bar):
-            self._bar = bar
-            if sign.again:
-                self._again = at + skip + sign.at
-                continue
-            self._any = [*self._any, at + skip + sign.at][-ENOUGH:]
-            if sign.sure:
-                self._sure = [*self._sure, at + skip + sign.at][-ENOUGH:]
+        found = [(at + skip + sign.at, sign) for sign in signs(low[skip:])]
+        self._any = [place for place, sign in found if not sign.again][-ENOUGH:]
+        self._sure = [place for place, sign in found if sign.sure][-ENOUGH:]
+        self._again = max((place for place, sign in found if sign.again), default=-1)
 
     def stirred(self, place: int) -> bool:
         """Is there any progress after a place?"""
@@ -113,16 +102,3 @@ class Life:
     def began_again(self, place: int) -> bool:
         """Did a run say after a place that it goes on from where another stopped, and then did?"""
         return self._again > place and self.went_on(self._again)
-
-    def state(self) -> dict[str, Any]:
-        """All that is known, as JSON can carry it."""
-        return {"any": self._any, "sure": self._sure, "again": self._again, "bar": self._bar.decode("latin-1")}
-
-    @classmethod
-    def restore(cls, state: Mapping[str, Any]) -> Life:
-        """One that goes on where the one that gave `state` stopped."""
-        life = cls()
-        if state:
-            life._any, life._sure, life._again = list(state["any"]), list(state["sure"]), state["again"]
-            life._bar = state["bar"].encode("latin-1")
-        return life

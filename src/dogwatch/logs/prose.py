@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
 BYTES = 16384  # of a text that are looked at
 LEAST = 3  # headings, one of them the first line
@@ -16,9 +15,9 @@ class Prose:
     none: remarks, as the head of a batch job has them; and one right below words is what a script prints above its next
     part."""
 
-    def __init__(self, left: int = BYTES, headings: int = 0, level: int = 0) -> None:
-        self._left, self._headings = left, headings
-        self._level = level  # of the last line, if it is a heading; 0 where it was empty, less where it said something
+    def __init__(self) -> None:
+        self._left, self._headings = BYTES, 0
+        self._level = 0  # of the last line, if it is a heading; 0 where it was empty, less where it said something
 
     @property
     def wants(self) -> bool:
@@ -43,12 +42,3 @@ class Prose:
                 self._left = 0  # something else stands first
                 return
         self._left -= len(low)
-
-    def state(self) -> list[int]:
-        """All that is known, as JSON can carry it."""
-        return [self._left, self._headings, self._level]
-
-    @classmethod
-    def restore(cls, state: Sequence[int]) -> Prose:
-        """One that goes on where the one that gave `state` stopped."""
-        return cls(*state) if state else cls(left=0)
