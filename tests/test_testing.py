@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dogwatch.channels.terminal import Terminal
-from dogwatch.logs import hf_trainer, tqdm
+from dogwatch.logs.formats import hf_trainer, tqdm
 from dogwatch.model import Ended, Job, Outcome, Sighting
 from dogwatch.sources.process import ProcessSource, source
 from dogwatch.sources.slurm import source as slurm

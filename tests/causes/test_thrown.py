@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dogwatch.logs.ending import Ending
+from dogwatch.logs.ending.verdict import Ending
 from tests.causes.falls import FRAMES, why
 
 RUST = "thread 'main' panicked at src/fit.rs:40:7:\n{}\nstack backtrace:\n" + "   1: core::panicking::panic_fmt\n" * 9

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dogwatch.logs.ending import Counter, Ending
+from dogwatch.logs.ending.verdict import Counter, Ending
 from dogwatch.logs.interface import RUN
 from dogwatch.model import Step
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dogwatch.logs.ending import SURVIVED, WINDOW
+from dogwatch.logs.ending.verdict import SURVIVED, WINDOW
 from tests.logs.endings import CAUGHT, CRASH, WORK, at, ends
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dogwatch.logs.ending import Counter
+from dogwatch.logs.ending.verdict import Counter
 from dogwatch.logs.interface import EPOCH, INNER
 from dogwatch.model import Step
 from tests.logs.endings import CAUGHT, WORK, at, ends

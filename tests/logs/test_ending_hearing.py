@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dogwatch.logs.ending import WINDOW, Ending
-from dogwatch.logs.ending_words import FAILED, ROWS
+from dogwatch.logs.ending.verdict import WINDOW, Ending
+from dogwatch.logs.ending.words import FAILED, ROWS
 from tests.logs.endings import CAUGHT, CRASH, WORK, ends
 
 PARTS = [

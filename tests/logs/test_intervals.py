@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dogwatch.logs.intervals import read
+from dogwatch.logs.formats.intervals import read
 from dogwatch.logs.reader import Reader
 from dogwatch.model import Interval
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dogwatch.logs.ending import Ending
-from dogwatch.logs.lasting import lasting
+from dogwatch.logs.ending.lasting import lasting
+from dogwatch.logs.ending.verdict import Ending
 from tests.causes.falls import why
 from tests.logs.endings import CRASH, WORK, ends
 

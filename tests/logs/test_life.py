@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dogwatch.logs.ending import Counter, Ending
+from dogwatch.logs.ending.life import ENOUGH, shown, signs
+from dogwatch.logs.ending.retold import goes_on, mentioned, retold
+from dogwatch.logs.ending.verdict import Counter, Ending
 from dogwatch.logs.interface import RUN
-from dogwatch.logs.life import ENOUGH, shown, signs
-from dogwatch.logs.retold import goes_on, mentioned, retold
 from dogwatch.model import Step
 
 CRASH = """\

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dogwatch.causes import Evidence, Log, diagnose
-from dogwatch.logs.ending import Ending
-from dogwatch.logs.opening import BYTES, LINES, Opening
+from dogwatch.logs.ending.opening import BYTES, LINES, Opening
+from dogwatch.logs.ending.verdict import Ending
 
 START = "Reading the configuration from fit.toml\nusing device cuda:0\nBuilding a model with 12 layers\n"
 WORK = "".join(f"epoch {n} of 60: train loss 1.{n}\n" for n in range(1, 6))

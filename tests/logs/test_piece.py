@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from dogwatch.logs import scan
 from dogwatch.logs.formats import plan, shipped
+from dogwatch.logs.formats.tqdm import others, sift
 from dogwatch.logs.interface import BEGUN, INNER, MOST_TRIED
 from dogwatch.logs.meaning import Meaning
 from dogwatch.logs.piece import Plan, read_piece
 from dogwatch.logs.sight import Sight
-from dogwatch.logs.tqdm import others, sift
 from dogwatch.model import Mark
 from tests.logs.shapes import SHAPES
 

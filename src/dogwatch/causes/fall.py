@@ -15,8 +15,8 @@ from dogwatch.causes.gather import ALIVE
 from dogwatch.causes.interface import Role
 from dogwatch.causes.notes import LONG, Gap, Hit, Notes
 from dogwatch.causes.outside import Word
-from dogwatch.logs import life, opening
-from dogwatch.logs.lasting import LONG as LONG_AFTER
+from dogwatch.logs.ending import life, opening
+from dogwatch.logs.ending.lasting import LONG as LONG_AFTER
 
 FLUSH = 16 << 10  # bytes of old lines that a dying program may still flush after its last words
 LAST_WORDS = 0.7

@@ -33,10 +33,11 @@ from dogwatch.causes.tracebacks import (
     read_traceback,
     thrown,
 )
-from dogwatch.logs import life, scan
-from dogwatch.logs.lasting import lasting
-from dogwatch.logs.opening import BETWEEN, BYTES, SOON, Opening, times_said, wording
-from dogwatch.logs.retold import goes_on, mentioned, retold
+from dogwatch.logs import scan
+from dogwatch.logs.ending import life
+from dogwatch.logs.ending.lasting import lasting
+from dogwatch.logs.ending.opening import BETWEEN, BYTES, SOON, Opening, times_said, wording
+from dogwatch.logs.ending.retold import goes_on, mentioned, retold
 from dogwatch.logs.sight import Seen, Sight, Table, seen
 from dogwatch.logs.stamps import dated
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dogwatch.causes.interface import Cause, Retry, Sign
 from dogwatch.causes.signals import complained_abroad
-from dogwatch.logs import tongues
+from dogwatch.logs.ending import tongues
 
 rows = (
     Cause(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dogwatch.causes.interface import Cause, Retry, Role, Sign
 from dogwatch.causes.signals import ended_by, noticed, told_abroad
-from dogwatch.logs import tongues
+from dogwatch.logs.ending import tongues
 
 # Xid numbers that a program's own fault raises; every other one speaks of the board, its memory or its links.
 XIDS_OF_PROGRAMS = frozenset((13, 31, 43, 45, 68, 69))

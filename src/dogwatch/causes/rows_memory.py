@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dogwatch.causes.interface import Cause, OnSlurm, Retry, Sign
 from dogwatch.causes.signals import complained_abroad, ended_by, noticed
-from dogwatch.logs import tongues
+from dogwatch.logs.ending import tongues
 
 _CAUGHT = r"\bretry|skipp|fall(?:ing)? back|attempting to recover|(?:\bif\b|avoid|prevent|catch).{0,40}out of memory"
 

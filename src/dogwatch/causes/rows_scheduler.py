@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dogwatch.causes.interface import Cause, OnSlurm, Retry, Role, Sign
 from dogwatch.causes.signals import ended_by, noticed, told_abroad
-from dogwatch.logs import tongues
+from dogwatch.logs.ending import tongues
 
 _AT = r" \S{1,60} (?:ON \S{1,120} )?CANCELLED AT \S{1,40}\s{0,4}\*\*\*"
 

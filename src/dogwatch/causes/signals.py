@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dogwatch.causes.interface import Role, Sign
-from dogwatch.logs import tongues
+from dogwatch.logs.ending import tongues
 
 SHELL = 128  # what a shell adds to the number of the signal that ended its command
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from dogwatch.causes.lines import decoded, line_end
-from dogwatch.logs.opening import IMPORTS
-from dogwatch.logs.retold import goes_on, imported, retold
+from dogwatch.logs.ending.opening import IMPORTS
+from dogwatch.logs.ending.retold import goes_on, imported, retold
 
 HEAD = "Traceback (most recent call last)"
 MOST_LINES = 800

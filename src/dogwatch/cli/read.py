@@ -79,7 +79,7 @@ def _progress(found: dict[str, Any]) -> str:
 
 
 def _metrics(metrics: dict[str, float]) -> str:
-    from dogwatch.logs.keyvalue import shared_first
+    from dogwatch.logs.formats.keyvalue import shared_first
     from dogwatch.text import plain
 
     shown = [f"{plain(name, 40)} {value:.6g}" for name, value in shared_first(metrics).items()]

@@ -12,7 +12,7 @@ from dogwatch.causes.table import CAUSES
 from dogwatch.desk.log_file import pieces
 from dogwatch.estimate.eta import estimate
 from dogwatch.estimate.series import last_rate
-from dogwatch.logs.ending import Ending
+from dogwatch.logs.ending.verdict import Ending
 from dogwatch.logs.timeline import Moment, Timeline
 from dogwatch.logs.timeline import timeline as of_pieces
 from dogwatch.model import Eta, Point, Step

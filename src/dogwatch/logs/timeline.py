@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeAlias
 
 from dogwatch.logs import scan
 from dogwatch.logs.axis import Count, choose
-from dogwatch.logs.ending import Counter
+from dogwatch.logs.ending.verdict import Counter
 from dogwatch.logs.interface import EPOCH
 from dogwatch.logs.reader import Reader, Reading
 from dogwatch.logs.stamps import CLOCKED, dated, stamps

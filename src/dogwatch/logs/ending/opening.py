@@ -12,7 +12,7 @@ import re
 import zlib
 from collections.abc import Iterator, Sequence
 
-from dogwatch.logs.life import LOGGER, PROGRESS
+from dogwatch.logs.ending.life import LOGGER, PROGRESS
 
 LINES = 48  # that are kept
 BYTES = 16384  # in which they stand

@@ -19,7 +19,7 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from dogwatch.logs import tongues
+from dogwatch.logs.ending import tongues
 
 FAILED, CRASHED, GONE, TOLD = "failed", "crashed", "gone", "told"
 COMPLAINT, NAMED = "complaint", "named"

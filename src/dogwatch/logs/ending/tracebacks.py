@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from dogwatch.logs.ending_words import ASIDE, CAUGHT, CRASHED
-from dogwatch.logs.lasting import moment
-from dogwatch.logs.opening import BETWEEN, IMPORTS, SOON, times_said, wording
-from dogwatch.logs.retold import goes_on, imported, retold
+from dogwatch.logs.ending.lasting import moment
+from dogwatch.logs.ending.opening import BETWEEN, IMPORTS, SOON, times_said, wording
+from dogwatch.logs.ending.retold import goes_on, imported, retold
+from dogwatch.logs.ending.words import ASIDE, CAUGHT, CRASHED
 
 LINES = 400  # of a traceback, at most
 MARGIN = 160  # bytes of a line that tell what stands before a traceback

@@ -10,9 +10,14 @@ import re
 from collections import deque
 from typing import NamedTuple
 
-from dogwatch.logs.ending_lines import newest, oldest
-from dogwatch.logs.ending_tracebacks import Tracebacks
-from dogwatch.logs.ending_words import (
+from dogwatch.logs.ending.lasting import LONG, lasting
+from dogwatch.logs.ending.life import ENOUGH, Life
+from dogwatch.logs.ending.lines import newest, oldest
+from dogwatch.logs.ending.opening import OTHERS, SOON, SURE, Opening
+from dogwatch.logs.ending.prose import BYTES as PAGE
+from dogwatch.logs.ending.prose import Prose
+from dogwatch.logs.ending.tracebacks import Tracebacks
+from dogwatch.logs.ending.words import (
     ASIDE,
     BEGUN,
     CAUGHT,
@@ -34,11 +39,6 @@ from dogwatch.logs.ending_words import (
     Row,
 )
 from dogwatch.logs.interface import EPOCH, INNER, RUN
-from dogwatch.logs.lasting import LONG, lasting
-from dogwatch.logs.life import ENOUGH, Life
-from dogwatch.logs.opening import OTHERS, SOON, SURE, Opening
-from dogwatch.logs.prose import BYTES as PAGE
-from dogwatch.logs.prose import Prose
 from dogwatch.model import Step
 
 WINDOW = 262144  # bytes of log after which a word has nothing to do with the end any more

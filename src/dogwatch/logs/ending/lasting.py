@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 
-from dogwatch.logs.life import ENOUGH, LOGGER
+from dogwatch.logs.ending.life import ENOUGH, LOGGER
 from dogwatch.logs.stamps import dated
 
 LONG = 120.0  # seconds in which whoever tidies up after a program that fell has long ended

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from dogwatch.logs.ending_words import COMPLAINT, CRASHED, EARLY, FAILED, GONE, NAMED, TOLD, Row
-from dogwatch.logs.retold import mentioned, retold
+from dogwatch.logs.ending.retold import mentioned, retold
+from dogwatch.logs.ending.words import COMPLAINT, CRASHED, EARLY, FAILED, GONE, NAMED, TOLD, Row
 
 REACH = 600  # bytes of a long line on either side of a needle
 TRIES = 200  # lines with a needle that are read before a row gives up
