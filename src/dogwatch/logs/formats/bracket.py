@@ -67,22 +67,28 @@ _TRAINS = re.compile(r"\btrain(?:ing)?[ :]{1,3}\[(\d{1,6})\] ?$", re.ASCII)  # `
 
 
 def _timed(line: str) -> list[Mark]:
-    """`Evaluation  [ 570/1872]  eta: 3:12:57    time: 9.63`, what a MetricLogger says of other loops than epochs."""
+    """`Evaluation  [ 570/1872]  eta: 3:12:57    time: 9.63`, what a MetricLogger says of other loops than epochs, and
+    `Test: [ 30/196]	Time  0.168 ( 0.182)`, what a ProgressMeter says of a test."""
     found = _TIMED.search(line.lower())
-    if not found or found[1].startswith("train") or number(found[2]) > number(found[3]):
+    words = found[1].split() if found else []
+    tests = any(word.startswith(("eval", "val", "test")) for word in words)
+    if not found or number(found[2]) > number(found[3]):
         return []
-    took = _TIME.search(line.lower(), found.end())
-    phase = "validating" if re.match(r"e?val|test", found[1]) else "running"
+    if not tests and (found[4].endswith("time ") or any(word.startswith("train") for word in words)):
+        return []
+    took = _TIME.search(line.lower(), found.end(3))
+    phase = "validating" if tests else "running"
     return [Step(number(found[2]), number(found[3]), "batches", pace(took[1]) if took else None, ASIDE), Phase(phase)]
 
 
 _TIMED = re.compile(
-    r"(?<![a-z])([a-z]{3,20})(?: [a-z]{1,20}){0,3}:?[ ]{1,4}\[[ ]{0,6}(\d{1,15})/(\d{1,15})\][ ]{1,4}eta: "
+    r"(?<![a-z])([a-z]{3,20}(?: [a-z]{1,20}){0,3}):?[ ]{1,4}\[[ ]{0,6}(\d{1,15})/(\d{1,15})\]"
+    r"([ ]{1,4}eta: |[ \t][ ]{0,2}time )"
 )
-_TIME = re.compile(r"(?<![a-z_])time: (\d{1,12}(?:\.\d{1,12})?)", re.ASCII)
+_TIME = re.compile(r"(?<![a-z_])time:? {1,3}(\d{1,12}(?:\.\d{1,12})?)", re.ASCII)
 
 rows = (
-    Format("timed", (b"] eta: ", b"]  eta: "), _timed, family="metric_logger", weight=TRAINER),
+    Format("timed", (b"] eta: ", b"]  eta: ", b"]\ttime ", b"] time "), _timed, family="metric_logger", weight=TRAINER),
     Format("bracket", (b"]",), partial(_bracket, _BRACKET), hint=_BRACKET_END, begins=True, family="plain"),
     Format("parenthesis", _PAREN_ENDS, partial(_bracket, _PAREN), hint=_PAREN_END, begins=True, family="plain"),
 )

@@ -398,7 +398,12 @@ def _epoch_part(low: str) -> list[Mark]:
     found = _EPOCH_PART.search(low)
     if not found or _before(low, found.start()) in (None, *_NOT_NOW):
         return []
+    if _TAKEN.search(low, max(0, found.start() - 40), found.start()):
+        return []  # `time taken for one epoch: 12.3`
     return [Step(float(found[1]), None, "epochs", None, PART)]
+
+
+_TAKEN = re.compile(r"(?<![a-z])(?:time|took|duration)(?![a-z])", re.ASCII)
 
 
 def _epoch_zero(line: str) -> list[Mark]:

@@ -332,7 +332,13 @@ TRAINERS = (
         rf"(?:loss|error|accuracy) after (?P<ended>{_N}) epochs?\b",
         weight=PLAIN,
     ),
-    Row("nth", (" epoch:",), rf"(?:^|[\s\]|:])(?P<epoch>{_N}) epoch:[ \t]", weight=PLAIN, hint=r"\d epoch:[ \t]"),
+    Row(  # not the time `for 1 epoch: 12.3 s`
+        "nth",
+        (" epoch:",),
+        rf"(?:^|(?<!for)(?<!per)[\s\]|:])(?P<epoch>{_N}) epoch:[ \t]",
+        weight=PLAIN,
+        hint=r"\d epoch:[ \t]",
+    ),
     Row("tally", (", correct:",), rf"total: (?P<run>(?P<of>{_N})), correct: {_N}", unit="items", weight=PLAIN),
     Row(
         "inspect_ai", ("% | samples:",), rf"steps: [ ]{{0,6}}(?P<run>{_N})/(?P<of>{_N})[ ]{{1,4}}\d{{1,3}}% \| samples:"
