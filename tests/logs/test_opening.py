@@ -47,6 +47,21 @@ def test_a_run_that_was_started_again_in_the_same_log_is_not_the_one_that_fell()
     assert not failed(START + WORK + HALF + CRASH + START + WORK)
 
 
+def test_a_log_that_ends_with_the_words_it_began_with_is_not_over() -> None:
+    """What was said of the run before is none of this one's; a last figure below the same words ends a test."""
+    first = f"{START}{WORK}Training of fit is done and the best score is 0.61\n"
+    words = f"{START}Reading the captions of the first split\n"
+
+    def ends(log: str) -> str:
+        ending = Ending()
+        ending.hear(0, log.encode())
+        return ending.judge(None)
+
+    assert ends(first) == "finished"
+    assert ends(words + first[len(START) :] + words) == "unknown"
+    assert ends(words + first[len(START) :] + words + "test accuracy: 0.64, loss: 0.4\n") == "finished"
+
+
 def test_a_whole_line_above_a_traceback_shows_that_nothing_was_held_back() -> None:
     """Then what stands below, in the same words, was printed later: it was caught, or another run goes on."""
     assert failed(START + WORK + CRASH)

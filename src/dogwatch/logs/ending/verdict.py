@@ -191,8 +191,16 @@ class _End:
         of_a_loop = counter is not None and self._staged < stage < counter.at
         if self._may_be_over(counter) and not of_a_loop:
             said = max(said, stage)
-        over = self._end - said <= WINDOW and self._places[BEGUN] < said
+        over = self._end - said <= WINDOW and not self._began(said)
         return said if over and not self._goes_on(counter, said) else -1
+
+    def _began(self, after: int) -> bool:
+        """Did something begin after that: it says so, or the log ends soon after words that it began with, and has
+        counted nothing since?"""
+        if self._places[BEGUN] > after:
+            return True
+        again = [place for place in self._opened if place > after]
+        return len(again) > SURE and self._end - again[0] <= SURVIVED and not self._life.stirred(again[0])
 
     def _goes_on(self, counter: Counter | None, said: int) -> bool:
         """Does the counter show that something runs after what was said there? A line or two may still name an epoch:
@@ -255,7 +263,7 @@ class _End:
     def _full(self, counter: Counter | None) -> bool:
         """Whether the counter of the run has arrived, and little was counted after that: of what came before the run,
         or of one of its parts, a counter arrives too."""
-        if counter is None or not _arrived(counter) or self._places[BEGUN] > counter.at or self._opens:
+        if counter is None or not _arrived(counter) or self._began(counter.at) or self._opens:
             return False
         return not self._life.went_on(counter.at + TAIL)
 
