@@ -28,6 +28,14 @@ SECRET = "Zq3" + "x9Lm2Kp7Rt5Vw8Yb4Nc6Df1Gh0Js"
         f"the token WANDB_API_KEY: {SECRET}",
         f"token x/auth:/y secret={SECRET}",
         f"İstanbul İ API_KEY={SECRET}",
+        "pypi" + f"-Ag{SECRET}",
+        "npm" + f"_{SECRET}",
+        "sk" + f"_live_{SECRET}",
+        f"login(key='{SECRET}{SECRET}')",
+        f"https://example.org/x?X-Amz-Signature={SECRET}&b=1",
+        f"https://example.org/x?sv=2&sig={SECRET}",
+        f"Set-Cookie: session={SECRET}; Path=/",
+        f"aws_secret_access_key={SECRET[:8]}/{SECRET}",
     ],
 )
 def test_a_secret_does_not_get_through(text):
@@ -46,6 +54,10 @@ def test_a_secret_does_not_get_through(text):
         "token_type_ids missing from the batch",
         "FileNotFoundError: [Errno 2] No such file or directory: '/data/auth/users.json'",
         "OSError: [Errno 98] Address already in use",
+        "tokenizer: small-org/Model-7B-chat-v2.1",
+        "token_file=/home/Kim/project/settings/of-the-first-run/token.txt",
+        "KeyError: key='model.layers.12.self_attn.q_proj.weight'",
+        "signature: (x: Tensor, y: Tensor)",
     ],
 )
 def test_ordinary_lines_are_left_as_they_are(text):

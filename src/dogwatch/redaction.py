@@ -21,6 +21,8 @@ _SHAPES = re.compile(
     r"|xox[abeoprs]-(?<=\bxox.-)[A-Za-z0-9-]{8,200}"
     r"|AIza(?<=\bAIza)[A-Za-z0-9_-]{30,40}"
     r"|nvapi-(?<=\bnvapi-)[A-Za-z0-9_-]{16,120}"
+    r"|pypi-Ag(?<=\bpypi-Ag)[A-Za-z0-9_-]{12,300}|npm_(?<=\bnpm_)[A-Za-z0-9]{30,60}"
+    r"|sk_live_(?<=\bsk_live_)[A-Za-z0-9]{12,200}|rk_live_(?<=\brk_live_)[A-Za-z0-9]{12,200}"
     r"|wandb_v1_(?<=\bwandb_v1_)[A-Za-z0-9_]{20,120}|r8_(?<=\br8_)[A-Za-z0-9]{20,60}"
     r"|eyJ(?<=\beyJ)[A-Za-z0-9_-]{10,500}+\.[A-Za-z0-9_-]{5,1000}+\.[A-Za-z0-9_-]{5,500}"
     r"|hooks\.slack\.com/services/[A-Za-z0-9/]{8,120}"
@@ -30,20 +32,26 @@ _SHAPES = re.compile(
 _SHAPED = (
     *("hf_", "api_org_", "sk-", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "AKIA", "ASIA", "xox"),
     *("AIza", "nvapi-", "wandb_v1_", "r8_", "eyJ", "hooks.slack.com/services/", "-----BEGIN "),
+    *("pypi-Ag", "npm_", "k_live_"),
 )
 _BEARER = re.compile(r"\b(bearer|basic|token)\s{1,4}([A-Za-z0-9+/._~=-]{12,2000})", re.IGNORECASE | re.ASCII)
 _IN_URL = re.compile(r"(://[^\s:/@'\"]{0,100}):([^\s/@'\"]{1,200})@", re.ASCII)
 _NAME = (
-    r"(?:a(?:pi[_-]?key|ccess[_-]?key|uth)|secret|token|p(?:asswd|assword|assphrase|rivate[_-]?key)|credential)"
+    r"(?:a(?:pi[_-]?key|cc(?:ess|ount)[_-]?key|uth)|secret|token|p(?:asswd|assword|assphrase|rivate[_-]?key)|credential"
+    r"|cookie|-signature|[?&]sig\b)"
     r"[a-z0-9_-]{0,30}+['\"]{0,1}"
 )
 _VALUE = r"['\"]{0,1}([^\s'\"&,;)}\]]{6,2000})"
 _GIVEN = re.compile(rf"{_NAME}\s{{0,3}}[=:]\s{{0,3}}{_VALUE}", re.ASCII)  # both in lower-cased text
 _BESIDE = re.compile(rf"{_NAME}\s{{1,7}}{_VALUE}", re.ASCII)
-_NAMES = ("key", "secret", "token", "passw", "passphrase", "credential", "auth")
+_NAMES = ("key", "secret", "token", "passw", "passphrase", "credential", "auth", "cookie", "sig")
 _HARMLESS = re.compile(
-    r"[A-Za-z]{1,11}[.,:]{0,1}|[-+]{0,1}[\d.,_]{1,40}(?:[kKMGTB]{1,2}|e[-+]{0,1}\d{1,4}){0,1}|[\w.]{0,20}/.{0,2000}"
+    r"[A-Za-z]{1,11}[.,:]{0,1}|[-+]{0,1}[\d.,_]{1,40}(?:[kKMGTB]{1,2}|e[-+]{0,1}\d{1,4}){0,1}|[\w.-]{0,40}/.{0,2000}"
 )
+# What a service hands out may hold slashes, as a path does; no path is that long without a dot, dash or underline.
+_ENCODED = re.compile(r"(?=.{0,100}[a-z])(?=.{0,100}[A-Z])(?=.{0,100}\d)[A-Za-z0-9+/]{40,100}={0,2}", re.ASCII)
+# A name that mostly stands before what is no secret: only what nobody would write by hand is one.
+_KEYED = re.compile(r"\b(key['\"]{0,1}\s{0,2}[=:]\s{0,2}['\"]{0,1})([A-Za-z0-9]{32,128})\b", re.ASCII)
 _KEPT = 4
 
 
@@ -59,6 +67,8 @@ def redacted(text: str) -> str:
         if _may_hold(low, _NAMES, sign):
             text = _without_values(text, low, pattern)
             low = _lower(text)
+    if _may_hold(text, ("key",), _KEYED_SIGN):
+        text = _KEYED.sub(lambda found: f"{found.group(1)}{_masked(found.group(2))}", text)
     if _may_hold(low, ("bearer", "basic", "token"), _BEARER_SIGN):
         text = _BEARER.sub(lambda found: f"{found.group(1)} {_masked(found.group(2))}", text)
     return text
@@ -74,8 +84,10 @@ def _lower(text: str) -> str:
 # through a long text once, whatever stands in it.
 _SHAPE_SIGN = "|".join(map(re.escape, _SHAPED))
 _BEARER_SIGN = r"(?:bearer|basic|token)[\s\v]{1,4}[a-z0-9+/._~=-]{12}"
+_KEYED_SIGN = r"key['\"]?[\s\v]{0,2}[=:][\s\v]{0,2}['\"]?[A-Za-z0-9]{32}"
 _GIVEN_SIGN, _BESIDE_SIGN = (
-    r"(?:api[_-]?key|access[_-]?key|private[_-]?key|auth|secret|token|passwd|password|passphrase|credential)"
+    r"(?:api[_-]?key|acc(?:ess|ount)[_-]?key|private[_-]?key|auth|secret|token|passwd|password|passphrase|credential"
+    r"|cookie|-signature|[?&]sig\b)"
     rf"[a-z0-9_-]{{0,30}}['\"]?{sign}['\"]?[^\s'\"&,;)}}\]]{{6}}"
     for sign in (r"[\s\v]{0,3}[=:][\s\v]{0,3}", r"[\s\v]{1,7}")
 )
@@ -101,7 +113,8 @@ def _without_values(text: str, low: str, pattern: re.Pattern[str]) -> str:
         start, end = found.span(1)
         value = text[start:end]
         sure = pattern is _GIVEN or _looks_secret(value) or "--" in text[max(0, found.start() - 20) : found.start()]
-        if sure and not _HARMLESS.fullmatch(value) and "[redacted" not in value:
+        harmless = _HARMLESS.fullmatch(value) and not _ENCODED.fullmatch(value)
+        if sure and not harmless and "[redacted" not in value:
             parts += (text[done:start], "[redacted]")
             done = end
     return "".join((*parts, text[done:])) if parts else text
