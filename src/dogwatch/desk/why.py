@@ -10,6 +10,7 @@ from typing import Any
 
 from dogwatch.causes import Evidence, Log, diagnose
 from dogwatch.causes.document import document
+from dogwatch.causes.gather import BLOCK
 from dogwatch.desk import read, standing
 from dogwatch.desk.log_file import pieces
 from dogwatch.desk.logs import Reading, Tail
@@ -50,10 +51,16 @@ def of_logs(
 
 
 def _kept(stream: Iterable[bytes], end: read.Tail) -> Iterator[bytes]:
-    """The stream, of which the end is kept."""
+    """The stream, of which the end is kept, in blocks: of one that is all telling lines only so many are read, and a
+    log may be nothing else."""
+    block: list[bytes] = []
     for piece in stream:
         end.keep(piece)
-        yield piece
+        block.append(piece)
+        if sum(map(len, block)) >= BLOCK:
+            yield b"".join(block)
+            block = []
+    yield b"".join(block)
 
 
 def has_failed(job: Mapping[str, Any]) -> bool:
