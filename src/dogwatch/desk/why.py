@@ -53,14 +53,14 @@ def of_logs(
 def _kept(stream: Iterable[bytes], end: read.Tail) -> Iterator[bytes]:
     """The stream, of which the end is kept, in blocks: of one that is all telling lines only so many are read, and a
     log may be nothing else."""
-    block: list[bytes] = []
+    block = bytearray()
     for piece in stream:
         end.keep(piece)
-        block.append(piece)
-        if sum(map(len, block)) >= BLOCK:
-            yield b"".join(block)
-            block = []
-    yield b"".join(block)
+        block += piece
+        if len(block) >= BLOCK:
+            yield bytes(block)
+            block.clear()
+    yield bytes(block)
 
 
 def has_failed(job: Mapping[str, Any]) -> bool:
