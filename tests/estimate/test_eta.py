@@ -35,7 +35,7 @@ def test_a_steady_job_is_foretold_closely():
     eta, truth = asked(run(1000, 2.0), 0.33)
     assert eta.remaining == pytest.approx(truth, rel=0.02)
     assert eta.low <= truth <= eta.high
-    assert width(eta) < 0.15
+    assert width(eta) < 0.2
     assert eta.confidence == 0.9
 
 
@@ -157,6 +157,13 @@ def test_a_restless_run_has_a_wider_interval():
     assert wild.low <= truth <= wild.high
 
 
+def test_what_was_measured_a_few_times_is_less_sure():
+    """The same even run, told ten times and two hundred times."""
+    often, seldom = asked(run(2000, 1.0, every=10), 0.6)[0], asked(run(2000, 1.0, every=200), 0.6)[0]
+    assert seldom.low < 0.96 * often.low
+    assert seldom.high > 1.04 * often.high
+
+
 def test_a_young_run_may_still_show_something_else():
     """At a twentieth the interval reaches further, above all upwards, than in the middle."""
     points = run(2000, 1.0, every=10)
@@ -195,7 +202,7 @@ def test_a_clock_of_whole_seconds_or_minutes_is_not_noise(tick):
     points = [Point(math.floor(point.at / tick) * tick, point.done) for point in run(400, 1.5 * tick / 2)]
     eta, truth = asked(points, 0.4)
     assert eta.remaining == pytest.approx(truth, rel=0.04)
-    assert width(eta) < 0.25
+    assert width(eta) < 0.35
 
 
 @pytest.mark.parametrize("share", [0.25, 0.45, 0.75])

@@ -65,7 +65,6 @@ class Earlier:
             doubt,
             share=1 - (1 - doubt.share) * (1 - sure),
             spread=math.hypot(doubt.spread * (1 - sure), REPEATS * sure, (1 - trust) * known * math.log(its / ours)),
-            hindsight=doubt.hindsight * (1 - sure),
             unseen=doubt.unseen * (1 - sure),
         )
 

@@ -13,7 +13,6 @@ from statistics import median
 
 from dogwatch.estimate.course import Course, Gap, course
 from dogwatch.estimate.earlier import Earlier
-from dogwatch.estimate.hindsight import hindsight
 from dogwatch.estimate.pace import pace
 from dogwatch.estimate.pauses import Pauses, find
 from dogwatch.estimate.spread import Doubt, interval
@@ -90,7 +89,7 @@ def _unmoved(newest: Point | None, total: float, now: float, earlier: Earlier | 
     left = earlier.alone(newest.done, total) if earlier is not None and newest is not None else None
     if left is None or newest is None:
         return None
-    return Outlook(left, max(0.0, min(now - newest.at, left / 2)), Doubt(0.0, 1, 0.0, 0.0))
+    return Outlook(left, max(0.0, min(now - newest.at, left / 2)), Doubt(0.0, 1, 0.0))
 
 
 def _moved(run: Course, total: float, now: float, earlier: Earlier | None) -> Outlook | None:
@@ -118,7 +117,7 @@ def foretell(run: Course, total: float, now: float, earlier: Earlier | None = No
     unseen = _unseen(run, share) if not pauses.cycles else 0.0
     left = (ahead * tempo.value + cost) * math.exp(unseen) + pauses.going
     spread = math.hypot(tempo.spread, doubt_of_pauses / left if left > 0 else 0.0)
-    doubt = Doubt(share, len(run.gaps), spread, hindsight(steps, seconds, ahead), unseen)
+    doubt = Doubt(share, len(run.gaps), spread, unseen)
     if earlier is not None:
         left, doubt = earlier.correct(run, total, left, doubt)
     base = left - pauses.going

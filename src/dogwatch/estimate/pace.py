@@ -25,6 +25,7 @@ SQRT_2PI = math.sqrt(2 * math.pi)
 DRIFT_BLOCKS = 12
 DRIFT_CAUTION = 4.0  # how many times better than standing still a drift must have been
 MOST_DRIFT = 0.5
+UNEVEN = 0.8  # of how uneven its pace was so far, that a run's average may be off over as long a way again
 LASTS = 4.0  # blocks that a regime one block old may be expected to last; with age it grows by the square
 
 
@@ -72,7 +73,17 @@ def pace(steps: Sequence[float], seconds: Sequence[float], ahead: float) -> Pace
     if better > 0:
         value = math.exp((1 - better) * math.log(value) + better * drifted)
         spread = math.hypot(spread, better * (drifted - mean) / 2)
-    return Pace(value, spread)
+    return Pace(value, math.hypot(spread, UNEVEN * _unevenness(blocks) * math.sqrt(ahead / (walked + ahead))))
+
+
+def _unevenness(blocks: Sequence[Block]) -> float:
+    """How far a block's pace is off the average, as a share of it: what has varied may vary again."""
+    steps = math.fsum(block.steps for block in blocks)
+    average = math.fsum(block.seconds for block in blocks) / steps
+    if average <= 0:
+        return 0.0
+    squares = math.fsum(block.steps * (block.seconds / block.steps / average - 1) ** 2 for block in blocks)
+    return math.sqrt(squares / steps)
 
 
 def _blocks(steps: Sequence[float], seconds: Sequence[float]) -> list[Block]:
