@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 import signal
 from collections.abc import Callable
@@ -10,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from dogwatch.aboard.probe.still import REVIEW
+from dogwatch.aboard.probe.still import CHECK, REVIEW
 from dogwatch.reach.here import Here
 from dogwatch.reach.interface import Answer
 from tests.support import wait_until
@@ -168,3 +169,72 @@ def test_a_look_that_was_thrown_away_is_repeated_in_full(here: Here, logs: Path)
     again = caller.look()
     assert first["files"][f"{logs}/rank-7.log"]["text"] == "more\n"
     assert again["files"][f"{logs}/rank-7.log"]["text"] == "more\n"
+
+
+def scribble(path: Path) -> None:
+    """Write through a map of memory, of which the kernel tells nobody."""
+    with path.open("r+b") as file, mmap.mmap(file.fileno(), 0) as text:
+        text[0] = text[0] ^ 0x20
+        text.flush()
+
+
+def test_what_nobody_was_told_of_is_seen_by_one_of_the_next_looks_and_from_then_on_by_each(
+    here: Here, logs: Path
+) -> None:
+    """An ear that has missed something is not trusted again with the logs of that job."""
+    caller = settled(here, f"{logs}/rank-*.log")
+    for _ in range(CHECK):
+        caller.look()
+    scribble(logs / "rank-3.log")
+    assert any(caller.look() != {"same": True} for _ in range(CHECK))
+    caller = settled(here, f"{logs}/rank-*.log")
+    for _ in range(CHECK):
+        caller.look()
+    scribble(logs / "rank-3.log")
+    assert caller.look() != {"same": True}
+
+
+def test_a_file_that_is_written_under_another_name_is_heard(here: Here, logs: Path) -> None:
+    """A file is listened to, not its name."""
+    other = logs / "elsewhere"
+    other.mkdir()
+    os.link(logs / "rank-3.log", other / "same")
+    caller = settled(here, f"{logs}/rank-*.log")
+    for _ in range(CHECK):
+        caller.look()
+    append(other / "same")
+    assert caller.look() != {"same": True}
+
+
+def test_a_folder_that_comes_into_the_place_of_another_is_noticed(here: Here, tmp_path: Path) -> None:
+    """None of the files that were listened to has changed, and none of them is where it was."""
+    for name in ("first", "second"):
+        (tmp_path / name / "logs").mkdir(parents=True)
+        (tmp_path / name / "logs" / "train.log").write_text(f"{name}\n" * 10)
+    (tmp_path / "now").symlink_to("first")
+    caller = settled(here, f"{tmp_path}/now/logs/train.log")
+    for _ in range(CHECK):
+        caller.look()
+    (tmp_path / "then").symlink_to("second")
+    (tmp_path / "then").rename(tmp_path / "now")
+    assert caller.look() != {"same": True}
+
+
+def test_no_file_is_listened_to_any_longer_than_it_stands_still(here: Here, logs: Path) -> None:
+    """Who writes all the time is told of once; what was asked before leaves nothing behind."""
+    caller = settled(here, f"{logs}/rank-*.log")
+    caller.look()
+    if watches(caller.reader()) == 0:
+        pytest.skip("changes are not heard on this file system")
+    for _ in range(2):
+        wait_until(lambda: caller.look() == {"same": True} and watches(caller.reader()) == FILES)
+        append(logs / "rank-3.log")
+        assert watches(caller.reader()) == FILES - 1
+        caller.look()
+        assert watches(caller.reader()) == 0
+
+
+def watches(reader: int) -> int:
+    """How many files a process listens to."""
+    texts = [path.read_text() for path in Path(f"/proc/{reader}/fdinfo").iterdir()]
+    return sum(line.startswith("inotify wd:") for text in texts for line in text.splitlines())

@@ -6,6 +6,7 @@ import select
 import signal
 import time
 
+from dogwatch.aboard.probe.ear import EAR
 from dogwatch.aboard.probe.files import UNITS
 from dogwatch.aboard.probe.paths import BYTES_PER_REQUEST, Allowance
 from dogwatch.aboard.probe.wire import WRONG_SHAPE, Refused, compact, write_all
@@ -45,6 +46,7 @@ def hand_life(inward: int, outward: int) -> None:
     while True:
         order = json.loads(read_exactly(inward, int.from_bytes(read_exactly(inward, 4), "big")).decode("ascii"))
         allowance = Allowance(order["seconds"], order["bytes"])
+        EAR.hear()
         for at, kind, spec in order["units"]:
             try:
                 text = compact(UNITS[kind](spec, allowance))

@@ -4,35 +4,46 @@ import os
 import time
 import zlib
 
+from dogwatch.aboard.probe.ear import EAR, Listener
 from dogwatch.aboard.probe.logs import read_logs
 from dogwatch.aboard.probe.paths import OPEN, Allowance, Finds
 from dogwatch.aboard.probe.wire import mapping, number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
 STILL = 3.0  # seconds; coarser than any file system keeps the time of a change
+# Looks after which also files that nobody has heard of are looked at: what is written through a map of memory, or by
+# splice on some kernels, makes no sound.
+CHECK = 8
 REVIEW = 32  # looks after which the files are opened nevertheless: only that asks the server of a network file system
 MOST_QUESTIONS = 4096
 
 
-class Question:
-    """What was asked about the logs of a job and, if nothing was new, what its files and folders were like."""
+class Question(Listener):
+    """What was asked about the logs of a job and, if nothing was new, what its files and folders were like. Where every
+    write to a file is heard, only the folders `around` the files are looked at: another file comes into its place by a
+    change of those."""
 
-    __slots__ = ("files", "folders", "mark", "settled", "spec", "turn")
+    __slots__ = ("around", "files", "folders", "mark", "settled", "spec", "trusts", "turn")
 
-    def __init__(self, job: str, mark: int, spec: "dict[str, Any]") -> None:
+    def __init__(self, job: str, mark: int, spec: "dict[str, Any]", before: "Question | None" = None) -> None:
+        Listener.__init__(self)
         self.mark, self.spec, self.settled = mark, spec, False
+        self.trusts: bool = before is None or before.trusts
         self.files: "dict[bytes, tuple[int, ...] | None]" = {}
         self.folders: "dict[bytes, tuple[int, ...] | None]" = {}
+        self.around: "dict[bytes, tuple[int, ...] | None]" = {}
         self.turn = zlib.crc32(job.encode("utf-8", "surrogateescape")) % REVIEW
 
     def answer(self, allowance: Allowance, again: bool) -> "dict[str, Any]":
         """What the logs are like and all that is new in them; or, asked again, that nothing is."""
         self.turn += 1
-        if self.settled and self._stands_still(opening=self.turn % REVIEW == 0):
+        if self.settled and self._stands_still():
             return {"same": True}
+        EAR.leave(self)
         answer, finds = read_logs(self.spec, allowance)
         nothing = says_nothing(answer, mapping(self.spec.get("known"), "known"))
         self.settled = nothing and is_settled(finds, time.time())
@@ -42,18 +53,51 @@ class Question:
             self.folders = {path: stamp(row) for path, row in finds.folders.items()}
         return {"same": True} if nothing and again else answer
 
-    def _stands_still(self, opening: bool) -> bool:
-        looks = (open_file, open_folder) if opening else (os.lstat, os.stat)
-        for look, stamps in zip(looks, (self.files, self.folders)):
-            for path, known in stamps.items():
-                try:
-                    row = look(path)
-                    if known != (row.st_ino, row.st_size, row.st_mtime_ns, row.st_ctime_ns, row.st_dev):
-                        return False
-                except OSError:
-                    if known is not None:
-                        return False
-        return True
+    def _stands_still(self) -> bool:
+        unheard = self._hears_nothing()
+        if unheard and self.turn % CHECK:
+            return True
+        opening = self.turn % REVIEW == 0
+        if not unheard and self.trusts:
+            self._listen()  # before the files are looked at: what comes later is heard
+        if are_as(self.files, open_file if opening else os.lstat):
+            return are_as(self.folders, open_folder if opening else os.stat)
+        if unheard:
+            EAR.hear()
+            self.trusts = not self._hears_nothing()  # an ear that has missed something is not asked again
+        return False
+
+    def _hears_nothing(self) -> bool:
+        """Whether every file is listened to, and neither it nor a folder has changed since it was looked at."""
+        return self.hears and are_as(self.folders, os.stat) and are_as(self.around, os.stat)
+
+    def _listen(self) -> None:
+        parents, now = {os.path.dirname(path) or b"/" for path in self.files}, time.time()
+        try:
+            rows = {folder: os.stat(folder) for folder in parents.difference(self.folders)}
+            ripe = all(is_old(row, now) for row in rows.values())
+        except OSError:
+            ripe = False
+        if not ripe:
+            EAR.leave(self)
+            return
+        self.around = {folder: stamp(row) for folder, row in rows.items()}
+        if not self.hears:
+            EAR.listen(self, [path for path, known in self.files.items() if known is not None], parents)
+            self.trusts = self.hears  # what cannot be heard once is not tried again: it may be a server that is asked
+
+
+def are_as(stamps: "dict[bytes, tuple[int, ...] | None]", look: "Callable[[bytes], os.stat_result]") -> bool:
+    """Whether what is at these paths is what it was."""
+    for path, known in stamps.items():
+        try:
+            row = look(path)
+            if known != (row.st_ino, row.st_size, row.st_mtime_ns, row.st_ctime_ns, row.st_dev):
+                return False
+        except OSError:
+            if known is not None:
+                return False
+    return True
 
 
 def open_file(path: bytes) -> "os.stat_result":
@@ -80,7 +124,11 @@ def stamp(row: "os.stat_result | None") -> "tuple[int, ...] | None":
 def is_settled(finds: Finds, now: float) -> bool:
     """Whether the next change will show: a second one within the same instant would not."""
     rows = [row for row in list(finds.stats.values()) + list(finds.folders.values()) if row is not None]
-    return not finds.capped and all(now - row.st_mtime > STILL and now - row.st_ctime > STILL for row in rows)
+    return not finds.capped and all(is_old(row, now) for row in rows)
+
+
+def is_old(row: "os.stat_result", now: float) -> bool:
+    return now - row.st_mtime > STILL and now - row.st_ctime > STILL
 
 
 def says_nothing(answer: "dict[str, Any]", known: "dict[str, Any]") -> bool:
@@ -109,10 +157,12 @@ def look_at_logs(spec: "dict[str, Any]", allowance: Allowance) -> "dict[str, Any
     job, mark = str(spec.get("job")), number(spec["mark"], "mark", 0, 1 << 53)
     question = QUESTIONS.pop(job, None)
     if "globs" in spec:
-        question = Question(job, mark, spec)
+        before, question = question, Question(job, mark, spec, question)
+        if before is not None:
+            EAR.leave(before)
     elif question is None or question.mark != mark:
         return {"again": True}
     while len(QUESTIONS) >= MOST_QUESTIONS:
-        QUESTIONS.pop(next(iter(QUESTIONS)))
+        EAR.leave(QUESTIONS.pop(next(iter(QUESTIONS))))
     QUESTIONS[job] = question
     return question.answer(allowance, "globs" not in spec)
