@@ -239,3 +239,20 @@ def test_what_slurm_runs_after_a_task_is_no_reason() -> None:
     found = why(f"epoch 1/9 loss 0.4\n{cancelled}{epilog}")
     assert found is not None
     assert (found.cause, found.evidence[0].line) == ("cancelled", 2)
+
+
+def test_what_a_requeued_job_falls_of_later_is_its_own() -> None:
+    """Slurm ended the first attempt and srun tidied up after it; the second one wrote into the same log, and fell."""
+    steps = "".join(f"2026-02-01 04:0{{}}:1{n},200 INFO step {n}/900 loss 2.{n}\n" for n in range(1, 7))
+    put_back = (
+        "slurmstepd: error: *** JOB 61 ON gpu3 CANCELLED AT 2026-02-01T04:00:17 DUE TO JOB REQUEUE ***\n"
+        "srun: Job step aborted: Waiting up to 32 seconds for job step to finish.\n"
+    )
+    fell = '0: Traceback (most recent call last):\n0:   File "fit.py", line 3, in <module>\n0: KeyError: \'rope\'\n'
+    first, second = (steps.replace("{}", minute) for minute in "05")
+    found = why(first + put_back)
+    assert found is not None
+    assert found.cause == "preempted"
+    found = why(first + put_back + second + fell)
+    assert found is not None
+    assert (found.cause, found.evidence[0].line) == ("code_error", 17)

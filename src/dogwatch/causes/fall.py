@@ -49,7 +49,7 @@ def last_fall(notes: Notes, bad: bool) -> list[Hit]:
     for hit in reversed(notes.hits):
         if kept:
             told = any(one.role is Role.ROOT and not one.quiet for one in kept)
-            if (hit.ends and not _only_tidied(kept)) or _stopped(hit, kept[-1]):
+            if (hit.ends and not _only_tidied(kept)) or _stopped(hit, kept):
                 break
             if _alive(kept[-1].before, told) and (told or not _buried(hit, kept[-1].before)):
                 break
@@ -121,10 +121,13 @@ def _usual(hit: Hit, after: Gap, notes: Notes) -> bool:
     return again and hit.cause != "interrupted" and (after.lines > 1 or hit.logged)
 
 
-def _stopped(hit: Hit, later: Hit) -> bool:
-    """Had somebody ended it a minute before the next trouble? Then that is another attempt's."""
-    ended = hit.cause == "interrupted" or hit.cause in SCHEDULER
-    return ended and hit.clock == later.clock and later.at - hit.at > LATER
+def _stopped(hit: Hit, kept: Sequence[Hit]) -> bool:
+    """Had somebody ended it a minute before the next trouble? Then that is another attempt's. What Slurm's tools say
+    as they tidy up is none."""
+    if hit.cause != "interrupted" and hit.cause not in SCHEDULER:
+        return False
+    fell = (one for one in reversed(kept) if one.role is Role.ROOT and (one.raised or one.fatal))
+    return any(hit.clock == one.clock and one.at - hit.at > LATER for one in (kept[-1], next(fell, kept[-1])))
 
 
 def _alive(gap: Gap, told: bool) -> bool:

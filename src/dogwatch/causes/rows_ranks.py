@@ -205,6 +205,9 @@ rows = (
             ),
             Sign("server socket cannot be initialized", weight=0.88, raised=True),
             Sign("connectfullmesh failed", weight=0.9, raised=True),
+            # Gloo and NCCL were told of an interface that this node does not have.
+            Sign("unable to find address for", r"gloo.{1,200}unable to find address for: \S", 0.9, raised=True),
+            Sign("bootstrap : no socket interface found", weight=0.9, many=True),
             Sign("could not find any running ray instance", weight=0.9, raised=True),
             Sign("failed to connect to gcs", weight=0.8),
             Sign("waiting for gcs to become available", weight=0.8),
@@ -247,6 +250,9 @@ rows = (
             "to connect to (n01, 29500).",
             "torch.distributed.DistStoreError: Timed out after 901 seconds waiting for clients. 1/2 clients joined.",
             "jaxlib._jax.XlaRuntimeError: DEADLINE_EXCEEDED: Deadline Exceeded",
+            "RuntimeError: [enforce fail at /src/gloo/transport/tcp/device.cc:91] ifa != nullptr. Unable to find address "
+            "for: eth7",
+            "gpu3:71:90 [0] bootstrap.cc:45 NCCL WARN Bootstrap : no socket interface found",
             "RPC: /xla.coordination.CoordinationService/RegisterTask",
             "Abort(1090831) on node 3 (rank 3 in comm 0): Fatal error in PMPI_Init: Other MPI error, error stack:",
             "It looks like MPI_INIT failed for some reason; your parallel process is",
