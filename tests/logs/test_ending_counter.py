@@ -102,3 +102,14 @@ def test_a_last_line_amid_an_evaluation_is_no_end() -> None:
     assert ends(log, at(log, "epoch:", 10, 10, EPOCH)) == "unknown"
     over = log.replace("[ 20/251]", "[250/251]")
     assert ends(over, at(over, "epoch:", 10, 10, EPOCH)) == "finished"
+
+
+def test_what_a_shell_makes_of_a_scripts_remains_is_no_failure() -> None:
+    """A line of the script that was cut in two is tried when the program is over; one that did nothing was the job."""
+    left = "run_all.sh: line 23: --seed=7: command not found\n"
+    log = f"{WORK}step 100/100\nTotal time: 812 s\n{left}"
+    assert ends(log, at(log, "step 100", 99, 100)) == "finished"
+    assert ends(log, at(log, "step 100", 40, 100)) == "failed"
+    assert ends(f"loading modules\n{left}") == "failed"
+    other = log.replace(left, "python3: can't open file 'score.py': [Errno 2] No such file or directory\n")
+    assert ends(other, at(other, "step 100", 99, 100)) == "failed"

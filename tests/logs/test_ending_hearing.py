@@ -131,3 +131,18 @@ def test_snakemake_says_that_it_failed_before_it_names_its_log() -> None:
     last = "Exiting because a job execution failed. Look above for error message\n"
     named = "Complete log: .snakemake/log/2024-08-29T161607.470369.snakemake.log\n"
     assert ends(rule + last + named) == ends(rule + "Cancelling snakemake on user request.\n") == "failed"
+
+
+def test_hooks_that_say_how_long_it_took_do_not_heal_what_the_loop_fell_of() -> None:
+    """detectron2's loop logs the exception, then its hooks sum up; a run that began below it lives."""
+    fell = (
+        "[05/11 08:30:12] d2.engine.train_loop ERROR: Exception during training:\n"
+        "Traceback (most recent call last):\n"
+        '  File "/opt/d2/engine/train_loop.py", line 150, in train\n'
+        "    self.run_step()\n"
+        "KeyError: 'masks'\n"
+        "[05/11 08:30:12] d2.engine.hooks INFO: Total training time: 0:00:04 (0:00:00 on hooks)\n"
+    )
+    more = "".join(f"[05/11 09:1{n}:00] d2.utils.events INFO:  eta: 1:02:03  iter: {n}9  loss: 0.4\n" for n in range(5))
+    assert ends(fell) == "failed"
+    assert ends(fell + more) != "failed"

@@ -278,6 +278,12 @@ rows = (
             Sign("[errno 98]", weight=0.96),
             Sign("errno: 98", weight=0.96),
             Sign("port", r"\bport \d{1,5} is (?:already )?(?:in use|occupied|taken)\b", 0.85, raised=True),
+            Sign(
+                "port",
+                r"\bfind (?:an? )?(?:empty|free|available|open|unused) port\b|\bno (?:free|available|empty) ports?\b",
+                0.93,
+                raised=True,
+            ),
             Sign("server socket has failed to listen", weight=0.95),
             Sign("failed to start the grpc server", weight=0.9, raised=True),
             Sign(
@@ -291,6 +297,8 @@ rows = (
             "RuntimeError: The server socket has failed to listen on any local network address. port: 29500, "
             "useIpv6: false, code: -98, name: EADDRINUSE, message: address already in use",
             "OSError: [Errno 98] Address already in use",
+            "OSError: Cannot find empty port in range: 7861-7861. You can specify a different port",
+            "RuntimeError: Could not find a free port after 20 tries",
             "ConnectionError: Tried to launch distributed communication on port `29411`, but another process is "
             "utilizing it. Please specify a different port",
             "[Errno 98] error while attempting to bind on address ('0.0.0.0', 8000): address already in use",

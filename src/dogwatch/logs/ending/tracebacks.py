@@ -26,6 +26,7 @@ _TYPED = re.compile(
     rb'file "<string>", line \d{1,9}, in <module>'
 )  # of a program that came as text, perhaps of another's
 _NOT_OURS = re.compile(rb"exception ignored in|exception in thread|error in atexit")
+_OURS = re.compile(rb"exception during training:\s{0,4}\Z")  # detectron2's loop, whose hooks still say how long it took
 _LISTED = re.compile(rb"call stack:|stack \(most recent call last\)|thread 0x")  # frames of a program that goes on
 _HARMLESS = re.compile(
     rb"--- logging error ---|during processing of request from"
@@ -100,7 +101,7 @@ class Tracebacks:
         low, end = self._low, self._low.find(b"\n", here)
         if low.find(b"\\n", here, end) >= 0:
             return end + 1  # the whole of one in a line: a value, of which its own words tell nothing about the run
-        kind = ASIDE if _NOT_OURS.search(above) else None
+        kind = ASIDE if _NOT_OURS.search(above) else CRASHED if _OURS.search(above) else None
         prefix = low[start:here] if here - start <= MARGIN else b""
         words = above.decode("utf-8", "replace")
         linked = _LINK.search(low, max(0, start - MARGIN), start) is not None

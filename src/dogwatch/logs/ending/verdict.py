@@ -67,6 +67,7 @@ _OPENS = re.compile(
 _AMID = re.compile(
     rb"\W{0,40}(?:evaluation|evaluating|eval|validation|testing|test)\b[^\[\n]{0,40}\[ {0,8}(\d{1,9})/ {0,8}(\d{1,9})\]"
 )
+_REMAINS = re.compile(rb": (?:command )?not found\Z")  # of what a shell is left with behind its last program
 
 
 class Counter(NamedTuple):
@@ -124,6 +125,7 @@ class _End:
         last = words.rfind(b"\n") + 1
         self._last, self._end = at + last, at + len(words)  # where the last line begins, and where it ends
         self._opens = _goes_on_with(words[last:])
+        self._remains = _REMAINS.search(words[last:]) is not None
         self._life = Life(at, low)
         self._fell = Tracebacks(at, low)
         self._opened, self._reopened = self._starts(at, low, opening)
@@ -230,8 +232,10 @@ class _End:
 
     def _minor(self, sign: str, place: int, counter: Counter | None) -> bool:
         """Is it nothing that ended a run: a thread's while others worked, or right behind the end of one that was over,
-        its noise?"""
+        its noise, or what its shell makes of a script's remains?"""
         if counter is not None and sign == ASIDE:
+            return True
+        if counter is not None and sign == COMPLAINT and self._remains and self._closes(counter):
             return True
         if place == self._fell.typed == self._last:
             return False
