@@ -149,6 +149,8 @@ def test_other_words_of_stopping_finish_nothing(line: str) -> None:
         ("Entraînement terminé.", "finished"),
         ("训练任务圆满结束", "finished"),
         ("所有任务已完成。", "finished"),
+        ("INFO - 预训练的词表读取完毕", "unknown"),
+        ("INFO - 训练集切分完毕", "unknown"),
         ("Обучение завершено", "finished"),
         ("Entrenamiento finalizado.", "finished"),
         ("Treinamento concluído com sucesso", "finished"),

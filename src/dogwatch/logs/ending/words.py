@@ -43,6 +43,7 @@ _BY_THE_WAY = (
     r"|iter|batch|fold|round|trial|layer|block|episode|sample|chunk|file|item|epoch|step|phase|part|task|worker|rank"
     r"|data|tokeniz|calibrat|captur|allocat|quantiz))"
 )
+_BEFORE_IT = "集|的|数据|样本|语料|权重"  # what is read for a training, which is over before that begins
 _RANK = r"(?:\[?rank ?\d{1,6}\]?:? ?|\[?\d{1,5}\]?: {0,2}|\([^()\n]{1,80}\) ){0,2}"
 
 
@@ -280,7 +281,7 @@ ROWS = (
         for word in ("训练完成", "训练结束", "訓練完成", "学習完了", "学習が完了", "학습 완료", "бучение завершено")
     ),
     *(
-        _row(FINISHED, over, rf"(?:全部|所有).{{0,30}}{over}|(?:训练|实验|程序).{{0,20}}{over}{_STOP}")
+        _row(FINISHED, over, rf"(?:全部|所有).{{0,30}}{over}|(?:训练(?!{_BEFORE_IT})|实验|程序).{{0,20}}{over}{_STOP}")
         for over in ("完成", "结束", "完毕")
     ),
     *(
