@@ -250,7 +250,7 @@ rows = (
             "to connect to (n01, 29500).",
             "torch.distributed.DistStoreError: Timed out after 901 seconds waiting for clients. 1/2 clients joined.",
             "jaxlib._jax.XlaRuntimeError: DEADLINE_EXCEEDED: Deadline Exceeded",
-            "RuntimeError: [enforce fail at /src/gloo/transport/tcp/device.cc:91] ifa != nullptr. Unable to find address "
+            "RuntimeError: [enforce fail at gloo/transport/tcp/device.cc:91] ifa != nullptr. Unable to find address "
             "for: eth7",
             "gpu3:71:90 [0] bootstrap.cc:45 NCCL WARN Bootstrap : no socket interface found",
             "RPC: /xla.coordination.CoordinationService/RegisterTask",
