@@ -69,3 +69,26 @@ def test_a_text_with_few_times_lasts_no_time(text: bytes) -> None:
     """Nor does one whose clock goes back."""
     assert lasting(text) == (0.0, 0.0)
     assert lasting(logger(9, 5, 1).lower().encode()) == (0.0, 0.0)
+
+
+def caught(*minutes: int) -> str:
+    """What an agent's worker logs of answers that it cannot read."""
+    return "".join(
+        f"(Worker pid=71) ERROR:2026-04-05 18:{minute:02}:06,5:Traceback (most recent call last):\n"
+        f'(Worker pid=71)   File "/srv/env.py", line 41, in take\n'
+        f"(Worker pid=71)     raise ValueError(answer)\n"
+        f"(Worker pid=71) ValueError: no action in: I would rather go to {minute}\n"
+        f"(Worker pid=71) ERROR:2026-04-05 18:{minute:02}:06,6:cannot read the answer of item {minute}\n"
+        f"(Runner pid=7) kept {minute} of 64 answers\n(Runner pid=7) asking for more of them\n"
+        for minute in minutes
+    )
+
+
+def test_what_a_logger_writes_down_every_few_minutes_is_everyday() -> None:
+    """The next one is no end either, where the program has said more since; of a few nothing is known."""
+    often = caught(1, 3, 5, 7, 9, 11) + "(Runner pid=7) one batch is full\n(Runner pid=7) cut to 32\n"
+    assert ends(often) != "failed"
+    assert why(often) is None
+    once = caught(9) * 6
+    assert ends(once) == "failed"
+    assert why(once) is not None

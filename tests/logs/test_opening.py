@@ -59,7 +59,8 @@ def test_a_log_that_ends_with_the_words_it_began_with_is_not_over() -> None:
 
     assert ends(first) == "finished"
     assert ends(words + first[len(START) :] + words) == "unknown"
-    assert ends(words + first[len(START) :] + words + "test accuracy: 0.64, loss: 0.4\n") == "finished"
+    tests = "".join(f"batch {n} of the test: loss 0.4\n" for n in range(4))
+    assert ends(words + first[len(START) :] + words + tests) == "finished"
 
 
 def test_a_whole_line_above_a_traceback_shows_that_nothing_was_held_back() -> None:

@@ -15,6 +15,7 @@ from dogwatch.causes.gather import ALIVE
 from dogwatch.causes.interface import Role
 from dogwatch.causes.notes import LONG, Gap, Hit, Notes
 from dogwatch.causes.outside import Word
+from dogwatch.causes.tracebacks import HEAD
 from dogwatch.logs.ending import life, opening
 from dogwatch.logs.ending.lasting import LONG as LONG_AFTER
 
@@ -27,6 +28,7 @@ TIMES = 2  # more of them where a shell says how long its command took
 CLOSING = 20  # lines of frames, and of what a script says of its end: when, for how long, with how much memory
 USUAL, NEAR = 8, 30  # times the same exception, so few lines after the one before
 TWICE = 2
+OFTEN = 4  # times a minute apart, after which a logger's exceptions are everyday
 
 SCHEDULER = frozenset(("time_limit", "preempted", "cancelled", "node_failure"))
 # What a script goes on after, if it was told of it by a line and not by an exception.
@@ -114,11 +116,22 @@ def _usual(hit: Hit, after: Gap, notes: Notes) -> bool:
     shape = _DIGITS.sub("", hit.text)
     same = [one for one in notes.hits if one.raised == hit.raised and _DIGITS.sub("", one.text) == shape]
     again = sum(one.before.lines <= NEAR for one in same) >= USUAL
+    if (hit.logged or HEAD in hit.text) and after.lines > MORE and _minutes(notes) > OFTEN:
+        return True
     if not hit.raised:
         return again and not hit.fatal and hit.cause in OF_SHELLS
     if hit.logged and sum(one.logged for one in same) > TWICE and after.lines > SCRIPT:
         return True
     return again and hit.cause != "interrupted" and (after.lines > 1 or hit.logged)
+
+
+def _minutes(notes: Notes) -> int:
+    """How often a logger wrote down an exception, a minute apart."""
+    times, last = 0, float("-inf")
+    for one in notes.hits:
+        if one.raised and one.logged and one.clock and one.at > last + LATER:
+            times, last = times + 1, one.at
+    return times
 
 
 def _stopped(hit: Hit, kept: Sequence[Hit]) -> bool:

@@ -338,7 +338,7 @@ class _Block:
     def _note(self, start: int, stop: int, line: str, match: Match, weight: float, said: Raised | None = None) -> None:
         theirs = said is None and self._theirs(line)
         quiet = theirs or (said is None and not match.fatal and bool(_QUIET.search(line[:OPENS])))
-        clock, at = self._time(start, line if said is None else "")
+        clock, at = self._time(start, line if said is None else self._head(start))
         self._notes.add(
             Hit(
                 match.cause,
@@ -412,6 +412,12 @@ class _Block:
                 if clock in found:
                     return clock, found[clock]
         return "", 0.0
+
+    def _head(self, start: int) -> str:
+        """What a logger put before the head of a traceback that begins there."""
+        stop = self._text.find(b"\n", start)
+        before, head, _ = decoded(self._text, start, max(start, stop)).partition(HEAD)
+        return before if head else ""
 
     def _number(self, at: int) -> int | None:
         if self._line is None:

@@ -15,6 +15,7 @@ from dogwatch.logs.ending.words import ASIDE, CAUGHT, CRASHED
 
 LINES = 400  # of a traceback, at most
 MARGIN = 160  # bytes of a line that tell what stands before a traceback
+USUAL = 4  # tracebacks of a logger, a minute apart, after which they are everyday
 LATER = 60.0  # seconds after its last line in which a program that fell says no more
 
 _HEADER = b"traceback (most recent call last)"
@@ -55,6 +56,7 @@ class Tracebacks:
         self.typed = -1  # and of one whose program came as text
         self.begin = self.end = -1  # the newest ones that follow each other
         self._at, self._low = at, low
+        self._logged = (0, 0.0)  # how often a logger wrote one, a minute apart, and when it last did
         self._quiet = False  # whether the newest one means nothing
         self._says = 0  # what stands above them
         self._fell: tuple[str, float] = ("", 0.0)  # the clock and the time of that
@@ -106,11 +108,19 @@ class Tracebacks:
         words = above.decode("utf-8", "replace")
         linked = _LINK.search(low, max(0, start - MARGIN), start) is not None
         quiet = _HARMLESS.search(above) is not None or retold(words) or (linked and self._quiet)
-        excused = goes_on(words) or (linked and self.excused == self.raised >= 0)
+        excused = goes_on(words) or (linked and self.excused == self.raised >= 0) or self._is_usual(low[start:here])
         self._quiet = quiet
         if not quiet:
             self._mark(kind or CAUGHT, self._at + start)
         return self._follow(end + 1, _Head(kind, prefix, quiet, excused))
+
+    def _is_usual(self, before: bytes) -> bool:
+        """Does a logger write down one traceback after the other, minutes long? What stands before this one tells."""
+        clock, at = moment(before)
+        times, last = self._logged
+        if clock and at > last + LATER:
+            self._logged = (times + 1, at)
+        return bool(clock) and self._logged[0] > USUAL
 
     def _headless(self, start: int, here: int, above: bytes) -> int:
         past = here + len(_FRAME)

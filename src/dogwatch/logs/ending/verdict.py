@@ -202,7 +202,7 @@ class _End:
         if self._places[BEGUN] > after:
             return True
         again = [place for place in self._opened if place > after]
-        return len(again) > SURE and self._end - again[0] <= SURVIVED and not self._life.stirred(again[0])
+        return len(again) > SURE and self._end - again[0] <= SURVIVED and not self._life.went_on(again[0])
 
     def _goes_on(self, counter: Counter | None, said: int) -> bool:
         """Does the counter show that something runs after what was said there? A line or two may still name an epoch:
