@@ -70,3 +70,13 @@ def test_a_log_that_failed_is_in_no_finished_phase() -> None:
     assert (found["ending"], found["phase"]) == ("failed", None)
     found = read.document("job.log", [f"{STEPS}Job finished\n".encode()])
     assert (found["ending"], found["phase"]) == ("finished", "finished")
+
+
+def test_a_log_that_is_over_is_in_no_other_phase() -> None:
+    """What it did last was to save; and one that stops amid its work is not finished by what the run before said."""
+    full = "".join(f"epoch {n}/4 loss 0.{9 - n}\n" for n in (1, 2, 3, 4))
+    found = read.document("job.log", [f"{full}Saving the model to out/last.pt\n".encode()])
+    assert (found["ending"], found["phase"]) == ("finished", "finished")
+    found = read.document("job.log", [f"{full}Training finished\nStart training\nepoch 1/4\n".encode()])
+    assert found["ending"] == "cut"
+    assert found["phase"] != "finished"

@@ -57,7 +57,7 @@ def document(name: str, stream: Iterable[bytes]) -> dict[str, Any]:
         "progress": _progress(step),
         "rate": _rate(step, moments),
         "metrics": dict(reading.metrics),
-        "phase": None if verdict == "failed" and reading.phase == FINISHED else reading.phase,
+        "phase": _phase(reading.phase, verdict),
         "ending": verdict,
         "eta": eta,
         "diagnosis": why,
@@ -73,6 +73,14 @@ def ending(stream: Iterable[bytes]) -> str:
         tail.keep(piece)
     whole.close()
     return _verdict(heard, whole, tail)
+
+
+def _phase(said: str | None, verdict: str) -> str | None:
+    """What the job does, by its newest word on that: nothing more once the log is over, and no run whose log stops amid
+    the work is done, whatever was said of the one before."""
+    if verdict == "finished":
+        return FINISHED
+    return None if said == FINISHED and verdict in ("failed", "cut") else said
 
 
 def _verdict(heard: Ending, whole: Timeline, tail: Tail) -> str:
