@@ -194,6 +194,21 @@ def test_a_server_that_nobody_asks_is_not_stalled() -> None:
     assert word(replace(waits, limit=600.0)) is Standing.STALLED
 
 
+def test_nobody_can_tell_by_its_log_alone_whether_a_job_that_has_hardly_begun_hangs() -> None:
+    """For three hours; and sooner where its processes were asked, where it has begun to count, or where its owner said
+    how long to wait."""
+    young = {"starting": Gaps(count=2, seconds=60.0, longest=30.0)}
+    counted = Gaps(count=9, seconds=90.0, longest=10.0)
+    start = silent(5400.0, phase="starting", gaps=young)
+    found = verdict(start, WORKING)
+    assert found.word is Standing.CANNOT_TELL
+    assert "hardly begun" in found.why
+    assert word(start, found) is Standing.CANNOT_TELL
+    assert word(silent(10_800.0, phase="starting", gaps=young), found) is Standing.STALLED
+    for more in ({"usage": SPIN}, {"counter": counted}, {"limit": 3000.0}, {"gaps": {STEADY: replace(KNOWN)}}):
+        assert word(replace(start, **more)) is Standing.STALLED
+
+
 def test_a_lasting_slow_down_is_said_with_its_beginning() -> None:
     """As long as it moves at all."""
     found = verdict(replace(CALM, slow_since=AT - 4000.0, slow_why="half as fast"), WORKING)

@@ -16,6 +16,8 @@ What each witness is worth:
 - GPUs that are all fully busy and all far below the power that this job usually draws: a kernel that waits for
   another rank, which is what a hung collective looks like. One rank that validates while the others wait draws its
   power.
+- The log alone, before it has counted anything: nothing for hours. What trains in silence until its first epoch ends
+  looks like what hangs, and nobody can tell.
 - Every process stopped by a signal: proof. It moves again when somebody continues it.
 """
 
@@ -27,7 +29,7 @@ from dataclasses import dataclass, field
 from dogwatch.clock import stamp
 from dogwatch.estimate.lines import Lines
 from dogwatch.estimate.patience import STEADY, Gaps, patience
-from dogwatch.estimate.places import LOST, Ground, Way
+from dogwatch.estimate.places import COUNTED, LOST, Ground, Way
 from dogwatch.model import Standing, Verdict, Witness
 
 # Bytes a second: from here on it is work, and up to here it is nothing.
@@ -42,6 +44,9 @@ SERVING = "serving"
 # A counter that stands: after so many moves, which an epoch of an hour has to make first, and while nothing else is
 # announced.
 COUNTER_PATIENCE, COUNTER_SAFETY, COUNTER_MOVES = 1800.0, 3.0, 5
+# A job that has counted next to nothing is not called stalled by its log alone before this: the first epoch of a log
+# that tells of epochs only takes an hour and a half as easily as a minute.
+UNTOLD, FIRST_MOVES = 3 * 3600.0, 3
 _FARTHEST = Way(Ground.OPEN, 1.0)  # from any place: there patience is shortest
 
 
@@ -158,6 +163,8 @@ def _silent(e: Evidence, patient: float) -> tuple[Standing, float, str]:
         return Standing.STALLED, e.moved_at, f"{told}; {why}"
     if asleep(e):
         return Standing.STALLED, e.moved_at, f"{told}, and its processes do nothing"
+    if e.limit is None and e.silent < UNTOLD and has_hardly_begun(e):
+        return Standing.CANNOT_TELL, e.at, f"{told}, but it has hardly begun, and only its files tell of it"
     return Standing.STALLED, e.moved_at, told
 
 
@@ -165,6 +172,13 @@ def _because(e: Evidence, limit: float) -> str:
     if e.limit is not None and limit >= e.limit:
         return f"the limit given is {span(e.limit)}"
     return f"its longest pause before: {span(max((gaps.longest for gaps in e.gaps.values()), default=0.0))}"
+
+
+def has_hardly_begun(e: Evidence) -> bool:
+    """Whether a job that shows nothing but its files has not yet shown how it goes: a log that tells nothing before its
+    first epoch ends looks like one that hangs."""
+    seen = sum(gaps.count for gaps in e.gaps.values())
+    return e.usage is None and e.gpu is None and e.counter.count < FIRST_MOVES and seen < COUNTED
 
 
 def power_share(gpu: Gpu) -> float | None:
