@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 
 from dogwatch.estimate.lines import Lines
 from dogwatch.estimate.patience import (
+    AFTER_SUCH,
     EPOCH,
+    HANGS,
     HOUR,
     LAST,
     LEAST,
@@ -175,15 +177,15 @@ def lines_of(last: str, longest: float = 0.0, **kinds: int) -> Lines:
     return Lines(kinds, last, dict.fromkeys(kinds, longest))
 
 
-def test_after_a_line_that_stood_last_n_times_what_is_new_takes_an_nth_of_an_hour() -> None:
+def test_after_a_line_that_stood_last_n_times_what_is_new_takes_an_nth_of_an_hour_and_a_half() -> None:
     """Without a total, hours of even steps do not tell that a validation of forty minutes is no more to come; that each
     of them ended with the same kind of line does, the more the oftener. A first line of another kind may begin one."""
     even = {STEADY: seen(*[50.0] * 100)}
     once, twice, often, always = (lines_of("step", 55.0, step=times, saved=1) for times in (1, 2, 12, 99))
     assert patience(even, STEADY, lines=once) == UNSEEN
-    assert patience(even, STEADY, lines=twice) == HOUR / 2
-    assert patience(even, STEADY, lines=often) == HOUR / 12
-    assert patience(even, STEADY, lines=always) == SAFETY * 55.0 > HOUR / 99
+    assert patience(even, STEADY, lines=twice) == UNSEEN < AFTER_SUCH / 2
+    assert patience(even, STEADY, lines=often) == AFTER_SUCH / 12
+    assert patience(even, STEADY, lines=always) == SAFETY * 55.0 > AFTER_SUCH / 99
     assert patience(even, STEADY, lines=lines_of("test", step=99)) == UNSEEN
 
 
@@ -192,7 +194,7 @@ def test_a_rhythm_is_known_before_a_start_is_over() -> None:
     bar that ran through its seven lines in a minute says nothing of the model that is loaded behind it."""
     epochs, bar = {STEADY: seen(*[170.0] * 7)}, {STEADY: seen(*[3.0] * 7, look=2.0)}
     lines = lines_of("epoch", 175.0, epoch=7, model=1)
-    assert patience(epochs, STEADY, lines=lines) == HOUR / 7 < patience(epochs, STEADY)
+    assert patience(epochs, STEADY, lines=lines) == AFTER_SUCH / 7 < patience(epochs, STEADY)
     assert patience(bar, STEADY, lines=lines) == patience(bar, STEADY) > 0.9 * HOUR
 
 
@@ -238,8 +240,25 @@ def test_early_on_its_way_a_job_still_says_what_it_begins() -> None:
     """What every place ahead may bring is due after a line of another kind, not after one that stood there before."""
     even, early = {STEADY: seen(*[20.0] * 100)}, at(Ground.EARLY, gone=0.02)
     step, alone = lines_of("step", 25.0, step=THERE_TIMES, saved=1), lines_of("step", 25.0, step=THERE_TIMES)
-    assert patience(even, STEADY, on=early, lines=step) == HOUR / THERE_TIMES
+    assert patience(even, STEADY, on=early, lines=step) == AFTER_SUCH / THERE_TIMES
     assert patience(even, STEADY, on=early, lines=alone) == patience(even, STEADY, on=at(Ground.PLACE)) == UNSEEN
+
+
+def test_the_longer_a_job_runs_the_longer_a_file_system_may_hang_on_the_open_road() -> None:
+    """A minute at first, five at most, whether the counter tells where it is or the line that always stands there."""
+    road, often = at(Ground.OPEN), lines_of("step", 25.0, step=9000, saved=1)
+    for hours, allowed in ((1, ROAD), (20, HANGS * 20 * HOUR), (200, PAUSED)):
+        even = {STEADY: seen(*[20.0] * (hours * 120))}
+        assert patience(even, STEADY, on=road) == pytest.approx(allowed)
+        assert patience(even, STEADY, lines=often) == pytest.approx(allowed)
+
+
+def test_a_stop_that_was_told_beforehand_is_announced_by_no_line() -> None:
+    """The first evaluation comes after a line that has stood there a hundred times."""
+    even, step = {STEADY: seen(*[20.0] * 100)}, lines_of("step", 25.0, step=100, saved=1)
+    place = at(Ground.PLACE)
+    assert patience(even, STEADY, on=place, lines=step) < PAUSED
+    assert patience(even, STEADY, on=replace(place, due=True), lines=step) == UNSEEN
 
 
 def test_a_new_kind_of_line_may_begin_something_even_on_the_open_road() -> None:

@@ -185,3 +185,12 @@ def test_an_interval_is_told_in_the_unit_of_the_counter(
 ) -> None:
     """By the length of an epoch; a number without a unit is taken for whatever it can be."""
     assert stops([Interval("epoch", 130.0, "steps"), interval], unit, stride).every == expected
+
+
+def test_the_first_stop_that_is_told_is_due_and_later_ones_are_known() -> None:
+    """Also where a run was resumed in between, and never where none is told."""
+    assert way(walk(690, 10), None, "steps", intervals=TOLD).due
+    assert not way(walk(640, 10), None, "steps", intervals=TOLD).due
+    assert not way(walk(1390, 10), None, "steps", intervals=TOLD).due
+    assert way(walk(1390, 10, first=900), 5000, "steps", intervals=TOLD).due
+    assert not way(walk(690, 10), 5000, "steps").due

@@ -8,15 +8,15 @@ That allowance is due at the places where jobs begin something, after a line suc
 that has stood last before, a shorter one is enough, and a pause that came after lines of another kind is due after
 those.
 
-What is new is not endless either. While a job starts, its longest silence and what was seen before it are together
-less than an hour, but for those whose log tells nothing before the end of their training, and two that loaded their
-data for three hours. What did not come after n lines of a kind comes after the next with odds of one to n: of the
-silences at a start that were much longer than any before, nearly all followed a first line of their kind, and the
-others, but for one, were shorter than an hour divided by the times that such a line had stood there. Past the
-first dozen gaps, in about six hundred healthy logs, no first pause lasted longer than 6.3 % of the time that the whole
-job takes (where a total tells that), nor than 1.1 times what was seen before it or ten minutes, nor than two epochs
-where epochs are counted. An epoch is at most about half of a job: one that has come so far
-without a pause, and is at no place where others begin late, has none of its own.
+What is new is not endless either. While a job starts, its longest silence and what was seen before it are together less
+than an hour, but for those whose log tells nothing before the end of their training, and two that loaded their data for
+three hours. What did not come after n lines of a kind comes after the next with odds of one to n: of the silences at a
+start that were much longer than any before, nearly all followed a first line of their kind, and the others, but for
+one, were shorter than an hour and a half divided by the times that such a line had stood there. Past the first dozen
+gaps, in about six hundred healthy logs, no first pause lasted longer than 6.3 % of the time that the whole job takes
+(where a total tells that), nor than 1.1 times what was seen before it or ten minutes, nor than two epochs where epochs
+are counted. An epoch is at most about half of a job: one that has come so far without a pause, and is at no place where
+others begin late, has none of its own.
 
 The numbers were fitted on about a hundred runs of twelve families and the logs of a hundred and fifty projects;
 `bench/stall.py` measures what they do. The longest first pauses were 1,738 s, after 5,300 s of gaps of at most 49 s,
@@ -37,8 +37,9 @@ from dogwatch.estimate.lines import Lines
 from dogwatch.estimate.places import COUNTED, LOST, Ground, Way
 
 SAFETY = 1.6  # times the longest gap so far
-# A start is over after an hour, and what begins after a line of a kind that has stood last n times takes an nth of it.
-HOUR = 3600.0
+# A start is over after an hour, and what begins after a line of a kind that has stood last n times takes an nth of an
+# hour and a half.
+HOUR, AFTER_SUCH = 3600.0, 5400.0
 # What a job may do for the first time. It shrinks as hours pass without anything new, down to LEAST; and it is never
 # more than a share of the whole, or of what was seen, or of its epochs where they are counted: what a job evaluates on
 # is seldom more than what it trains on.
@@ -55,6 +56,8 @@ VALIDATIONS, VALIDATION = 3, 150.0
 # may still come as a surprise to a job that has never paused, and last for so much of what was seen, until more of the
 # whole is gone than one epoch is.
 ROAD, SURPRISE, EPOCH = 60.0, 0.3, 0.45
+# Of what was seen: file systems hang for minutes, and the longer a job runs, the likelier one of them does.
+HANGS = 0.0025
 ROAD_SEEN = 300.0  # seconds of work that must have been seen before a road is one
 # What is allowed at least after a line that has stood last before, at a place that a counter tells, and less the more
 # often beyond this.
@@ -161,11 +164,18 @@ def _after_such(gaps: Mapping[str, Gaps], phase: str, slower: float, on: Way, li
     counted = on.ground is not Ground.UNKNOWN or on.to_target
     if not lines.times or (counted and not lines.several) or phase == "exporting" or _seen(gaps) < ROAD_SEEN:
         return math.inf
-    new = HOUR / lines.times
+    if on.due:  # the job has said that something begins here, though not with this line
+        return math.inf
+    new = AFTER_SUCH / lines.times
     if on.ground is Ground.PLACE:
         new = max(new, USUAL_THERE * min(1.0, THERE_TIMES / lines.times))
     longest = max(each.longest for each in gaps.values())
-    return max(ROAD, new, slower * max(longest, SAFETY * lines.longest_after))
+    return max(_road(gaps), new, slower * max(longest, SAFETY * lines.longest_after))
+
+
+def _road(gaps: Mapping[str, Gaps]) -> float:
+    """What is allowed where nothing new is due."""
+    return max(ROAD, min(PAUSED, HANGS * _seen(gaps)))
 
 
 def _seen(gaps: Mapping[str, Gaps]) -> float:
@@ -190,7 +200,7 @@ def _allowance(gaps: Mapping[str, Gaps], asleep: bool, on: Way, lines: Lines) ->
     new, road = _new(gaps, on, surprise), steady.seconds >= ROAD_SEEN and steady.count >= COUNTED
     if on.ground is Ground.OPEN and road:
         survived = max(of.longest for phase, of in gaps.items() if phase not in STARTS)
-        known = max(ROAD, min(PAUSED, survived), min(new, surprise))
+        known = max(_road(gaps), min(PAUSED, survived), min(new, surprise))
     elif _has_validated(gaps):
         known = PAUSED
     elif paused:

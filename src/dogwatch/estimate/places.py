@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import pairwise
 
@@ -44,7 +44,8 @@ class Way:
     """Where a job is: on which ground, how much of the whole it was seen to do, and the seconds that the whole takes
     at its pace so far, None where no total tells that. It is `told` when epochs end: by a configuration that says when
     the job saves and evaluates, or by a counter of epochs that has passed some, which also tells the seconds of one
-    `epoch`. With `to_target` nobody knows where the way ends."""
+    `epoch`. What the configuration names is `due` where the first stop is near, and with `to_target` nobody knows where
+    the way ends."""
 
     ground: Ground = Ground.UNKNOWN
     gone: float = 0.0
@@ -52,6 +53,7 @@ class Way:
     told: bool = False
     epoch: float | None = None
     to_target: bool = False
+    due: bool = False
 
 
 LOST = Way()
@@ -87,9 +89,10 @@ def way(
     found = ground(count, whole, said, paused=paused)
     if found is Ground.UNKNOWN:
         return LOST
+    on = Way(found, told=said.all or passed, epoch=epoch, due=_is_due(count, said))
     if whole is None or not (steps > 0 and seconds > 0):
-        return Way(found, told=said.all or passed, epoch=epoch)
-    return Way(found, steps / whole, seconds * (whole / steps), said.all or passed, epoch)
+        return on
+    return replace(on, gone=steps / whole, whole=seconds * (whole / steps))
 
 
 def counted(points: Sequence[Point], unit: str) -> Count | None:
@@ -118,6 +121,13 @@ def ground(count: Count, whole: float | None, said: Stops = NO_STOPS, *, paused:
     found = _between(count, near, far, whole)
     hardly = not paused and count.done - count.first < early
     return Ground.EARLY if hardly and found is Ground.OPEN else found
+
+
+def _is_due(count: Count, said: Stops) -> bool:
+    """Whether the first of the stops that a configuration names is near."""
+    slack = _NEAR * abs(count.done)
+    near, far = count.done - slack, count.done + WIDE * count.stride + slack
+    return any(near <= _first_multiple(every, count.first) <= far for every in said.every)
 
 
 def _ends_epoch(epoch: float | None, count: Count, near: float, far: float) -> bool:
