@@ -44,9 +44,9 @@ SERVING = "serving"
 # A counter that stands: after so many moves, which an epoch of an hour has to make first, and while nothing else is
 # announced.
 COUNTER_PATIENCE, COUNTER_SAFETY, COUNTER_MOVES = 1800.0, 3.0, 5
-# A job that has counted next to nothing is not called stalled by its log alone before this: the first epoch of a log
-# that tells of epochs only takes an hour and a half as easily as a minute.
-UNTOLD, FIRST_MOVES = 3 * 3600.0, 3
+# A job whose counter has never moved is not called stalled by its log alone before this: the first epoch of a log that
+# tells of epochs only takes an hour and a half as easily as a minute.
+UNTOLD = 3 * 3600.0
 _FARTHEST = Way(Ground.OPEN, 1.0)  # from any place: there patience is shortest
 
 
@@ -178,7 +178,7 @@ def has_hardly_begun(e: Evidence) -> bool:
     """Whether a job that shows nothing but its files has not yet shown how it goes: a log that tells nothing before its
     first epoch ends looks like one that hangs."""
     seen = sum(gaps.count for gaps in e.gaps.values())
-    return e.usage is None and e.gpu is None and e.counter.count < FIRST_MOVES and seen < COUNTED
+    return e.usage is None and e.gpu is None and not e.counter.count and seen < COUNTED
 
 
 def power_share(gpu: Gpu) -> float | None:
