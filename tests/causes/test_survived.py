@@ -248,7 +248,7 @@ def test_what_a_requeued_job_falls_of_later_is_its_own() -> None:
         "slurmstepd: error: *** JOB 61 ON gpu3 CANCELLED AT 2026-02-01T04:00:17 DUE TO JOB REQUEUE ***\n"
         "srun: Job step aborted: Waiting up to 32 seconds for job step to finish.\n"
     )
-    fell = '0: Traceback (most recent call last):\n0:   File "fit.py", line 3, in <module>\n0: KeyError: \'rope\'\n'
+    fell = "0: Traceback (most recent call last):\n0:   File \"fit.py\", line 3, in <module>\n0: KeyError: 'rope'\n"
     first, second = (steps.replace("{}", minute) for minute in "05")
     found = why(first + put_back)
     assert found is not None
