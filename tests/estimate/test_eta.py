@@ -12,22 +12,10 @@ from hypothesis import strategies as st
 from dogwatch.estimate.eta import estimate
 from dogwatch.estimate.series import add
 from dogwatch.model import Eta, Point
-from tests.estimate.traces import run, until
+from tests.estimate.traces import asked, run, until, width
 
 NUMBERS = st.one_of(st.floats(allow_nan=True, allow_infinity=True), st.integers(-5, 2000).map(float), st.floats(0, 1e4))
 POINTS = st.lists(st.tuples(NUMBERS, NUMBERS), max_size=40)
-
-
-def asked(points: list[Point], share: float, total: float | None = None) -> tuple[Eta, float]:
-    """The estimate at a share of the run's time, and the truth."""
-    past, now, truth = until(points, share)
-    eta = estimate(past, points[-1].done if total is None else total, now)
-    assert eta is not None
-    return eta, truth
-
-
-def width(eta: Eta) -> float:
-    return (eta.high - eta.low) / eta.remaining
 
 
 def test_a_steady_job_is_foretold_closely():
@@ -147,29 +135,6 @@ def test_pauses_that_were_foretold_make_no_doubt_of_the_pace():
     assert eta is not None
     assert eta.remaining == pytest.approx(600, rel=0.01)
     assert eta.high / eta.low < 1.2
-
-
-def test_a_restless_run_has_a_wider_interval():
-    """What its own past could not foretell, its future will not be either."""
-    calm, _ = asked(run(2000, 1.0, every=10), 0.5)
-    wild, truth = asked(run(2000, lambda step: 1.0 if (step // 150) % 2 else 2.2, every=10), 0.5)
-    assert width(wild) > 3 * width(calm)
-    assert wild.low <= truth <= wild.high
-
-
-def test_what_was_measured_a_few_times_is_less_sure():
-    """The same even run, told ten times and two hundred times."""
-    often, seldom = asked(run(2000, 1.0, every=10), 0.6)[0], asked(run(2000, 1.0, every=200), 0.6)[0]
-    assert seldom.low < 0.96 * often.low
-    assert seldom.high > 1.04 * often.high
-
-
-def test_a_young_run_may_still_show_something_else():
-    """At a twentieth the interval reaches further, above all upwards, than in the middle."""
-    points = run(2000, 1.0, every=10)
-    young, old = asked(points, 0.05)[0], asked(points, 0.5)[0]
-    assert width(young) > 2 * width(old)
-    assert young.high / young.remaining > young.remaining / young.low
 
 
 def test_a_counter_that_went_back_resumed():

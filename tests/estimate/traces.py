@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from random import Random
 
-from dogwatch.model import Point
+from dogwatch.estimate.eta import estimate
+from dogwatch.model import Eta, Point
 
 
 def run(
@@ -34,3 +35,15 @@ def until(points: Sequence[Point], share: float) -> tuple[list[Point], float, fl
     """(the points so far, now, the seconds that really are left) when a share of the run's time has passed."""
     now = points[0].at + share * (points[-1].at - points[0].at)
     return [point for point in points if point.at <= now], now, points[-1].at - now
+
+
+def asked(points: list[Point], share: float, total: float | None = None) -> tuple[Eta, float]:
+    """The estimate at a share of the run's time, and the truth."""
+    past, now, truth = until(points, share)
+    eta = estimate(past, points[-1].done if total is None else total, now)
+    assert eta is not None
+    return eta, truth
+
+
+def width(eta: Eta) -> float:
+    return (eta.high - eta.low) / eta.remaining

@@ -106,17 +106,17 @@ def _begun(moments: list[Point]) -> list[Point]:
 
 
 def _at_once(gaps: Sequence[Gap]) -> Sequence[Gap]:
-    """Counts that come in bursts were told in one go, or by several workers: they were reached in the gap before. A
-    log that is only written more often than before goes at the same pace, and has none."""
+    """Counts that come in bursts were told in one go, or by several workers: they were reached in the gap before. So
+    was a single one between gaps that take their time. A log that is only written more often than before goes at the
+    same pace, and has none."""
     usual = _where_time_goes([gap.seconds for gap in gaps], gaps)
     pace = _where_time_goes([gap.seconds / gap.steps for gap in gaps], gaps)
     quick = [gap.seconds < AT_ONCE * min(usual, pace * gap.steps) for gap in gaps]
     long = sum(gap.seconds > usual / 2 for gap in gaps)
-    if sum(quick) < BURSTS * len(gaps) or long < BURSTS * len(gaps):
-        return gaps
+    bursts = min(sum(quick), long) >= BURSTS * len(gaps)
     out = [gaps[0]]
-    for gap, at_once in zip(gaps[1:], quick[1:], strict=True):
-        last = out[-1]
+    for i, gap in enumerate(gaps[1:], 1):
+        last, at_once = out[-1], quick[i] and (bursts or not (quick[i - 1] or any(quick[i + 1 : i + 2])))
         if at_once and last.end == gap.start and last.ended == gap.began:
             out[-1] = Gap(last.start, gap.end, last.began, gap.ended)
         else:

@@ -116,7 +116,7 @@ def foretell(run: Course, total: float, now: float, earlier: Earlier | None = No
     cost, doubt_of_pauses, due = _to_come(run, pauses, total)
     unseen = _unseen(run, share) if not pauses.cycles else 0.0
     left = (ahead * tempo.value + cost) * math.exp(unseen) + pauses.going
-    spread = math.hypot(tempo.spread, doubt_of_pauses / left if left > 0 else 0.0)
+    spread = math.hypot(tempo.spread, math.log1p(doubt_of_pauses / left) if left > 0 else 0.0)
     doubt = Doubt(share, len(run.gaps), spread, unseen)
     if earlier is not None:
         left, doubt = earlier.correct(run, total, left, doubt)
@@ -168,7 +168,9 @@ def _to_come(run: Course, pauses: Pauses, total: float) -> tuple[float, float, f
     if pauses.chance:
         part = (total - run.done) / pauses.way
         cost += part * _again(pauses.chance)
-        variance += part * (1 + part) * math.fsum(one * one for one in pauses.chance)
+        # One is no rate here either: it may come once more.
+        rate = part * (1 + part) * (1 - 1 / len(pauses.chance))
+        variance += rate * math.fsum(one * one for one in pauses.chance) + min(1.0, part) * max(pauses.chance) ** 2
     return cost, math.sqrt(variance), due
 
 

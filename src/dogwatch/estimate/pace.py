@@ -25,6 +25,7 @@ SQRT_2PI = math.sqrt(2 * math.pi)
 DRIFT_BLOCKS = 12
 DRIFT_CAUTION = 4.0  # how many times better than standing still a drift must have been
 MOST_DRIFT = 0.5
+MOST_UNEVEN = 1.5  # as a logarithm: a block that took no time is no further off
 UNEVEN = 0.8  # of how uneven its pace was so far, that a run's average may be off over as long a way again
 LASTS = 4.0  # blocks that a regime one block old may be expected to last; with age it grows by the square
 
@@ -73,17 +74,18 @@ def pace(steps: Sequence[float], seconds: Sequence[float], ahead: float) -> Pace
     if better > 0:
         value = math.exp((1 - better) * math.log(value) + better * drifted)
         spread = math.hypot(spread, better * (drifted - mean) / 2)
-    return Pace(value, math.hypot(spread, UNEVEN * _unevenness(blocks) * math.sqrt(ahead / (walked + ahead))))
+    return Pace(value, math.hypot(spread, UNEVEN * _unevenness(logs, blocks) * math.sqrt(ahead / (walked + ahead))))
 
 
-def _unevenness(blocks: Sequence[Block]) -> float:
-    """How far a block's pace is off the average, as a share of it: what has varied may vary again."""
-    steps = math.fsum(block.steps for block in blocks)
-    average = math.fsum(block.seconds for block in blocks) / steps
-    if average <= 0:
-        return 0.0
-    squares = math.fsum(block.steps * (block.seconds / block.steps / average - 1) ** 2 for block in blocks)
-    return math.sqrt(squares / steps)
+def _unevenness(logs: Sequence[float], blocks: Sequence[Block]) -> float:
+    """How far a block's pace is off the middle one, as a logarithm, by where the time went: what has varied may vary
+    again."""
+    middle = median(logs)
+    off = math.fsum(
+        block.seconds * min(abs(log - middle), MOST_UNEVEN) ** 2 for log, block in zip(logs, blocks, strict=True)
+    )
+    seconds = math.fsum(block.seconds for block in blocks)
+    return math.sqrt(off / seconds) if seconds > 0 else 0.0
 
 
 def _blocks(steps: Sequence[float], seconds: Sequence[float]) -> list[Block]:
@@ -162,7 +164,7 @@ def _mixed(runs: Sequence[Run], blocks: Sequence[Block], ahead: float) -> tuple[
         value += run.weight * (stays * seconds[n - run.start] / steps[n - run.start] + (1 - stays) * average)
     mean = math.fsum(run.weight * run.mean for run in runs)
     between = math.fsum(run.weight * (run.mean - mean) ** 2 for run in runs)
-    within = math.fsum(run.weight * run.variance * (1 / run.size + 1 / max(ahead, 0.2)) for run in runs)
+    within = math.fsum(run.weight * run.variance * (1 / max(run.size, 0.2) + 1 / max(ahead, 0.2)) for run in runs)
     return max(value, 1e-300), mean, math.sqrt(between + within)
 
 
