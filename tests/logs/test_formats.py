@@ -86,6 +86,9 @@ training started
 ***** Running Evaluation *****
 Evaluating the model
 Validating the model
+Evaluating...
+INFO: Validating ...
+Running validation on 40 clips
 Saving checkpoint to /tmp
 saved model
 Saving the final model
@@ -376,6 +379,13 @@ def test_a_resume_says_where_the_run_goes_on(line, resumed):
 def test_a_line_may_name_its_phase():
     """A validation bar says that the job validates."""
     assert Phase("validating") in marks("Evaluating: 10%|#  | 1/10 [00:01<00:09, 1.00it/s]")
+
+
+@pytest.mark.parametrize("line", ["INFO: Validating...", "Evaluating..", "Running validation..."])
+def test_a_validation_is_announced_also_without_what_is_validated(line):
+    """Words alone, or with dots behind them; inside a name they announce nothing."""
+    assert marks(line) == [Phase("validating")]
+    assert Phase("validating") not in marks("opened tools/validating.py and revalidating..")
 
 
 @pytest.mark.parametrize("fmt", shipped(), ids=lambda fmt: fmt.kind)

@@ -9,6 +9,7 @@ from dogwatch.logs.interface import Format
 from dogwatch.model import Mark, Phase
 
 _THING = r"(?:the |a |final |best |latest |full |merged |new |training |current |adam |epoch )"
+_NOW = r"ing(?: |\.\.)|ion (?:start|on)"
 _KEPT = r"(?:model|checkpoint|ckpt|weights|state|adapter|optimizer|parameters|snapshot)"
 
 # phase, literals, the sentence from the literal on (on the lower-cased line), the words that may lead up to it
@@ -19,9 +20,9 @@ SENTENCES = (
     ("training", "ing training", "ing training", r"(?:runn|start|beginn)"),
     ("training", "training start", "training start(?:s|ed|ing)", ""),
     ("training", "start training", "start training", ""),
-    ("validating", "evaluating |evaluation start|evaluation on", r"evaluat(?:ing |ion (?:start|on))", ""),
-    ("validating", "ing evaluation", r"ing evaluation", "(?:runn|start)"),
-    ("validating", "validating |validation start|validation on", r"validat(?:ing |ion (?:start|on))", ""),
+    ("validating", "evaluating |evaluating.|evaluation start|evaluation on", rf"evaluat(?:{_NOW})", ""),
+    ("validating", "ing evaluation|ing validation", r"ing (?:evaluation|validation)", "(?:runn|start)"),
+    ("validating", "validating |validating.|validation start|validation on", rf"validat(?:{_NOW})", ""),
     (
         "validating",
         "testing net (#|evaluate:|eval epoch",
