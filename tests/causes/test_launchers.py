@@ -21,6 +21,9 @@ from tests.causes.falls import TRACEBACK, why
         "[launch.py:325:sigkill_handler] ['python', 'train.py'] exits with return code = -{number}",
         "[launch.py:325:sigkill_handler] ['python', 'train.py'] exits with return code = {code}",
         "trainer-1 exited with code {code}",
+        "fit.sh: the training ended with status {code}",
+        "launcher exited with {code}",
+        "worker 3 terminated with -{number}.",
         "Error: Process completed with exit code {code}.",
         "Process `train (1)` terminated with an error exit status ({code})",
         "mpirun noticed that process rank 3 with PID 881 on node n7 exited on signal {number} (it ended).",
@@ -49,6 +52,7 @@ def test_the_end_by_a_signal_is_known_whoever_tells_it(line, number, cause):
         "=   EXIT CODE: 1",
         "exit code 1370",
         "exited with code 13",
+        "epoch 3 ended with 137 samples, the shard with 139",
         "traffic signal: red (9 s)",
     ],
 )

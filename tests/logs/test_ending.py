@@ -137,6 +137,9 @@ def test_words_that_say_it_is_done(last: str) -> None:
         "[77.1] Out of memory: Killed process 4242 (python)",
         "[Fri Jan 02 12:04:05 2026] NVRM: Xid (PCI:0000:9b:00): 79, pid=1, GPU has fallen off the bus.",
         "Exited with exit code 1.",
+        "training ended with status 143",
+        "=== finished with code 3 at noon ===",
+        "launcher exited with 139",
         "❌ Training failed: no such column 'label'",
         "✗ vectors.pt not found",
         "[proxy:0:0@n7] HYDU_create_process (launch.c:74): execvp error on file solve (Permission denied)",
@@ -272,6 +275,7 @@ def test_blank_lines_at_the_end_are_not_text() -> None:
         "fatal: not a git repository (or any of the parent directories): .git",
         "failed=0 errors=0 nan_count=0",
         "saving checkpoint to out",
+        "epoch 3 ended with 137 samples; 12 files were returned with status ok",
         "pthread_setaffinity_np failed for thread: 3, error code: 22 error msg: Invalid argument",
     ],
 )

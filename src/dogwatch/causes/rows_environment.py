@@ -42,6 +42,8 @@ rows = (
                 0.93,
                 fatal=True,
             ),
+            # It needs sentencepiece or tiktoken for the files that are there, and says so a few lines below.
+            Sign("couldn't instantiate the backend tokenizer", weight=0.86, raised=True),
             Sign("packagenotfounderror", weight=0.93, raised=True, unless=r"\bconda\b"),
             Sign("distributionnotfound", weight=0.94, raised=True),
             Sign(
@@ -74,6 +76,7 @@ rows = (
             Sign("failed to import", r"failed to import \S{1,120} because of the following error", 0.7, raised=True),
         ),
         examples=(
+            "ValueError: Couldn't instantiate the backend tokenizer from one of:",
             "ValueError: numpy.dtype size changed, may indicate binary incompatibility. Expected 88 from C header",
             "ModuleNotFoundError: No module named 'flash_attn'",
             "/opt/env/bin/python: Error while finding module specification for 'acme.train' "

@@ -14,8 +14,9 @@ def ended_by(number: int, weight: float, role: Role | None = None) -> tuple[Sign
     return (
         Sign("return code", rf"return code ?[=:]? ?{code}", weight, fatal=True, role=role, many=True),
         Sign(
-            "exit code|exitcode|exit status|exited with code|exited with status",
-            rf"(?:exit ?code|exit status|exited with (?:code|status))[\s:=(]{{0,8}}{code}",
+            f"exit code|exitcode|exit status|ed with code|ed with status|ed with {number + SHELL}|ed with -{number}",
+            rf"(?:exit ?code|exit status|(?:end|exit|fail|finish|return|terminat)ed with (?:code|status))"
+            rf"[\s:=(]{{0,8}}{code}|\b(?:exit|terminat)ed with {code}[\s.,;)]{{0,4}}$",
             weight,
             fatal=True,
             role=role,

@@ -169,6 +169,15 @@ ROWS = (
     _row(FAILED, "exitcode", r"\bexitcode {0,3}[:=] {0,2}-?[1-9]"),
     _row(GONE, "exit code", r"(?<!exit with )\bexit code(?: was| is| of)?[:=]? {0,2}-?[1-9]\d{0,3}\b"),
     _row(GONE, "exit status", r"\bexit status[:=]? {0,2}-?[1-9]\d{0,3}\b"),
+    *(
+        _row(
+            GONE,
+            f"ed with {word}",
+            rf"(?:end|exit|fail|finish|return|terminat)ed with {word}[:=]? {{0,2}}-?[1-9]\d{{0,3}}\b",
+        )
+        for word in ("code", "status", "return code")
+    ),
+    _row(GONE, "ed with 1", r"\b(?:exit|terminat)ed with 1(?:2[89]|[345]\d)[\s.,;)]{0,4}$"),
     _row(FAILED, "error executing job with overrides"),
     _row(FAILED, "exiting because a job execution failed"),
     _row(
