@@ -108,6 +108,14 @@ def test_a_job_that_moves_on_idle_gpus_is_asked_what_they_wait_for(percent, work
     assert says is None or says in stands["says"]
 
 
+def test_files_that_are_each_written_at_once_are_outputs_that_grow():
+    """None of them grows after that; they become more."""
+    made = {"path": "/o/9.bin", "size": 7, "growth_per_minute": None, "quiet_seconds": 3.0, "changed_at": "2026-01-02"}
+    old = {**made, "path": "/o/1.bin", "growth_per_minute": 0.0, "quiet_seconds": 400.0}
+    asked = {branch["asked"]: branch["says"] for branch in document(job(outputs=[old, made, made]))["asked"]}
+    assert asked["do its outputs grow?"].startswith("2 of 3 ")
+
+
 def test_memory_that_will_be_full_is_where_it_stands():
     """What the rules found of it is said at its own branch."""
     found = {"rule": "memory_fills", "level": "warning", "text": "the memory will be full in about 2.0 h"}

@@ -96,6 +96,19 @@ def test_growth_records_and_the_last_change_are_by_what_looks_saw(store: Store, 
     stage.watch.end()
 
 
+def test_of_very_many_outputs_those_are_shown_that_changed_last(store: Store, tmp_path: Path) -> None:
+    """Whatever their names: the newest shard is what one asks about."""
+    stage = Stage(store, tmp_path, Expectation(workers=1, outputs=(f"{tmp_path}/*.bin",)))
+    for number in range(70):
+        (tmp_path / f"shard-{number:03}.bin").write_bytes(b"x")
+    stage.look(times=3)
+    (tmp_path / "shard-990.bin").write_bytes(b"x")
+    job = stage.look()
+    assert len(job["outputs"]) == 64
+    assert stage.output("shard-990.bin", job)["size"] == 1
+    stage.watch.end()
+
+
 def test_a_text_that_is_replaced_is_counted_from_its_beginning(store: Store, tmp_path: Path) -> None:
     """Another inode, or a shorter file: the old count is not added to."""
     stage = Stage(store, tmp_path, Expectation(workers=1, outputs=(f"{tmp_path}/*.csv",)))

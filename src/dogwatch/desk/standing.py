@@ -14,6 +14,7 @@ from dogwatch.text import plain
 Document: TypeAlias = Mapping[str, Any]
 BUSY, ASLEEP = 30.0, 2.0  # per cent of one core
 NEARLY_FULL = 0.05
+MINUTE = 60.0
 AGAIN = "ask again in a minute: what still stands at the same place hangs there"
 CLOCKS = "compare with nvidia-smi -q -d CLOCK,PERFORMANCE (heat, power) and with the other ranks"
 _KERNEL = "uninterruptible"
@@ -279,8 +280,15 @@ def _do_outputs_grow(job: Document) -> Branch | None:
     if found is not None:
         return _told(asked, found)
     outputs: Sequence[Document] = job.get("outputs") or ()
-    growing = [one for one in outputs if (one.get("growth_per_minute") or 0) > 0]
-    return Branch(asked, f"{len(growing)} of {len(outputs)} grew in the last minute") if outputs else None
+    growing = [one for one in outputs if (one.get("growth_per_minute") or 0) > 0 or _is_new(one)]
+    says = f"{len(growing)} of {len(outputs)} grew or were written in the last minute"
+    return Branch(asked, says) if outputs else None
+
+
+def _is_new(output: Document) -> bool:
+    """A job may write each of its files at once: what it is about then is that they become more."""
+    quiet = output.get("quiet_seconds")
+    return output.get("changed_at") is not None and quiet is not None and quiet < MINUTE
 
 
 def _are_checkpoints_made(job: Document) -> Branch | None:

@@ -16,12 +16,14 @@ TOGETHER = 1.0
 
 
 def outputs_document(memory: Memory) -> list[dict[str, Any]]:
-    """A verdict that speaks against a file counts only at the end, or where its writer has gone on to another."""
+    """Those that changed last, by name. A verdict that speaks against a file counts only at the end, or where its
+    writer has gone on to another."""
     made = memory.produced
     told = {spoilt.path for spoilt in made.broken_files()}
     found = []
-    for path, samples in sorted(memory.outputs.items())[:MOST_OUTPUTS_SHOWN]:
-        if not samples:
+    newest = sorted(memory.outputs, key=lambda path: (made.files.get(path) or {}).get("changed") or 0.0, reverse=True)
+    for path in sorted(newest[:MOST_OUTPUTS_SHOWN]):
+        if not (samples := memory.outputs[path]):
             continue
         one = made.files.get(path) or {"mark": [samples[-1][1]], "changed": None, "still": 0.0}
         judged = one.get("verdict") or {}
