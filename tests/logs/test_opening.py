@@ -168,3 +168,11 @@ def test_a_start_that_fell_at_once_is_no_opening() -> None:
     fell = CRASH.replace("KeyError: 'caption'", "KeyboardInterrupt")
     assert failed(CRASH + start + fell)
     assert not failed(CRASH + start + fell + start + "69.5\n")
+
+
+def test_how_a_program_is_to_be_called_is_not_what_it_opens_with() -> None:
+    """A start with wrong arguments only said so: the first words are those of the next one."""
+    usage = "usage: fit.py [-h] [--config CONFIG]\n              [--layers LAYERS] [--batch-size BATCH_SIZE]\n"
+    usage += "              [--learning-rate LEARNING_RATE]\nfit.py: error: unrecognized arguments: --layer=9\n"
+    assert failed(usage + START + WORK + HALF + CRASH)
+    assert not failed(usage + START + WORK + HALF + CRASH + START + WORK)

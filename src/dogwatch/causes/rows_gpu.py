@@ -317,6 +317,7 @@ rows = (
             "worker-2 exited with code 139",
             "=   EXIT CODE: 139",
             "[n4:71320] Signal: Segmentation fault (11)",
+            "subprocess.CalledProcessError: Command '['python3', 'serve.py']' died with <Signals.SIGSEGV: 11>.",
             "subprocess.CalledProcessError: Command '['python.exe']' returned non-zero exit status 3221225477.",
             "[launch.py:434:sigkill_handler] ['python', '-u', 'tune.py'] exits with return code = -11",
             "  traceback : Signal 11 (SIGSEGV) received by PID 9001",

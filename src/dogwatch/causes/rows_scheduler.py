@@ -323,6 +323,7 @@ rows = (
             "received SIGTERM: 15, exiting",
             "  exitcode  : -15 (pid: 4410)",
             "./go.sh: line 9:  4411 Hangup                  python train.py",
+            "Command '['simulate', '--rounds', '40']' died with <Signals.SIGTERM: 15>.",
             "Training interrupted by user",
             "Cancelling snakemake on user request.",
             "[trainer] Received signal 15, writing a checkpoint first",

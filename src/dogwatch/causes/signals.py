@@ -25,9 +25,9 @@ def ended_by(number: int, weight: float, role: Role | None = None) -> tuple[Sign
         # Hydra gives the number itself as an exit code, in the box it draws.
         Sign("=   exit code: ", rf"^=   exit code: {number}\s{{0,80}}$", weight, fatal=True, role=role, many=True),
         Sign(
-            f"signal {number}|signal: ",
+            f"signal {number}|signal: |<signals.sig",
             rf"\b(?:by|with|on) signal:? {number}\b|\bsignal:? {number} \(|\(signal {number}\)"
-            rf"|\bsignal: [a-z ]{{3,40}}\({number}\)",
+            rf"|\bsignal: [a-z ]{{3,40}}\({number}\)|\bdied with <signals\.sig[a-z]{{2,6}}: {number}>",
             weight,
             fatal=True,
             role=role,

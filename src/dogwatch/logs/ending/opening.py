@@ -28,6 +28,7 @@ IMPORTS = re.compile(rb"\s{1,12}(?:import \S|from \S{1,120} import )")  # a line
 _OVER = re.compile(
     rb"traceback|error|exception|kill|cancel|abort|fault|fatal|terminat|signal|interrupt|out of memory|no space"
 )
+_USAGE = re.compile(rb"^\S{1,200}\.py: error: ")  # below all that its start said: how it is to be called
 _LOGGED = re.compile(rb"^.{0,50}\d\d:\d\d:\d\d.{0,60}\b(?:error|warning|critical)\b")  # which a program may survive
 _WORDS = re.compile(rb"[^a-z\x80-\xff]{1,400}")
 _CALENDAR = re.compile(
@@ -57,7 +58,7 @@ class Opening:
             if _OVER.search(head):
                 if _LOGGED.search(head):
                     continue
-                if len(self._shapes) < LEAST:
+                if len(self._shapes) < LEAST or _USAGE.search(head):
                     self._shapes.clear()
                     continue
                 self._left = 0

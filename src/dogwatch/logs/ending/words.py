@@ -168,6 +168,7 @@ ROWS = (
     _row(FAILED, "exits with return code", r"exits with return code = -?[1-9]"),
     _row(FAILED, "exitcode", r"\bexitcode {0,3}[:=] {0,2}-?[1-9]"),
     _row(GONE, "exit code", r"(?<!exit with )\bexit code(?: was| is| of)?[:=]? {0,2}-?[1-9]\d{0,3}\b"),
+    _row(GONE, "died with <signals.", r"\bdied with <signals\.sig\w{2,6}: \d{1,2}>"),
     _row(GONE, "exit status", r"\bexit status[:=]? {0,2}-?[1-9]\d{0,3}\b"),
     *(
         _row(
