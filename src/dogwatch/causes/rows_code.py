@@ -90,7 +90,7 @@ rows = (
                 r"|\bany of the following\b|\bchoose (?:from|one of)\b|\b(?:choices|options) are\b"
                 r"|\b(?:available|supported|valid|allowed|known|possible|registered) (?:\w{1,20} ){0,2}"
                 r"(?:are|is|include)\b|\b(?:available|supported|valid|allowed|known|possible|registered) "
-                r"(?:\w{1,20} ){0,2}\w{1,20}: |\blist of (?:available|supported|valid) \w",
+                r"(?:\w{1,20} ){0,2}\w{1,20}: |\blist of (?:available|supported|valid) \w|[.;,(] ?available: ",
                 0.85,
                 raised=True,
                 unless=r"scalar type|\bdtypes?\b|\bdevices?\b|\b(?:int|float|str|bool|tensor)\b",
@@ -153,6 +153,12 @@ rows = (
             Sign("existing deepspeed config", weight=0.92, raised=True),
             Sign("config values that mismatch", weight=0.94, raised=True),
             Sign("batch", r"check batch related parameters", 0.95, raised=True),
+            # yacs, which detectron2 and its kin are configured with
+            Sign(
+                "non-existent config key|non-existent key: |override list has odd length|for config key: ",
+                weight=0.93,
+                raised=True,
+            ),
             Sign(
                 "registry|not registered in",
                 r"is not in the [\w:' ]{1,80} registry|not registered in|no object named '\w{1,80}' found in "
@@ -269,6 +275,9 @@ rows = (
             "pydantic_core._pydantic_core.ValidationError: 2 validation errors for TrainConfig",
             "yaml.scanner.ScannerError: while scanning for the next token",
             "configparser.NoSectionError: No section: 'optim'",
+            "KeyError: 'Non-existent config key: SOLVER.WARMUP_EPOKS'",
+            "ValueError: Unknown world 'marsh'. Available: ['plain', 'hill']",
+            "AssertionError: Override list has odd length: ['SOLVER.LR']; it must be a list of pairs",
             "ValueError: Must provide a search space file when tuning from outside.",
             "ValueError: Total number of attention heads (20) must be divisible by tensor parallel size (16).",
             "ValueError: The checkpoint you are trying to load has model type `mix9` but Transformers does not "
@@ -317,7 +326,13 @@ rows = (
         ),
         (
             Sign("error in call to target", r"^error in call to target '", 0.8, fatal=True),  # Hydra, without frames
-            Sign("on the same device", r"expected all tensors to be on the same device", 0.95, raised=True),
+            Sign(
+                "same device|expected device",
+                r"expected all tensors to be on the same device|to have the same device as\b"
+                r"|expected device \S{1,20} but got",
+                0.95,
+                raised=True,
+            ),
             Sign("inplace operation", r"modified by an inplace operation", 0.95, raised=True),
             Sign("backward through the graph a second time", weight=0.95, raised=True),
             Sign("does not require grad", weight=0.94, raised=True),

@@ -170,7 +170,7 @@ rows = (
             Sign("runtime error (", r"cuda runtime error \((?:(?:35|38|100)\)|30\).{1,200}thcgeneral)", 0.93),
             Sign("no cuda gpus are available", weight=0.97),
             Sign("found no nvidia driver", weight=0.96, raised=True),
-            Sign("not compiled with cuda", weight=0.96, raised=True),
+            Sign("not compiled with cuda|'torch._c' has no attribute '_cuda_", weight=0.96, raised=True),
             Sign(
                 "nccl built in|was not enabled in this build",
                 r"doesn't have nccl built in|\b(?:cuda|gpu) tree learner was not enabled in this build",
@@ -253,6 +253,7 @@ rows = (
         ),
         examples=(
             "RuntimeError: No CUDA GPUs are available",
+            "AttributeError: module 'torch._C' has no attribute '_cuda_getDevice'",
             "AssertionError: Torch not compiled with CUDA enabled",
             "ValueError: fp16 mixed precision requires a GPU (not 'cpu').",
             "RuntimeError: CUDA error: no kernel image is available for execution on the device",

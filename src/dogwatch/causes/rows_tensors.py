@@ -124,9 +124,10 @@ rows = (
                 unless=_STATE_DICT + r"|embedding dimension of|typeerror|dtype|parallel|world.size",
             ),
             Sign(
-                "features, but|numbers of samples|cardinality is ambiguous|expected|greater than actual input size",
+                "features, but|numbers of samples|cardinality is ambiguous|expected|should be of size"
+                "|greater than actual input size",
                 r"\bexpected sequence of length \d{1,9} at dim|kernel size can't be greater than actual input size"
-                r"|\bexpected target size [\[(]|\b\dd target tensor expected"
+                r"|\bexpected target size [\[(]|\bshould be of size [\[(].{1,80}, but is\b|\b\dd target tensor expected"
                 r"|\bx has \d{1,9} features, but |inconsistent numbers of samples|data cardinality is ambiguous"
                 r"|\bexpected \d(?:-?d| dim\w{0,8}) (?:\w{1,20} )?(?:input|array|tensor)\b",
                 0.86,
