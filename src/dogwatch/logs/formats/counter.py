@@ -299,7 +299,7 @@ def _epoch(line: str) -> list[Mark]:
             before = _before(low, found.start())
             best = "best" in low[max(0, found.start() - 40) : found.start()]
             setting = low.startswith("_num", found.start() + 5) and not low[found.end() :].strip(_ALONE)
-            setting = setting or _is_name(low, found) or low.startswith(" evaluation *", found.end())
+            setting = setting or _is_name(low, found) or low.startswith((" evaluation *", _BY_PLATEAU), found.end())
             setting = setting or "performance of" in low[max(0, found.start() - 16) : found.start()]
             if (
                 before is not None
@@ -312,6 +312,9 @@ def _epoch(line: str) -> list[Mark]:
         else:
             return _epoch_part(low)
     return [_of_epochs(low, done, total, end)]
+
+
+_BY_PLATEAU = ": reducing learning rate of group"  # of torch, which counts from nought beside any other count
 
 
 def _is_name(low: str, found: re.Match[str]) -> bool:
