@@ -210,7 +210,7 @@ def test_a_folder_that_comes_into_the_place_of_another_is_noticed(here: Here, tm
     """None of the files that were listened to has changed, and none of them is where it was."""
     for name in ("first", "second"):
         (tmp_path / name / "logs").mkdir(parents=True)
-        (tmp_path / name / "logs" / "train.log").write_text(f"{name}\n" * 10)
+        (tmp_path / name / "logs" / "train.log").write_text(f"{name}\n" * 200)
     (tmp_path / "now").symlink_to("first")
     caller = settled(here, f"{tmp_path}/now/logs/train.log")
     for _ in range(CHECK):
