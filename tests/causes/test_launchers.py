@@ -24,6 +24,7 @@ from tests.causes.falls import TRACEBACK, why
         "fit.sh: the training ended with status {code}",
         "launcher exited with {code}",
         "worker 3 terminated with -{number}.",
+        "Command '['torchrun', 'fit.py']' died with <Signals.SIGNAME: {number}>.",
         "Error: Process completed with exit code {code}.",
         "Process `train (1)` terminated with an error exit status ({code})",
         "mpirun noticed that process rank 3 with PID 881 on node n7 exited on signal {number} (it ended).",
@@ -366,6 +367,15 @@ def test_what_a_worker_says_as_its_program_leaves_is_not_why():
     killed = "RuntimeError: DataLoader worker (pid 31) is killed by signal: Terminated.\n"
     found = why(f"{TRACEBACK}FileNotFoundError: [Errno 2] No such file or directory: 'a.jpg'\n{leaving}{killed}")
     assert found.cause == "file_missing"
+
+
+def test_a_worker_that_was_told_to_end_says_who_told_the_program_so():
+    """A signal to the whole group meets the loader's workers as well, and they do not say who sent it."""
+    killed = TRACEBACK + "RuntimeError: DataLoader worker (pid 31) is killed by signal: Terminated.\n"
+    assert why(f"[rank: 0] Received SIGTERM: 15\n{killed}").cause == "interrupted"
+    limit = "slurmstepd: error: *** JOB 71 ON n3 CANCELLED AT 2026-02-03T04:05:06 DUE TO TIME LIMIT ***\n"
+    assert why(f"[rank: 0] Received SIGTERM: 15\n{killed}{limit}").cause == "time_limit"
+    assert why(f"epoch 0\n{killed}").cause == "dataloader_worker_died"
 
 
 def test_a_traceback_that_breaks_off_does_not_hide_what_the_log_ends_with():

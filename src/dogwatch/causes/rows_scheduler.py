@@ -270,6 +270,8 @@ rows = (
             ),
             # Ray's workers say it whoever ends them.
             Sign("sigterm received at time=", r"\*\*\* sigterm received at time=", 0.69, role=Role.CASCADE),
+            # Lightning's handler, before whatever the signal makes of the run.
+            Sign("received sigterm: 15", r"(?:^|\] )received sigterm: 15\s{0,4}$", 0.74, role=Role.CASCADE),
             # vLLM's engine says it whoever ended the server.
             Sign("received signal=sig", r"trigger received signal=sig(?:int|term)", 0.7, role=Role.CASCADE),
             Sign(
@@ -321,6 +323,7 @@ rows = (
             "KeyboardInterrupt",
             "[rank3]: KeyboardInterrupt",
             "received SIGTERM: 15, exiting",
+            "[rank: 3] Received SIGTERM: 15",
             "  exitcode  : -15 (pid: 4410)",
             "./go.sh: line 9:  4411 Hangup                  python train.py",
             "Command '['simulate', '--rounds', '40']' died with <Signals.SIGTERM: 15>.",
