@@ -146,3 +146,10 @@ def test_hooks_that_say_how_long_it_took_do_not_heal_what_the_loop_fell_of() -> 
     more = "".join(f"[05/11 09:1{n}:00] d2.utils.events INFO:  eta: 1:02:03  iter: {n}9  loss: 0.4\n" for n in range(5))
     assert ends(fell) == "failed"
     assert ends(fell + more) != "failed"
+
+
+@pytest.mark.parametrize("took", ["41.07s", "741.30s (0:12:21)"])
+def test_tests_that_failed_are_a_failure_however_long_they_took(took: str) -> None:
+    """Of more than a minute pytest tells the time twice."""
+    assert ends(f"collected 9 items\n============ 1 failed, 8 passed, 2 warnings in {took} ============\n") == "failed"
+    assert ends(f"collected 9 items\n============ 9 passed, 2 warnings in {took} ============\n") == "finished"

@@ -245,10 +245,14 @@ ROWS = (
     _row(FINISHED, "#> joined", r"^#> joined"),
     _row(FINISHED, "loss for final step", r"\bloss for final step: "),
     _row(FINISHED, " passed", r"^=[= ]{2,100}\d{1,6} passed[^=\n]{0,80} in [\d.:]{1,12}s?[^=\n]{0,20}=[= ]{2,100}$"),
-    _row(
-        FAILED,
-        "s ====",
-        r"^=[= ]{2,100}\d{1,6} (?:failed|errors?)[,\s][^=\n]{0,100}in [\d.:]{1,12}s?[^=\n]{0,20}=[= ]{2,100}$",
+    # After a minute pytest also tells the time as a clock, in brackets.
+    *(
+        _row(
+            FAILED,
+            end,
+            r"^=[= ]{2,100}\d{1,6} (?:failed|errors?)[,\s][^=\n]{0,100}in [\d.:]{1,12}s?[^=\n]{0,20}=[= ]{2,100}$",
+        )
+        for end in ("s ====", ") ====")
     ),
     _row(FINISHED, "tests passed", r"^100% tests passed, 0 tests failed out of \d"),
     _row(FINISHED, "test result: ok", r"^test result: ok\. \d{1,6} passed; 0 failed"),
