@@ -140,3 +140,15 @@ def test_a_model_that_xgboost_cannot_parse_is_a_damaged_file() -> None:
     found = why(f'{FRAMES}xgboost.core.XGBoostError: [21:55:35] /src/common/json.cc:409: Expecting: ",", got: "\\0"\n')
     assert found is not None
     assert found.cause == "checkpoint_corrupt"
+
+
+def test_a_box_below_a_line_of_a_logger_is_read_with_its_margin():
+    """Rich indents the whole traceback as far as its logger's words are."""
+    margin = " " * 20
+    box = ("╭── Traceback (most recent call last) ──╮", "│ /srv/fit.py:8 in <module>              │", "╰────────╯")
+    said = "".join(
+        f"{margin}{line}   \n" for line in (*box, "FileNotFoundError: [Errno 2] No such file", "or folder: 'a'")
+    )
+    found = why(f"epoch 1/9\n[01/02/26 10:11:12] ERROR    it fell     fit.py:8\n{said}")
+    assert found is not None
+    assert (found.cause, found.evidence[0].line) == ("file_missing", 6)

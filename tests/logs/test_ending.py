@@ -148,6 +148,7 @@ def test_words_that_say_it_is_done(last: str) -> None:
         "ERROR on proc 0: Cannot open restart file melt.restart (../read_restart.cpp:144)",
         "97% tests passed, 2 tests failed out of 80",
         "Tests:       3 failed, 14 passed, 17 total",
+        "=================== 1 failed, 14 passed in 0.81s ===================",
         "The command '/bin/sh -c pip3 install numpy' returned a non-zero code: 1",
         "*** Aborted at 1767322800 (unix time) try 'date -d @1767322800'",
         "[1,3]<stderr>:*** Aborted at 1767322800 (unix time) try 'date -d @1767322800'",

@@ -53,7 +53,12 @@ rows = (
                 0.82,
             ),
             Sign("error: pathspec '", r"^error: pathspec '.{1,200}' did not match any file", 0.86),
-            Sign("error: could not consume arg", r"^error: could not consume arg: ", 0.95, fatal=True),
+            Sign(
+                "error: could not consume arg|error: the function received no value for|error: parser key ",
+                r"^error: (?:could not consume arg: |the function received no value for the required |parser key )",
+                0.95,
+                fatal=True,
+            ),
             # What getopt says, in whatever program.
             Sign(
                 "illegal option -- |invalid option -- |unrecognized option '|requires an argument -- ",
@@ -302,6 +307,8 @@ rows = (
             "ValueError: Invalid learning rate: -0.1",
             "ValueError: Bfloat16 is only supported on GPUs with compute capability of at least 8.0.",
             "ERROR: Could not consume arg: --learning_rte=0.1",
+            "ERROR: The function received no value for the required argument: folder",
+            'error: Parser key "model.width":',
             "ERROR: Unknown command: bond_coeff 1 450 (src/parse.cpp:310)",
             "go.sh: illegal option -- x",
             "Error: RUN_NAME is not set. Usage: RUN_NAME=wide bash go.sh",
@@ -325,6 +332,7 @@ rows = (
             "again as it is will end the same way",
         ),
         (
+            Sign(".py::", r"^failed \S{1,200}\.py::\S{1,200}(?: - |\s{0,4}$)", 0.86),  # pytest sums up
             Sign("error in call to target", r"^error in call to target '", 0.8, fatal=True),  # Hydra, without frames
             Sign(
                 "same device|expected device",
@@ -426,6 +434,7 @@ rows = (
             Sign("runtimeerror", r"\bruntimeerror\b", 0.66, raised=True),
         ),
         examples=(
+            "FAILED tests/test_fit.py::test_loss_falls - assert 0.9 < 0.5",
             "TypeError: forward() got an unexpected keyword argument 'maskk'",
             "Error in call to target 'acme.optim.Sgd':",
             "AttributeError: 'Trainer' object has no attribute 'globl_step'",

@@ -359,7 +359,10 @@ def _ungrouped(line: str) -> str:
 
 
 def _shape(prefix: str, text: bytes, at: int, end: int) -> re.Pattern[str] | None:
-    """A pattern for what stood before the head, if the line below begins with the same."""
+    """A pattern for what stood before the head, if the line below begins with the same; of a box, how far it is
+    indented, as Rich does below a line of its logger."""
+    if (margin := len(prefix) - len(prefix.lstrip(" "))) and prefix[margin:].startswith(("╭", "┏")):
+        return re.compile(rf" {{{margin}}}")
     if not prefix.strip() or len(prefix) > 200:
         return None
     parts = re.split(r"(\d+)", prefix)

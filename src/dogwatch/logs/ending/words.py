@@ -258,6 +258,7 @@ ROWS = (
     _row(FINISHED, "test result: ok", r"^test result: ok\. \d{1,6} passed; 0 failed"),
     _row(FAILED, "test result: failed", r"^test result: failed\. "),
     _row(FAILED, "tests: ", r"^tests: {1,20}[1-9]\d{0,6} failed, "),
+    _row(FAILED, " failed", r"^=* ?[1-9]\d{0,6} failed(?:, \d{1,7} \w{1,20}){0,6} in [\d.]{1,12}s\b"),
     _row(FAILED, "tests failed", r"^\d{1,3}% tests passed, [1-9]\d{0,6} tests failed out of \d"),
     _row(FINISHED, "ran ", r"^ran \d{1,6} tests? in [\d.]{1,12}s$"),
     _row(FAILED, "failed (", r"^failed \((?:failures|errors)=\d"),
