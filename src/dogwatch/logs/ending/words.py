@@ -44,6 +44,7 @@ _BY_THE_WAY = (
     r"|data|tokeniz|calibrat|captur|allocat|quantiz))"
 )
 _BEFORE_IT = "集|的|数据|样本|语料|权重"  # what is read for a training, which is over before that begins
+_STATUS = r"-?(?:[1-9]\d?|1\d\d|255)\b(?!/| of )"  # of a process: not one of HTTP's, nor the first of several
 _RANK = r"(?:\[?rank ?\d{1,6}\]?:? ?|\[?\d{1,5}\]?: {0,2}|\([^()\n]{1,80}\) ){0,2}"
 
 
@@ -174,7 +175,7 @@ ROWS = (
         _row(
             GONE,
             f"ed with {word}",
-            rf"(?:end|exit|fail|finish|return|terminat)ed with {word}[:=]? {{0,2}}-?[1-9]\d{{0,3}}\b",
+            rf"(?:end|exit|fail|finish|return|terminat)ed with {word}[:=]? {{0,2}}{_STATUS}",
         )
         for word in ("code", "status", "return code")
     ),
