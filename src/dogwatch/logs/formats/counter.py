@@ -8,7 +8,7 @@ only in a line that looks like a record.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 
@@ -291,12 +291,12 @@ def _epoch(line: str) -> list[Mark]:
     low = line.lower()
     pair = _pair(_EPOCH_PAIR, low)
     if pair:
-        done, total, end = number(pair[1]), number(pair[2]), pair.end()
+        done, total, start, end = number(pair[1]), number(pair[2]), pair.start(), pair.end()
     elif _goes_on(low):
         return []
     else:
         for found in islice(_EPOCH_BARE.finditer(low), _TRIED):
-            before = _before(low, found.start())
+            before = "" if low.endswith("end-of-", 0, found.start()) else _before(low, found.start())
             best = "best" in low[max(0, found.start() - 40) : found.start()]
             setting = low.startswith("_num", found.start() + 5) and not low[found.end() :].strip(_ALONE)
             setting = setting or _is_name(low, found) or low.startswith((" evaluation *", _BY_PLATEAU), found.end())
@@ -307,13 +307,15 @@ def _epoch(line: str) -> list[Mark]:
                 and not setting
                 and (before not in _NOT_NOW or before in ("eval", "val", "validation"))
             ):
-                done, total, end = float(found[1]), None, found.end()
+                done, total, start, end = float(found[1]), None, found.start(), found.end()
                 break
         else:
             return _epoch_part(low)
-    return [_of_epochs(low, done, total, end)]
+    step = _of_epochs(low, done, total, end)
+    return [replace(step, rank=EPOCH_DONE) if low.endswith(_CLOSES_EPOCH, 0, start) else step]
 
 
+_CLOSES_EPOCH = ("end of ", "end-of-", "ended ", "finished ", "completed ")
 _BY_PLATEAU = ": reducing learning rate of group"  # of torch, which counts from nought beside any other count
 
 
