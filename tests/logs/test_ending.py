@@ -169,22 +169,6 @@ def test_words_that_say_it_failed(last: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "last", ["upload finished with status 200", "all calls returned with status 404", "ended with code 1 of 8 given"]
-)
-def test_a_status_that_no_process_ends_with_is_no_failure(last: str) -> None:
-    """HTTP has its own, and the first of several is a count."""
-    assert ends(f"{WORK}{last}\n", at(WORK, "step 20", 20, 100)) == "cut"
-
-
-def test_a_pipe_that_was_closed_at_the_end_is_no_failure() -> None:
-    """As `python train.py | head` leaves it: the interpreter could not print its last words to anybody."""
-    ignored = (
-        "Exception ignored in: <_io.TextIOWrapper name='<stdout>' mode='w'>\nBrokenPipeError: [Errno 32] Broken pipe\n"
-    )
-    assert ends("step 9/10 loss 0.3\nstep 10/10 loss 0.2\nall epochs done\n" + ignored) == "finished"
-
-
-@pytest.mark.parametrize(
     "line",
     [
         "/spool/job77/slurm_script: line 21: --run-type=train: command not found",

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dogwatch.logs.ending.verdict import WINDOW, Ending
 from dogwatch.logs.ending.words import FAILED, ROWS
-from tests.logs.endings import CAUGHT, CRASH, WORK, ends
+from tests.logs.endings import CAUGHT, CRASH, WORK, at, ends
 
 PARTS = [
     WORK,
@@ -153,3 +153,19 @@ def test_tests_that_failed_are_a_failure_however_long_they_took(took: str) -> No
     """Of more than a minute pytest tells the time twice."""
     assert ends(f"collected 9 items\n============ 1 failed, 8 passed, 2 warnings in {took} ============\n") == "failed"
     assert ends(f"collected 9 items\n============ 9 passed, 2 warnings in {took} ============\n") == "finished"
+
+
+@pytest.mark.parametrize(
+    "last", ["upload finished with status 200", "all calls returned with status 404", "ended with code 1 of 8 given"]
+)
+def test_a_status_that_no_process_ends_with_is_no_failure(last: str) -> None:
+    """HTTP has its own, and the first of several is a count."""
+    assert ends(f"{WORK}{last}\n", at(WORK, "step 20", 20, 100)) == "cut"
+
+
+def test_a_pipe_that_was_closed_at_the_end_is_no_failure() -> None:
+    """As `python train.py | head` leaves it: the interpreter could not print its last words to anybody."""
+    ignored = (
+        "Exception ignored in: <_io.TextIOWrapper name='<stdout>' mode='w'>\nBrokenPipeError: [Errno 32] Broken pipe\n"
+    )
+    assert ends("step 9/10 loss 0.3\nstep 10/10 loss 0.2\nall epochs done\n" + ignored) == "finished"
