@@ -328,13 +328,10 @@ def test_a_rank_that_was_killed_first_explains_what_its_peers_say():
     )
     assert why(peer + first).cause == "killed"
     assert why(peer + first + memory).cause == "host_oom"
-
-
-def test_a_program_that_hydra_ends_without_a_traceback_was_set_wrongly():
-    """Its last line only says how to see more."""
-    log = "In 'train': Could not find 'encoder/large'\n\nAvailable options in 'encoder':\n\tsmall\n\n"
-    found = why(log + "Set the environment variable HYDRA_FULL_ERROR=1 for a complete stack trace.\n")
-    assert (found.cause, found.evidence[0].line) == ("config_error", 1)
+    killed = "go.sh: line 4: 551 Killed                  torchrun fit.py\n"
+    store = peer.partition("RuntimeError")[0] + "torch.distributed.DistStoreError: Timed out after 901 seconds\n"
+    assert why(killed + store).cause == "killed"
+    assert why(store + killed).cause == "rendezvous_failed"
 
 
 def test_what_a_script_missed_is_not_why_its_program_was_killed():

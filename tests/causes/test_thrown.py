@@ -380,3 +380,10 @@ def test_that_a_disk_gave_an_error_does_not_say_which() -> None:
     assert found is not None
     assert found.cause == "unknown"
     assert {other.cause for other in found.alternatives} == {"disk_full", "disk_quota", "node_failure"}
+
+
+def test_a_program_that_hydra_ends_without_a_traceback_was_set_wrongly():
+    """Its last line only says how to see more."""
+    log = "In 'train': Could not find 'encoder/large'\n\nAvailable options in 'encoder':\n\tsmall\n\n"
+    found = why(log + "Set the environment variable HYDRA_FULL_ERROR=1 for a complete stack trace.\n")
+    assert (found.cause, found.evidence[0].line) == ("config_error", 1)

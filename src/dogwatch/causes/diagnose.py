@@ -176,6 +176,9 @@ def _better(hit: Hit, told: Sequence[Hit]) -> Hit:
         hit = next((one for one in told if one.cause == "interrupted" or one.cause in SCHEDULER), hit)
     if hit.cause in ("cancelled", "aborted"):
         hit = _answered(hit, told)
+    if hit.cause in _BETWEEN:  # who was killed before is whom the others missed
+        earlier = (one for one in told[: told.index(hit)] if not (one.quiet or one.aside))
+        hit = next((one for one in earlier if one.cause == "killed" and one.fatal), hit)
     if _UNREACHED in hit.text.lower():
         return next((one for one in told if one.cause == "network_error"), hit)
     if hit.cause in ("interrupted", "killed", "aborted"):
