@@ -169,3 +169,10 @@ def test_a_pipe_that_was_closed_at_the_end_is_no_failure() -> None:
         "Exception ignored in: <_io.TextIOWrapper name='<stdout>' mode='w'>\nBrokenPipeError: [Errno 32] Broken pipe\n"
     )
     assert ends("step 9/10 loss 0.3\nstep 10/10 loss 0.2\nall epochs done\n" + ignored) == "finished"
+
+
+def test_what_a_shell_answers_at_its_prompt_is_no_failure() -> None:
+    """As the end of what was copied from a terminal; PBS has login shells read its scripts, and those count lines."""
+    assert ends(f"{WORK}(env) me@n1:~$ save-pane\n-bash: save-pane: command not found\n") == "unknown"
+    assert ends(f"{WORK}-bash: line 7: torchrun: command not found\n") == "failed"
+    assert ends(f"{WORK}bash: torchrun: command not found\n") == "failed"

@@ -13,6 +13,9 @@ TRIES = 200  # lines with a needle that are read before a row gives up
 _NOT_YET = re.compile(
     rb"(?<![a-z_])(?:not|never|before|until|when|once|if|(?<!at )(?:epoch|step)|will|to be|each|every|should)(?![a-z_])"
 )
+_AT_A_PROMPT = re.compile(
+    rb"-[a-z]{0,3}sh: (?!line \d)"
+)  # a login shell answers who types; a script's lines have numbers
 _AFTERWARDS = re.compile(rb"(?<![a-z_])after(?![a-z_])")  # means it of what follows the word alone
 
 
@@ -47,7 +50,7 @@ def _says(low: bytes, row: Row, start: int, here: int) -> bool:
         start, end = max(start, here - REACH), min(end, here + REACH)
     line = low[start:end]
     found = row.pattern.search(line)
-    if not found:
+    if not found or (row.sign == COMPLAINT and _AT_A_PROMPT.match(line)):
         return False
     if row.sign in (FAILED, CRASHED, GONE, TOLD, COMPLAINT, NAMED):
         text, begin = line.decode("utf-8", "replace"), len(line[: found.start()].decode("utf-8", "replace"))
