@@ -33,6 +33,11 @@ hypothesis.settings.register_profile("same", derandomize=True, deadline=None)
 hypothesis.settings.register_profile("fuzz", deadline=None)
 hypothesis.settings.load_profile("same")
 
+# A shell that starts the tests in the background, and nohup, leave these ignored, and every program that a test starts
+# would inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
 
 @pytest.fixture
 def here() -> Iterator[Here]:
