@@ -373,6 +373,8 @@ def test_a_worker_that_was_told_to_end_says_who_told_the_program_so():
     limit = "slurmstepd: error: *** JOB 71 ON n3 CANCELLED AT 2026-02-03T04:05:06 DUE TO TIME LIMIT ***\n"
     assert why(f"[rank: 0] Received SIGTERM: 15\n{killed}{limit}").cause == "time_limit"
     assert why(f"epoch 0\n{killed}").cause == "dataloader_worker_died"
+    gone = killed.replace("is killed by signal: Terminated.", "exited unexpectedly")
+    assert why(f"[rank: 0] Received SIGTERM: 15\n{gone}").cause == "interrupted"
 
 
 def test_a_traceback_that_breaks_off_does_not_hide_what_the_log_ends_with():

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from dogwatch.logs.ending.verdict import WINDOW, Ending
 from dogwatch.logs.ending.words import FAILED, ROWS
+from dogwatch.logs.interface import INNER
 from tests.logs.endings import CAUGHT, CRASH, WORK, at, ends
 
 PARTS = [
@@ -176,3 +177,20 @@ def test_what_a_shell_answers_at_its_prompt_is_no_failure() -> None:
     assert ends(f"{WORK}(env) me@n1:~$ save-pane\n-bash: save-pane: command not found\n") == "unknown"
     assert ends(f"{WORK}-bash: line 7: torchrun: command not found\n") == "failed"
     assert ends(f"{WORK}bash: torchrun: command not found\n") == "failed"
+
+
+def test_that_all_experiments_are_done_ends_a_log_whose_last_one_stopped_early() -> None:
+    """Said of all of them it is no matter of the counter; all samples of a part are another thing."""
+    counted = at(WORK, "step 20", 20, 100)
+    assert ends(f"{WORK}=== All experiments complete: Sun Apr 26 18:43:59 ===\n", counted) == "finished"
+    assert ends(f"{WORK}all 8 folds are done\n", counted) == "finished"
+    assert ends(f"{WORK}all samples processed\n", counted) == "cut"
+
+
+def test_what_fell_at_its_imports_has_counted_nothing() -> None:
+    """A counter that arrives below is another try's; a bar may be of anything that a script runs next."""
+    fell = 'Traceback (most recent call last):\n  File "fit.py", line 3, in <module>\n    import torch\n'
+    log = f"{fell}ModuleNotFoundError: No module named 'torch'\ninstalled\nround 1/2\nround 2/2\n"
+    assert ends(log, at(log, "round 2", 2, 2)) == "finished"
+    assert ends(log, at(log, "round 2", 2, 2, INNER)) == "failed"
+    assert ends(log, at(log, "round 1", 1, 2)) == "failed"

@@ -172,8 +172,9 @@ def _better(hit: Hit, told: Sequence[Hit]) -> Hit:
     """What a process died of, and who sent a signal, where another line says it."""
     if hit.cause in ("dataloader_worker_died", "segfault", "aborted"):
         hit = next((one for one in told if one.cause in LINGERS), hit)
-    if hit.cause == "dataloader_worker_died" and "signal: terminated" in hit.text.lower():
-        hit = next((one for one in told if one.cause == "interrupted" or one.cause in SCHEDULER), hit)
+    if hit.cause == "dataloader_worker_died":  # of a signal that others tell of, or of what had told the program to end
+        tells = told if "signal: terminated" in hit.text.lower() else told[: told.index(hit)]
+        hit = next((one for one in tells if one.cause == "interrupted" or one.cause in SCHEDULER), hit)
     if hit.cause in ("cancelled", "aborted"):
         hit = _answered(hit, told)
     if hit.cause in _BETWEEN:  # who was killed before is whom the others missed

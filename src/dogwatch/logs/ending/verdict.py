@@ -227,6 +227,8 @@ class _End:
                 continue
             if sign != FAILED and 0 <= self._places[STOPPED] <= place:
                 continue  # how it stopped
+            if place == self._fell.unbegun and counter is not None and counter.at > place and _ran(counter):
+                continue  # what fell before it began has counted nothing: another try has
             if reach <= TAIL and self._minor(sign, place, counter):
                 continue
             found = max(found, place)
@@ -309,6 +311,11 @@ def _arrived(counter: Counter) -> bool:
     if counter.step.rank < EPOCH and counter.laps:
         return False  # a bar that runs once per epoch
     return counter.step.done >= counter.step.total
+
+
+def _ran(counter: Counter) -> bool:
+    """Whether the counter of the run, and no mere bar, is at its end."""
+    return counter.step.rank > INNER and _arrived(counter)
 
 
 def _nearly(counter: Counter) -> bool:

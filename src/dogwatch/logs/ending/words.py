@@ -296,11 +296,18 @@ ROWS = (
     _row(EARLY, " reached", r"\btarget \w.{0,40} reached\b.{0,20}\b(?:exiting|stopping|done|ending)\b"),
     _row(EARLY, "early stopping", r"^epoch \d{1,9}: early stopping\b"),
     _row(EARLY, "best", r"^[^a-z0-9]{0,20}end\b.{0,60}\bbest (?:\w{1,20} )?epoch\b"),
+    _row(
+        FINISHED,
+        "all ",
+        r"\ball (?:\d{1,6} )?(?:experiments|trainings|runs|jobs|trials|seeds|folds|variants|ablations|configurations)"
+        r" (?:are |were |have |is )?(?:been )?(?:now )?(?:complete|completed|finished|done)\b",
+    ),
     # The same in other languages
     *(
         _row(FINISHED, word)
-        for word in ("训练完成", "训练结束", "訓練完成", "学習完了", "学習が完了", "학습 완료", "бучение завершено")
+        for word in ("训练完成", "训练结束", "訓練完成", "学習完了", "学習が完了", "бучение завершено")
     ),
+    _row(FINISHED, "완료", r"(?:전체|모든).{0,30}완료|(?:학습|훈련|실험|training|tuning|distillation)(?:이|가)? 완료"),
     *(
         _row(FINISHED, over, rf"(?:全部|所有).{{0,30}}{over}|(?:训练(?!{_BEFORE_IT})|实验|程序).{{0,20}}{over}{_STOP}")
         for over in ("完成", "结束", "完毕")
