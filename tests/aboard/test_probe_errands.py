@@ -61,9 +61,9 @@ def test_what_outlasts_a_look_answers_a_later_one(here, tmp_path):
 
 def test_what_hangs_is_ended_by_its_own_alarm(here, tmp_path):
     """Also when nobody asks for it again: nothing of it stays."""
-    note = tmp_path / "pid"
+    note = tmp_path / "pid"  # of the second: the first one's would be read while it is written over
     body = "open(call['note'], 'w').write(str(os.getpid()))\nwhile True: time.sleep(1)"
-    assert asked(here, body, seconds=1, wait=20, note=str(note)) == {"why": "no answer in 1 s"}
+    assert asked(here, body, seconds=1, wait=20, note=str(tmp_path / "first")) == {"why": "no answer in 1 s"}
     assert asked(here, body, seconds=1, wait=0, note=str(note)) == {"pending": True}
     wait_until(lambda: note.exists() and note.read_text())
     pid = int(note.read_text())
