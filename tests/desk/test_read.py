@@ -80,11 +80,3 @@ def test_a_log_that_is_over_is_in_no_other_phase() -> None:
     found = read.document("job.log", [f"{full}Training finished\nStart training\nepoch 1/4\n".encode()])
     assert found["ending"] == "cut"
     assert found["phase"] != "finished"
-
-
-def test_a_server_that_drains_its_requests_was_told_to_stop() -> None:
-    """How its parts then end is told as a crash, and is none; without that order it is one."""
-    told_to = "[2031-04-02 10:00:01] SIGTERM received. signum=None. Draining requests and shutting down...\n"
-    crash = "[2031-04-02 10:00:01] Subprocess tokenizer (pid=61) crashed with exit code -15. Triggering SIGQUIT\n"
-    assert told(f"[2031-04-02 09:00:01] The server is fired up\n{told_to}{crash}") == ("finished", None)
-    assert told(f"[2031-04-02 09:00:01] The server is fired up\n{crash}")[0] == "failed"

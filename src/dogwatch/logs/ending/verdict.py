@@ -182,11 +182,9 @@ class _End:
         return "cut" if counter is not None and _under_way(counter) else "unknown"
 
     def only_closed(self, counter: Counter | None) -> bool:
-        """Whether only its last words say that it finished; of one that was told to stop, what comes below is how."""
+        """Whether only its last words say that it finished."""
         said = self._finished(counter)
-        if self._full(counter) or said == self._places[STOPPED] >= 0:
-            return False
-        return said < 0 or self._end - said <= ECHO
+        return not self._full(counter) and (said < 0 or self._end - said <= ECHO)
 
     def _finished(self, counter: Counter | None) -> int:
         """Where the log last said that the run is over; -1 when it did not, or something began after that."""

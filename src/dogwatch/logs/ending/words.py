@@ -266,11 +266,6 @@ ROWS = (
     # Of its own will, or told to
     _row(STOPPED, "received signal=sig", r"\[shutdown\] .{0,60}\breceived signal=sig(?:term|int)\b"),
     _row(
-        STOPPED,
-        "draining requests and shutting down",
-        r"\bsigterm received\..{0,80}draining requests and shutting down",
-    ),
-    _row(
         EARLY,
         "early stop",
         r"\bearly stop(?:ping|ped)? (?:was |is |has been |got )?(?:triggered|activated|reached|invoked|at \w|after \d)"
