@@ -78,7 +78,7 @@ def ending(stream: Iterable[bytes]) -> str:
 def _phase(said: str | None, verdict: str) -> str | None:
     """What the job does, by its newest word on that: nothing more once the log is over, and no run whose log stops amid
     the work is done, whatever was said of the one before."""
-    if verdict == "finished":
+    if verdict == FINISHED:
         return FINISHED
     return None if said == FINISHED and verdict in ("failed", "cut") else said
 
