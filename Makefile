@@ -1,6 +1,6 @@
 # Everything here sets itself up first; a second run with an unchanged pyproject.toml asks no network.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test fuzz lint bench chaos lab lab-down clean tools
+.PHONY: help setup demo test journeys fuzz lint bench chaos lab lab-down clean tools
 MAKEFLAGS += --no-print-directory
 
 BIN := .venv/bin
@@ -17,6 +17,9 @@ demo: .venv/.ready ## start a real job of four workers and watch it to its end (
 
 test: tools lint ## lint, types, import contracts, then every test
 	@$(BIN)/python -m pytest -p tests.side_by_side -n 3 --no-loadscope-reorder
+
+journeys: .venv/.ready .venv/.ready-dev tools ## what people do with the real program, from the first command to the last alert
+	@$(BIN)/python -m pytest -p tests.side_by_side -n 3 --no-loadscope-reorder tests/journeys
 
 fuzz: .venv/.ready .venv/.ready-dev ## the tests that make up their inputs, with others than the last time
 	@$(BIN)/python -m pytest -p tests.side_by_side -n 2 -m hypothesis --hypothesis-profile fuzz

@@ -6,7 +6,11 @@ import pytest
 from xdist.scheduler import LoadScopeScheduling
 
 # The one laboratory serves one process. It waits more than it works and takes longest, so it comes first.
-LABORATORY = ("tests/lab/", "tests/slurm/", "tests/slurm_link/", "tests/reach/", "tests/desk/test_on_the_cluster.py")
+# Journeys that need it are called test_slurm_*.
+LABORATORY = (
+    *("tests/lab/", "tests/slurm/", "tests/slurm_link/", "tests/reach/", "tests/desk/test_on_the_cluster.py"),
+    "tests/journeys/test_slurm_",
+)
 
 
 class ByFile(LoadScopeScheduling):  # type: ignore[misc]  # xdist ships no types
