@@ -72,6 +72,7 @@ KEYS = [
     "outputs_missing",
     "gpus",
     "history",
+    "no_eta_reason",
 ]
 
 

@@ -79,7 +79,16 @@ def _row(job: dict[str, Any], now: float) -> tuple[str, ...]:
         plain(job["name"], 40),
         state,
         far if job["step"] is not None else "",
-        words.roughly(job["remaining_seconds"]) if running and job["remaining_seconds"] is not None else "",
+        _left(job) if running else "",
         "never" if job["proved_at"] is None else f"{words.span(max(0.0, now - job['proved_at']))} ago",
         f"{job['findings']} ({job['worst']})" if job["findings"] else "",
     )
+
+
+def _left(job: dict[str, Any]) -> str:
+    """The time left, or in few words why there is no estimate."""
+    from dogwatch.tui import words
+
+    if job["remaining_seconds"] is not None:
+        return words.roughly(job["remaining_seconds"])
+    return words.short_reason(job["no_eta_reason"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
 from dogwatch.clock import stamp
@@ -15,6 +16,9 @@ from dogwatch.engine.standing import verdict_document
 from dogwatch.engine.verify import NOT_ENDED, Final
 from dogwatch.model import Eta, Progress, Verdict, Worker
 from dogwatch.rules.interface import Disk
+
+# A worker shows no rate after this much silence, and so many times the longest of the gaps that are remembered of it.
+STANDS_AFTER, STANDS_GAPS = 60.0, 3.0
 
 
 def progress_document(progress: Progress | None) -> dict[str, Any] | None:
@@ -55,9 +59,11 @@ def detail_document(
     at: float,
     gone_in: Mapping[tuple[str, str], float] | None = None,
     skew: float = 0.0,
+    no_eta: str = "",
 ) -> dict[str, Any]:
     """The parts of a job document that only its own page needs."""
     return {
+        "no_eta_reason": no_eta or None,
         "verdict": verdict_document(verdict),
         "workers": workers,
         "outputs": outputs_document(memory),
@@ -111,7 +117,7 @@ def worker_document(worker: Worker, memory: Memory, at: float, mono: float) -> d
         "memory_bytes": worker.memory_bytes,
         "children": worker.children,
         "uptime_seconds": None if worker.started is None else round(max(0.0, until - worker.started), 1),
-        "rate": None if step is None or len(step) < 3 else step[2],
+        "rate": None if step is None or len(step) < 3 or _stands(worker, memory, mono) else step[2],
         "step": None if step is None else _whole(step[1]),
         "exit_code": worker.exit_code,
         "signal": worker.signal,
@@ -119,6 +125,18 @@ def worker_document(worker: Worker, memory: Memory, at: float, mono: float) -> d
         "reason": worker.reason,
         "log": worker.log,
     }
+
+
+def _stands(worker: Worker, memory: Memory, mono: float) -> bool:
+    """Whether a worker does not count any more: it is gone or stopped, or has let the time pass in which it moved
+    several times before."""
+    if worker.doing in ("gone", "zombie", "stopped"):
+        return True
+    points = memory.worker_points.get(str(worker.index), ())
+    if len(points) < 2:
+        return False
+    usual = max(later[0] - earlier[0] for earlier, later in pairwise(points))
+    return mono - points[-1][0] > max(STANDS_AFTER, STANDS_GAPS * usual)
 
 
 def _whole(value: float | None) -> float | int | None:

@@ -68,7 +68,8 @@ def behind(
     if stands is not None:
         worker, since = stands
         since = at - (mono - since)
-        return Straggler(worker, since, f"has stood still since {moment(since)} while the others go on")
+        why = f"has stood still since {moment(since)} while the others go on"
+        return Straggler(worker, since, why, stands=True)
     found = straggler(series, mono)
     if found is None or found.others <= 0:
         return None

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from dogwatch.engine import attempts, describe, launching
+from dogwatch.engine import attempts, describe, launching, no_estimate
 from dogwatch.engine.closer import made_by, saved_at, take_in
 from dogwatch.engine.counting import Counts, count
 from dogwatch.engine.gaps import gap_event
@@ -417,6 +417,14 @@ class Visit:
         left, low, high = (max(0.0, each - passed) for each in (one.eta.remaining, one.eta.low, one.eta.high))
         return Eta(left, low, high, one.eta.confidence)
 
+    def _no_eta(self) -> str:
+        """Why no estimate is shown. The rules still see it: what a job would need if it went on is the least."""
+        if not isinstance(self.after.state, Running):
+            return ""
+        one, native = self.one, self.after.native
+        found = (self.workers, self.progress, self.eta, one.verdict, one.straggler)
+        return no_estimate.reason(self.memory, self.job.track, native, *found)
+
     def update(self) -> JobUpdate | Proved:
         if self.steady:
             memory = self.memory.to_json() if self.save else None
@@ -425,6 +433,7 @@ class Visit:
         if self.rests and not self.save:
             return Proved(self.job.ref, self.at, self.after.proof)
         self.described = self.mono
+        no_eta = self._no_eta()
         workers = [describe.worker_document(worker, self.memory, self.at, self.mono) for worker in self.workers]
         if self.save:
             self.one.readers.keep(self.memory)
@@ -433,7 +442,7 @@ class Visit:
             known=self.after,
             started=self.started,
             progress=describe.progress_document(self.progress),
-            eta=describe.eta_document(self.eta, self.at),
+            eta=describe.eta_document(None if no_eta else self.eta, self.at),
             diagnosis=self.diagnosis,
             detail=describe.detail_document(
                 self.memory,
@@ -445,6 +454,7 @@ class Visit:
                 self.at,
                 self.one.gone_in,
                 self.glance.skew,
+                no_eta,
             ),
             memory=self.memory.to_json() if self.save else None,
             track=None if self.sighting is None else self.sighting.track,

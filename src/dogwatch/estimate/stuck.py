@@ -28,7 +28,7 @@ from dataclasses import dataclass, field
 
 from dogwatch.clock import stamp
 from dogwatch.estimate.lines import Lines
-from dogwatch.estimate.patience import STEADY, Gaps, patience
+from dogwatch.estimate.patience import SAFETY, STEADY, Gaps, patience
 from dogwatch.estimate.places import COUNTED, LOST, Ground, Way
 from dogwatch.model import Standing, Verdict, Witness
 
@@ -144,6 +144,11 @@ def _moving(e: Evidence) -> tuple[Standing, float, str]:
         since = e.at - stands
         return Standing.SLOW, since, f"its counter has stood still since {moment(since)} while other signs moved"
     return Standing.WORKING, e.at, ""
+
+
+def stands_too_long(quiet: float, counter: Gaps, patient: float) -> bool:
+    """Whether a counter has stood for longer than the job's silence limit, and than its own moves explain."""
+    return quiet >= max(patient, SAFETY * counter.longest)
 
 
 def _silent(e: Evidence, patient: float) -> tuple[Standing, float, str]:

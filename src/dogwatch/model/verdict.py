@@ -41,8 +41,9 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Straggler:
-    """A worker that has fallen behind its equals, since when, and how, in words."""
+    """A worker that has fallen behind its equals, since when, and how, in words; whether it `stands` still."""
 
     worker: str
     since: float
     why: str
+    stands: bool = False

@@ -20,6 +20,7 @@ _DETAIL: dict[str, Any] = {"workers": [], "outputs": [], "checkpoints": None, "d
 _DETAIL.update(logs=[], scores=[], verdict=None, launch=None, spent=None, outputs_missing=[], checks=[], gpus=[])
 _DETAIL["history"] = []
 _DETAIL.update(dict.fromkeys(("tasks", "efficiency", "expected_start", "time_limit_at", "nodes", "stdout")))
+_DETAIL["no_eta_reason"] = None
 _TIMES = ("at", "low_at", "high_at", "newest_at", "next_at")
 
 # SQLite reads these few numbers out of the JSON, so that `ls` need not import a JSON reader.
@@ -31,6 +32,7 @@ _GLANCE = {
     "rate": "progress, '$.rate'",
     "remaining_seconds": "eta, '$.remaining_seconds'",
     "eta_at": "eta, '$.at'",
+    "no_eta_reason": "detail, '$.no_eta_reason'",
     "verdict": "detail, '$.verdict.word'",
 }
 _SHORT = (

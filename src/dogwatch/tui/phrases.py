@@ -15,6 +15,7 @@ from dogwatch.tui.view import Document, View
 STALE_SECONDS = 180.0  # the slowest check interval is 60 s; three missed ones are no accident
 LOW_SHARE, LOW_BYTES = 0.10, 10e9
 AT_WORK = ("running", "sleeping", "uninterruptible")
+TOO_EARLY = ("no progress counted yet", "not enough progress yet")
 WORTH_SAYING = 0.03  # a cause less likely than that is in the JSON only
 _SIGNALS = {1: "SIGHUP", 2: "SIGINT", 3: "SIGQUIT", 4: "SIGILL", 6: "SIGABRT", 7: "SIGBUS", 8: "SIGFPE"}
 _SIGNALS |= {9: "SIGKILL", 10: "SIGUSR1", 11: "SIGSEGV", 12: "SIGUSR2", 13: "SIGPIPE", 15: "SIGTERM"}
@@ -118,13 +119,14 @@ def is_bad(job: Document) -> bool:
 
 
 def eta(job: Document, now: float, full: bool = True) -> str:
-    """When it will be done, counted from the promised moment, so that silence cannot postpone it."""
+    """When it will be done, counted from the promised moment, so that silence cannot postpone it; or why nobody can
+    say."""
     estimate = job.get("eta")
     if is_ended(job) or job.get("state") not in ("running", "missing"):
         return ""
     due = words.moment(estimate.get("at")) if estimate else None
     if not estimate or due is None:
-        return "no estimate yet"
+        return no_eta(job, now)
     if due < now - 1:
         return f"overdue by {words.roughly(now - due)}, was expected at {words.clock(due, now)}"
     low, high = (_left(estimate, end, now) for end in ("low", "high"))
@@ -132,8 +134,24 @@ def eta(job: Document, now: float, full: bool = True) -> str:
     if low is not None and high is not None:
         text += f" ({words.between(low, high)})"
     text += f", about {words.due(due, now)}"
+    limit = words.moment(job.get("time_limit_at"))
+    if limit is not None and limit < due:
+        spread = f" ({words.between(low, high)})" if low is not None and high is not None else ""
+        needs = f"needs {words.roughly(max(0.0, due - now))}{spread}"
+        return f"{needs}, but its time limit is at {words.due(limit, now)}, in {words.roughly(max(0.0, limit - now))}"
     sure = estimate.get("confidence")
     return f"{text}; {words.percent(sure, 0)} sure" if full and sure is not None else text
+
+
+def no_eta(job: Document, now: float) -> str:
+    """Why there is no estimate: stalled since 14:02, cannot finish: worker 2 exited; or that it is too early."""
+    reason = tidy(job.get("no_eta_reason") or "", 80)
+    since = words.moment((job.get("verdict") or {}).get("since"))
+    if reason == "stalled" and since is not None:
+        return f"stalled since {words.clock(since, now)}, no estimate"
+    if reason in TOO_EARLY:
+        return f"no estimate yet ({reason})"
+    return f"{reason}, no estimate" if reason else "no estimate yet"
 
 
 def _left(estimate: Document, end: str, now: float) -> float | None:

@@ -131,8 +131,7 @@ def _pace(job: Document, frame: Frame, pen: Pen) -> list[Text]:
     ends = [pen.line(phrases.eta(job, frame.now, full)) for full in (True, False)]
     speeds = [pen.line(phrases.throughput(job, full)) for full in (True, False)]
     for end in ends:
-        end.stylize("yellow" if end.plain.startswith("overdue") else "")
-        end.stylize("dim" if end.plain.startswith("no estimate") else "")
+        end.stylize(_eta_style(end.plain))
     pairs = [(ends[0], speeds[0])]
     if frame.height < _SHORT:
         pairs += [(ends[1], speeds[0]), (ends[1], speeds[1])]
@@ -143,6 +142,14 @@ def _pace(job: Document, frame: Frame, pen: Pen) -> list[Text]:
         if both is not None:
             return [both]
     return [ends[0] if pen.width(ends[0].plain) <= frame.width else ends[1], speeds[0]]
+
+
+def _eta_style(text: str) -> str:
+    if text.startswith(("cannot finish", "may not finish", "stalled")):
+        return "bold red"
+    if text.startswith("no estimate"):
+        return "dim"
+    return "" if text.startswith("done in") else "yellow"
 
 
 def _findings(frame: Frame, pen: Pen, most: int) -> list[Text]:

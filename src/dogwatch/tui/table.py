@@ -58,7 +58,7 @@ def _cells(job: Document, now: float, pen: Pen) -> list[Text]:
     mark = words.level(str(worst)).strip() + " " if worst in ("critical", "warning") else ""
     share = words.percent(fraction, 0) if fraction is not None else words.count(progress.get("step"))
     due = words.moment((job.get("eta") or {}).get("at"))
-    left = words.UNKNOWN if due is None or phrases.is_ended(job) else words.roughly(due - now)
+    left = _left(job, due, now)
     speed = words.rate(progress.get("rate"), phrases.unit(job)) if not phrases.is_ended(job) else words.UNKNOWN
     return [
         pen.line(phrases.title(job), "bold"),
@@ -69,6 +69,15 @@ def _cells(job: Document, now: float, pen: Pen) -> list[Text]:
         pen.line(speed),
         pen.line(_workers(job)),
     ]
+
+
+def _left(job: Document, due: float | None, now: float) -> str:
+    """The time left, or the short form of why there is no estimate."""
+    if phrases.is_ended(job):
+        return words.UNKNOWN
+    if due is None:
+        return words.short_reason(job.get("no_eta_reason")) or words.UNKNOWN
+    return words.roughly(due - now)
 
 
 def _level_rank(level: object) -> int:

@@ -72,6 +72,13 @@ def roughly(seconds: float | None) -> str:
     return _rough(seconds) if seconds >= 0 else "-" + _rough(-seconds)
 
 
+def short_reason(reason: str | None) -> str:
+    """Why there is no estimate, in two or three words for a table; nothing where it is only too early for one."""
+    head = (reason or "").partition(":")[0]
+    told = ("cannot finish", "may not finish", "stalled", "suspended", "no progress")
+    return head if head in told or head.startswith("worker") else ""
+
+
 def since(at: str | None, now: float) -> float | None:
     """Seconds from an RFC 3339 moment until now; negative when it lies ahead."""
     then = moment(at)

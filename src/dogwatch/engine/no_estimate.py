@@ -1,0 +1,129 @@
+"""Why a running job has no estimate: what cannot finish, or does not move, is not said to be done at some time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+from dogwatch.engine.memory import Memory
+from dogwatch.engine.reading import worker_of
+from dogwatch.engine.standing import LIVING
+from dogwatch.estimate.stuck import COUNTER_MOVES, stands_too_long
+from dogwatch.model import Eta, Outcome, Progress, Standing, Step, Straggler, Verdict, Worker
+
+OVER = frozenset({"gone", "zombie"})
+COMPLETE = 0.999  # of its own total: rounding, or a last line that was never flushed
+SUSPENDED = "SUSPENDED"
+MOST_NAMED = 3
+UNFAILED = frozenset({None, Outcome.SUCCEEDED, Outcome.UNKNOWN})
+NEWEST = 5  # moves of a worker that show how it counts
+
+
+def reason(
+    memory: Memory,
+    track: Mapping[str, Any],
+    native: str,
+    workers: Sequence[Worker],
+    progress: Progress | None,
+    eta: Eta | None,
+    verdict: Verdict | None,
+    straggler: Straggler | None,
+) -> str:
+    """In words, why no estimate is shown of a running job; nothing where the estimate holds."""
+    return (
+        _exited(memory, track, workers, progress)
+        or _held(native, workers)
+        or _stands(memory, verdict, straggler)
+        or ("" if eta is not None else _unknown(progress))
+    )
+
+
+def _exited(memory: Memory, track: Mapping[str, Any], workers: Sequence[Worker], progress: Progress | None) -> str:
+    """Workers that left before their share was done. Where each counts up to a total of its own the shares are fixed,
+    and nobody does what is left of one; where none does, the others may take it over."""
+    over = [worker for worker in workers if worker.doing in OVER]
+    if not over or len(workers) < 2:
+        return ""
+    shares, fixed, short = own_counters(memory, track), [], []
+    for worker in over:
+        step = shares.get(str(worker.index))
+        owns = step is not None and bool(step.total) and not _is_whole(step, progress)
+        if owns and step is not None and step.total:
+            if not _is_done(memory, worker, step.done, step.total):
+                fixed.append(worker.index)
+        elif worker.outcome != Outcome.SUCCEEDED:
+            short.append(worker.index)
+    if fixed:
+        return f"cannot finish: {_named(fixed)} exited"
+    return f"may not finish: {_named(short)} exited" if short else ""
+
+
+def _is_done(memory: Memory, worker: Worker, done: float, total: float) -> bool:
+    """Whether a worker that left had done its share. One that did not fail need not have told of its last items: what
+    it usually does between two looks may be missing."""
+    if worker.outcome not in UNFAILED:
+        return done >= total
+    if worker.outcome == Outcome.SUCCEEDED and memory.may_stop:
+        return True
+    newest = memory.worker_points.get(str(worker.index), [])[-NEWEST:]
+    usual = max((later[1] - earlier[1] for earlier, later in pairwise(newest)), default=0.0)
+    return done + max(usual, (1 - COMPLETE) * total) >= total
+
+
+def _is_whole(step: Step, progress: Progress | None) -> bool:
+    """Whether a worker's counter is the whole job's: several take their items from one queue."""
+    return progress is not None and progress.total is not None and (step.total or 0.0) >= progress.total
+
+
+def own_counters(memory: Memory, track: Mapping[str, Any]) -> dict[str, Step]:
+    """The counter of each worker, by the log that has come furthest where it has several."""
+    listed = {path: index for kind in ("logs", "progress") for index, path in enumerate(track.get(kind) or ())}
+    found: dict[str, Step] = {}
+    for path, step in memory.steps.items():
+        index = worker_of(path, listed)
+        if index is not None:
+            known = found.get(str(index))
+            if known is None or (bool(step.total), step.done) > (bool(known.total), known.done):
+                found[str(index)] = step
+    return found
+
+
+def _named(indexes: Sequence[int]) -> str:
+    if len(indexes) > MOST_NAMED:
+        return f"{len(indexes)} workers"
+    if len(indexes) == 1:
+        return f"worker {indexes[0]}"
+    return f"workers {', '.join(map(str, indexes[:-1]))} and {indexes[-1]}"
+
+
+def _held(native: str, workers: Sequence[Worker]) -> str:
+    """Somebody stopped its processes, or some of them."""
+    living = [worker for worker in workers if worker.doing in LIVING]
+    stopped = [worker.index for worker in living if worker.doing == "stopped"]
+    if native == SUSPENDED or (stopped and len(stopped) == len(living)):
+        return "suspended"
+    return f"{_named(stopped)} stopped" if stopped else ""
+
+
+def _stands(memory: Memory, verdict: Verdict | None, straggler: Straggler | None) -> str:
+    if verdict is not None and verdict.word is Standing.STALLED:
+        return "stalled"
+    if straggler is not None and straggler.stands:
+        return f"worker {straggler.worker} stalled"
+    if verdict is None or verdict.patience is None or "progress" not in memory.hush:
+        return ""
+    busy = verdict.word is Standing.SILENT_BUT_BUSY
+    known = memory.counter.count >= COUNTER_MOVES
+    quiet = memory.hush["progress"].seconds
+    if busy or (known and stands_too_long(quiet, memory.counter, verdict.patience)):
+        return "no progress"
+    return ""
+
+
+def _unknown(progress: Progress | None) -> str:
+    if progress is None:
+        return "no progress counted yet"
+    if progress.total is None:
+        return "no total known"
+    return "not enough progress yet" if progress.rate_average is None else "no end in sight"
