@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from dogwatch.aboard import MARK, probe_once, probe_text
-from dogwatch.aboard.probe import find
+from dogwatch.aboard.probe import matching
 from dogwatch.cli.main import VERBS
 from tests.support import wait_until
 
@@ -87,16 +87,18 @@ def test_it_gives_way_to_others() -> None:
 
 def test_a_probe_is_known_by_its_mark() -> None:
     """The mark that reach puts into a command line is the one that a probe looks for."""
-    assert MARK == find.MARK
-    assert find.is_dogwatch(["python3", "-I", "-S", "/dev/fd/5", "--serve", MARK])
-    assert find.is_dogwatch(["bash", "-c", f"exec python3 -I -S -c 'import signal' {MARK}"])
-    assert not find.is_dogwatch(["python3", "train.py", "--out", "/x/dogwatch-probe-results"])
+    assert MARK == matching.MARK
+    assert matching.is_dogwatch(["python3", "-I", "-S", "/dev/fd/5", "--serve", MARK])
+    assert matching.is_dogwatch(["bash", "-c", f"exec python3 -I -S -c 'import signal' {MARK}"])
+    assert not matching.is_dogwatch(["python3", "train.py", "--out", "/x/dogwatch-probe-results"])
 
 
 def test_every_verb_is_known_as_ours() -> None:
     """Whoever asks about a job by its name is not taken for one of its workers, whatever they ask."""
     for verb in VERBS:
-        assert find.is_dogwatch(["bash", "-c", f"cd runs && . ./env.sh && /opt/venv/bin/dogwatch {verb} train"]), verb
+        assert matching.is_dogwatch(["bash", "-c", f"cd runs && . ./env.sh && /opt/venv/bin/dogwatch {verb} train"]), (
+            verb
+        )
 
 
 def test_the_text_is_the_same_every_time() -> None:

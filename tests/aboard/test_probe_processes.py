@@ -288,7 +288,8 @@ def test_a_name_never_finds_dogwatch_itself(here: Here, started: list[subprocess
 def test_the_wanted_number_of_workers_chooses_the_generation(
     here: Here, started: list[subprocess.Popen[bytes]]
 ) -> None:
-    """A launcher and its four workers share a name: one wanted is the launcher, four are the workers."""
+    """A launcher and its four workers share a name: one wanted is the launcher, four are the workers, and of three
+    nobody can tell which."""
     token = "job-" + uuid.uuid4().hex
     code = (
         "import subprocess, sys, time\n"
@@ -303,8 +304,11 @@ def test_the_wanted_number_of_workers_chooses_the_generation(
         )
         kids = {int(pid) for pid in Path(f"/proc/{root.pid}/task/{root.pid}/children").read_text().split()}
         assert {pid for pid, _, _ in workers} == kids
-        for want in (None, 1, 3):
+        for want in (None, 1):
             assert [row[0] for row in find(here, name=token, want=want)["workers"]] == [root.pid]
+        unsure = find(here, name=token, want=3)
+        assert unsure["workers"] == []
+        assert {row["pid"] for row in unsure["choice"]} == kids
     finally:
         os.killpg(root.pid, signal.SIGKILL)
 
@@ -313,20 +317,42 @@ def test_a_name_that_nobody_has_is_a_problem_not_a_crash(here: Here) -> None:
     """No match is said in a sentence."""
     found = find(here, name="job-" + uuid.uuid4().hex)
     assert found["workers"] == []
-    assert "no process has" in found["problem"]
+    assert "no process has the name" in found["problem"]
 
 
 def test_a_pid_file_names_workers(here: Here, started: list[subprocess.Popen[bytes]], tmp_path: Path) -> None:
-    """Pids in a file get their identity; one that is not there is named."""
+    """Pids in a file get their identity; one that has ended keeps its place, as a process that is gone."""
     pair = [spawn(started), spawn(started)]
     dead = subprocess.Popen(["true"])
     dead.wait()
     path = tmp_path / "worker_pids.txt"
     path.write_text(f"{pair[0].pid}\n{pair[1].pid} {dead.pid}\n")
     found = find(here, pidfile=str(path))
-    assert found["workers"] == [name_of(child.pid) for child in pair]
-    assert [proc["pid"] for proc in found["process"]] == [child.pid for child in pair]
-    assert f"{dead.pid} is not there" in found["problem"]
+    *living, ended = found["workers"]
+    assert living == [name_of(child.pid) for child in pair]
+    assert [proc["doing"] for proc in found["process"]] == ["sleeping", "sleeping", "gone"]
+    assert (ended[0], look(here, ended)[0]["doing"], found["gone"]) == (dead.pid, "gone", [dead.pid])
+
+
+def test_a_process_that_started_after_the_pid_file_was_written_is_another(
+    here: Here, started: list[subprocess.Popen[bytes]], tmp_path: Path
+) -> None:
+    """A pid of yesterday's file may be somebody else's today."""
+    child = spawn(started)
+    path = tmp_path / "worker_pids.txt"
+    path.write_text(str(child.pid))
+    os.utime(path, (time.time() - 3600, time.time() - 3600))
+    found = find(here, pidfile=str(path))
+    assert [proc["doing"] for proc in found["process"]] == ["gone"]
+
+
+def test_a_pid_file_with_more_pids_than_expected_is_a_problem(here: Here, tmp_path: Path) -> None:
+    """Nobody can tell which of them are the workers."""
+    path = tmp_path / "worker_pids.txt"
+    path.write_text("11 12 13")
+    found = find(here, pidfile=str(path), want=2)
+    assert found["workers"] == []
+    assert "names 3 processes, where 2 are expected" in found["problem"]
 
 
 @pytest.mark.parametrize("content", [b"", b"pid: 12", b"-1", b"0", b"\xff\xfe", b"99999999999999999999"])

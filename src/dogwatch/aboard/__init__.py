@@ -14,7 +14,7 @@ _HERE = os.path.dirname(os.path.abspath(__file__))
 
 KEEPER = os.path.join(_HERE, "keeper.py")
 PARTS = (
-    *("wire", "processes", "paths", "usage", "logs", "ear", "still", "texts", "files", "hand", "find"),
+    *("wire", "processes", "paths", "usage", "logs", "ear", "still", "texts", "files", "hand", "matching", "find"),
     *("command", "slurm", "errands", "answer", "main"),
 )
 # Programs that ride with the one request that needs them; the last `errand(call)` in one is what is called.

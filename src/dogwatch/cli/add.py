@@ -23,7 +23,8 @@ def arguments(parser: ArgumentParser) -> None:
     process = kinds.add_parser("process", help="processes of this machine", allow_abbrev=False)
     process.add_argument("pids", nargs="*", type=int, metavar="PID", help="process ids of its workers")
     process.add_argument("--pidfile", metavar="F", help="a file with the pids, separated by white space")
-    process.add_argument("--match", metavar="NAME", help="every process with NAME in its command line")
+    process.add_argument("--match", metavar="NAME", help="every process with NAME as an argument or script")
+    process.add_argument("--user", metavar="NAME", help="whose processes --match means, if not yours")
     process.add_argument("--workers", type=int, metavar="N", help="how many workers there should be")
     process.add_argument("--log", action="append", default=[], metavar="GLOB", help="its log files (repeatable)")
     process.add_argument("--output", action="append", default=[], metavar="GLOB", help="its output files (repeatable)")
@@ -94,6 +95,7 @@ def _processes(args: Namespace) -> list[str]:
                     pids=args.pids,
                     pidfile=None if args.pidfile is None else globs([args.pidfile], "--pidfile")[0],
                     match=args.match,
+                    user=args.user,
                     name=args.name,
                     description=args.description,
                     expect=expect,

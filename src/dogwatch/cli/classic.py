@@ -25,6 +25,7 @@ FLAGS = (
         "num_workers",
         "gpu_ids",
         "pid",
+        "user",
         "output_dir",
         "log_dir",
         "checkpoint_dir",
@@ -45,13 +46,12 @@ def attach(args: Namespace, store: Store, clock: Clock, every: float | None) -> 
     """Register the job that the flags and the file describe; its ref."""
     file = load_job_file(args.config) if args.config is not None else JobFile("")
     name = args.job_name if args.job_name is not None else file.name
+    if name is None and args.pid:
+        name = f"pid-{args.pid[0]}"
     if name is None:
         raise UsageError("which job? say --job-name NAME (or job.name in the --config file)")
     expect, log_dir = _expectation(args, file, every)
     gpus = args.gpu_ids if args.gpu_ids is not None else file.gpu_ids
-    pidfile = os.path.join(log_dir, PIDS) if log_dir is not None else None
-    if args.pid or pidfile is None or not os.path.exists(pidfile):
-        pidfile = None
     email = {"to": args.alert_email} if args.alert_email is not None else file.email
     slack = args.alert_slack if args.alert_slack is not None else file.slack
     alerts.for_job(store, clock, name, email, slack, outside=args.alert_slack is None)
@@ -62,8 +62,9 @@ def attach(args: Namespace, store: Store, clock: Clock, every: float | None) -> 
             clock,
             reach,
             pids=args.pid or (),
-            pidfile=pidfile,
-            match=None if args.pid or pidfile else name,
+            pidfile=os.path.join(log_dir, PIDS) if log_dir is not None and not args.pid else None,
+            match=None if args.pid else name,
+            user=args.user,
             name=name,
             gpus=None if gpus is None else [str(gpu) for gpu in gpus],
             expect=expect,

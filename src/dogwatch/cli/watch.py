@@ -14,7 +14,8 @@ EXAMPLES = (
 )
 EPILOG = """\
 Without REF and without flags: everything that has not ended. The classic form attaches to workers that
-somebody else started: by LOG_DIR/worker_pids.txt if it is there, by --pid, or by the job name in their command line.
+somebody else started: by --pid, by LOG_DIR/worker_pids.txt if it is there, or by the job name. A process has the
+job's name if that is one of its arguments or the name of its program, script or module (with or without .py).
 exit codes: 0 completed and verified, 1 failed (or stalled for longer than --stall-timeout, if that was given)"""
 
 
@@ -22,10 +23,13 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("refs", nargs="*", metavar="REF", help="a ref, a name or a unique prefix")
     classic = parser.add_argument_group("the classic form")
     classic.add_argument("--config", metavar="FILE", help="a YAML file with any of the following; flags win over it")
-    classic.add_argument("--job-name", metavar="NAME", help="the job's name, also looked for in command lines")
+    classic.add_argument(
+        "--job-name", metavar="NAME", help="the job's name; also an argument or the script of its workers"
+    )
     classic.add_argument("--num-workers", type=int, metavar="N", help="how many workers there should be")
     classic.add_argument("--gpu-ids", nargs="+", metavar="ID", help="the GPU of each worker")
-    classic.add_argument("--pid", nargs="+", type=int, metavar="PID", help="the workers' process ids")
+    classic.add_argument("--pid", nargs="+", type=int, metavar="PID", help="watch exactly these processes")
+    classic.add_argument("--user", metavar="NAME", help="whose processes have the job's name, if not yours")
     classic.add_argument("--output-dir", metavar="DIR", help="where the outputs are written")
     classic.add_argument("--log-dir", metavar="DIR", help="where the logs are written")
     classic.add_argument(

@@ -13,11 +13,13 @@ from dataclasses import replace
 from typing import Any
 
 from dogwatch.clock import Clock
+from dogwatch.desk import workers
 from dogwatch.errors import CouldNotLook, UsageError
 from dogwatch.model import Dark, Expectation, Job
 from dogwatch.reach.interface import Reach
 from dogwatch.store import bell, jobs, register
 from dogwatch.store.database import Store
+from dogwatch.store.tick import load
 from dogwatch.text import named, plain
 
 HERE = "here"
@@ -55,33 +57,43 @@ def add_processes(
     pids: Sequence[int] = (),
     pidfile: str | None = None,
     match: str | None = None,
+    user: str | None = None,
     name: str | None = None,
     description: str = "",
     gpus: Sequence[str] | None = None,
     expect: Expectation | None = None,
     wait_for_them: bool = False,
 ) -> str:
-    """Register workers that somebody else started. Unless `wait_for_them`, they must be there now."""
+    """Register workers that somebody else started. Unless `wait_for_them`, they must be there now. Given `pids` are
+    exactly the workers; a name counts only where the pid file, if one is given, does not exist."""
     expect = expect or Expectation()
-    find = {"pids": list(pids) or None, "pidfile": pidfile, "name": match, "want": expect.workers}
+    pids = list(dict.fromkeys(pids))
+    if pids and expect.workers not in (None, len(pids)):
+        raise UsageError(
+            f"{len(pids)} pids were given and {expect.workers} workers are expected; give all pids or another number"
+        )
+    find = {
+        "pids": pids or None,
+        "pidfile": pidfile,
+        "name": match,
+        "uid": workers.uid_of(user),
+        "want": expect.workers,
+    }
+    find["fresh"] = int(expect.launch_timeout)
     answer = _look(reach, find)
-    if not wait_for_them:
-        _insist(answer, find)
+    workers.insist(answer, find, wait_for_them=wait_for_them)
     found = answer["workers"]
-    if not pids:
-        same = _already(store, found)
-        if same is not None:
-            return same
     told = name or match or (os.path.basename(pidfile) if pidfile else None) or _command(answer)
     title = named(told, "the job name") if name else plain(told, 80)
     track: dict[str, Any] = {"find": find, "workers": found, "gpus": list(gpus or ())}
-    if found and (expect.workers is None or len(found) >= expect.workers):
+    track["numbers"] = answer.get("numbers") or [None] * len(found)
+    if found and (pids or expect.workers is None or len(found) >= expect.workers):
         del track["find"]
         expect = replace(expect, workers=expect.workers or len(found))
-    job_id = f"{found[0][0]}-{found[0][1]}" if found else f"{_slug(title)}-{secrets.token_hex(3)}"
-    same = _already(store, found)
+    same, job_id = _already(store, found)
     if same is not None:
         return same
+    job_id = job_id or f"{_slug(title)}-{secrets.token_hex(3)}"
     started = min((process["started"] for process in answer["process"] if process.get("started")), default=None)
     return _register(store, clock, job_id, title, description, track, expect, started)
 
@@ -130,30 +142,18 @@ def _look(reach: Reach, find: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _insist(answer: dict[str, Any], find: dict[str, Any]) -> None:
-    """Refuse what cannot be watched: nothing there, or nothing we are allowed to see."""
-    if answer.get("problem"):
-        raise UsageError(str(answer["problem"]))
-    hidden = [process["pid"] for process in answer["process"] if process["doing"] == "hidden"]
-    if hidden:
-        raise UsageError(
-            f"process {hidden[0]} exists, but this user may not look at it (hidepid); run dogwatch as its owner"
-        )
-    gone = [process["pid"] for process in answer["process"] if process["doing"] == "gone"]
-    if gone:
-        raise UsageError(f"there is no process {gone[0]} on this machine; `ps -e` lists those there are")
-    if not answer["workers"]:
-        what = f"named {find['name']!r}" if find["name"] else f"from {find['pidfile']}"
-        raise UsageError(f"no process {what} is running on this machine; nothing was registered")
-
-
-def _already(store: Store, found: Sequence[Sequence[Any]]) -> str | None:
-    """The ref under which just these processes are watched already, if they are."""
+def _already(store: Store, found: Sequence[Sequence[Any]]) -> tuple[str | None, str]:
+    """The ref under which just these processes are watched already, if they are; and an id for them."""
     if not found:
-        return None
-    first = f"{HERE}/process:{found[0][0]}-{found[0][1]}"
-    active = {job["ref"] for job in jobs.brief(store)}
-    return first if first in active else None
+        return None, ""
+    job_id = f"{found[0][0]}-{found[0][1]}"
+    watched = {one.job.ref: one.job for one in load(store, HERE)}
+    mine = {tuple(row) for row in found}
+    for ref, job in watched.items():
+        if {tuple(row) for row in job.track.get("workers") or ()} == mine:
+            return ref, job_id
+    taken = f"{HERE}/process:{job_id}" in watched
+    return None, f"{job_id}-{secrets.token_hex(2)}" if taken else job_id
 
 
 def _command(answer: dict[str, Any]) -> str:

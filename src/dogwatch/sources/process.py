@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -20,6 +20,8 @@ from dogwatch.model.state import State
 
 ALIVE = frozenset({"running", "sleeping", "stopped", "uninterruptible", "hidden"})
 RECORD_PATIENCE = 30.0  # a keeper writes its record at once, unless the disk is full or it is stopped
+UNRECORDED = "nobody recorded how it ended"
+UNWATCHED = "it had ended before anybody watched it"
 WORST_FIRST = (Outcome.OUT_OF_MEMORY, Outcome.FAILED, Outcome.UNKNOWN, Outcome.SUCCEEDED)
 
 
@@ -180,44 +182,81 @@ def _signal_name(number: int) -> str:
 
 def _attached(job: Job, processes: Sequence[Mapping[str, Any]], found: Mapping[str, Any], at: float) -> Sighting | None:
     """Workers that somebody else started: the ones already known, and those found just now."""
-    identities = [list(one) for one in job.track.get("workers") or ()]
-    processes = list(processes)
-    for identity, process in zip(found.get("workers") or (), found.get("process") or (), strict=False):
-        if list(identity) not in identities:
-            identities.append(list(identity))
-            processes.append(process)
-    if not identities:
+    crew = _gathered(job, processes, found)
+    if not crew:
         want = job.track.get("find", {}).get("want")
         reason = found.get("problem") or f"no worker yet{f' of {want}' if want else ''}"
         return Sighting(job.ref, "", Waiting(reason), native="not found", reason=reason)
-    ends = dict(job.track.get("ends") or {})
-    workers = tuple(_attached_worker(job, i, process, ends) for i, process in enumerate(processes))
-    pid, start, boot = identities[0]
-    sighting = _sighting(job, f"{boot}:{pid}:{start}", workers, "process table", at)
-    if job.track.get("workers") == identities and job.track.get("ends") == ends:
-        return sighting
-    return replace(sighting, track={**job.track, "workers": identities, "ends": ends})
+    numbers = [one.number for one in crew]
+    if None in numbers or len(set(numbers)) < len(crew):
+        numbers = list(range(len(crew)))
+    workers = tuple(_attached_worker(job, n or 0, one, at) for n, one in zip(numbers, crew, strict=True))
+    pid, start, boot = crew[0].identity
+    attempt = str(job.track.get("attempt") or f"{boot}:{pid}:{start}")  # whoever comes first in a list that still grows
+    sighting = _sighting(job, attempt, tuple(sorted(workers, key=lambda one: one.index)), "process table", at)
+    track = {
+        **job.track,
+        "attempt": attempt,
+        "workers": [one.identity for one in crew],
+        "numbers": [one.number for one in crew],
+        "ends": {str(i): one.kept for i, one in enumerate(crew) if one.kept},
+    }
+    return sighting if track == job.track else replace(sighting, track=track)
 
 
-def _attached_worker(job: Job, index: int, process: Mapping[str, Any], ends: dict[str, Any]) -> Worker:
-    """One foreign worker. `ends` remembers what a zombie showed before its parent reaped it, and the
-    memory-kill counter it had while alive, since neither can be read once it is gone."""
+@dataclass(slots=True)
+class _Member:
+    """One foreign worker: who it is, what its process does, the number it was given, and what is remembered of it: when
+    it started, what it showed as a zombie, the memory kills counted while it lived, and when it was first seen gone."""
+
+    identity: list[Any]
+    process: Mapping[str, Any]
+    number: int | None
+    kept: dict[str, Any]
+
+
+def _gathered(job: Job, processes: Sequence[Mapping[str, Any]], found: Mapping[str, Any]) -> list[_Member]:
+    """Who is known and who was found just now. A process that a later search by name leaves out although it is there
+    was a launcher or another's; one that has ended was a worker."""
+    ends, numbers = job.track.get("ends") or {}, job.track.get("numbers") or ()
+    known = [
+        _Member(list(identity), process, numbers[i] if i < len(numbers) else None, dict(ends.get(str(i)) or {}))
+        for i, (identity, process) in enumerate(zip(job.track.get("workers") or (), processes, strict=False))
+    ]
+    before = {tuple(one.identity): one for one in known}
+    told = found.get("numbers") or [None] * len(found.get("workers") or ())
+    new = []
+    for identity, process, number in zip(found.get("workers") or (), found.get("process") or (), told, strict=False):
+        old = before.get(tuple(identity))
+        new.append(_Member(list(identity), process, number, old.kept if old is not None else {}))
+    if not new:
+        return known
+    listed = {tuple(one.identity) for one in new}
+    by_name = found.get("named") is None
+    stay = [one for one in known if tuple(one.identity) not in listed]
+    return [*new, *(one for one in stay if not by_name or one.process.get("doing") in ("gone", "zombie"))]
+
+
+def _attached_worker(job: Job, index: int, member: _Member, at: float) -> Worker:
+    process, kept = member.process, member.kept
     worker = _worker(job, index, "gone", None, process)
-    kept = dict(ends.get(str(index)) or {})
     kills = (process.get("oom") or {}).get("kills")
     if worker.doing in ALIVE:
-        if kills is not None and kept.get("kills") != kills:
-            ends[str(index)] = {**kept, "kills": kills}
-        return worker
+        if kills is not None:
+            kept["kills"] = kills
+        if worker.started is not None:
+            kept.setdefault("started", worker.started)
+        return replace(worker, started=kept.get("started"))
+    kept.setdefault("at", at)
+    worker = replace(worker, started=kept.get("started"), ended=kept["at"])
     if worker.doing == "zombie" and process.get("exit") is not None:
         status = int(process["exit"])
         kept |= {"code": None if status & 0x7F else status >> 8 & 0xFF, "signal": status & 0x7F or None}
-        ends[str(index)] = kept
     if "code" in kept:
         return _recorded(worker, {**kept, "oom": {"kernel_log": process.get("kernel_log")}}, None)
     if worker.doing == "zombie":
         return replace(worker, outcome=Outcome.UNKNOWN, reason="it has exited, and nobody has reaped it yet")
-    why = "it vanished, and nobody recorded how it ended"
+    why = UNWATCHED if process.get("start") == 0 else UNRECORDED
     if kills is not None and kills > kept.get("kills", kills):
         why += "; the kernel killed something in its cgroup for lack of memory meanwhile"
     return _vanished(worker, process, why)
@@ -281,13 +320,21 @@ def _proof(witness: str, says: str, at: float) -> tuple[Proof]:
 
 
 def _ending(workers: Sequence[Worker], at: float) -> Ended:
-    worst = min(workers, key=lambda w: WORST_FIRST.index(Outcome(w.outcome or Outcome.UNKNOWN)))
+    """As the worst worker ended; of several, as the first of them did."""
+    worst = min(workers, key=_how_bad)
     outcome = Outcome(worst.outcome or Outcome.UNKNOWN)
     ended = max((w.ended for w in workers if w.ended is not None), default=at)
     reason = worst.reason if len(workers) == 1 else f"worker {worst.index}: {worst.reason}"
     if outcome is Outcome.SUCCEEDED:
         reason = ""
+    elif {(worker.ended, worker.reason) for worker in workers} == {(worst.ended, UNRECORDED)} and len(workers) > 1:
+        reason = f"nobody recorded how its {len(workers)} workers ended"
     return Ended(outcome, worst.exit_code, worst.signal, ended, reason)
+
+
+def _how_bad(worker: Worker) -> tuple[int, float]:
+    rank = WORST_FIRST.index(Outcome(worker.outcome or Outcome.UNKNOWN))
+    return rank, worker.ended if worker.ended is not None else float("inf")
 
 
 def _expected(expect: Expectation, workers: Sequence[Worker]) -> int:

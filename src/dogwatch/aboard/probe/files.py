@@ -141,10 +141,11 @@ def read_paper(path: bytes, cap: int = 1 << 20) -> bytes:
 def read_pidfile(spec: "Any", _: Allowance) -> "dict[str, Any]":
     try:
         path = enc(spec)
-        reason = unfit(os.lstat(path).st_mode)
-        return {"why": reason} if reason else {"text": read_paper(path, 65536).decode("latin-1")}
+        row = os.lstat(path)
+        reason = unfit(row.st_mode)
+        return {"why": reason} if reason else {"text": read_paper(path, 65536).decode("latin-1"), "mtime": row.st_mtime}
     except OSError as error:
-        return {"why": error.strerror}
+        return {"why": error.strerror, "absent": isinstance(error, FileNotFoundError)}
     except Refused as problem:
         return {"why": str(problem)}
 

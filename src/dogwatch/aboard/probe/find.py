@@ -5,69 +5,16 @@ import os
 import time
 
 from dogwatch.aboard.probe.hand import Hand
-from dogwatch.aboard.probe.processes import Processes, argv_of, stat_fields
-from dogwatch.aboard.probe.wire import WRONG_SHAPE, Refused, mapping, number, slurp
+from dogwatch.aboard.probe.matching import Match, find_by_name
+from dogwatch.aboard.probe.processes import Processes, sight
+from dogwatch.aboard.probe.wire import WRONG_SHAPE, Refused, mapping, number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-MARK = "dogwatch-probe"  # an argument of every probe, since its text has no path
-VERBS = frozenset(
-    ["run", "watch", "add", "forget", "ls", "status", "logs", "read", "why", "events", "wait", "patrol", "eta"]
-    + ["backtest", "daemon", "doctor", "demo", "host", "sync", "keep", "check", "preflight", "alerts", "report"]
-)
-
-
-def is_dogwatch(argv: "list[str]") -> bool:
-    """Whether a command line is Dogwatch's own, also inside a wrapper's or a shell's argument."""
-    words = [word for part in argv for word in part.split()]
-    for at, word in enumerate(words):
-        after = words[at + 1] if at + 1 < len(words) else ""
-        if word == MARK or word.endswith("dogwatch/aboard/keeper.py"):
-            return True
-        if word == "-m" and after.split(".")[0] == "dogwatch":
-            return True
-        if word.rpartition("/")[2] == "dogwatch" and (at < 2 or after in VERBS):
-            return True
-    return False
-
-
-def parent_and_start(pid: int) -> "tuple[int, int, str] | None":
-    try:
-        name, fields = stat_fields(slurp("/proc/%d/stat" % pid, 2048))
-    except (OSError, ValueError):
-        return None
-    return int(fields[1]), int(fields[19]), name if fields[0] == b"D" else ""
-
-
-def ancestors() -> "set[int]":
-    found, pid = set(), os.getpid()
-    while pid > 0 and pid not in found:
-        found.add(pid)
-        row = parent_and_start(pid)
-        pid = row[0] if row else 0
-    return found
-
-
-def find_by_name(name: str, want: "int | None") -> "list[tuple[int, int]]":
-    """(pid, start) of processes with `name` in their command line: roots, or their children if `want`ed."""
-    ours = ancestors()
-    matched: "dict[int, tuple[int, int]]" = {}
-    for entry in os.listdir("/proc"):
-        pid = int(entry) if entry.isdigit() else 0
-        if not pid or pid in ours:
-            continue
-        row = parent_and_start(pid)
-        if row is None or row[0] == os.getpid():
-            continue
-        argv = [row[2]] if row[2] else argv_of(pid, 65536)
-        if name in " ".join(argv) and not is_dogwatch(argv):
-            matched[pid] = row[:2]
-    roots = [pid for pid in matched if matched[pid][0] not in matched]
-    below = [pid for pid in matched if matched[pid][0] in roots]
-    chosen = below if want and len(roots) != want and len(below) == want else roots
-    return sorted(((pid, matched[pid][1]) for pid in chosen), key=lambda row: (row[1], row[0]))
+NEVER = 0  # a start time that no process has
+REUSED = 120.0  # seconds after the writing of a pid file; a file server's clock may be that far off
 
 
 def pids_in(text: str) -> "list[int]":
@@ -78,26 +25,52 @@ def pids_in(text: str) -> "list[int]":
 
 
 def find_one(spec: "dict[str, Any]", pidfile: "dict[str, Any] | None", eyes: Processes) -> "dict[str, Any]":
-    """The identities that a pidfile, a list of pids or a name stand for, and what could not be taken."""
+    """The identities that a pid file, a list of pids or a name stand for, and what could not be taken."""
     answer: "dict[str, Any]" = {"workers": [], "process": [], "problem": None}
     want = None if spec.get("want") is None else number(spec["want"], "want", 1, 100000)
-    asked: "list[tuple[int, int | None]]" = []
-    if spec.get("pidfile") is not None:
-        try:
-            if pidfile is None or "text" not in pidfile:
-                raise Refused((pidfile or {}).get("why", "could not be read"))
-            asked = [(pid, None) for pid in pids_in(pidfile["text"])]
-        except Refused as problem:
-            answer["problem"] = "the pid file %s: %s" % (spec["pidfile"], problem)
-            return answer
-    elif spec.get("pids") is not None:
-        asked = [(number(pid, "a pid", 1, (1 << 31) - 1), None) for pid in spec["pids"]]
-    elif isinstance(spec.get("name"), str) and spec["name"]:
-        asked = list(find_by_name(spec["name"], want))
-        if not asked:
-            answer["problem"] = "no process has %r in its command line" % spec["name"]
-    else:
+    old_news = ""
+    named = isinstance(spec.get("name"), str) and bool(spec["name"])
+    if spec.get("pidfile") is not None and not (named and (pidfile or {}).get("absent")):
+        found = find_in_file(spec["pidfile"], pidfile, want, eyes, answer)
+        if not named or not is_old_news(found, spec):
+            return found
+        old = "; all %d processes in %s have ended, and it was written %d min ago"
+        old_news = old % (found["named"], spec["pidfile"], found["age"] / 60)
+        answer = {"workers": [], "process": [], "problem": None}
+    if spec.get("pids") is not None:
+        pids = [number(pid, "a pid", 1, (1 << 31) - 1) for pid in spec["pids"]]
+        return take_pids([(pid, None) for pid in pids], eyes, answer)
+    if not named:
         raise Refused("find needs a name, a pidfile or pids")
+    uid = os.geteuid() if spec.get("uid") is None else number(spec["uid"], "uid", 0, 1 << 32)
+    found = find_by_name(spec["name"], want, uid)
+    if "problem" in found:
+        answer["problem"] = found["problem"] + old_news
+        answer["others"] = found.get("others")
+    if "choice" in found:
+        answer["choice"] = [choice_row(one, eyes) for one in found["choice"]]
+        answer["count"] = found["count"]
+    take_pids(found.get("workers") or [], eyes, answer)
+    if found.get("numbers") and len(answer["workers"]) == len(found["numbers"]):
+        answer["numbers"] = found["numbers"]
+    return answer
+
+
+def is_old_news(found: "dict[str, Any]", spec: "dict[str, Any]") -> bool:
+    """Whether a pid file names only processes that have ended and was written long ago: by a run before this one."""
+    fresh = number(spec.get("fresh") or 60, "fresh", 0, 1 << 31)
+    gone = found.get("gone") or ()
+    return bool(gone) and len(gone) == found["named"] and found["age"] > fresh
+
+
+def choice_row(one: Match, eyes: Processes) -> "dict[str, Any]":
+    """What helps a person to tell one match from another."""
+    seen = eyes.look(one.pid, one.start, None)
+    return {"pid": one.pid, "uid": one.uid, "command": " ".join(one.argv)[:300], "started": seen["started"]}
+
+
+def take_pids(asked: "list[tuple[int, int | None]]", eyes: Processes, answer: "dict[str, Any]") -> "dict[str, Any]":
+    """Those of them that are there; of the others it is said that they are not."""
     lost = []
     for pid, start in asked:
         proc = eyes.look(pid, start, None)
@@ -110,6 +83,38 @@ def find_one(spec: "dict[str, Any]", pidfile: "dict[str, Any] | None", eyes: Pro
             answer["process"].append(proc)
     if lost:
         answer["problem"] = "process " + ", ".join(lost[:8]) + (" and more" if len(lost) > 8 else "")
+    return answer
+
+
+def find_in_file(
+    path: str, paper: "dict[str, Any] | None", want: "int | None", eyes: Processes, answer: "dict[str, Any]"
+) -> "dict[str, Any]":
+    """Every process that a pid file names, in its order. One that has ended keeps its place, as a process that started
+    at 0, which none did; so does one that started after the file was written, since another has its pid now."""
+    try:
+        if paper is None or "text" not in paper:
+            raise Refused((paper or {}).get("why", "could not be read"))
+        pids = pids_in(paper["text"])
+    except Refused as problem:
+        answer["problem"] = "the pid file %s: %s" % (path, problem)
+        return answer
+    take_pids([(pid, None) for pid in pids], eyes, answer)
+    there = dict((row[0], (row, proc)) for row, proc in zip(answer["workers"], answer["process"]))
+    for pid, (_, proc) in list(there.items()):
+        if proc["started"] is not None and proc["started"] > paper["mtime"] + REUSED:
+            del there[pid]
+    hidden = [pid for pid in pids if pid not in there and eyes.look(pid, None, None)["doing"] == "hidden"]
+    gone = [pid for pid in pids if pid not in there and pid not in hidden]
+    for pid in gone:
+        there[pid] = ([pid, NEVER, eyes.boot], sight(pid, "gone", NEVER, eyes.boot))
+    rows = [there[pid] for pid in dict.fromkeys(pids) if pid in there]
+    answer["workers"], answer["process"] = [row for row, _ in rows], [proc for _, proc in rows]
+    answer["age"] = max(0.0, time.time() - paper["mtime"])
+    answer["gone"], answer["named"] = gone, len(set(pids))
+    answer["problem"] = None if not hidden else "process %d exists but cannot be seen by this user" % hidden[0]
+    if want is not None and len(set(pids)) > want:
+        answer["problem"] = "the pid file %s names %d processes, where %d are expected" % (path, len(set(pids)), want)
+        answer["workers"], answer["process"] = [], []
     return answer
 
 
