@@ -8,7 +8,6 @@ import shlex
 import pytest
 
 from dogwatch import __version__
-from dogwatch.cli.ls import fitting
 from dogwatch.cli.main import VERBS, Given, load, parser_of
 from dogwatch.cli.out import cells, folded, table
 
@@ -89,15 +88,6 @@ def test_a_list_stays_in_its_columns_whatever_the_script() -> None:
     lines = table(rows, None)
     assert [cells(line[: line.index(word)]) for line, (_, word) in zip(lines, rows, strict=True)] == [8, 8, 8, 8]
     assert [cells(line) <= 5 for line in table(rows, 5)] == [True] * 4
-
-
-def test_a_list_too_wide_for_the_terminal_leaves_out_the_refs_where_the_names_will_do():
-    """Progress is worth more than a ref that begins with the name; two jobs of one name keep theirs."""
-    head, first = ("REF", "NAME", "STATE", "PROGRESS"), ("here/process:train-1a2b3c", "train", "running", "20.0 %")
-    other = ("here/process:train-4d5e6f", "train", "running", "31.0 %")
-    assert fitting([head, first], None)[1].startswith("here/process:train-1a2b3c  train")
-    assert fitting([head, first], 30) == ["NAME   STATE    PROGRESS", "train  running  20.0 %"]
-    assert fitting([head, first, other], 30)[1] == "here/process:train-1a2b3c  tr…"
 
 
 def test_a_row_too_wide_for_the_terminal_goes_on_under_its_text() -> None:

@@ -29,6 +29,8 @@ from tests.store.sample import NOW, ended, filled, job, numbered, running
 
 HOSTILE = ["\x1b[2J\nname", "nul\0nul", "lone \udc80\udcff", "\ud83d\ude00 apart", "\x1a\\x41", "é🙂", "x" * 1_000_000]
 KEYS = [
+    "time_limit_seconds",
+    "unreachable",
     "ref",
     "id",
     "source",

@@ -78,7 +78,7 @@ def test_a_dark_place_and_a_dead_watcher_are_told():
     blind = replace(view, places=[dark], watch={"alive": False})
     assert lines(view, blind, NOW + 2) == [
         "20:00:02  nobody is watching - last proved 4s ago",
-        "20:00:02  !! here has been dark for 1s: no answer in 5 s",
+        "20:00:02  !! here is unreachable since 20:00 (1s): no answer in 5 s",
     ]
     assert lines(blind, blind, NOW + 3) == []
     assert lines(blind, view, NOW + 4) == ["20:00:04  somebody is watching again"]

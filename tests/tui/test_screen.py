@@ -153,7 +153,7 @@ def test_a_dark_place_is_told_above_the_findings():
     """Which place, for how long, and why."""
     dark = {"name": "here", "seen_at": None, "dark_since": stamp(NOW - 300), "dark_why": "no answer in 5 s"}
     lines = frame(replace(sample.view(32), places=[dark]))
-    assert lines[3].strip() == "here has been dark for 5m: no answer in 5 s"
+    assert lines[3].strip() == "here is unreachable since 19:55 (5m): no answer in 5 s"
 
 
 def test_findings_that_do_not_fit_are_counted():

@@ -174,7 +174,7 @@ def _silence(args: Namespace, store: Store, clock: Clock) -> int:
         raise UsageError("silence needs --for, as in --for 2h")
     (given,) = args.rest if len(args.rest) == 1 else _missing("silence takes one JOB, or '*' for all")
     wild = any(char in given for char in "*?[")
-    subject = given if wild or given.startswith("place:") else ask.find(store, [given])
+    subject = given if wild or given.startswith("place:") else ask.find(store, [given], say)
     number = alerts.silence(store, clock, subject, args.rule or "", duration(args.span, "--for"), args.why)
     if args.json:
         emit({"silence": number})
@@ -201,7 +201,7 @@ def _ack(args: Namespace, store: Store, clock: Clock) -> int:
     from dogwatch.desk import alerts, ask
 
     (given,) = args.rest if len(args.rest) == 1 else _missing("ack takes one JOB")
-    ref = given if given.startswith("place:") else ask.find(store, [given])
+    ref = given if given.startswith("place:") else ask.find(store, [given], say)
     numbers = alerts.ack(store, clock, ref, args.rule, args.why)
     if args.json:
         emit({"silences": numbers})
@@ -227,7 +227,7 @@ def _explain(args: Namespace, store: Store, clock: Clock) -> int:
     from dogwatch.desk import alerts, ask
     from dogwatch.text import plain
 
-    ref = ask.find(store, args.rest) if args.rest else None
+    ref = ask.find(store, args.rest, say) if args.rest else None
     if args.n is not None and args.n < 1:
         raise UsageError("-n is a number above zero")
     rows = alerts.explain(store, ref, args.n or EXPLAINED)

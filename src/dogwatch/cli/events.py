@@ -33,7 +33,7 @@ def run(args: Namespace) -> int:
     if args.since is not None and args.since < 0:
         raise UsageError(f"--since takes the number of an event, 0 or more, not {args.since}")
     with assemble.store(readonly=True) as store:
-        ref = ask.find(store, [args.ref]) if args.ref else None
+        ref = ask.find(store, [args.ref], say) if args.ref else None
         found = ask.events(store, since=args.since or 0, limit=None if args.since is not None else NEWEST, ref=ref)
         if not args.follow:
             if args.json:

@@ -46,7 +46,7 @@ def run(args: Namespace) -> int:
     if args.follow and args.json:
         raise UsageError("--follow prints lines, --json one document: choose one of them")
     with assemble.store(readonly=True) as store:
-        job = ask.documents(store, [ask.find(store, [args.ref])])[0]
+        job = ask.documents(store, [ask.find(store, [args.ref], say)])[0]
         place = ask.place(store, job["place"])
     here = place.kind == "here"
     reach = assemble.reach(place, Clock())

@@ -9,9 +9,12 @@ if TYPE_CHECKING:
     from typing import Any
 
 HELP = "list the jobs that have not ended"
-EXAMPLES = ("dogwatch ls --all",)
+EXAMPLES = (
+    "dogwatch ls --all",
+    "dogwatch ls --json --brief",
+)
 # The one verb that must be quick: when it is given nothing but these, no parser is made.
-FLAGS = ("--all", "--json")
+FLAGS = ("--all", "--json", "--brief")
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -19,6 +22,9 @@ def arguments(parser: ArgumentParser) -> None:
 
     parser.add_argument("--all", action="store_true", help="list the ended ones too")
     json_flag(parser)
+    parser.add_argument(
+        "--brief", action="store_true", help="with --json: name, state, progress, eta and alert only, a short list each"
+    )
 
 
 def run(args: Namespace) -> int:
@@ -28,20 +34,20 @@ def run(args: Namespace) -> int:
     from dogwatch.desk import ask
 
     with assemble.store(readonly=True) as store:
-        if args.json:
+        if args.json and not args.brief:
             out.emit(ask.listing(store, everything=args.all))
             return 0
         jobs = ask.brief(store, everything=args.all)
         watched, unheard = ask.watched(store), ask.unheard(store)
-    if jobs:
-        now = Clock().now()
-        for line in fitting([_HEAD, *(_row(job, now) for job in jobs)], out.width()):
-            print(line)
-    else:
-        rest = "" if args.all else " that has not ended; --all lists the rest"
-        out.say(f"nothing is being watched{rest}")
+    now = Clock().now()
+    if args.brief:
+        from dogwatch.cli import job_table
+
+        out.emit(job_table.brief(jobs, now), compact=True)
+        return 0
+    _print(jobs, now, everything=args.all)
     if not watched and any(job["state"] != "ended" for job in jobs):
-        out.say("nobody is watching; `dogwatch daemon` does, `dogwatch patrol` looks once")
+        out.say("no watcher is running; start one: dogwatch daemon")
     if unheard:
         from dogwatch.text import plain
 
@@ -49,46 +55,15 @@ def run(args: Namespace) -> int:
     return 0
 
 
-_HEAD = ("REF", "NAME", "STATE", "PROGRESS", "LEFT", "PROVED", "FINDINGS")
+def _print(jobs: Sequence[dict[str, Any]], now: float, everything: bool) -> None:
+    """The table on stdout, and how old it is on stderr."""
+    from dogwatch.cli import job_table, out
 
-
-def fitting(rows: Sequence[tuple[str, ...]], width: int | None) -> list[str]:
-    """The lines of the list. On a terminal that is too narrow for them the names have to do, where each is one job's:
-    every verb takes a name as well as a ref."""
-    from dogwatch.cli import out
-
-    lines = out.table(rows, None)
-    if width is None or max(map(out.cells, lines)) <= width:
-        return lines
-    names = [row[1] for row in rows]
-    distinct = len(set(names)) == len(names) and all(names)
-    return out.table([row[1:] for row in rows] if distinct else rows, width)
-
-
-def _row(job: dict[str, Any], now: float) -> tuple[str, ...]:
-    from dogwatch.text import plain
-    from dogwatch.tui import words
-
-    running = job["state"] == "running"
-    state = (job["outcome"] or job["state"] or "not looked at").replace("_", " ")
-    if running and job["verdict"] not in (None, "working"):
-        state = f"{state}, {job['verdict']}"
-    far = words.percent(job["fraction"]) if job["fraction"] is not None else words.count(job["step"])
-    return (
-        plain(job["ref"], 80),
-        plain(job["name"], 40),
-        state,
-        far if job["step"] is not None else "",
-        _left(job) if running else "",
-        "never" if job["proved_at"] is None else f"{words.span(max(0.0, now - job['proved_at']))} ago",
-        f"{job['findings']} ({job['worst']})" if job["findings"] else "",
-    )
-
-
-def _left(job: dict[str, Any]) -> str:
-    """The time left, or in few words why there is no estimate."""
-    from dogwatch.tui import words
-
-    if job["remaining_seconds"] is not None:
-        return words.roughly(job["remaining_seconds"])
-    return words.short_reason(job["no_eta_reason"])
+    if not jobs:
+        rest = "" if everything else " that has not ended; --all lists the rest"
+        out.say(f"nothing is being watched{rest}")
+        return
+    for line in job_table.table(jobs, now, out.width()):
+        print(line)
+    if age := job_table.age(jobs, now):
+        out.say(age)

@@ -32,11 +32,12 @@ def log_path(given: str | None) -> str | None:
     return None if given is None else os.path.abspath(os.path.expanduser(given))
 
 
-def emit(document: Any) -> None:
+def emit(document: Any, compact: bool = False) -> None:
     """One JSON document on stdout. ASCII only, so no control character gets through."""
     import json
 
-    sys.stdout.write(json.dumps(document, ensure_ascii=True, allow_nan=False) + "\n")
+    between = (",", ":") if compact else None
+    sys.stdout.write(json.dumps(document, ensure_ascii=True, allow_nan=False, separators=between) + "\n")
     sys.stdout.flush()
 
 
@@ -53,24 +54,25 @@ def table(rows: Sequence[Sequence[str]], width: int | None) -> list[str]:
     widths = [max(cells(row[i]) for row in rows) for i in range(len(rows[0]))]
     padded = [[text + " " * (size - cells(text)) for text, size in zip(row, widths, strict=True)] for row in rows]
     lines = ["  ".join(row).rstrip() for row in padded]
-    return lines if width is None else [_cut(line, width) for line in lines]
+    return lines if width is None else [cut(line, width) for line in lines]
 
 
 def cells(text: str) -> int:
     """How many columns of a terminal a text takes: two for each letter of some scripts and most emoji."""
     if text.isascii():
         return len(text)
-    from unicodedata import combining, east_asian_width
+    from unicodedata import category, east_asian_width
 
-    return sum(0 if combining(one) else 2 if east_asian_width(one) in "WF" else 1 for one in text)
+    return sum(0 if category(one) in ("Mn", "Me", "Cf") else 2 if east_asian_width(one) in "WF" else 1 for one in text)
 
 
-def _cut(line: str, width: int) -> str:
+def cut(line: str, width: int) -> str:
+    """As much of a line as fits, with a mark where something is left out."""
     if cells(line) <= width:
         return line
     while cells(line) > width - 1:
         line = line[:-1]
-    return line + "…"
+    return line.rstrip() + "…"
 
 
 def lay_out(lines: Sequence[str]) -> None:

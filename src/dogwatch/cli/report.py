@@ -41,7 +41,7 @@ def run(args: Namespace) -> int:
     price = _price(args.price)
     clock = Clock()
     with assemble.store(readonly=True) as store:
-        ref = ask.find(store, [args.ref])
+        ref = ask.find(store, [args.ref], say)
         if args.bundle is not None:
             return _bundle(args, store.home, ref, clock)
         found = report.document(store, ref, clock.now(), price)

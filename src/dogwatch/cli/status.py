@@ -43,7 +43,7 @@ def run(args: Namespace) -> int:
     clock = Clock()
     with assemble.store(readonly=True) as store:
         if args.words:
-            jobs = ask.documents(store, [ask.find(store, args.words)])
+            jobs = ask.documents(store, [ask.find(store, args.words, say)])
             return _show(store, clock, jobs, args.json, {})
         return _meant(store, clock, args)
 

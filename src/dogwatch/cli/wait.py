@@ -44,7 +44,7 @@ def run(args: Namespace) -> int:
     patience = float("inf") if args.timeout is None else duration(args.timeout, "--timeout")
     limit = clock.mono() + patience
     with assemble.store(readonly=True) as store:
-        refs = ask.find_each(store, args.refs)
+        refs = ask.find_each(store, args.refs, say)
         first = ask.documents(store, refs)
         channels = [assemble.terminal(shown=True)]
         with assemble.eyes(store.home, clock, who="wait", channels=channels, complain=say) as eyes:
@@ -97,10 +97,11 @@ def _mark(job: dict[str, Any]) -> tuple[Any, ...]:
 
 def _tell(jobs: list[dict[str, Any]], now: float) -> None:
     from dogwatch.text import plain
-    from dogwatch.tui.phrases import state
+    from dogwatch.tui.phrases import state_as_known
 
     for job in jobs:
         lacking = job.get("verified") or {"ok": True}
         told = "" if lacking["ok"] else f", NOT VERIFIED: {plain(lacking['text'], 300)}"
         against = [plain(one["text"], 300) for one in job["findings"] if one["rule"] == "contradiction"]
-        print(f"{plain(job['ref'], 80)}  {state(job, now)}{told}{''.join(f'; BUT {text}' for text in against)}")
+        but = "".join(f"; BUT {text}" for text in against)
+        print(f"{plain(job['ref'], 80)}  {state_as_known(job, now)}{told}{but}")

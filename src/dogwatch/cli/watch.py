@@ -68,7 +68,7 @@ def run(args: Namespace) -> int:
             refs = [attach(args, store, clock, every)]
             say(f"watching {refs[0]}")
         else:
-            refs = ask.find_each(store, args.refs) if args.refs else [job["ref"] for job in ask.brief(store)]
+            refs = ask.find_each(store, args.refs, say) if args.refs else [job["ref"] for job in ask.brief(store)]
     if not refs:
         say("nothing is being watched that has not ended; `dogwatch run -- CMD` starts something")
         return 0

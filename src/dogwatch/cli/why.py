@@ -57,8 +57,17 @@ def run(args: Namespace) -> int:
     if args.json:
         emit(found)
         return 0
-    lay_out(block(found, many=len(args.log or ()) != 1))
+    lay_out([*_doubt(found), *block(found, many=len(args.log or ()) != 1)])
     return 0
+
+
+def _doubt(found: dict[str, Any]) -> list[str]:
+    """That the host does not answer, above what was known when it still did."""
+    from dogwatch.clock import Clock
+    from dogwatch.tui.phrases import unreachable
+
+    text = unreachable(found, Clock().now())
+    return [text] if text else []
 
 
 def _of_logs(args: Namespace) -> dict[str, Any]:
@@ -76,7 +85,7 @@ def _of_job(args: Namespace) -> dict[str, Any]:
     from dogwatch.desk import ask, changed, logs, stacks, why
 
     with assemble.store(readonly=True) as store:
-        job = ask.documents(store, [ask.find(store, [args.ref])])[0]
+        job = ask.documents(store, [ask.find(store, [args.ref], say)])[0]
         lives = job["state"] == "running" and bool(stacks.pids(job))
         better = changed.better_attempt(job) if why.has_failed(job) else None
         good = changed.last_good(store, job) if why.has_failed(job) and better is None else None
@@ -84,7 +93,7 @@ def _of_job(args: Namespace) -> dict[str, Any]:
         place = None if alone else ask.place(store, job["place"])
         if job["state"] not in (None, "ended") and not args.json and not ask.watched(store):
             say(UNWATCHED)
-    if place is None:
+    if place is None or job["unreachable"]:
         return why.of_job(job)
     deadline = logs.HERE_DEADLINE if place.kind == "here" else logs.FAR_DEADLINE
     reach = assemble.reach(place, Clock())

@@ -8,10 +8,11 @@ from dogwatch.store import events as event_rows
 from dogwatch.store import jobs as job_rows
 from dogwatch.store import lease, places, reception
 from dogwatch.store import watch as watchers
+from dogwatch.text import plain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
     from dogwatch.model import Place
@@ -52,17 +53,25 @@ def place(store: Store, name: str) -> Place:
     raise UsageError(f"the host {name} was removed; `dogwatch host add {name}` takes it back")
 
 
-def find(store: Store, words: Sequence[str]) -> str:
-    """The one ref that `words` mean; NoSuchJob names the choices when there are several."""
+def find(store: Store, words: Sequence[str], say: Callable[[str], None] | None = None) -> str:
+    """The one ref that `words` mean. A name that several jobs have means the newest that has not ended, or else the
+    newest, and `say` is told so; in any other case, or without `say`, NoSuchJob names the choices."""
     refs = job_rows.resolve(store, " ".join(words))
     if not refs:
         near = _nearest(store, " ".join(words))
         hint = f"did you mean {near!r}?" if near else "`dogwatch ls --all` lists every one"
         raise NoSuchJob(f"no job answers to {' '.join(words)!r}; {hint}")
+    if len(refs) > 1 and say is not None and _one_name(store, refs, " ".join(words)):
+        say(f"{plain(' '.join(words), 80)}: {len(refs)} jobs have this name; showing the newest, {plain(refs[0], 120)}")
+        return refs[0]
     if len(refs) > 1:
         some = ", ".join(refs[:5]) + (" …" if len(refs) > 5 else "")
         raise NoSuchJob(f"{' '.join(words)!r} could be any of {len(refs)} jobs ({some}); say which")
     return refs[0]
+
+
+def _one_name(store: Store, refs: Sequence[str], name: str) -> bool:
+    return all(job["name"] == name for job in documents(store, refs[:MOST_NEAR]))
 
 
 def _nearest(store: Store, text: str) -> str:
@@ -74,9 +83,9 @@ def _nearest(store: Store, text: str) -> str:
     return next(iter(difflib.get_close_matches(text[:200], list(known), n=1, cutoff=0.7)), "")
 
 
-def find_each(store: Store, refs: Sequence[str]) -> list[str]:
-    """One ref for each of the words given, in order, each once."""
-    return list(dict.fromkeys(find(store, [ref]) for ref in refs))
+def find_each(store: Store, refs: Sequence[str], say: Callable[[str], None] | None = None) -> list[str]:
+    """One ref for each of the words given, in order, each once; see `find`."""
+    return list(dict.fromkeys(find(store, [ref], say) for ref in refs))
 
 
 def documents(store: Store, refs: Sequence[str]) -> list[Document]:

@@ -26,12 +26,21 @@ class Tail:
     offset: int
 
     def lines(self) -> list[str]:
-        """Its lines; a carriage return ends one, as on the terminal it was meant for."""
-        text = self.raw.decode("utf-8", "replace").replace("\r\n", "\n").replace("\r", "\n")
-        return text.split("\n")[: -1 if text.endswith("\n") else None] if text else []
+        """Its lines. A carriage return begins an update of the same line, as a progress bar writes it: only the last
+        update is shown, as on the terminal it was meant for."""
+        if not self.raw:
+            return []
+        text = self.raw.decode("utf-8", "replace").removesuffix("\n")
+        return [_last_update(line) for line in text.split("\n")]
 
     def document(self) -> dict[str, Any]:
         return {"path": self.path, "lines": self.lines()}
+
+
+def _last_update(line: str) -> str:
+    """What a terminal shows of a line in the end: an update that is empty or blank rubs out nothing."""
+    updates = line.split("\r")
+    return next((update for update in reversed(updates) if update.strip()), updates[-1])
 
 
 class Reading:

@@ -62,6 +62,9 @@ def document(job: Document, processes: Sequence[Document] | None = None) -> dict
 def _is_running(job: Document) -> Branch:
     asked, ref = "is it running?", job["ref"]
     reason = f": {plain(str(job['reason']), 200)}" if job.get("reason") else ""
+    if job.get("unreachable"):
+        says = f"not known: {_unreachable(job)}"
+        return Branch(asked, says, (f"dogwatch host test {job['place']}", "dogwatch patrol"), stop=True)
     if job["state"] == "waiting":
         return Branch(asked, f"it waits to be started{reason}", (f"dogwatch wait {ref} --for running",), stop=True)
     if job["state"] == "missing":
@@ -73,6 +76,12 @@ def _is_running(job: Document) -> Branch:
         says = "none of its processes is there any more: it has ended since somebody last looked"
         return Branch(asked, says, ("dogwatch patrol",), stop=True)
     return Branch(asked, "it runs")
+
+
+def _unreachable(job: Document) -> str:
+    why = plain(str(job["unreachable"]["why"] or "no answer"), 200)
+    was = f"; it was {job['state']} when last confirmed" if job["state"] else ""
+    return f"{plain(str(job['place']), 40)} is unreachable ({why}){was}"
 
 
 def _is_complete(job: Document) -> Branch | None:

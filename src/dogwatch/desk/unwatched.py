@@ -60,6 +60,7 @@ def _document(job: Job, seen: Sighting | None, at: float) -> Document:
         "efficiency": facts.get("efficiency"),
         "expected_start": stamp(facts.get("expected_start")),
         "time_limit_at": stamp(facts.get("time_limit_at")),
+        "time_limit_seconds": facts.get("limit_seconds"),
         "nodes": facts.get("nodes") or None,
         "stdout": facts.get("stdout") or None,
     }

@@ -88,7 +88,8 @@ def of_job(
         known = {**job, "fallen": fallen or {}}
         stands = standing.document(known if family is None else {**known, "family": family}, processes)
         title = f"it has not ended; {stands['says']}"
-        return {**document(None), "title": title, "advice": stands["do"], "standing": stands}
+        answer = {**document(None), "title": title, "advice": stands["do"], "standing": stands}
+        return {**answer, "unreachable": job.get("unreachable")}
     if job["outcome"] == "succeeded":
         return {**document(None), "title": "it succeeded"}
     told: dict[str, Any] | None = job.get("diagnosis")

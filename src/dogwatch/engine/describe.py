@@ -80,6 +80,7 @@ def detail_document(
         "efficiency": _efficiency(facts),
         "expected_start": stamp(facts.get("expected_start")),
         "time_limit_at": stamp(facts.get("time_limit_at")),
+        "time_limit_seconds": facts.get("limit_seconds"),
         "nodes": facts.get("nodes") or None,
         "scores": facts.get("scores") or [],
         "logs": [*(facts.get("logs") or ()), *(facts.get("script_logs") or ())],

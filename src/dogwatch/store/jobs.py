@@ -5,15 +5,17 @@ from __future__ import annotations
 from dogwatch.clock import stamp
 from dogwatch.errors import StoreDamaged
 from dogwatch.store import cells
+from dogwatch.store.places import outages_in
 from dogwatch.store.tables import FINDINGS, JOBS, REMEDY, add_up
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
     from dogwatch.store.database import Store
+    from dogwatch.store.places import Outage
 
 LEVELS = ("critical", "warning", "info")
 _DETAIL: dict[str, Any] = {"workers": [], "outputs": [], "checkpoints": None, "disks": [], "verified": None}
@@ -21,6 +23,7 @@ _DETAIL.update(logs=[], scores=[], verdict=None, launch=None, spent=None, output
 _DETAIL["history"] = []
 _DETAIL.update(dict.fromkeys(("tasks", "efficiency", "expected_start", "time_limit_at", "nodes", "stdout")))
 _DETAIL["no_eta_reason"] = None
+_DETAIL["time_limit_seconds"] = None
 _TIMES = ("at", "low_at", "high_at", "newest_at", "next_at")
 
 # SQLite reads these few numbers out of the JSON, so that `ls` need not import a JSON reader.
@@ -34,6 +37,12 @@ _GLANCE = {
     "eta_at": "eta, '$.at'",
     "no_eta_reason": "detail, '$.no_eta_reason'",
     "verdict": "detail, '$.verdict.word'",
+    "nodes": "detail, '$.nodes'",
+    "time_limit_at": "detail, '$.time_limit_at'",
+    "time_limit_seconds": "detail, '$.time_limit_seconds'",
+    "expected_start": "detail, '$.expected_start'",
+    "waits_for": "state_facts, '$.reason'",
+    "cause": "diagnosis, '$.title'",
 }
 _SHORT = (
     *("ref", "id", "source", "place", "name", "description", "submitted", "registered", "active"),
@@ -44,11 +53,12 @@ _SHORT = (
 
 def brief(store: Store, everything: bool = False) -> list[dict[str, Any]]:
     """What `ls` prints of each active (or each) job: plain columns with times as numbers, a glance at
-    progress and eta, how many findings stand open and the worst of their levels. Newest first."""
+    progress and eta, how many findings stand open, the worst of their levels and the newest of those, and since when
+    its place is unreachable. Newest first."""
     glance = ", ".join(f"json_extract({what})" for what in _GLANCE.values())
     with store.reading() as db:
         rows = _all(db, f"SELECT {JOBS.cells}, {glance} FROM jobs ", everything)
-        open_now = findings_by_subject(db)
+        open_now, outages = findings_by_subject(db), outages_in(db)
     width = len(JOBS.names)
     out = []
     for row in rows:
@@ -60,6 +70,8 @@ def brief(store: Store, everything: bool = False) -> list[dict[str, Any]]:
         found = open_now.get(line["ref"], ())
         line["findings"] = len(found)
         line["worst"] = min((one["level"] for one in found), key=LEVELS.index, default=None)
+        line["alert"] = max((one for one in found if one["level"] == line["worst"]), key=_opened, default=None)
+        line["unreachable_since"] = _outage(line, outages)[0]
         out.append(line)
     return _newest_first(out)
 
@@ -72,8 +84,8 @@ def documents(store: Store, *, everything: bool = False, refs: Iterable[str] | N
             rows = _newest_first([row for row in rows if row["forgotten"] is None])
         else:
             rows = [row for ref in refs if (row := row_of(db, ref)) is not None]
-        open_now = findings_by_subject(db)
-    return [document(row, open_now.get(row["ref"], ())) for row in rows]
+        open_now, outages = findings_by_subject(db), outages_in(db)
+    return [document(row, open_now.get(row["ref"], ()), _outage(row, outages)) for row in rows]
 
 
 def forgotten(store: Store, refs: Iterable[str]) -> set[str]:
@@ -83,14 +95,14 @@ def forgotten(store: Store, refs: Iterable[str]) -> set[str]:
 
 
 def resolve(store: Store, words: str | Sequence[str]) -> list[str]:
-    """The refs that some words mean, newest active first: an exact ref, a unique beginning of one, an id,
-    a name, a unique beginning of one, else every job that contains all the words. Empty when none does."""
+    """The refs that some words mean, the newest that has not ended first: an exact ref, a unique beginning of one, an
+    id, a name, a unique beginning of one, else every job that contains all the words. Empty when none does."""
     text = words if isinstance(words, str) else " ".join(words)
     with store.reading() as db:
-        columns = "ref, id, name, description, active, registered, forgotten"
+        columns = "ref, id, name, description, state, registered, forgotten"
         found = db.execute(f"SELECT {columns} FROM jobs").fetchall()
     try:
-        known = [(*map(cells.unpack, row[:4]), -row[4], -row[5]) for row in found if row[6] is None]
+        known = [(*map(cells.unpack, row[:4]), row[4] == "ended", -row[5]) for row in found if row[6] is None]
     except (TypeError, ValueError) as error:  # these rows are not proved by their seals, to be quick
         raise StoreDamaged(f"A row of jobs in the store is not one that was written there; {REMEDY}.") from error
     known.sort(key=lambda job: job[4:])
@@ -147,7 +159,16 @@ def _meant(known: list[tuple[Any, ...]], text: str) -> list[tuple[Any, ...]]:
     return [job for job in known if wanted and all(word in f"{job[0]}\n{job[2]}\n{job[3]}".lower() for word in wanted)]
 
 
-def document(row: dict[str, Any], open_now: Iterable[dict[str, Any]]) -> dict[str, Any]:
+def _outage(row: dict[str, Any], outages: Mapping[str, Outage]) -> Outage:
+    """Since when its place does not answer, and why. How a job ended stays true without it."""
+    return (None, "") if row["state"] == "ended" else outages.get(row["place"], (None, ""))
+
+
+def _opened(finding: dict[str, Any]) -> float:
+    return float(finding["opened"])
+
+
+def document(row: dict[str, Any], open_now: Iterable[dict[str, Any]], outage: Outage = (None, "")) -> dict[str, Any]:
     """A job's row as every face prints it."""
     facts = row["state_facts"] or {}
     detail = {**_DETAIL, **row["detail"]}
@@ -169,6 +190,9 @@ def document(row: dict[str, Any], open_now: Iterable[dict[str, Any]]) -> dict[st
         "since": stamp(row["since"]),
         "submitted": stamp(row["submitted"]),
         "proved_at": stamp(row["proved_at"]),
+        "unreachable": None
+        if outage[0] is None
+        else {"since": stamp(outage[0]), "why": outage[1], "last_confirmed_at": stamp(row["proved_at"])},
         "proof": [_timed(one) for one in row["proof"]],
         "progress": _timed(row["progress"]),
         "eta": _timed(row["eta"]),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dogwatch.clock import stamp
+from dogwatch.store import cells
 from dogwatch.store.tables import PLACES, add_up
 
 TYPE_CHECKING = False
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
 
     from dogwatch.model.job import Place
     from dogwatch.store.database import Store
+
+    Outage = tuple[float | None, str]
 
 _TIMES = ("looked_at", "seen_at", "dark_since")
 
@@ -55,3 +58,13 @@ def dark_since(store: Store, name: str) -> float | None:
     with store.reading() as db:
         found: list[float | None] = [row["dark_since"] for row in rows_of(db) if row["name"] == name]
     return found[0] if found else None
+
+
+def outages_in(db: sqlite3.Connection) -> dict[str, Outage]:
+    """The places that do not answer: since when, and why. Read without a JSON reader, because `ls` asks."""
+    found: dict[str, Outage] = {}
+    for row in map(PLACES.proved, all_cells(db)):
+        since = PLACES.cell(row, "dark_since")
+        if since is not None:
+            found[cells.unpack(PLACES.cell(row, "name"))] = (since, cells.unpack(PLACES.cell(row, "dark_why") or ""))
+    return found

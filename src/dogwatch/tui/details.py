@@ -47,7 +47,7 @@ def _standing(job: Document, now: float) -> list[str]:
     rows += [("disk", phrases.disk(disk)) for disk in job.get("disks") or ()]
     rows += [(str(found.get("level")), phrases.finding(found)) for _, found in phrases.findings([job])]
     width = max(len(label) for label, _ in rows)
-    head = f"{phrases.title(job)} ({phrases.tidy(job.get('ref') or '?', 120)}): {phrases.state(job, now)}"
+    head = f"{phrases.title(job)} ({phrases.tidy(job.get('ref') or '?', 120)}): {phrases.state_as_known(job, now)}"
     return [head, *(f"  {label:<{width}}  {text}".rstrip() for label, text in rows if text)]
 
 

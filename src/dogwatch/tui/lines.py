@@ -55,7 +55,10 @@ def _job(before: Document | None, job: Document, view: View, fresh: Sequence[Doc
     name = f"{phrases.title(job)}: " if len(view.jobs) > 1 else ""
     said = []
     if before is None and not phrases.is_ended(job):
-        said.append(f"{phrases.title(job)} ({phrases.tidy(job.get('ref') or '?', 120)}): {phrases.state(job, now)}")
+        ref = phrases.tidy(job.get("ref") or "?", 120)
+        said.append(f"{phrases.title(job)} ({ref}): {phrases.state_as_known(job, now)}")
+    elif job.get("unreachable") and not (before or {}).get("unreachable"):
+        said.append(f"!! {phrases.title(job)}: {phrases.unreachable(job, now)}")
     said += [f"{name}{text}" for text in _findings(before, job, fresh)]
     if phrases.is_ended(job):
         return said + (summary(job, now) if before is None or not phrases.is_ended(before) else [])

@@ -92,6 +92,20 @@ def state(job: Document, now: float) -> str:
             return tidy(other, 40)
 
 
+def unreachable(job: Document, now: float) -> str:
+    """That its host does not answer, since when, and how old what is shown is; nothing while it does."""
+    outage = job.get("unreachable")
+    if not outage:
+        return ""
+    return words.unreachable(outage.get("since"), outage.get("last_confirmed_at"), now)
+
+
+def state_as_known(job: Document, now: float) -> str:
+    """The state in words, with what makes it doubtful: that its host is unreachable."""
+    doubt = unreachable(job, now)
+    return f"{state(job, now)}; {doubt}" if doubt else state(job, now)
+
+
 def verdict_word(job: Document) -> str:
     """The one word on whether it is stuck, where that is worth a word."""
     word = str((job.get("verdict") or {}).get("word") or "working")
@@ -355,8 +369,8 @@ def witness(proof: Document) -> str:
 def dark(places: Sequence[Document], now: float) -> list[str]:
     """One loud sentence for each place that does not answer."""
     return [
-        f"{tidy(place.get('name') or '?', 40)} has been dark for "
-        f"{words.span(words.since(place['dark_since'], now))}: "
+        f"{tidy(place.get('name') or '?', 40)} is unreachable since {words.clock(place['dark_since'], now)} "
+        f"({words.span(words.since(place['dark_since'], now))}): "
         f"{tidy(place.get('dark_why') or 'no answer', 120)}"
         for place in places
         if place.get("dark_since")

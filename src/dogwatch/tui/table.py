@@ -12,6 +12,7 @@ from dogwatch.tui.pen import Pen
 from dogwatch.tui.view import Document
 
 _BAR, _GAP, _NAME = 10, 2, 20
+_STYLES = {"running": "green", "missing": "bold yellow", "unreachable": "bold yellow"}
 _ORDER = {"missing": 2, "running": 3, "waiting": 4, "None": 5, "ended": 6}
 
 
@@ -53,7 +54,8 @@ def _cells(job: Document, now: float, pen: Pen) -> list[Text]:
     progress = job.get("progress") or {}
     fraction = progress.get("fraction")
     word = str(job.get("outcome") if phrases.is_ended(job) else job.get("state") or "new")
-    style = "bold red" if phrases.is_bad(job) else {"running": "green", "missing": "bold yellow"}.get(word, "")
+    word = "unreachable" if job.get("unreachable") else word
+    style = "bold red" if phrases.is_bad(job) else _STYLES.get(word, "")
     worst = min((f.get("level") for f in job.get("findings") or ()), key=_level_rank, default="")
     mark = words.level(str(worst)).strip() + " " if worst in ("critical", "warning") else ""
     share = words.percent(fraction, 0) if fraction is not None else words.count(progress.get("step"))

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import time
 
+from dogwatch.text import lasting
+
 UNKNOWN = "-"
 _MINUTE, _HOUR, _DAY, _YEAR = 60, 3600, 86400, 31557600
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
@@ -256,6 +258,14 @@ def clock(at: str | float | None, now: float, seconds: bool = False) -> str:
         return text
     date = f"{local.tm_mday} {_MONTHS[local.tm_mon - 1]}"
     return f"{date} {text}" if local.tm_year == today.tm_year else f"{date} {local.tm_year} {text}"
+
+
+def unreachable(since: str | float | None, confirmed: str | float | None, now: float) -> str:
+    """That a job's host does not answer, and how old what is shown of the job is: unreachable since 01:02; last
+    confirmed 62 s ago."""
+    last = moment(confirmed) if isinstance(confirmed, str) else confirmed
+    told = "never confirmed" if last is None else f"last confirmed {lasting(max(0.0, now - last))} ago"
+    return f"unreachable since {clock(since, now)}; {told}"
 
 
 def due(at: float, now: float) -> str:
