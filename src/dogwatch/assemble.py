@@ -3,6 +3,7 @@ where it is used, because `dogwatch ls` pays for every import."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 
@@ -150,9 +151,10 @@ def watch(
 
     known_sources = Sources()
     tuning = Tuning(opened, clock, narrate, channel)
+    made = bundles(opened.home, clock, narrate)
 
     def make_post(place: Place) -> Post:
-        return Post(place, reach(place, clock), known_sources, clock, every)
+        return Post(place, reach(place, clock), known_sources, clock, every, bundles=made is not None)
 
     return Watch(
         opened,
@@ -168,7 +170,7 @@ def watch(
         dispatch=tuning.dispatch,
         heartbeat=tuning.heartbeat,
         tune=tuning.again,
-        bundles=bundles(opened.home, clock, narrate),
+        bundles=made,
     )
 
 
@@ -179,15 +181,15 @@ def bundle(home: str, ref: str, folder: str, clock: Clock) -> Bundle:
     from dogwatch.errors import UsageError
 
     with open_store(home, readonly=True) as opened:
+        answer = None
         name = ask.documents(opened, [ref])[0]["place"]
-        try:
+        with contextlib.suppress(UsageError):  # the host was removed: there is no way any more
             way = reach(ask.place(opened, name), clock)
-        except UsageError:  # the host was removed: there is no way any more
-            return bundling.make(opened, ref, folder, None, clock.now(), settings().price_per_gpu_hour)
-        try:
-            return bundling.make(opened, ref, folder, way, clock.now(), settings().price_per_gpu_hour)
-        finally:
-            way.close()
+            try:
+                answer = bundling.ask_place(way, opened, ref)
+            finally:
+                way.close()
+        return bundling.make(opened, ref, folder, answer, clock.now(), settings().price_per_gpu_hour)
 
 
 def bundles(home: str, clock: Clock, narrate: Callable[[str], None]) -> Bundles | None:
@@ -198,11 +200,15 @@ def bundles(home: str, clock: Clock, narrate: Callable[[str], None]) -> Bundles 
     if folder is None:
         return None
 
-    def make(ref: str) -> None:
-        from dogwatch.desk.bundle import sweep
+    def make(ref: str, gathered: Mapping[str, Any] | None) -> None:
+        from dogwatch.desk import bundle as bundling
+        from dogwatch.reach.interface import Answer
 
-        bundle(home, ref, folder, clock)
-        sweep(folder, clock.now())
+        now = clock.now()
+        answer = None if gathered is None else Answer("", now, 0.0, dict(gathered))
+        with open_store(home, readonly=True) as opened:
+            bundling.make(opened, ref, folder, answer, now, settings().price_per_gpu_hour)
+        bundling.sweep(folder, now)
 
     return Bundles(make, narrate)
 
@@ -342,8 +348,6 @@ def start_run(
 ) -> str:
     """Write the intent, register the job, start the keeper: in this order, so that no worker ever runs
     unregistered and nothing is registered that was refused."""
-    import contextlib
-
     from dogwatch.desk import tell
     from dogwatch.errors import DogwatchError
     from dogwatch.hands import launch

@@ -74,7 +74,7 @@ def everything(path: str) -> dict[str, str]:
 
 def test_a_bundle_has_everything_and_says_what_is_in_it(store: Store, reach: Here, tmp_path: Path) -> None:
     """Every file that is named in its README is there, and nothing is that is not."""
-    made = bundle.make(store, REF, str(tmp_path / "b"), reach, NOW)
+    made = bundle.make(store, REF, str(tmp_path / "b"), bundle.ask_place(reach, store, REF), NOW)
     found = everything(made.path)
     assert made.missing == []
     assert sorted(found) == [
@@ -95,7 +95,7 @@ def test_a_bundle_has_everything_and_says_what_is_in_it(store: Store, reach: Her
 
 def test_logs_are_bounded_harmless_and_end_with_the_end(store: Store, reach: Here, tmp_path: Path) -> None:
     """The last lines are what tells."""
-    logs = everything(bundle.make(store, REF, str(tmp_path / "b"), reach, NOW).path)
+    logs = everything(bundle.make(store, REF, str(tmp_path / "b"), bundle.ask_place(reach, store, REF), NOW).path)
     first = logs["logs/01-a.log"].splitlines()
     assert len(first) <= bundle.LINES + 2
     assert first[-2:] == ["Traceback: boom", ""] or first[-1] == "Traceback: boom"
@@ -105,7 +105,7 @@ def test_logs_are_bounded_harmless_and_end_with_the_end(store: Store, reach: Her
 
 def test_no_secret_is_left_in_any_file(store: Store, reach: Here, tmp_path: Path) -> None:
     """Tokens, passwords in events, and every line of a private key."""
-    found = everything(bundle.make(store, REF, str(tmp_path / "b"), reach, NOW).path)
+    found = everything(bundle.make(store, REF, str(tmp_path / "b"), bundle.ask_place(reach, store, REF), NOW).path)
     for name, text in found.items():
         assert TOKEN not in text, name
         assert KEY[1] not in text, name
@@ -122,7 +122,7 @@ def test_a_bundle_is_for_its_owner_alone(store: Store, reach: Here, tmp_path: Pa
     """Directories 0700 and files 0600 whatever the umask; its name cannot leave the folder."""
     before = os.umask(0)
     try:
-        made = bundle.make(store, REF, str(tmp_path / "b"), reach, NOW)
+        made = bundle.make(store, REF, str(tmp_path / "b"), bundle.ask_place(reach, store, REF), NOW)
     finally:
         os.umask(before)
     assert Path(made.path).parent == tmp_path / "b"
@@ -132,7 +132,7 @@ def test_a_bundle_is_for_its_owner_alone(store: Store, reach: Here, tmp_path: Pa
 
 def test_a_dark_place_leaves_a_bundle_of_what_is_known(store: Store, tmp_path: Path) -> None:
     """It says what is missing, inside and to whoever asked."""
-    made = bundle.make(store, REF, str(tmp_path / "b"), Gone(), NOW)
+    made = bundle.make(store, REF, str(tmp_path / "b"), bundle.ask_place(Gone(), store, REF), NOW)
     assert made.missing == ["logs and files: here did not answer: no route to host"]
     found = everything(made.path)
     assert "Missing: logs and files: here did not answer" in found["README.txt"]

@@ -1,4 +1,4 @@
-"""The logs of jobs that have ended are read to their end, in a bounded number of questions."""
+"""The logs of jobs that have ended are read to their end, in one more question for all of them."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
-from dogwatch.engine.look import MOST_READS, rest_of_logs
-from dogwatch.model import Dark
+from dogwatch.engine import follow_up
+from dogwatch.engine.look import ANSWER_BYTES, Glance
+from dogwatch.engine.memory import Memory
+from dogwatch.model import Dark, Ended, Expectation, Job, Known, Outcome, Seen
 from dogwatch.reach.here import Here
 from dogwatch.reach.interface import Answer
 
@@ -54,33 +56,62 @@ def first(reach: Counted, logs: Mapping[str, Path]) -> dict[str, list[Mapping[st
     return {ref: [answer.body["logs"][ref]] for ref in logs}
 
 
+def rest_of_logs(
+    reach: Counted, answers: Mapping[str, list[Mapping[str, Any]]], paths: Mapping[str, Path]
+) -> Mapping[str, list[Mapping[str, Any]]]:
+    """The logs after the follow-up of a look in which all of these jobs ended."""
+    jobs = [Job(ref, "here", "process", ref, ref, expect=Expectation(logs=(str(path),))) for ref, path in paths.items()]
+    over = {job.ref: Known(Ended(Outcome.SUCCEEDED)) for job in jobs}
+    look = Seen("here", 0.0, 0.0, frozenset(over), {})
+    seen = Glance(look, logs=answers)
+    memories = {ref: Memory() for ref in over}
+    wanted = follow_up.wanted(seen, look, jobs, list(over), over, memories, most=ANSWER_BYTES, bundles=True, gpus={})
+    return follow_up.ask(wanted, reach, seen, 30.0)[0].logs
+
+
 def read(answers: list[Mapping[str, Any]], path: Path) -> bytes:
     return b"".join(answer["files"][str(path)]["text"].encode("latin-1") for answer in answers)
 
 
 def test_many_jobs_that_end_together_are_read_together(reach: Counted, tmp_path: Path) -> None:
-    """Forty logs of half a megabyte: every byte once, in no more questions than one job may take."""
+    """Forty logs of half a megabyte: every byte once, in one question."""
     logs = {f"job {number}": tmp_path / f"{number}.log" for number in range(40)}
     for path in logs.values():
         path.write_bytes(LINE * 13_000)
     answers = first(reach, logs)
     before = reach.asked
-    whole = rest_of_logs(reach, answers, 30.0)
-    assert reach.asked - before <= MOST_READS
+    whole = rest_of_logs(reach, answers, logs)
+    assert reach.asked - before == 1
     assert {ref: len(read(whole[ref], path)) for ref, path in logs.items()} == dict.fromkeys(logs, 13_000 * len(LINE))
     assert read(whole["job 7"], logs["job 7"]) == LINE * 13_000
 
 
 def test_the_longest_backlog_is_read_whole(reach: Counted, tmp_path: Path) -> None:
-    """A look that is further behind than that leaves out the middle and says so."""
+    """A job can leave 16 MB behind in its last interval."""
     path = tmp_path / "long.log"
     path.write_bytes(LINE * 400_000)
     answers = first(reach, {"job": path})
-    assert read(rest_of_logs(reach, answers, 30.0)["job"], path) == LINE * 400_000
+    assert read(rest_of_logs(reach, answers, {"job": path})["job"], path) == LINE * 400_000
 
 
-def test_a_log_that_grows_as_fast_as_it_is_read_is_left_in_the_middle(tmp_path: Path) -> None:
-    """A few questions and no more."""
+def test_a_log_that_is_longer_still_is_read_at_its_end(reach: Counted, tmp_path: Path) -> None:
+    """How a job ended stands in its last lines; what is left out before them is told."""
+    short, long, longer = (tmp_path / name for name in ("short.log", "long.log", "longer.log"))
+    short.write_bytes(LINE * 20_000)
+    for path in (long, longer):
+        path.write_bytes(LINE * 350_000 + b"ValueError: the end\n")
+    logs = {"short": short, "long": long, "longer": longer}
+    answers = first(reach, logs)
+    found = rest_of_logs(reach, answers, logs)
+    for ref in ("long", "longer"):
+        before, last = (answer["files"][str(logs[ref])] for answer in found[ref])
+        assert last["text"].endswith("ValueError: the end\n")
+        assert last["skipped"] == last["from"] - len(before["text"]) > 0
+    assert read(found["short"], short) == LINE * 20_000
+
+
+def test_a_log_that_grows_as_fast_as_it_is_read_is_asked_for_once(tmp_path: Path) -> None:
+    """Whatever it does, there is one question and no more."""
     path = tmp_path / "endless.log"
     path.write_bytes(LINE * 10_000)
 
@@ -91,8 +122,8 @@ def test_a_log_that_grows_as_fast_as_it_is_read_is_left_in_the_middle(tmp_path: 
             return super().ask(request, deadline)
 
     counted, growing = Counted(), Growing()
-    rest_of_logs(growing, first(counted, {"job": path}), 30.0)
-    assert growing.asked == MOST_READS
+    rest_of_logs(growing, first(counted, {"job": path}), {"job": path})
+    assert growing.asked == 1
     counted.close()
     growing.close()
 
@@ -111,6 +142,6 @@ def test_a_place_that_does_not_answer_is_asked_once(tmp_path: Path) -> None:
     answers = first(counted, {"job": path})
     counted.close()
     gone = Gone()
-    assert rest_of_logs(gone, answers, 30.0) == answers
+    assert rest_of_logs(gone, answers, {"job": path}) == answers
     assert gone.asked == 1
     gone.close()

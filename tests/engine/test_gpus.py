@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from dogwatch.engine.gpus import FAR_LOOKS, GpuTurns, last_gpus, readings, take_gpus
+from dogwatch.engine.gpus import FAR_LOOKS, GpuTurns, last_asked, readings, take_gpus, with_last
 from dogwatch.engine.look import Glance
 from dogwatch.engine.memory import Memory
 from dogwatch.engine.reading import Readers
 from dogwatch.engine.visit import Watched
-from dogwatch.model import Dark, Ended, Job, Known, Outcome, Running, Seen, Waiting, Worker
-from dogwatch.reach.interface import Answer
+from dogwatch.model import Ended, Job, Known, Outcome, Running, Seen, Waiting, Worker
 from dogwatch.rules import gpu_broken
 from dogwatch.rules.interface import Case
 
@@ -246,30 +244,15 @@ def test_over_ssh_every_fifth_look_asks_and_waits_for_the_answer():
     assert [at for at, was in enumerate(asked) if was] == [0, 5, 10]
 
 
-class Told:
-    """A reach that answers with what it was told, and how often it was asked."""
-
-    place = "here"
-
-    def __init__(self, **answer: Any) -> None:
-        self.answer, self.asked = answer, 0
-
-    def ask(self, request: Mapping[str, Any], deadline: float = 10.0) -> Answer | Dark:
-        self.asked += 1
-        return Answer("here", NOW, 0.1, {"errands": {"gpus": self.answer}})
-
-    def close(self) -> None:
-        pass
-
-
 def test_a_job_that_ended_badly_is_asked_about_once_more():
     """A GPU that fell off the bus kills its job within the second: only the look after the end can tell why."""
     place, xid = Turns(), {"age": 1.0, "pci": "0000:00:00", "xid": 79, "pid": None}
     (one,) = place.jobs
     place.hear(0.0, by="nvml", gpus=[row(0)])
     take(one, row(0, process(7, 100)))
-    reach = Told(by="nvml", gpus=[row(0)], xids=[xid], failed={})
-    seen = last_gpus(place.turns, reach, Glance(LOOK), [one], 60.0)
+    assert set(last_asked(place.turns, Glance(LOOK), [one], 60.0)) == {"gpus"}
+    told = {"by": "nvml", "gpus": [row(0)], "xids": [xid], "failed": {}}
+    seen = with_last(Glance(LOOK), {"errands": {"gpus": told}})
     gone = tuple(replace(worker, doing="gone") for worker in one.workers)
     take_gpus(one, replace(one.job, track={}), gone, seen.gpus, NOW - 60, 60.0, NOW)
     over = Known(state=Ended(Outcome.FAILED))
@@ -281,15 +264,14 @@ def test_a_job_that_ended_badly_is_asked_about_once_more():
 
 def test_no_ending_waits_for_a_driver_that_was_late_or_for_gpus_that_nobody_used():
     """Nor is a place asked twice in one look."""
-    place, reach = Turns(), Told(by="nvml", gpus=[row(0)])
-    assert last_gpus(place.turns, reach, Glance(LOOK), place.jobs, 1.0).gpus is None
+    place = Turns()
+    assert last_asked(place.turns, Glance(LOOK), place.jobs, 1.0) == {}
     place.hear(0.0, by="nvml", gpus=[row(0)])
-    assert last_gpus(place.turns, reach, Glance(LOOK), place.jobs, 1.0).gpus is None
+    assert last_asked(place.turns, Glance(LOOK), place.jobs, 1.0) == {}
     take(place.jobs[0], row(0))
-    last_gpus(place.turns, reach, Glance(LOOK, gpus={"gpus": []}), place.jobs, 1.0)
+    assert last_asked(place.turns, Glance(LOOK, gpus={"gpus": []}), place.jobs, 1.0) == {}
     place.hear(1.0, pending=True)
-    last_gpus(place.turns, reach, Glance(LOOK), place.jobs, 2.0)
-    assert reach.asked == 0
+    assert last_asked(place.turns, Glance(LOOK), place.jobs, 2.0) == {}
 
 
 def test_the_experiment_log_gets_the_gpus_of_a_job_together():

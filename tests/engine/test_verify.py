@@ -75,6 +75,14 @@ def job(tmp_path: Path, **more: Any) -> Job:
     return Job("r", "here", "process", "r", "r", expect=expect)
 
 
+def proved(reach: Fickle, jobs: list[Job], listed: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """What one question about all of these jobs taught, by ref."""
+    question = proving.question(jobs, listed)
+    errands = question.errands()
+    answer = reach.ask({"errands": errands}, 30.0) if errands else None
+    return question.read(answer.body if isinstance(answer, Answer) else {})
+
+
 def ended(reach: Fickle, one: Job, progress: Progress | None = None, memory: Memory | None = None) -> dict[str, str]:
     """What is checked of a job that has just ended, asked of real files: word and text by what."""
     memory = memory or Memory()
@@ -83,7 +91,7 @@ def ended(reach: Fickle, one: Job, progress: Progress | None = None, memory: Mem
     assert isinstance(answer, Answer)
     listed = answer.body["files"]["r"]
     read_files(memory, listed, 1.0, News())
-    learnt = proving.first(reach, proving.wanted([one], {"r": OVER}, {"r": memory}), {"r": listed}, 30.0)
+    learnt = proved(reach, proving.wanted([one], {"r": OVER}, {"r": memory}), {"r": listed})
     memory.facts |= learnt.get("r", {})
     return {check.what: f"{check.word}: {check.text}" for check in checks(one, memory, progress, listed)}
 
@@ -198,7 +206,7 @@ def test_many_jobs_that_end_together_are_asked_about_once(reach: Fickle, tmp_pat
         given.append(Job(ref, "here", "process", ref, ref, expect=Expectation(outputs=(str(path),))))
         known[ref], memories[ref] = OVER, Memory()
         listed[ref] = {"outputs": [{"path": str(path), "size": 1, "mtime": 1.0}], "checkpoints": []}
-    found = proving.first(reach, proving.wanted(given, known, memories), listed, 30.0)
+    found = proved(reach, proving.wanted(given, known, memories), listed)
     assert reach.asked == 1
     assert [found[f"r{n}"]["sound"]["outputs"]["not_sound"] for n in range(5)] == [1, 0, 1, 0, 1]
     memories["r0"].facts = {"sound": {}}

@@ -102,6 +102,8 @@ class Jobs(Slurm, Accounts):
 
     def cancel_all(self, timeout: float = 60) -> None:
         """No job is left in the queue, and none is ending."""
+        for job in self.must("squeue", "-h", "-t", "SUSPENDED", "-o", "%A").split():
+            self.run("root", "scontrol", "resume", job)
         known = self.must("squeue", "-h", "-o", "%A").split()
         for start in range(0, len(known), 500):
             self.run("root", "scancel", *known[start : start + 500])

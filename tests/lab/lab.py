@@ -149,6 +149,7 @@ class Lab(Jobs, Hosts):
         """Every step is tried, whatever the others did; the first failure is raised at the end."""
         steps: list[Callable[[], None]] = [
             self._end_guardian,
+            self.thaw,
             self.processes.end_everyone,
             self._end_people,
             self.clear_cgroups,

@@ -265,6 +265,13 @@ class Slurm(Ground):
 
     # ---- going down
 
+    def thaw(self) -> None:
+        """Processes of a suspended job are frozen, and what is frozen cannot be killed."""
+        for node in NODES:
+            for state in (V1 / "freezer" / f"slurm_{node}").rglob("freezer.state"):
+                with contextlib.suppress(OSError):
+                    state.write_text("THAWED")
+
     def clear_cgroups(self) -> None:
         """Slurm leaves its cgroups behind when it is killed."""
         for controller in V1.iterdir() if V1.is_dir() else ():

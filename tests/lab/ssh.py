@@ -156,6 +156,10 @@ class Ssh(Accounts):
         argv = ["ssh", "-F", str(self.ssh_config), *options, "--", host, *command]
         return self.run("root", *argv, text=text, timeout=timeout)
 
+    def connections(self, host: str = "lab") -> int:
+        """How many logins this server has accepted since it was started."""
+        return (self.log / f"sshd-{host}.out").read_text(errors="replace").count("Accepted publickey")
+
     # ---- breaking it
 
     def stop_sshd(self, host: str = "lab") -> None:

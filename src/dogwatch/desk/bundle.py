@@ -21,12 +21,12 @@ from dogwatch.clock import stamp
 from dogwatch.desk import ask, report
 from dogwatch.errors import UsageError
 from dogwatch.model import Dark
-from dogwatch.reach.interface import Reach
+from dogwatch.reach.interface import Answer, Reach
+from dogwatch.reach.tails import BYTES, LINES, tails
 from dogwatch.redaction import redacted
 from dogwatch.store.database import Store
 from dogwatch.text import plain
 
-LINES, LOG_BYTES, MOST_LOGS = 500, 256 << 10, 32
 MOST_EVENTS, MOST_FILES = 5_000, 2_000
 LINE_CHARACTERS = 4_000
 HERE_DEADLINE, FAR_DEADLINE = 10.0, 30.0
@@ -64,12 +64,15 @@ class Bundle:
     missing: list[str] = field(default_factory=list)
 
 
-def make(store: Store, ref: str, folder: str, reach: Reach | None, now: float, price: float | None = None) -> Bundle:
-    """A bundle of a job in a new directory in `folder`; without a reach, of what the store knows."""
+def make(
+    store: Store, ref: str, folder: str, answer: Answer | Dark | None, now: float, price: float | None = None
+) -> Bundle:
+    """A bundle of a job in a new directory in `folder`, with what its place answered to `ask_place`; without that, of
+    what the store knows."""
     job = ask.documents(store, [ref])[0]
     whole = report.document(store, ref, now, price)
     events = ask.events(store, limit=MOST_EVENTS, ref=ref)
-    found, facts, missing = _asked(reach, job)
+    found, facts, missing = _read(answer, job)
     name = _name(ref) + time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(now))
     draft = _fresh(folder, f"{DRAFT}{name}")
     try:
@@ -84,7 +87,7 @@ def make(store: Store, ref: str, folder: str, reach: Reach | None, now: float, p
         _write(draft, "versions.json", _json(_versions(facts)))
         said = "; ".join(missing) or "nothing"
         told = {"ref": plain(ref, 200), "at": stamp(now), "version": __version__, "missing": plain(said, 2000)}
-        told |= {"events": f"{MOST_EVENTS:,}", "lines": str(LINES), "bytes": f"{LOG_BYTES:,}"}
+        told |= {"events": f"{MOST_EVENTS:,}", "lines": str(LINES), "bytes": f"{BYTES:,}"}
         _write(draft, "README.txt", [README.format(**told).rstrip("\n")])
         path = _named(draft, os.path.join(folder, name))
     except OSError as error:
@@ -119,23 +122,38 @@ def newest(folder: str, ref: str) -> str | None:
     return os.path.join(folder, max(found)) if found else None
 
 
-def _asked(reach: Reach | None, job: Mapping[str, Any]) -> tuple[dict[str, Any], Mapping[str, Any], list[str]]:
-    """Logs, files and disks in one question; what could not be had, in words."""
-    if reach is None:
-        return {}, {}, ["logs and files: the place was not asked"]
-    expect = job["expect"] or {}
-    logs, outputs, checkpoints = (list(expect.get(key) or ()) for key in ("logs", "outputs", "checkpoints"))
-    globs = logs or list(job["logs"])
+def ask_place(reach: Reach, store: Store, ref: str) -> Answer | Dark:
+    """Logs, files and disks of a job in one question."""
+    job = ask.documents(store, [ref])[0]
+    return reach.ask(_request(job), HERE_DEADLINE if job["place"] == "here" else FAR_DEADLINE)
+
+
+def _request(job: Mapping[str, Any]) -> dict[str, Any]:
+    globs, outputs, checkpoints = _patterns(job)
     files = {"outputs": outputs, "checkpoints": checkpoints, "cap": MOST_FILES}
     disks = sorted({os.path.dirname(one.partition("*")[0]) or "/" for one in (*globs, *outputs, *checkpoints)})[:16]
     request: dict[str, Any] = {"disks": disks}
     if globs:
-        request["texts"] = {"log": {"globs": globs, "known": {}, "lines": LINES, "max": LOG_BYTES, "files": MOST_LOGS}}
+        request["texts"] = {"log": tails(globs)}
     if outputs or checkpoints:
         request["files"] = {"job": files}
-    answer = reach.ask(request, HERE_DEADLINE if job["place"] == "here" else FAR_DEADLINE)
+    return request
+
+
+def _patterns(job: Mapping[str, Any]) -> tuple[list[str], list[str], list[str]]:
+    """Where its logs, outputs and checkpoints lie."""
+    expect = job["expect"] or {}
+    logs, outputs, checkpoints = (list(expect.get(key) or ()) for key in ("logs", "outputs", "checkpoints"))
+    return logs or list(job["logs"]), outputs, checkpoints
+
+
+def _read(answer: Answer | Dark | None, job: Mapping[str, Any]) -> tuple[dict[str, Any], Mapping[str, Any], list[str]]:
+    """What the place said; what could not be had, in words."""
+    if answer is None:
+        return {}, {}, ["logs and files: the place was not asked"]
     if isinstance(answer, Dark):
         return {}, {}, [f"logs and files: {job['place']} did not answer: {answer.why}"]
+    request, globs = _request(job), _patterns(job)[0]
     body = answer.body
     missing = [] if globs else ["logs: none is known of this job"]
     for section in ("texts", "files", "disks"):

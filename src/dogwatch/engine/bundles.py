@@ -5,49 +5,51 @@ from __future__ import annotations
 import contextlib
 import queue
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
+from dogwatch.engine.follow_up import MOST_BUNDLES, NO_BUNDLE
 from dogwatch.engine.round import Round
 from dogwatch.errors import DogwatchError
 from dogwatch.model import Ended, Outcome
 
-# Many jobs that fail together most likely fail for one reason: the first few tell it.
-MOST_WAITING = 8
-PATIENCE = 4.0  # with one that is under way when the watching ends
-# Whoever cancelled or preempted a job knows why.
-_ASKED_FOR = (Outcome.SUCCEEDED, Outcome.CANCELLED, Outcome.PREEMPTED)
+PATIENCE = 4.0  # with those that are under way when the watching ends
+Gathered = Mapping[str, Any]
 
 
 class Bundles:
-    """Makes a bundle of each job that ended badly, one after the other; `make` is given the ref."""
+    """Makes a bundle of each job that ended badly, one after the other; `make` is given the ref and what the look and
+    its follow-up brought of the place, so that nobody is asked again."""
 
-    def __init__(self, make: Callable[[str], None], narrate: Callable[[str], None] = lambda text: None) -> None:
+    def __init__(
+        self, make: Callable[[str, Gathered | None], None], narrate: Callable[[str], None] = lambda text: None
+    ) -> None:
         self._make, self._narrate = make, narrate
-        self._waiting: queue.Queue[str] = queue.Queue(MOST_WAITING)
+        self._waiting: queue.Queue[tuple[str, Gathered | None]] = queue.Queue(MOST_BUNDLES)
         self._thread: threading.Thread | None = None
 
     def take(self, round_: Round) -> None:
         """What a committed round says has failed."""
         for ref in failed(round_):
             with contextlib.suppress(queue.Full):
-                self._waiting.put_nowait(ref)
+                self._waiting.put_nowait((ref, round_.gathered.get(ref)))
         if not self._waiting.empty() and (self._thread is None or not self._thread.is_alive()):
             self._thread = threading.Thread(target=self._run, name="bundles", daemon=True)
             self._thread.start()
 
     def end(self) -> None:
-        """Let the one that is under way be finished, if it is soon."""
+        """Let those that are under way be finished, if it is soon."""
         if self._thread is not None:
             self._thread.join(PATIENCE)
 
     def _run(self) -> None:
         while True:
             try:
-                ref = self._waiting.get(timeout=0.05)
+                ref, gathered = self._waiting.get(timeout=0.05)
             except queue.Empty:
                 return
             try:
-                self._make(ref)
+                self._make(ref, gathered)
             except DogwatchError as error:  # the watching does not depend on it
                 self._narrate(f"no diagnostics bundle of {ref}: {error}")
 
@@ -60,4 +62,4 @@ def failed(round_: Round) -> list[str]:
 
 
 def _is_bad(state: object) -> bool:
-    return isinstance(state, Ended) and state.outcome not in _ASKED_FOR
+    return isinstance(state, Ended) and state.outcome not in (Outcome.SUCCEEDED, *NO_BUNDLE)

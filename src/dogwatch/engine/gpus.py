@@ -12,7 +12,6 @@ from dogwatch.engine.standing import living_pids
 from dogwatch.estimate.gpu_course import advance
 from dogwatch.model import Gpu, GpuCourse, GpuPast, GpuProcess, Job, Running, Worker
 from dogwatch.reach import errands
-from dogwatch.reach.interface import Answer, Reach
 from dogwatch.text import plain
 
 if TYPE_CHECKING:
@@ -160,15 +159,19 @@ def take_gpus(
     state["stray_rows"] = strays
 
 
-def last_gpus(turns: GpuTurns, reach: Reach, seen: Glance, failed: Sequence[Watched], mono: float) -> Glance:
-    """Jobs that used GPUs have just ended badly: if the driver was why, the kernel's log says so. A driver that was
-    late before is not asked, because nobody's end waits for it."""
+def last_asked(turns: GpuTurns, seen: Glance, failed: Sequence[Watched], mono: float) -> dict[str, Any]:
+    """The errand for jobs that used GPUs and have just ended badly: if the driver was why, the kernel's log says so. A
+    driver that was late before is not asked, because nobody's end waits for it."""
     if seen.gpus is not None or not turns.answers or not any(one.gpus or one.memory.gpus.get("seen") for one in failed):
-        return seen
+        return {}
     question = turns.errand(mono, once=False)
     question[ERRAND]["wait"] = LAST_WAIT
-    answer = reach.ask({"errands": question}, 3.0 * LAST_WAIT)
-    row, _ = errands.brought(answer.body, ERRAND) if isinstance(answer, Answer) else (None, "")
+    return question
+
+
+def with_last(seen: Glance, body: Mapping[str, Any]) -> Glance:
+    """The glance with what that errand brought."""
+    row, _ = errands.brought(body, ERRAND)
     return replace(seen, gpus=row) if row is not None and row.get("gpus") else seen
 
 

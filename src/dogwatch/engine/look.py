@@ -13,8 +13,6 @@ from dogwatch.model import Dark, Job, Known, Look, Seen
 from dogwatch.reach.interface import Answer, Reach
 from dogwatch.sources.interface import Source
 
-# What jobs can leave behind in their last interval, with room to spare: 16 MB of a file, 32 MB of all together.
-MOST_READS, MOST_BYTES = 4, 4 << 20
 SKEWED = 30.0
 ANSWER_BYTES = 8 << 20  # what one answer may hold of files
 
@@ -27,7 +25,7 @@ class Glance:
     answer, for the reason `why_late`, though the process table did, and `blind` the jobs that the place
     could not be asked about, each with the reason. `usage` is what the processes of silent jobs have used; `gpus` what
     the place said of its GPUs, when it was asked; `errands` what came back from those, `closer` what that told of
-    jobs."""
+    jobs. `gathered` is, by ref, what a diagnostics bundle of a job that ended needs of the place."""
 
     look: Look
     logs: Mapping[str, list[Mapping[str, Any]]] = field(default_factory=dict)
@@ -43,6 +41,7 @@ class Glance:
     why_late: str = ""
     facts: Mapping[str, Any] = field(default_factory=dict)
     gpus: Mapping[str, Any] | None = None
+    gathered: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @property
     def skew(self) -> float:
@@ -192,52 +191,6 @@ def _asked(body: Mapping[str, Any]) -> dict[str, Any]:
 def rows(section: Mapping[str, Any]) -> dict[str, Any]:
     """A section's answers by job, without what the section says of itself."""
     return {key: row for key, row in section.items() if key not in ("ok", "seconds", "why", "late")}
-
-
-def first_of_logs(reach: Reach, jobs: Sequence[Job], seen: Seen, deadline: float) -> dict[str, list[Mapping[str, Any]]]:
-    """The logs of jobs that had ended before anybody knew where they write: one more question for all of them."""
-    found = {job.ref: with_logs(job, Memory(facts=dict(seen.sightings[job.ref].facts))).expect.logs for job in jobs}
-    request = {ref: {"globs": list(logs), "known": {}} for ref, logs in found.items() if logs}
-    if not request:
-        return {}
-    answer = reach.ask({"logs": request}, deadline)
-    section = _section(answer.body, "logs") if isinstance(answer, Answer) else {}
-    return {ref: [section[ref]] for ref in request if section.get("ok") and ref in section}
-
-
-def rest_of_logs(
-    reach: Reach, logs: Mapping[str, Sequence[Mapping[str, Any]]], deadline: float
-) -> dict[str, list[Mapping[str, Any]]]:
-    """`logs` and, as long as they stop short of a file's end, what comes after them: a few questions for all jobs
-    together, since each is a connection of its own."""
-    read = {ref: list(answers) for ref, answers in logs.items()}
-    spent = 0.0
-    for _ in range(MOST_READS):
-        behind = {ref: files for ref, answers in read.items() if (files := _behind(answers[-1]))}
-        if not behind or spent > deadline:
-            break
-        request = {ref: {"globs": sorted(files), "known": files, "max": MOST_BYTES} for ref, files in behind.items()}
-        more = reach.ask({"logs": request}, deadline)
-        spent += more.duration
-        section = _section(more.body, "logs") if isinstance(more, Answer) else {}
-        for ref in behind.keys() & section.keys():
-            read[ref].append(section[ref])
-        if not section.get("ok"):
-            break
-    return read
-
-
-def _behind(answer: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """The files of which there is more than was read, each known as far as it was."""
-    return {
-        path: {**{key: found[key] for key in ("dev", "ino", "head", "headlen")}, "offset": _end(found)}
-        for path, found in answer.get("files", {}).items()
-        if not found.get("stale") and _end(found) < found["size"]
-    }
-
-
-def _end(found: Mapping[str, Any]) -> int:
-    return int(found["from"]) + len(found.get("text", ""))
 
 
 def _section(body: Mapping[str, Any], name: str) -> Mapping[str, Any]:

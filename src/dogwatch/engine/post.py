@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from dogwatch.clock import Clock
-from dogwatch.engine import pace, proving, scores
+from dogwatch.engine import follow_up, pace
 from dogwatch.engine.closer import Closer
-from dogwatch.engine.gpus import GpuTurns, last_gpus
+from dogwatch.engine.gpus import GpuTurns, last_asked
 from dogwatch.engine.judge import Identity, identity
-from dogwatch.engine.look import ANSWER_BYTES, Glance, first_of_logs, glance, rest_of_logs, with_learnt, with_logs
+from dogwatch.engine.look import ANSWER_BYTES, Glance, glance, with_logs
 from dogwatch.engine.memory import Memory
 from dogwatch.engine.reading import Readers
 from dogwatch.engine.round import Round, dark_round, seen_round
@@ -58,8 +58,9 @@ class Post:
         sources: Mapping[str, Source],
         clock: Clock,
         every: float | None = None,
+        bundles: bool = True,
     ) -> None:
-        self.place, self.reach = place, reach
+        self.place, self.reach, self._bundles = place, reach, bundles
         self._sources, self._clock, self._every = sources, clock, every
         self._jobs: dict[str, Watched] = {}
         self._version: int | None = None
@@ -67,6 +68,7 @@ class Post:
         self._dark_since: float | None = None
         self._last_seen: float | None = None
         self._interval = 0.0
+        self._owed: tuple[str, ...] = ()  # jobs that ended in the last look, and of which nothing more could be read
         self._rng = random.Random()
         self.due = self._written = float("-inf")
         self._deadline = HERE_DEADLINE if place.kind == "here" else FAR_DEADLINE
@@ -146,21 +148,43 @@ class Post:
         self.turn += 1
         self._most = next_most(self._most, seen)
         after, changes = follow(known, seen.look)
-        ending = [change.ref for change in changes if isinstance(change.after.state, Ended)]
-        seen = last_gpus(
-            self._gpus, self.reach, seen, [self._jobs[change.ref] for change in changes if _bad(change)], mono
-        )
-        seen = self._prove(self._catch_up(seen, ending), jobs, after, memories)
+        seen = self._follow_up(seen, jobs, after, changes, memories, mono)
         return Looked(seen, after, changes, mono)
 
-    def _prove(
-        self, seen: Glance, jobs: Sequence[Job], after: Mapping[str, Known], memories: Mapping[str, Memory]
+    def _follow_up(
+        self,
+        seen: Glance,
+        jobs: Sequence[Job],
+        after: dict[str, Known],
+        changes: Sequence[Change],
+        memories: Mapping[str, Memory],
+        mono: float,
     ) -> Glance:
-        """Of jobs that have ended, whether what they left is whole."""
+        """Ask once more for all that is wanted of what has ended. An ending of which nothing could be read is not
+        settled: the next look asks again."""
         if isinstance(seen.look, Dark):
             return seen
-        asked = [job for job in proving.wanted(jobs, after, memories) if job.ref in seen.look.asked]
-        return with_learnt(seen, proving.first(self.reach, asked, seen.files, self._deadline)) if asked else seen
+        ended = [change.ref for change in changes if isinstance(change.after.state, Ended)]
+        again = [ref for ref in self._owed if ref in seen.look.asked and isinstance(after[ref].state, Ended)]
+        failed = [self._jobs[change.ref] for change in changes if _bad(change)]
+        wanted = follow_up.wanted(
+            seen,
+            seen.look,
+            jobs,
+            list(dict.fromkeys([*ended, *again])),
+            after,
+            memories,
+            most=self._most,
+            bundles=self._bundles,
+            gpus=last_asked(self._gpus, seen, failed, mono),
+        )
+        seen, answered = follow_up.ask(wanted, self.reach, seen, self._deadline)
+        self._owed = () if answered else tuple(ended)
+        if not answered:  # a slow link brings less the next time, and then all of it
+            self._most = max(LEAST_BYTES, self._most // 4)
+        for ref in self._owed:
+            after[ref] = replace(after[ref], settled=False)
+        return seen
 
     def _silent(self, mono: float) -> dict[str, tuple[int, ...]]:
         """The jobs whose processes are to be asked what they use, with their pids."""
@@ -224,17 +248,6 @@ class Post:
         if passed > GAP_LEAST and passed > GAP_INTERVALS * self._interval:
             return 0.0
         return max(0.0, passed)
-
-    def _catch_up(self, seen: Glance, ending: Sequence[str]) -> Glance:
-        """Of a job that has just ended the rest of its logs and its scores are read before anything is said of it."""
-        if not ending or isinstance(seen.look, Dark):
-            return seen
-        logs = dict(seen.logs)
-        unread = [self._jobs[ref].job for ref in ending if ref not in logs and ref in seen.look.sightings]
-        logs |= first_of_logs(self.reach, unread, seen.look, self._deadline)
-        logs |= rest_of_logs(self.reach, {ref: logs[ref] for ref in ending if ref in logs}, self._deadline)
-        over = [self._jobs[ref].job for ref in ending]
-        return with_learnt(replace(seen, logs=logs), scores.first(self.reach, over, self._deadline))
 
 
 def next_most(most: int, seen: Glance) -> int:

@@ -1,23 +1,23 @@
 """Proving: whether what a job left is whole, asked once after its end, where it lies.
 
-It rides on the look that found the ending, within seconds and bytes of its own. What got no answer is asked again at
-the next looks, so that a place that went dark meanwhile delays nothing.
+It rides on the follow-up of the look that found the ending, within seconds and bytes of its own. What got no answer is
+asked again at the next looks, so that a place that went dark meanwhile delays nothing.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from dogwatch.engine.memory import Memory
 from dogwatch.model import Ended, Job, Known
 from dogwatch.reach import errands
-from dogwatch.reach.interface import Reach
 
-FACT = "sound"
+FACT = ERRAND = "sound"
 SECONDS = 4.0  # of reading, for all jobs that ended together
-GRACE = 3.0  # for the way there and back
+GRACE = 3.0  # beyond which it is not waited for
 BYTES = 2 << 30
 MOST_JOBS, MOST_FILES, MOST_CHECKPOINTS, MOST_NAMED = 16, 256, 3, 5
 
@@ -28,30 +28,53 @@ def wanted(jobs: Sequence[Job], known: Mapping[str, Known], memories: Mapping[st
     return [job for job in over if FACT not in memories[job.ref].facts][:MOST_JOBS]
 
 
-def first(
-    reach: Reach, jobs: Sequence[Job], files: Mapping[str, Mapping[str, Any]], deadline: float
-) -> dict[str, dict[str, Any]]:
-    """What was found of each job, by ref, in one question for all of them; a job that got no answer is not in it."""
-    paths = {job.ref: _paths(files[job.ref]) for job in jobs if job.ref in files}
-    globs = {job.ref: job.expect.outputs for job in jobs}
-    asked = {ref: named for ref, named in paths.items() if any(named.values()) or globs[ref]}
-    nothing = {ref: {FACT: _told([], [])} for ref in paths if ref not in asked}
-    if not asked:
-        return nothing
-    every = list(dict.fromkeys(path for named in asked.values() for path in named["outputs"]))
-    saved = [named["checkpoints"] for named in asked.values() if named["checkpoints"]]
-    left = {glob: job.submitted or job.registered for job in jobs if job.ref in asked for glob in job.expect.outputs}
-    call = {"paths": every, "left": left, "checkpoints": saved, "seconds": SECONDS, "bytes": BYTES}
-    told, _ = errands.send(reach, "sound", call, max(SECONDS + GRACE, min(deadline, SECONDS + 4 * GRACE)))
-    if told is None:
-        return nothing
-    rows, judged = told["files"], told.get("checkpoints") or {}
-    found = {}
-    for job in (job for job in jobs if job.ref in asked):
-        unfinished = {row["file"]: row for row in rows if row.get("beside") in job.expect.outputs}
-        outputs = [*_of(rows, asked[job.ref]["outputs"]), *unfinished.values()]
-        found[job.ref] = {FACT: _told(outputs, [judged[p] for p in asked[job.ref]["checkpoints"] if p in judged])}
-    return nothing | found
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked about the files of these jobs, in one errand for all of them; `paths` by ref."""
+
+    jobs: Sequence[Job] = ()
+    paths: Mapping[str, Mapping[str, list[str]]] = field(default_factory=dict)
+
+    @property
+    def asked(self) -> dict[str, Mapping[str, list[str]]]:
+        """The jobs of which there is anything to ask."""
+        globs = {job.ref: job.expect.outputs for job in self.jobs}
+        return {ref: named for ref, named in self.paths.items() if any(named.values()) or globs[ref]}
+
+    def errands(self) -> dict[str, Any]:
+        """The errand as a request has it; none where there is nothing to ask."""
+        asked = self.asked
+        if not asked:
+            return {}
+        every = list(dict.fromkeys(path for named in asked.values() for path in named["outputs"]))
+        saved = [named["checkpoints"] for named in asked.values() if named["checkpoints"]]
+        left = {
+            glob: job.submitted or job.registered
+            for job in self.jobs
+            if job.ref in asked
+            for glob in job.expect.outputs
+        }
+        call = {"paths": every, "left": left, "checkpoints": saved, "seconds": SECONDS, "bytes": BYTES}
+        return {ERRAND: errands.spec(ERRAND, call, seconds=int(SECONDS + GRACE))}
+
+    def read(self, body: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+        """What was found of each job, by ref; a job that got no answer is not in it."""
+        asked = self.asked
+        found = {ref: {FACT: _told([], [])} for ref in self.paths if ref not in asked}
+        told, _ = errands.brought(body, ERRAND) if asked else (None, "")
+        if told is None:
+            return found
+        rows, judged = told["files"], told.get("checkpoints") or {}
+        for job in (job for job in self.jobs if job.ref in asked):
+            unfinished = {row["file"]: row for row in rows if row.get("beside") in job.expect.outputs}
+            outputs = [*_of(rows, asked[job.ref]["outputs"]), *unfinished.values()]
+            found[job.ref] = {FACT: _told(outputs, [judged[p] for p in asked[job.ref]["checkpoints"] if p in judged])}
+        return found
+
+
+def question(jobs: Sequence[Job], files: Mapping[str, Mapping[str, Any]]) -> Question:
+    """What to ask about these jobs, of the files that the look listed for them."""
+    return Question(jobs, {job.ref: _paths(files[job.ref]) for job in jobs if job.ref in files})
 
 
 def _has_ended(known: Known | None) -> bool:

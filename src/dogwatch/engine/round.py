@@ -39,6 +39,7 @@ class Round:
     jobs: dict[str, Watched] = field(default_factory=dict)
     readings: Mapping[str, Any] = field(default_factory=dict)
     waits: bool = False
+    gathered: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 def dark_round(
@@ -120,7 +121,7 @@ def seen_round(
     read |= {} if glance.gpus is None else readings(after_jobs.values())
     found = [(one, visit.measured()) for visit in visits if is_due(one := after_jobs[visit.job.ref], mono)]
     tick = replace(tick, readings=due_readings(found, mono))
-    return Round(tick, changes, opened, resolved, jobs=after_jobs, readings=read)
+    return Round(tick, changes, opened, resolved, jobs=after_jobs, readings=read, gathered=glance.gathered)
 
 
 def _tick(

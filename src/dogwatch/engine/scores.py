@@ -7,8 +7,7 @@ from typing import Any
 
 from dogwatch.engine.folders import directories
 from dogwatch.engine.memory import Memory
-from dogwatch.model import Dark, Ended, Job, Known
-from dogwatch.reach.interface import Reach
+from dogwatch.model import Ended, Job, Known
 from dogwatch.results import scores
 
 FACT = "scores"
@@ -35,13 +34,6 @@ def read(body: Mapping[str, Any], jobs: Sequence[Job]) -> dict[str, dict[str, An
         if isinstance(told, dict):
             found[job.ref] = {FACT: scores.read(told["files"], since)}
     return found
-
-
-def first(reach: Reach, jobs: Sequence[Job], deadline: float) -> dict[str, dict[str, Any]]:
-    """The scores of jobs that have just ended: one more question for all of them."""
-    asked = request(jobs)
-    answer = reach.ask(asked, deadline) if asked else None
-    return {} if answer is None or isinstance(answer, Dark) else read(answer.body, jobs)
 
 
 def still_wanted(jobs: Sequence[Job], known: Mapping[str, Known], memories: Mapping[str, Memory]) -> list[Job]:

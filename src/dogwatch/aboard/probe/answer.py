@@ -37,7 +37,7 @@ def file_sections(request: "dict[str, Any]", hand: Hand, until: float) -> "list[
     """The file sections as JSON text; the hand's own text goes in as it is, since it may be megabytes."""
     units = file_units(request)
     began = time.monotonic()
-    most = number(request.get("bytes", BYTES_PER_REQUEST), "bytes", 1, BYTES_PER_REQUEST)
+    most = number(request.get("bytes", BYTES_PER_REQUEST), "bytes", 1, 3 * BYTES_PER_REQUEST)
     got, why, came = hand.ask(units, until, most) if units else ({}, "", {})
     sections = []
     for name in FILE_SECTIONS:

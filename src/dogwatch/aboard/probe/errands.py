@@ -75,8 +75,9 @@ class Errand:
     def answer(self, until: float) -> "bytes | None":
         """Its answer, or why there is none; None while it may still come."""
         late = compact({"why": "no answer in %d s" % self.seconds})
+        over = self.began + self.seconds + 0.5  # its alarm has ended it by then, unless the kernel holds it
         while True:
-            left = until - time.monotonic()
+            left = min(until, over) - time.monotonic()
             if not select.select([self.back], [], [], max(0.0, left))[0]:
                 return late if time.monotonic() - self.began > self.seconds else None
             chunk = os.read(self.back, 65536)

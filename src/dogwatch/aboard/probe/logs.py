@@ -78,9 +78,11 @@ def siblings(directory: bytes) -> "list[tuple[int, bytes]]":
     return found
 
 
-def read_log(path: bytes, log: "KnownLog | None", most: int, first: bool, allowance: Allowance) -> "dict[str, Any]":
-    """One log from where it was left. `first` sight of a long file gives its opening and its end, and a backlog
-    that could never be caught up with its end; both say how much was skipped."""
+def read_log(
+    path: bytes, log: "KnownLog | None", most: int, first: bool, allowance: Allowance, last: bool = False
+) -> "dict[str, Any]":
+    """One log from where it was left. `first` sight of a long file gives its opening and its end; a backlog that could
+    never be caught up with, and one that nobody will read on (`last`), its end. All say how much was skipped."""
     fd = os.open(path, OPEN)
     try:
         row = os.fstat(fd)
@@ -89,7 +91,7 @@ def read_log(path: bytes, log: "KnownLog | None", most: int, first: bool, allowa
         head = os.pread(fd, HEAD, 0)
         size = row.st_size
         at, reset, stale = log.resume(size, head) if log is not None else (0, None, False)
-        skipped = max(0, size - most - at) if size - at > (most if first else 64 * most) else 0
+        skipped = max(0, size - most - at) if size - at > (most if first or last else 64 * most) else 0
         at += skipped
         wish = 0 if stale else min(most, size - at, allowance.bytes)
         text = os.pread(fd, wish, at) if wish > 0 else b""
@@ -135,8 +137,9 @@ def read_moved(path: bytes, old: bytes, log: KnownLog, most: int, allowance: All
 def read_logs(spec: "dict[str, Any]", allowance: Allowance) -> "tuple[dict[str, Any], Finds]":
     """Every log of one job, and where it was looked for; a known inode under a new name goes on where it was left,
     and comes first. Of those that are what they were only the path is told, as `unchanged`."""
-    most = number(spec.get("max", MAX), "max", 1, 4 << 20)
+    most = number(spec.get("max", MAX), "max", 1, 16 << 20)
     cap = number(spec.get("files", 64), "files", 1, 4096)
+    last = spec.get("last") is True
     known = {enc(path): KnownLog(row) for path, row in mapping(spec.get("known"), "known").items()}
     finds = expand(texts(spec.get("globs"), "globs"), allowance)
     gone = [dec(path) for path in known if path not in finds.stats and not finds.lstat(path)]
@@ -154,7 +157,7 @@ def read_logs(spec: "dict[str, Any]", allowance: Allowance) -> "tuple[dict[str, 
         same = mine is not None and mine.ino == finds.stats[path].st_ino
         try:
             regular(finds.stats[path])
-            entry = read_log(path, mine if same else None, most, mine is None, allowance)
+            entry = read_log(path, mine if same else None, most, mine is None, allowance, last)
             if mine is not None and same and mine.has_all_of(entry):
                 unchanged.append(dec(path))
                 continue
