@@ -37,13 +37,16 @@ def test_a_place_is_never_asked_more_often_than_its_floor() -> None:
 
 
 def test_a_dark_place_is_asked_ever_more_rarely_up_to_a_limit() -> None:
-    """Doubling, jittered, never below the floor by more than the jitter."""
+    """Doubling, jittered, never below the floor, whatever the reason."""
     rng = random.Random(7)
     waits = [pace.backoff(n, 1.0, rng) for n in range(1, 40)]
     assert waits[0] < 7
     assert max(waits) <= 1.2 * pace.LONGEST_BACKOFF
     assert min(waits[12:]) >= 0.8 * pace.LONGEST_BACKOFF
-    assert min(pace.backoff(1, 60.0, rng) for _ in range(50)) >= 48
+    for kind in ("", "unreachable", "late", "auth"):
+        for floor in (1.0, 60.0, 3600.0):
+            assert min(pace.backoff(n, floor, rng, kind) for n in range(1, 20)) >= floor
+    assert len({pace.backoff(1, 60.0, rng) for _ in range(50)}) == 50
 
 
 def test_a_silent_job_is_looked_at_when_patience_with_it_ends() -> None:

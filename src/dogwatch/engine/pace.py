@@ -42,11 +42,10 @@ def place_interval(floor: float, wanted: Iterable[float]) -> float:
 
 def backoff(dark_looks: int, floor: float, rng: random.Random, kind: str = "") -> float:
     """Seconds until a dark place is asked again: doubling, jittered, so that a thousand watchers do
-    not come back in the same second."""
-    if kind in LOCKED_OUT:
-        return LONGEST_BACKOFF * rng.uniform(0.8, 1.2)
-    base: float = min(LONGEST_BACKOFF, max(floor, FIRST_BACKOFF) * 2.0 ** min(max(dark_looks - 1, 0), 10))
-    return base * rng.uniform(0.8, 1.2)
+    not come back in the same second, and never below its floor."""
+    doubled = max(floor, FIRST_BACKOFF) * 2.0 ** min(max(dark_looks - 1, 0), 10)
+    base = LONGEST_BACKOFF if kind in LOCKED_OUT else min(LONGEST_BACKOFF, doubled)
+    return max(floor, base) * rng.uniform(1.0, 1.2)
 
 
 def _between(x: float, low: float, high: float, least: float, most: float) -> float:

@@ -70,7 +70,7 @@ class Post:
         self._interval = 0.0
         self._owed: tuple[str, ...] = ()  # jobs that ended in the last look, and of which nothing more could be read
         self._rng = random.Random()
-        self.due = self._written = float("-inf")
+        self.due = self._written = self._asked = float("-inf")
         self._deadline = HERE_DEADLINE if place.kind == "here" else FAR_DEADLINE
         self.rung = self.once = False
         self.turn = 0
@@ -105,9 +105,13 @@ class Post:
         self._version = version
 
     def _take_over(self, store: Store) -> None:
-        """An outage goes on from one watcher to the next: each patrol is a watcher of its own."""
+        """An outage goes on from one watcher to the next: each patrol is a watcher of its own. So does the floor of
+        another machine; a time that lies ahead of us was written before the clock was set back, and forbids nothing."""
         self._dark_since = places.dark_since(store, self.place.name)
         self._dark_looks = 0 if self._dark_since is None else max(1, self._dark_looks)
+        looked, now = places.looked_at(store, self.place.name), self._clock.now()
+        if self.place.kind != "here" and looked is not None and looked <= now:
+            self.due = max(self.due, self._clock.mono() + self.place.floor - (now - looked))
 
     def forget_all(self) -> None:
         """Start again from the store: what was concluded since could not be committed."""
@@ -120,7 +124,7 @@ class Post:
     def look(self) -> Looked:
         """Ask the place once, and read what the answer changes. May run in a thread of its own: while it does,
         nobody else touches this post."""
-        mono = self._clock.mono()
+        self._asked = mono = self._clock.mono()
         self.rung = False
         jobs, known, memories = [], {}, {}
         for ref, one in self._jobs.items():
@@ -228,6 +232,12 @@ class Post:
             del self._jobs[ref]
         self._interval = self.interval()
         self.due = float("-inf") if self.rung else mono + self._interval
+
+    def ring(self) -> None:
+        """Something happened there: look at once. A place that does not answer is not asked more often for that than
+        its floor allows."""
+        self.rung = True
+        self.due = min(self.due, self._asked + self.place.floor) if self._dark_looks else float("-inf")
 
     def interval(self) -> float:
         """Seconds until the next look that suits the jobs and is polite to the place."""

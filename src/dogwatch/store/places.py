@@ -55,8 +55,17 @@ def known_places(store: Store) -> list[Place]:
 
 def dark_since(store: Store, name: str) -> float | None:
     """Since when a place has not answered, by whoever looked last; None when it did answer."""
+    return _time_of(store, name, "dark_since")
+
+
+def looked_at(store: Store, name: str) -> float | None:
+    """When somebody last asked a place, whether it answered or not."""
+    return _time_of(store, name, "looked_at")
+
+
+def _time_of(store: Store, name: str, what: str) -> float | None:
     with store.reading() as db:
-        found: list[float | None] = [row["dark_since"] for row in rows_of(db) if row["name"] == name]
+        found: list[float | None] = [row[what] for row in rows_of(db) if row["name"] == name]
     return found[0] if found else None
 
 
