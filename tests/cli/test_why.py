@@ -212,7 +212,7 @@ def test_why_a_worker_fell_is_told_while_the_others_go_on(dogwatch) -> None:
     dogwatch("run", "--detach", "--name", "pair", "--workers", "2", "--", "sh", "-c", script)
     wait_until(lambda: dogwatch("patrol") and stands_at(dogwatch, "pair", "are all its processes there?"))
     found = json.loads(dogwatch("why", "pair", "--json").stdout)
-    assert "worker 1: exit code 1, KeyError: 'input_ids'" in found["standing"]["says"]
+    assert "worker 1: exit code 1; KeyError: 'input_ids' (worker-1.log:3)" in found["standing"]["says"]
     assert found["advice"] == found["standing"]["do"]
     assert "your own code" in found["advice"][0]
 

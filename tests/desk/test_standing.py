@@ -8,7 +8,8 @@ from dogwatch.desk.standing import document, walk
 
 
 def worker(index: int = 0, doing: str = "running", cpu: float | None = 80.0) -> dict:
-    return {"index": index, "pid": 100 + index, "doing": doing, "cpu_percent": cpu}
+    log = f"/logs/worker_{index}.log"
+    return {"index": index, "pid": 100 + index, "doing": doing, "cpu_percent": cpu, "log": log}
 
 
 def job(**known) -> dict:

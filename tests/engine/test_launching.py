@@ -96,7 +96,7 @@ def test_a_worker_that_ends_at_once_fails_the_launch_with_its_cause():
     assert launch.document["state"] == "failed"
     case = Case(launch.job, RUNNING, tuple(signs.workers), launch=launch.memory.launch)
     (finding,) = worker_gone.judge(case, 0.0)
-    assert finding.text == f"worker 1 (pid 11) is gone while others go on: exit code 1; {likely}"
+    assert finding.text == f"worker 1 (pid 11) crashed after 3 s while the others go on: exit code 1; {likely}"
 
 
 def test_workers_that_never_come_fail_the_launch_when_its_time_is_over():

@@ -163,3 +163,87 @@ def test_workers_have_the_numbers_they_were_given(dogwatch, spawn, crew: Crew, o
     missing = wait_until(lambda: [one["text"] for one in only_job()["findings"] if one["rule"] == "launch_failed"])
     assert "only 3 of 4 workers started" in missing[0]
     assert "missing: 2" in missing[0]
+
+
+def test_a_dead_workers_own_stderr_is_quoted_at_once(dogwatch, spawn, crew: Crew, only_job) -> None:
+    """Worker 2 crashes while three go on: one critical finding names it and quotes its stderr log, at once."""
+    pids = [crew.start(i, *(["--crash-at", "60"] if i == 2 else [])) for i in range(4)]
+    crew.write_pids(pids)
+    spawn(*crew.watch("--num-workers", "4", "--total-items", "1600", "--launch-timeout", "2"))
+
+    def crashed() -> list[dict]:
+        crew.reap()
+        return [one for one in only_job().get("findings", ()) if one["rule"] == "worker_gone"]
+
+    (finding,) = wait_until(crashed)
+    assert finding["level"] == "critical"
+    assert f"worker 2 (pid {pids[2]}) crashed" in finding["text"]
+    assert "CUDA error: an illegal memory access was encountered (worker_2_stderr.log:" in finding["text"]
+    job = only_job()
+    assert job["state"] == "running"
+    assert [one for one in job["findings"] if one["rule"] == "launch_failed"] == []
+    said = dogwatch("events").stdout
+    assert "all 4 workers" in said
+    assert "only 3 of 4" not in said
+    shown = dogwatch("logs", job["ref"], "--worker", "2")
+    assert shown.returncode == 0, shown.stderr
+    assert "illegal memory access" in shown.stdout
+
+
+def test_the_first_worker_that_died_is_named_at_the_end(dogwatch, spawn, crew: Crew) -> None:
+    """The job ends badly because of worker 1, and that is what the last words say."""
+    pids = [crew.start(i, "--items", "120", *(["--crash-at", "40"] if i == 1 else [])) for i in range(3)]
+    crew.write_pids(pids)
+    watching = spawn(*crew.watch("--num-workers", "3", "--total-items", "360"), stdout=subprocess.PIPE)
+    for process in crew.started:
+        process.wait(30)
+    said, _ = watching.communicate(timeout=30)
+    assert watching.returncode == 1
+    last = said[said.index("ended") :]
+    assert "worker 1" in last
+    assert "illegal memory access" in last
+    assert "worker 0: nobody recorded" not in last
+
+
+def test_a_worker_that_is_killed_amid_its_work_is_critical(dogwatch, spawn, crew: Crew, only_job) -> None:
+    """Nothing in its log says why; that it left its share undone is enough."""
+    crew.write_pids([crew.start(i) for i in range(2)])
+    spawn(*crew.watch("--num-workers", "2", "--total-items", "800"))
+    wait_until(lambda: (only_job().get("progress") or {}).get("step"))
+    crew.started[1].kill()
+    crew.started[1].wait()
+    (finding,) = wait_until(lambda: [one for one in only_job()["findings"] if one["rule"] == "worker_gone"])
+    assert finding["level"] == "critical"
+    assert "worker 1" in finding["text"]
+    assert "of 400 items" in finding["text"]
+
+
+def test_a_worker_that_finished_its_share_first_alarms_nobody(dogwatch, spawn, crew: Crew, only_job) -> None:
+    """Uneven shares are everyday: whoever counted to its own total has finished."""
+    crew.write_pids([crew.start(0, "--items", "30"), crew.start(1)])
+    spawn(*crew.watch("--num-workers", "2", "--total-items", "430"))
+    crew.started[0].wait(20)
+    wait_until(lambda: [one["doing"] for one in only_job().get("workers", ())][:1] == ["gone"])
+    assert only_job()["findings"] == []
+
+
+def test_workers_that_crashed_before_the_watch_began_are_told_with_their_logs(dogwatch, crew: Crew) -> None:
+    """The launch script waits five seconds before it starts the monitor; all workers may be dead by then."""
+    crew.write_pids([crew.start(i, "--crash-at", "2") for i in range(2)])
+    for process in crew.started:
+        process.wait(20)
+    watched = dogwatch(*crew.watch("--num-workers", "2", "--total-items", "800"))
+    assert watched.returncode == 1
+    assert "illegal memory access" in watched.stdout
+
+
+def test_a_worker_that_died_before_the_watch_keeps_its_number(dogwatch, spawn, crew: Crew, only_job) -> None:
+    """Worker 1 of three is gone when the watch begins: it is named, and worker 2 is still worker 2."""
+    pids = [crew.start(i, *(["--crash-at", "1"] if i == 1 else [])) for i in range(3)]
+    crew.write_pids(pids)
+    crew.started[1].wait(20)
+    spawn(*crew.watch("--num-workers", "3", "--total-items", "1200"))
+    found = wait_until(lambda: [one for one in only_job().get("findings", ()) if one["rule"] == "worker_gone"])
+    assert f"worker 1 (pid {pids[1]})" in found[0]["text"]
+    assert found[0]["level"] == "critical"
+    assert [worker["pid"] for worker in only_job()["workers"]] == pids

@@ -87,13 +87,26 @@ class Reading:
         return found
 
 
+def _no_worker(job: Mapping[str, Any], worker: int, known: Mapping[int, Sequence[str | None]]) -> str:
+    """Why there is no log of a worker, and what to type instead."""
+    ref, own = job["ref"], [index for index, logs in known.items() if any(logs)]
+    if worker not in known:
+        why = f"{ref} has no worker {worker}" + (f" (it has {len(known)}, from 0)" if known else "")
+    else:
+        why = f"no log of worker {worker} of {ref} is known"
+    instead = (
+        f"workers with logs of their own: {', '.join(map(str, own[:16]))}" if own else f"try `dogwatch logs {ref}`"
+    )
+    return f"{why}; {instead}"
+
+
 def _where(job: Mapping[str, Any], worker: int | None) -> tuple[list[str], Sequence[str]]:
     """The globs of a job's logs, or the one path of a worker's."""
     if worker is not None:
-        known = {one["index"]: one["log"] for one in job["workers"]}
-        if known.get(worker) is None:
-            raise UsageError(f"{job['ref']} has no worker {worker} with a log of its own")
-        return [], [known[worker]]
+        known = {one["index"]: one.get("logs") or [one["log"]] for one in job["workers"]}
+        if not any(known.get(worker) or ()):
+            raise UsageError(_no_worker(job, worker, known))
+        return [], known[worker]
     globs = (job.get("expect") or {}).get("logs") or job.get("logs") or []
     if not globs and job["source"] == "slurm" and not job["proved_at"]:
         raise UsageError(f"no log is known of {job['ref']} yet: nobody has looked at it; `dogwatch patrol` looks once")

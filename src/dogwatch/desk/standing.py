@@ -99,17 +99,23 @@ def _is_complete(job: Document) -> Branch | None:
     ends = [_how_it_fell(worker, fallen.get(worker["index"])) for worker in lost if worker.get("reason")]
     says = f"{says}; {'; '.join(ends[:3])}" if ends else says
     does = [advice for found in fallen.values() if found["cause"] != "unknown" for advice in found["advice"][:1]]
-    does += [f"read its last lines: dogwatch logs {job['ref']} --worker {worker['index']}" for worker in lost[:2]]
+    does += [f"read its last lines: {_logs_of(job, worker)}" for worker in lost[:2]]
     if any(worker["doing"] == "zombie" for worker in lost):
         does.append("a zombie has ended and waits for its parent to notice: the parent is what hangs")
     return Branch(asked, says, tuple(does), stop=True)
 
 
+def _logs_of(job: Document, worker: Document) -> str:
+    """The command that shows the logs of a worker; of the whole job where none of its own is known."""
+    own = f" --worker {worker['index']}" if worker.get("log") else ""
+    return f"dogwatch logs {job['ref']}{own}"
+
+
 def _how_it_fell(worker: Document, found: Document | None) -> str:
     """How a worker ended, and the line that tells why, where one does."""
-    says = f"worker {worker['index']}: {plain(worker['reason'], 100)}"
-    quotes = [quote for quote in (found or {}).get("evidence", ()) if quote["file"]]
-    return f"{says}, {plain(quotes[0]['text'], 160)}" if quotes else says
+    says = f"worker {worker['index']}: {plain(worker['reason'], 200)}"
+    quotes = [plain(quote["text"], 160) for quote in (found or {}).get("evidence", ()) if quote["file"]]
+    return f"{says}, {quotes[0]}" if quotes and quotes[0][:60] not in says else says
 
 
 def _has_dead_children(job: Document, asked: str, says: str) -> Branch:
@@ -268,7 +274,7 @@ def _are_gpus_used(job: Document) -> Branch | None:
         does = ("give the data loader more processes, or do less in it", "py-spy top --pid shows in which function")
         return Branch(asked, f"{says}; its processes are busy on the CPU: the data, or the code itself", does, True)
     if cores and max(cores) <= 20:
-        look = "dogwatch why REF --stacks tells what they wait for: data, another rank, or nothing to do"
+        look = f"dogwatch why {job['ref']} --stacks tells what they wait for: data, another rank, or nothing to do"
         return Branch(asked, f"{says}; its processes mostly wait, for data, the network or one another", (look,), True)
     return Branch(asked, f"{says}; the CPU shares the work", ("larger batches, or more work on the GPU",), True)
 

@@ -125,6 +125,7 @@ def worker_document(worker: Worker, memory: Memory, at: float, mono: float) -> d
         "outcome": worker.outcome,
         "reason": worker.reason,
         "log": worker.log,
+        "logs": list(worker.logs),
     }
 
 

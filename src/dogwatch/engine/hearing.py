@@ -61,8 +61,9 @@ class Hearing:
         return self._judged(sorted(self._of.items()), ended, known.reason, disks, gpus, slurm_id)
 
     def of_worker(self, worker: Worker) -> dict[str, Any] | None:
-        """Why one worker ended, by its own log."""
-        logs = [(log, gather) for log, gather in self._of.items() if log == worker.log]
+        """Why one worker ended, by its own logs."""
+        own = {worker.log, *worker.logs}
+        logs = sorted((log, gather) for log, gather in self._of.items() if log in own)
         ended = Ended(Outcome(worker.outcome or Outcome.UNKNOWN), worker.exit_code, worker.signal)
         return self._judged(logs, ended, worker.reason, {})
 

@@ -218,17 +218,20 @@ def _failure(
     workers: Sign, there: Sequence[Worker], ended: Ended | None, took: float, why: Why
 ) -> tuple[str, dict[str, Any]]:
     """Which worker, how, and the likeliest cause with the line that shows it."""
-    lost = next((worker for worker in there if _is_lost(worker)), None)
+    lost = min((worker for worker in there if _is_lost(worker)), key=_ended_at, default=None)
     if lost is None:
         text = workers.text if not workers.ok else ""
         reason = f"it ended after {took:.0f} s: {ended.reason or ended.outcome.value}" if ended is not None else ""
         return text or reason, {"worker": None}
     span = lost.ended - lost.started if lost.ended is not None and lost.started is not None else took
     one = f"worker {lost.index}" if len(there) > 1 else "it"
-    text = f"{one} ended {max(0.0, span):.0f} s after its start: {lost.reason}"
+    early = f" {max(0.0, span):.0f} s after its start" if lost.started is not None else ""
+    text = f"{one} ended{early}: {lost.reason}"
     cause = why(lost)
     if cause is None or cause["cause"] == "unknown":
         return text, {"worker": lost.index}
+    if cause["title"] in lost.reason:
+        return text, {"worker": lost.index, "diagnosis": cause}
     quote = next((one for one in cause["evidence"] if one["line"] is not None), None)
     where = f" ({os.path.basename(quote['file'])}:{quote['line']}: {quote['text']})" if quote is not None else ""
     likely = f"likely {cause['cause']}: {cause['title']}{where}"
@@ -240,7 +243,14 @@ def _lacks(sign: Sign) -> bool:
 
 
 def _is_lost(worker: Worker) -> bool:
-    return worker.doing in LOST and worker.outcome is not None and worker.outcome != Outcome.SUCCEEDED
+    """Whether it ended otherwise than well; one that had done its share has most likely just finished."""
+    if worker.doing not in LOST or worker.outcome is None or worker.outcome == Outcome.SUCCEEDED:
+        return False
+    return worker.outcome != Outcome.UNKNOWN or worker.short is not False
+
+
+def _ended_at(worker: Worker) -> float:
+    return worker.ended if worker.ended is not None else float("inf")
 
 
 def _workers(job: Job, workers: Sequence[Worker]) -> Sign:
@@ -248,7 +258,7 @@ def _workers(job: Job, workers: Sequence[Worker]) -> Sign:
     if any(_is_lost(worker) for worker in workers):
         return Sign(WORKERS, False, "a worker has ended")
     want = job.expect.workers or len(workers)
-    there = {worker.index for worker in workers if worker.started is not None}
+    there = {worker.index for worker in workers if worker.started is not None or worker.pid is not None}
     if len(there) >= want:
         return Sign(WORKERS, True)
     lacking = [str(index) for index in range(want) if index not in there]

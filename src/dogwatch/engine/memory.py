@@ -50,6 +50,7 @@ class Memory:
     worker_steps: dict[str, list[float]] = field(default_factory=dict)
     cpu: dict[str, list[float]] = field(default_factory=dict)
     worker_points: dict[str, list[list[float]]] = field(default_factory=dict)
+    worker_ends: dict[str, list[Any]] = field(default_factory=dict)  # what the logs of those that ended say of it
     hush: dict[str, Hush] = field(default_factory=dict)
     phase: str = "starting"
     gaps: dict[str, Gaps] = field(default_factory=dict)
@@ -93,6 +94,7 @@ class Memory:
             hush.seconds = 0.0
         self.phase, self.usage, self.unanswered, self.held = "starting", [], 0, False
         self.moved_at, self.verdict, self.worker_points, self.gpus = at, None, {}, {}
+        self.worker_ends = {}
         self.unseen_hush, self.lines.last = 0.0, ""
         self.ram, self.losses = {}, {}
         self.launch, self.verified_launch = None, False

@@ -47,10 +47,9 @@ def _exited(memory: Memory, track: Mapping[str, Any], workers: Sequence[Worker],
         return ""
     shares, fixed, short = own_counters(memory, track), [], []
     for worker in over:
-        step = shares.get(str(worker.index))
-        owns = step is not None and bool(step.total) and not _is_whole(step, progress)
-        if owns and step is not None and step.total:
-            if not _is_done(memory, worker, step.done, step.total):
+        step = own_share(shares, worker, progress)
+        if step is not None and step.total:
+            if not is_share_done(memory, worker, step.done, step.total):
                 fixed.append(worker.index)
         elif worker.outcome != Outcome.SUCCEEDED:
             short.append(worker.index)
@@ -59,7 +58,13 @@ def _exited(memory: Memory, track: Mapping[str, Any], workers: Sequence[Worker],
     return f"may not finish: {_named(short)} exited" if short else ""
 
 
-def _is_done(memory: Memory, worker: Worker, done: float, total: float) -> bool:
+def own_share(shares: Mapping[str, Step], worker: Worker, progress: Progress | None) -> Step | None:
+    """The counter of a worker that counts up to a total of its own."""
+    step = shares.get(str(worker.index))
+    return step if step is not None and step.total and not _is_whole(step, progress) else None
+
+
+def is_share_done(memory: Memory, worker: Worker, done: float, total: float) -> bool:
     """Whether a worker that left had done its share. One that did not fail need not have told of its last items: what
     it usually does between two looks may be missing."""
     if worker.outcome not in UNFAILED:

@@ -37,6 +37,7 @@ from dogwatch.engine.steady import SAVE_EVERY, is_at_rest, is_idle, is_steady, i
 from dogwatch.engine.tempo import behind, due, lasts, slow_since
 from dogwatch.engine.verify import NOT_ENDED, final, short_of
 from dogwatch.engine.weighing import FACT, with_trees
+from dogwatch.engine.worker_ends import with_ends
 from dogwatch.estimate.series import rates
 from dogwatch.estimate.trend import EVERY
 from dogwatch.model import (
@@ -202,6 +203,7 @@ class Visit:
         self.eta = self._eta()
         self.one.loss = watch_loss(self.memory, self.news, self.progress, self.mono, self.one.loss)
         self._judge()
+        self.workers = with_ends(self.workers, self.one, self.job, self.progress, news=self.news.log_grew)
         if isinstance(self.after.state, Ended):
             listed = self.glance.files.get(ref)
             self.final = final(self.job, self.memory, self.progress, listed, self.after, self.sighting)
@@ -219,6 +221,7 @@ class Visit:
         old what was read of its GPUs is. Its verdict, tempo and launch are not due."""
         one, memory, sighting = self.one, self.memory, self.sighting
         self.workers = with_trees(sighting.workers if sighting is not None else (), memory, self.mono)
+        self.workers = with_ends(self.workers, one, self.job, one.progress, news=False)
         add_up(memory.spent, memory.age, self.mono, self.workers, None)
         take_gpus(one, self.job, self.workers, None, self.started, self.mono, self.at)
         if one.counts is not None and one.counts.whole is not None:

@@ -12,8 +12,9 @@ from dogwatch.model.state import Proof, State
 @dataclass(frozen=True, slots=True)
 class Worker:
     """One process of a job as the place showed it. `doing` is running, sleeping, stopped, zombie,
-    uninterruptible, gone, hidden or waiting; the exit fields are set only where somebody recorded them.
-    `memory_used` of `memory_limit` is what the group it lives in holds, or (`shared`) the whole machine."""
+    uninterruptible, gone, hidden or waiting; the exit fields are set only where somebody recorded them. `logs` are all
+    that it writes, the first being `log`; `short` is whether one that has ended left before its share was done (None:
+    nobody can tell). `memory_used` of `memory_limit` is what its group holds, or (`shared`) the whole machine."""
 
     index: int
     doing: str
@@ -29,6 +30,8 @@ class Worker:
     signal: int | None = None
     outcome: str | None = None
     reason: str = ""
+    logs: tuple[str, ...] = ()
+    short: bool | None = None
     memory_used: int | None = None
     memory_limit: int | None = None
     memory_shared: bool = False

@@ -14,7 +14,8 @@ def judge(case: Case, now: float) -> Iterator[Finding]:
     want = case.job.expect.workers
     if want is None or isinstance(case.known.state, Ended) or case.age < case.job.expect.launch_timeout:
         return
-    there = [worker for worker in case.workers if worker.started is not None]
+    # One that has ended had started: that is another finding.
+    there = [worker for worker in case.workers if worker.started is not None or worker.pid is not None]
     if len(there) >= want:
         return
     missing = sorted(set(range(want)) - {worker.index for worker in there})

@@ -9,6 +9,7 @@ from dogwatch.rules.interface import Case
 
 name = "worker_gone"
 states, needs = (Running,), "workers"
+OVER = ("gone", "zombie")
 
 
 def judge(case: Case, now: float) -> Iterator[Finding]:
@@ -23,23 +24,37 @@ def judge(case: Case, now: float) -> Iterator[Finding]:
 
 
 def _why(case: Case, worker: Worker) -> str:
-    """The likeliest cause of a worker that ended in the first minute, whose own log was asked."""
+    """The likeliest cause of a worker that ended in the first minute, where its own logs did not tell."""
     launch = case.launch
-    if launch is None or launch.get("worker") != worker.index or not launch.get("why"):
+    if launch is None or launch.get("worker") != worker.index or not launch.get("why") or "likely" in worker.reason:
         return ""
     return f"; {launch['why']}"
 
 
 def _tell(worker: Worker) -> tuple[Level, str] | None:
+    """How bad it is that a worker is not at work, and how that came. One that vanished after its share was done has
+    most likely finished, and is no news; one that left it undone crashed or was killed."""
     who = f"worker {worker.index}" + (f" (pid {worker.pid})" if worker.pid else "")
     if worker.doing == "stopped":
         return (
             Level.WARNING,
             f"{who} is stopped: it will not work until somebody continues it (kill -CONT {worker.pid})",
         )
-    if worker.doing not in ("gone", "zombie") or worker.outcome == Outcome.SUCCEEDED:
+    if worker.doing not in OVER or worker.outcome == Outcome.SUCCEEDED:
         return None
     if worker.outcome is None:
         return Level.WARNING, f"{who} is gone; how it ended is not recorded yet"
-    level = Level.WARNING if worker.outcome == Outcome.UNKNOWN else Level.CRITICAL
-    return level, f"{who} is gone while others go on: {worker.reason}"
+    unknown = worker.outcome == Outcome.UNKNOWN
+    if unknown and worker.short is False:
+        return None
+    how = "crashed" if worker.outcome == Outcome.FAILED else "ended"
+    after = "" if worker.started is None or worker.ended is None else f" after {_span(worker.ended - worker.started)}"
+    level = Level.WARNING if unknown and not worker.short else Level.CRITICAL
+    return level, f"{who} {how}{after} while the others go on: {worker.reason}"
+
+
+def _span(seconds: float) -> str:
+    seconds = max(0.0, seconds)
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"

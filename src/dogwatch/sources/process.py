@@ -9,6 +9,7 @@ without a record has ended, and nobody knows how: that is never success.
 
 from __future__ import annotations
 
+import fnmatch
 import signal
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -246,9 +247,11 @@ def _attached_worker(job: Job, index: int, member: _Member, at: float) -> Worker
             kept["kills"] = kills
         if worker.started is not None:
             kept.setdefault("started", worker.started)
-        return replace(worker, started=kept.get("started"))
+        if logs := _own_logs(job, process.get("writes") or ()):
+            kept["logs"] = logs
+        return _with_logs(replace(worker, started=kept.get("started")), kept)
     kept.setdefault("at", at)
-    worker = replace(worker, started=kept.get("started"), ended=kept["at"])
+    worker = _with_logs(replace(worker, started=kept.get("started"), ended=kept["at"]), kept)
     if worker.doing == "zombie" and process.get("exit") is not None:
         status = int(process["exit"])
         kept |= {"code": None if status & 0x7F else status >> 8 & 0xFF, "signal": status & 0x7F or None}
@@ -260,6 +263,17 @@ def _attached_worker(job: Job, index: int, member: _Member, at: float) -> Worker
     if kills is not None and kills > kept.get("kills", kills):
         why += "; the kernel killed something in its cgroup for lack of memory meanwhile"
     return _vanished(worker, process, why)
+
+
+def _own_logs(job: Job, writes: Sequence[str]) -> list[str]:
+    """Of the files that a worker writes, those that were declared as logs."""
+    return [path for path in writes if any(fnmatch.fnmatchcase(path, glob) for glob in job.expect.logs)]
+
+
+def _with_logs(worker: Worker, kept: Mapping[str, Any]) -> Worker:
+    """The one with the shortest name is its log; the others are streams of the same worker."""
+    logs = tuple(sorted(kept.get("logs") or (), key=lambda path: (len(path), path)))
+    return replace(worker, log=logs[0], logs=logs) if logs else worker
 
 
 def _vanished(worker: Worker, process: Mapping[str, Any], why: str) -> Worker:

@@ -186,6 +186,12 @@ def lacks_last_word(run: "dict[str, Any]") -> bool:
     return any(row["process"] is None or row["process"]["doing"] in ("gone", "zombie") for row in rows)
 
 
+def foreign(who: "tuple[int, int | None, str | None]", eyes: Processes) -> "dict[str, Any]":
+    """A process that somebody else started, with the files it writes: one of them may be its log."""
+    seen, writes = eyes.look(*who), eyes.writes(who[0], who[1])
+    return dict(seen, writes=writes) if writes else seen
+
+
 def process_section(spec: "dict[str, Any]", eyes: Processes, hand: Hand, until: float) -> "dict[str, Any]":
     """Run directories and pid files are read by the hand first, within a third of the time, then /proc is."""
     began = time.monotonic()
@@ -213,7 +219,7 @@ def process_section(spec: "dict[str, Any]", eyes: Processes, hand: Hand, until: 
         last = json.loads(got[at].decode("ascii")) if at in got else {"why": why, "problem": why}
         answer["runs"][key] = one_run(filed(runs[key], last), eyes)
     for key, rows in pids.items():
-        answer["pids"][key] = [eyes.look(*identity(row)) for row in rows]
+        answer["pids"][key] = [foreign(identity(row), eyes) for row in rows]
     for key, one in find.items():
         answer["find"][key] = find_one(one, papers.get(("pidfile", key)), eyes)
     eyes.finish()

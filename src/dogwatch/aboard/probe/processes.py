@@ -29,6 +29,8 @@ KIDS_AGE = 3.0
 FACTS_AGE = 60.0
 YOUNG = 5.0
 KEPT_FDS = 256
+SETTLING = 60.0
+MOST_FDS, MOST_WRITES = 512, 32
 FILE_PAGES = rb"^(?:total_)?(inactive_file|active_file) (\d+)"
 KERNEL_LOG_CAP = 4 << 20
 OOM_LINE = re.compile(r"^oom-kill:.*,pid=(\d+),uid=\d+$|^(?:[\w ]+: )?Killed process (\d+) \(")
@@ -37,7 +39,10 @@ OOM_LINE = re.compile(r"^oom-kill:.*,pid=(\d+),uid=\d+$|^(?:[\w ]+: )?Killed pro
 class Kept:
     """What is remembered of one process between requests; its open stat file names it beyond pid reuse."""
 
-    __slots__ = ("cgroup", "command", "counted", "fresh_until", "gone", "kids", "kids_fd", "stat_fd", "uid")
+    __slots__ = (
+        *("cgroup", "command", "counted", "fresh_until", "gone", "kids", "kids_fd", "stat_fd", "uid"),
+        *("writes", "writes_until"),
+    )
 
     def __init__(self, stat_fd: int, uid: "int | None") -> None:
         self.stat_fd = stat_fd
@@ -49,6 +54,8 @@ class Kept:
         self.cgroup: "tuple[str, str, str] | None" = None
         self.fresh_until = 0.0
         self.gone: "dict[str, Any] | None" = None
+        self.writes: "list[str]" = []
+        self.writes_until = 0.0
 
     def close(self) -> None:
         for fd in (self.stat_fd, self.kids_fd):
@@ -188,6 +195,17 @@ class Processes:
         kept.command = " ".join(argv)[:200] or kept.command or "[%s]" % name
         kept.cgroup = self._cgroup(pid) or kept.cgroup
 
+    def writes(self, pid: int, start: "int | None") -> "list[str]":
+        """The files that a process holds open for writing, asked now and then: often while it is young."""
+        kept = self.kept.get((pid, start))
+        if kept is None or kept.gone is not None:
+            return []
+        if self.now >= kept.writes_until:
+            young = start is not None and self.since_boot - start / TICKS < SETTLING
+            kept.writes_until = self.now + (0 if young else FACTS_AGE)
+            kept.writes = open_for_writing(pid) or kept.writes
+        return kept.writes
+
     def _children(self, kept: Kept, pid: int) -> "int | None":
         if self.now - kept.counted <= KIDS_AGE:
             return kept.kids
@@ -247,6 +265,22 @@ class Processes:
             answer = None if kills is None else dict(memory_held(counter, mount), cgroup=path, kills=kills)
             self.oom[counter] = (self.now, answer)
         return answer
+
+
+def open_for_writing(pid: int) -> "list[str]":
+    """The regular files that a process writes, as far as we may see them; devices and deleted ones are none."""
+    found = set()
+    try:
+        for number in os.listdir("/proc/%d/fd" % pid)[:MOST_FDS]:
+            path = os.readlink("/proc/%d/fd/%s" % (pid, number))
+            if not path.startswith("/") or path.startswith(("/dev/", "/proc/")) or path.endswith(" (deleted)"):
+                continue
+            flags = re.search(rb"^flags:\s*([0-7]+)", slurp("/proc/%d/fdinfo/%s" % (pid, number), 1024), re.M)
+            if flags and int(flags.group(1), 8) & (os.O_WRONLY | os.O_RDWR):
+                found.add(path)
+    except OSError:
+        pass
+    return sorted(found)[:MOST_WRITES]
 
 
 def oom_kills(counter: str) -> "int | None":
