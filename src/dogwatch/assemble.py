@@ -42,11 +42,11 @@ def store(*, readonly: bool = False) -> Store:
     return open_store(locate(os.environ), readonly=readonly)
 
 
-def here(clock: Clock) -> Here:
+def here(clock: Clock, place: str = "here") -> Here:
     """The reach to this machine."""
     from dogwatch.reach.here import Here
 
-    return Here("here", clock)
+    return Here(place, clock)
 
 
 def channel(row: Mapping[str, Any], smtp: Smtp, clock: Clock) -> Channel:
@@ -239,8 +239,10 @@ class Sources(dict):  # type: ignore[type-arg]
 
 def reach(place: Place, clock: Clock) -> Reach:
     """The way to a place."""
-    if place.kind == "here":
-        return here(clock)
+    from dogwatch.model.job import CLUSTER_HERE
+
+    if place.kind in ("here", CLUSTER_HERE):
+        return here(clock, place.name)
     from dogwatch.reach.ssh import Ssh
 
     return Ssh(place.name, str(place.reach["ssh"]), place.reach.get("config"), clock)

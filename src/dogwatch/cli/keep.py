@@ -55,7 +55,7 @@ def _on(args: Namespace) -> int:
         return FINE
     plan, there = keep.plan(home, every), keep.found(home)
     if there is not None and (there.by, there.every) == (plan.by, plan.every):
-        say(f"it is on already, by {there.by}, every {_span(there.every)}")
+        say(f"it is on already, by {there.by}, every {keep.span(there.every)}")
         return _report(args, home)
     with assemble.store() as store:
         if not ask.brief(store):
@@ -64,7 +64,7 @@ def _on(args: Namespace) -> int:
     if not args.yes and not _said_yes():
         return USAGE
     keep.install(plan)
-    say(f"it is on, by {plan.by}, every {_span(plan.every)}; `dogwatch keep off` ends it")
+    say(f"it is on, by {plan.by}, every {keep.span(plan.every)}; `dogwatch keep off` ends it")
     return _report(args, home)
 
 
@@ -74,7 +74,7 @@ def _show(plan: Plan, every: float, replaces: bool) -> None:
     say(f"this would be made{' in place of what is there' if replaces else ''}:")
     print(plan.shown().rstrip(), file=sys.stderr)
     if plan.every != every:
-        say(f"cron cannot say every {_span(every)}; every {_span(plan.every)} is the nearest below")
+        say(f"cron cannot say every {keep.span(every)}; every {keep.span(plan.every)} is the nearest below")
     if plan.by == "cron" and keep.cron_runs() is False:
         say("no cron daemon is running here: nothing will happen until one is")
 
@@ -105,6 +105,7 @@ def _off(args: Namespace) -> int:
 
 def _status(args: Namespace) -> int:
     from dogwatch import assemble
+    from dogwatch.hands import keep
 
     home = assemble.home()
     if args.json:
@@ -113,7 +114,7 @@ def _status(args: Namespace) -> int:
     if not told["on"]:
         print("off")
     else:
-        print(f"on, by {told['by']}, every {_span(told['every_seconds'])}")
+        print(f"on, by {told['by']}, every {keep.span(told['every_seconds'])}")
     if told["last_run"] is None:
         print("it has never run")
     else:
@@ -128,6 +129,7 @@ def _tick(args: Namespace) -> int:
     import os
 
     from dogwatch import assemble
+    from dogwatch.cli import sync
     from dogwatch.cli.main import main
     from dogwatch.clock import Clock
     from dogwatch.hands import keep
@@ -141,7 +143,11 @@ def _tick(args: Namespace) -> int:
         if not alone:
             return FINE
         keep.write_to_log(home)
+        with assemble.store() as store:
+            sync.adopt_remembered(store, Clock())
         code = main(["patrol", "--heartbeat", "--reader", READER])
+        with assemble.store() as store:
+            sync.update_remembered(store, Clock())
         sys.stdout.flush()
         keep.ran(home, Clock().now(), code)
         if keep.remove(home, unless=_something_left) is not None:
@@ -180,12 +186,3 @@ def _document(home: str) -> dict[str, Any]:
         "log": os.path.join(home, keep.LOG),
         "cron_runs": keep.cron_runs() if there is not None and there.by == "cron" else None,
     }
-
-
-def _span(seconds: float | None) -> str:
-    if seconds is None:
-        return "unknown time"
-    for size, unit in ((86400, "d"), (3600, "h"), (60, "m")):
-        if seconds >= size and seconds % size == 0:
-            return f"{seconds / size:g}{unit}"
-    return f"{seconds:g}s"

@@ -38,9 +38,11 @@ def run(args: Namespace) -> int:
     paths = args.file or registry.find(args.dir)
     clock = Clock()
     done = []
-    with assemble.store() as store, _adopting(store, clock) as adopt:
+    with assemble.store() as store, adopting(store, clock) as adopt:
         for path in paths:
             done.append(registry.sync(store, path, adopt, below=None if args.file else args.dir))
+            if done[-1].refused is None:
+                registry.remember(store, path)
     if args.json:
         emit({"files": [one.document() for one in done]})
     for one in done:
@@ -50,16 +52,43 @@ def run(args: Namespace) -> int:
     return USAGE if args.file and any(one.refused for one in done) else FINE
 
 
+def adopt_remembered(store: Store, clock: Clock) -> None:
+    """Before a poll: take up what agents wrote into the registries that were synced before."""
+    for one in _remembered(store, clock):
+        for each in one.adopted:
+            say(f"{each['id']}: adopted from {one.path} as {each['ref']}")
+        if one.refused is not None:
+            say(one.refused)
+
+
+def update_remembered(store: Store, clock: Clock) -> None:
+    """After a poll: its states into those registries, and what has ended out of them; the poll says what changed."""
+    _remembered(store, clock)
+
+
+def _remembered(store: Store, clock: Clock) -> list[Synced]:
+    from dogwatch.desk import registry
+
+    paths = registry.remembered(store)
+    if not paths:
+        return []
+    with adopting(store, clock) as adopt:
+        return [registry.sync(store, path, adopt) for path in paths]
+
+
 @contextmanager
-def _adopting(store: Store, clock: Clock) -> Iterator[Adopt]:
+def adopting(store: Store, clock: Clock) -> Iterator[Adopt]:
     """How an entry becomes a job of ours, by its type."""
     from dogwatch import assemble
     from dogwatch.desk import slurm, tell
+    from dogwatch.model.job import CLUSTER_HERE
 
     reach = assemble.here(clock)
 
     def adopt(entry: Entry) -> str:
         if entry.kind == "slurm":
+            if entry.place == CLUSTER_HERE:
+                slurm.cluster_here(store)
             return slurm.add(
                 store,
                 clock,

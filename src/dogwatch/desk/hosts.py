@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import difflib
 import re
 from dataclasses import dataclass
 from typing import Any
 
 from dogwatch.clock import Clock
+from dogwatch.desk.host_names import HostNames
 from dogwatch.desk.tell import HERE
 from dogwatch.errors import CouldNotLook, UsageError
 from dogwatch.model import Dark
@@ -100,19 +100,11 @@ def everyone(store: Store) -> list[Place]:
     return [_place_of(row) for row in _rows(store)]
 
 
-def by_address(store: Store) -> dict[str, str]:
-    """The host that each name or address stands for which ssh would connect to; none for one that several share."""
-    found: dict[str, list[str]] = {}
-    for place in everyone(store):
-        with contextlib.suppress(UsageError, CouldNotLook):
-            settings = Target(str(place.reach["ssh"]), place.reach.get("config")).settings()
-            found.setdefault(settings.get("hostname", ""), []).append(place.name)
-    return {address: names[0] for address, names in found.items() if address and len(names) == 1}
-
-
 def find(store: Store, name: str) -> Place:
-    """The host of that name; the nearest is named when there is none."""
+    """The host of that name, alias or address; the nearest name is told when there is none."""
     known = {row["name"]: row for row in _rows(store)}
+    if name not in known:
+        name = HostNames(store).place(name) or name
     if name not in known:
         near = difflib.get_close_matches(name, known, n=1)
         hint = f"did you mean {near[0]}?" if near else "`dogwatch host ls` lists them, `dogwatch host add` adds one"

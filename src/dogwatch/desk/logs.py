@@ -8,6 +8,7 @@ from typing import Any
 
 from dogwatch.errors import CouldNotLook, UsageError
 from dogwatch.model import Dark
+from dogwatch.model.job import CLUSTER_HERE
 from dogwatch.reach.interface import Reach
 from dogwatch.text import plain
 
@@ -50,6 +51,7 @@ class Reading:
     def __init__(self, reach: Reach, job: Mapping[str, Any], worker: int | None, deadline: float) -> None:
         self._reach, self._ref, self._deadline = reach, str(job["ref"]), deadline
         self._globs, only = _where(job, worker)
+        self._advice = f"; {_naming_it(job)}" if job["source"] == "slurm" and job["state"] == "ended" else ""
         self._offsets: dict[str, int | None] = dict.fromkeys(only)
 
     def tails(self, lines: int) -> list[Tail]:
@@ -57,7 +59,7 @@ class Reading:
         section = self._ask(lines)
         if not section["files"] and not section["unreadable"]:
             wanted = ", ".join(plain(one, 200) for one in (*self._globs, *self._offsets)[:4])
-            raise UsageError(f"{self._ref} has no log yet: nothing matches {wanted}")
+            raise UsageError(f"{self._ref} has no log yet: nothing matches {wanted}{self._advice}")
         if not section["files"]:
             path, why = next(iter(section["unreadable"].items()))
             raise CouldNotLook(f"could not read the log: {plain(path, 200)}: {plain(str(why), 200)}")
@@ -111,5 +113,13 @@ def _where(job: Mapping[str, Any], worker: int | None) -> tuple[list[str], Seque
     if not globs and job["source"] == "slurm" and not job["proved_at"]:
         raise UsageError(f"no log is known of {job['ref']} yet: nobody has looked at it; `dogwatch patrol` looks once")
     if not globs:
-        raise UsageError(f"no log is known of {job['ref']}; `dogwatch add` takes --log")
+        raise UsageError(f"no log is known of {job['ref']}; {_naming_it(job)}")
     return list(globs), ()
+
+
+def _naming_it(job: Mapping[str, Any]) -> str:
+    """How to say where a log is."""
+    if job["source"] != "slurm":
+        return "`dogwatch add` takes --log"
+    host = "" if job["place"] == CLUSTER_HERE else f" --host {job['place']}"
+    return f"`dogwatch add slurm {job['id']}{host} --log PATH` names it"

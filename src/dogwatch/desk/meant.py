@@ -15,6 +15,7 @@ from typing import Any
 
 from dogwatch.clock import Clock, stamp
 from dogwatch.desk import hosts, registry, slurm, traces, unwatched
+from dogwatch.desk.host_names import HostNames
 from dogwatch.desk.tell import HERE
 from dogwatch.desk.traces import Trace
 from dogwatch.errors import CouldNotLook
@@ -74,8 +75,7 @@ class Search:
         self._directory, self._environment = os.path.abspath(directory), environment
         self._home = environment.get("HOME") or os.path.expanduser("~")
         self._known = {job["ref"]: job for job in job_rows.brief(store, everything=True)}
-        self._called = registry.called(store)
-        self._addresses: dict[str, str] | None = None
+        self._names = HostNames(store)
 
     def meant(self) -> Meant:
         found = Meant()
@@ -177,11 +177,7 @@ class Search:
 
     def _place_called(self, host: str) -> str | None:
         """The place that a tool means by a host: one of our names for it, or the address behind one."""
-        if host in self._called:
-            return self._called[host]
-        if self._addresses is None:
-            self._addresses = hosts.by_address(self._store)
-        return self._addresses.get(host)
+        return self._names.place(host)
 
 
 _SPAN = f"the last {traces.RECENT / 86400:g} days"

@@ -186,6 +186,7 @@ def _change(event: Document, job: Document | None) -> Document:
     """An event as a change; a bad ending carries the diagnosis that the job's document has."""
     flat = {key: event[key] for key in ("seq", "at", "kind", "ref", "place", "level", "text")}
     change = {**event["body"], **flat, "name": None if job is None else job["name"]}
+    change["description"] = (job["description"] or None) if job is not None else None
     if job is not None and change.get("after") == "ended" and change.get("outcome") not in GOOD:
         change["diagnosis"] = job["diagnosis"]
     return change
@@ -199,6 +200,8 @@ def _by_subject(changes: Sequence[Document]) -> dict[str, list[Document]]:
     subjects: dict[str, list[Document]] = {}
     for some in found.values():
         subject = plain(some[0]["name"] or some[0]["ref"] or some[0]["place"] or "watch", 60)
+        if some[0]["description"]:
+            subject += f" ({plain(some[0]['description'], 80)})"
         if subject in subjects:  # two jobs of one name
             subject = f"{subject} ({plain(str(some[0]['ref']), 80)})"
         subjects.setdefault(subject, []).extend(some)

@@ -8,16 +8,21 @@ from __future__ import annotations
 
 import calendar
 import contextlib
+import json
 import os
 import re
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from dogwatch.desk.registry_file import PATIENCE, Item, RegistryFile, RegistryRefused, edited, parse
+from dogwatch.desk.host_names import HostNames
+from dogwatch.desk.registry_file import PATIENCE, Item, RegistryFile, RegistryRefused, edited, joined, parse
+from dogwatch.desk.tell import HERE
 from dogwatch.errors import CouldNotLook, UsageError
+from dogwatch.model.job import CLUSTER_HERE
 from dogwatch.model.scheduler import status
+from dogwatch.store import cursors
 from dogwatch.store import jobs as job_rows
 from dogwatch.store import places as place_rows
 from dogwatch.store.database import Store
@@ -28,6 +33,7 @@ FOLDER = ".claude"
 SESSIONS = "agents"
 MOST_SESSIONS = 1000
 DAY = 86400.0
+_REMEMBERED = "registry:"
 _NOT_YET = frozenset({"nel", "launcher"})
 _SLURM_ID = re.compile(r"([1-9][0-9]{0,9})(?:_(?:[0-9]{1,9}|\[[0-9,%-]{1,200}\])|\+[0-9]{1,4})?")
 _PROCESS_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,79}")
@@ -121,7 +127,7 @@ def listed(store: Store, path: str) -> tuple[list[Named], list[str]]:
             items = parse(file.read())
     except RegistryRefused as error:
         return [], [f"{shown}: {error}"]
-    known, places, found, notes = _Known(store), called(store), [], []
+    known, places, found, notes = _Known(store), HostNames(store), [], []
     for number, item in enumerate(items, 1):
         try:
             entry = _checked(item, places)
@@ -157,6 +163,74 @@ def sync(store: Store, path: str, adopt: Adopt, below: str | None = None, patien
     return Synced(path, tuple(adopted), tuple(edit.updated), tuple(edit.removed), marked)
 
 
+def enter(store: Store, path: str, entry: dict[str, Any]) -> None:
+    """Put a job into a registry that does not name it yet; the file, and the folder it lies in, are made if need be."""
+    shown = plain(path, 200)
+    whole = os.path.abspath(path)
+    names = HostNames(store)
+
+    def edit(text: str) -> str:
+        for item in parse(text):
+            with contextlib.suppress(_Refused):
+                known = _checked(item, names)
+                if (known.kind, known.base) == (wanted.kind, wanted.base) and known.place == wanted.place:
+                    return text
+        return joined(text, [json.dumps(entry, indent=2, ensure_ascii=False)])
+
+    wanted = _checked(Item(entry, 0, 0, 1, None), names)
+    try:
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(os.path.dirname(whole))
+        with _opened(whole, None, PATIENCE) as file:
+            file.create()
+            file.rewrite(edit)
+    except OSError as error:
+        raise RegistryRefused(f"{shown} cannot be written ({error.strerror})") from None
+    except RegistryRefused as error:
+        raise RegistryRefused(f"{shown}: {error}; it was left as it is") from None
+    remember(store, whole)
+
+
+def check(path: str) -> None:
+    """Refuse a file that is there and is no registry, before anything is registered because of it."""
+    whole = os.path.abspath(path)
+    if not os.path.lexists(whole):
+        if not os.path.isdir(os.path.dirname(os.path.dirname(whole))):
+            raise RegistryRefused(f"--registry {plain(path, 200)}: its directory does not exist")
+        return
+    try:
+        with _opened(whole, None, 0.0) as file:
+            parse(file.read())
+    except RegistryRefused as error:
+        raise RegistryRefused(f"--registry {plain(path, 200)}: {error}") from None
+
+
+def host_of(store: Store, place: str) -> str:
+    """What a registry calls a place: what ssh calls it, where that means this place alone."""
+    if place == CLUSTER_HERE:
+        return "localhost"
+    alias = next((row["reach"].get("ssh") for row in place_rows.places(store) if row["name"] == place), None)
+    return alias if isinstance(alias, str) and HostNames(store).place(alias) == place else place
+
+
+def remember(store: Store, path: str) -> None:
+    """From now on the recurring poll brings this registry up to date."""
+    name = _REMEMBERED + os.path.abspath(path)
+    if not cursors.read(store, name):
+        cursors.write(store, name, 1)
+
+
+def remembered(store: Store) -> list[str]:
+    """The registries that were ever synced or written to, and are still there."""
+    found = []
+    for path in cursors.names(store, _REMEMBERED):
+        if os.path.isdir(os.path.dirname(os.path.dirname(path))) and not os.path.lexists(path):
+            cursors.drop(store, _REMEMBERED + path)  # gone for good, not merely a disk that is away
+        elif os.path.lexists(path):
+            found.append(path)
+    return found
+
+
 @contextlib.contextmanager
 def _opened(path: str, below: str | None, patience: float) -> Iterator[RegistryFile]:
     """The file by its folder; every folder between `below` and it must be a real one."""
@@ -186,7 +260,7 @@ def _opened(path: str, below: str | None, patience: float) -> Iterator[RegistryF
 
 def _adopt_new(store: Store, file: RegistryFile, adopt: Adopt) -> tuple[list[dict[str, Any]], list[str]]:
     """Take under watch what is not known; outside the lock, because a look may take its time."""
-    known, places = _Known(store), called(store)
+    known, places = _Known(store), HostNames(store)
     adopted, notes = [], []
     for number, item in enumerate(parse(file.read()), 1):
         try:
@@ -215,7 +289,7 @@ class _Edit:
     the last text it was shown has become."""
 
     def __init__(self, store: Store) -> None:
-        self._known, self._places = _Known(store), called(store)
+        self._known, self._places = _Known(store), HostNames(store)
         self.updated: list[dict[str, Any]] = []
         self.removed: list[dict[str, Any]] = []
 
@@ -273,7 +347,7 @@ class _Launched(_Refused):
         self.kind, self.id = kind, plain(str(given), 80) if isinstance(given, (str, int)) else ""
 
 
-def _checked(item: Item, places: dict[str, str]) -> Entry:
+def _checked(item: Item, places: HostNames) -> Entry:
     value = item.value
     if not isinstance(value, dict):
         raise _Refused("it is not an object with type, id and host")
@@ -283,14 +357,15 @@ def _checked(item: Item, places: dict[str, str]) -> Entry:
     if kind not in ("slurm", "process"):
         raise _Refused(f"the type {_quoted(kind)} is not known; it can be slurm or process")
     host = value.get("host")
-    if not isinstance(host, str) or host not in places:
+    place = places.place(host) if isinstance(host, str) else None
+    if place is None:
         raise _Refused(f"the host {_quoted(host)} is not a place of ours; `dogwatch host add` makes it one")
     text, base = _id(kind, value.get("id"))
     return Entry(
         kind=kind,
         id=text,
         base=base,
-        place=places[host],
+        place=CLUSTER_HERE if place == HERE and kind == "slurm" else place,
         user=_user(value.get("user")),
         submitted=_submitted(value.get("submitted")),
         description=_free(value.get("description"), "description") or "",
@@ -339,21 +414,6 @@ def _forgotten(store: Store, entry: Entry) -> bool:
     for job in job_rows.documents(store, refs=[f"{entry.place}/{entry.kind}:{entry.base}"]):
         return _apart(entry.submitted, _unix(job["submitted"])) <= DAY
     return False
-
-
-def called(store: Store) -> dict[str, str]:
-    """What a host may be called → our place: its name, this machine's own names, an ssh alias that one has."""
-    found = [place for place in place_rows.places(store) if place["kind"] in ("here", "ssh")]
-    aliases = [alias for place in found for alias in _aliases(place)]
-    called = {alias: place["name"] for place in found for alias in _aliases(place) if aliases.count(alias) == 1}
-    return called | {place["name"]: place["name"] for place in found}
-
-
-def _aliases(place: dict[str, Any]) -> Sequence[str]:
-    if place["kind"] == "here":
-        return ("localhost", os.uname().nodename)
-    alias = (place["reach"] or {}).get("ssh")
-    return (alias, alias.rpartition("@")[2])[: 2 if "@" in alias else 1] if isinstance(alias, str) else ()
 
 
 def _apart(one: float | None, other: float | None) -> float:

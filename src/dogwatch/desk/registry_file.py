@@ -251,6 +251,14 @@ class RegistryFile:
                     raise
                 time.sleep(_PAUSE)
 
+    def create(self) -> None:
+        """Make an empty registry where there is none."""
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        with contextlib.suppress(FileExistsError):
+            fd = os.open(self.name, flags, 0o644, dir_fd=self.folder)
+            os.write(fd, b"[]\n")
+            os.close(fd)
+
     def rewrite(self, edit: Callable[[str], str]) -> None:
         """Replace the text by what `edit` makes of it, or of whatever newer text turns up meanwhile."""
         text = self.read()

@@ -34,7 +34,8 @@ def document(store: Store, ref: str, now: float, price: float | None = None) -> 
     moments = Moments(job["place"], began, until)
     gaps = moments.gaps(ask.events_of_kinds(store, _GAPS))
     return {
-        **{key: job[key] for key in ("ref", "name", "place", "source", "state", "outcome", "exit_code", "signal")},
+        **{key: job[key] for key in ("ref", "name", "description", "place", "source")},
+        **{key: job[key] for key in ("state", "outcome", "exit_code", "signal")},
         "reason": None if job["reason"] is None else redacted(job["reason"]),
         "made_at": stamp(now),
         "so_far": not over,

@@ -14,8 +14,11 @@ from dogwatch.engine.memory import Memory
 from dogwatch.engine.spent import document as spent_document
 from dogwatch.engine.standing import verdict_document
 from dogwatch.engine.verify import NOT_ENDED, Final
-from dogwatch.model import Eta, Progress, Verdict, Worker
+from dogwatch.model import Eta, Job, Progress, Verdict, Worker
 from dogwatch.rules.interface import Disk
+from dogwatch.text import plain
+
+NAME = 80
 
 # A worker shows no rate after this much silence, and so many times the longest of the gaps that are remembered of it.
 STANDS_AFTER, STANDS_GAPS = 60.0, 3.0
@@ -143,3 +146,9 @@ def _stands(worker: Worker, memory: Memory, mono: float) -> bool:
 
 def _whole(value: float | None) -> float | int | None:
     return int(value) if value is not None and float(value).is_integer() else value
+
+
+def name_of(job: Job, track: Mapping[str, Any]) -> str:
+    """What a job is called: as its owner says, else as its scheduler does, from when that is first known."""
+    told = track.get("name")
+    return plain(told, NAME) or job.name if isinstance(told, str) and "name" not in job.track else job.name

@@ -127,7 +127,7 @@ class Visit:
         self.glance, self.at, self.mono, self.watched_for = glance, at, mono, watched
         self.job = one.job
         if sighting is not None and sighting.track is not None:
-            self.job = replace(one.job, track=sighting.track)
+            self.job = replace(one.job, track=sighting.track, name=describe.name_of(one.job, sighting.track))
         self.memory = one.memory
         self.progress: Progress | None = None
         self.final = NOT_ENDED
@@ -461,6 +461,7 @@ class Visit:
             ),
             memory=self.memory.to_json() if self.save else None,
             track=None if self.sighting is None else self.sighting.track,
+            name=self.job.name if self.job.name != self.one.job.name else None,
         )
 
     def events(self) -> list[Event]:

@@ -259,6 +259,16 @@ def last_run(home: str) -> tuple[float, int] | None:
         return None
 
 
+def span(seconds: float | None) -> str:
+    """15m, 1d: an interval as `--every` takes it."""
+    if seconds is None:
+        return "unknown time"
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "m")):
+        if seconds >= size and seconds % size == 0:
+            return f"{seconds / size:g}{unit}"
+    return f"{seconds:g}s"
+
+
 def _check(home: str, every: float) -> None:
     if not SHORTEST <= every <= LONGEST:
         raise UsageError("--every must be between 1m and 1d")

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 LAUNCH_TIMEOUT = 60.0
+# The place, and its kind, that stands for the Slurm of this machine.
+CLUSTER_HERE = "here-slurm"
 
 
 @dataclass(frozen=True, slots=True)

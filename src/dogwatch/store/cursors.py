@@ -16,6 +16,20 @@ def read(store: Store, name: str) -> int:
     return 0 if row is None else int(CURSORS.unpack(row)["seq"])
 
 
+def names(store: Store, beginning: str) -> list[str]:
+    """The names that begin like this, without that beginning."""
+    with store.reading() as db:
+        rows = db.execute(CURSORS.select + "ORDER BY name").fetchall()
+    found = [str(CURSORS.unpack(row)["name"]) for row in rows]
+    return [name.removeprefix(beginning) for name in found if name.startswith(beginning)]
+
+
+def drop(store: Store, name: str) -> None:
+    """Forget how far was read under a name."""
+    with store.writing() as db:
+        db.execute("DELETE FROM cursors WHERE name = ?", (name,))
+
+
 def write(store: Store, name: str, seq: int) -> None:
     """Remember that everything up to event `seq` was read."""
     with store.writing() as db:

@@ -72,6 +72,31 @@ def register(store: Store, job: Job, at: float, mono: float) -> int:
         )
 
 
+def amend(
+    store: Store,
+    ref: str,
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    expect: dict[str, Any],
+    log_given: bool = False,
+) -> None:
+    """Say more of a job that is watched, or say it anew: `expect` has the expectations that change."""
+    with store.writing() as db:
+        held = row_of(db, ref)
+        if held is None or not held["active"]:
+            raise NoSuchJob(f"No job that is watched is called {ref}: `dogwatch ls` lists them.")
+        track = dict(held["track"])
+        if name is not None:
+            track.pop("unnamed", None)
+        if log_given:
+            track["log_given"] = True
+        fresh: dict[str, Any] = {"track": track, "expect": {**held["expect"], **expect}}
+        fresh |= {} if name is None else {"name": name}
+        fresh |= {} if description is None else {"description": description}
+        JOBS.change(db, {**held, **fresh})
+
+
 def forget(store: Store, ref: str, at: float, mono: float) -> int:
     """Let go of a job: it is no longer watched or listed, and its history stays."""
     with store.writing() as db:

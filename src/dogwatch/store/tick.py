@@ -74,6 +74,7 @@ class JobUpdate:
     detail: Mapping[str, Any] = field(default_factory=dict)
     memory: Mapping[str, Any] | None = None
     track: Mapping[str, Any] | None = None
+    name: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +174,8 @@ def _write_job(db: sqlite3.Connection, update: JobUpdate) -> bool:
     fresh["detail"] = {**update.detail, "workers": cells.folded(update.detail.get("workers", []))}
     if update.track is not None:
         fresh["track"] = update.track
+    if update.name is not None:
+        fresh["name"] = update.name
     JOBS.amend(db, row, fresh)
     if not fresh["active"]:
         remember(db, row[0], None)

@@ -40,6 +40,8 @@ def facts(report: Document, now: float, day: float | None = None) -> Iterator[tu
     """Label and text of everything that is known, in the order in which it is read; times of `day` (by default, of
     today) need no date."""
     day = now if day is None else day
+    if report.get("description"):
+        yield "for", phrases.tidy(report["description"])
     yield from _time(report, now, day)
     yield from _reason(report)
     yield from _verified(report)

@@ -4,7 +4,8 @@
 what Slurm says, `identity.py` tells our job from another with its id, `verdict.py` judges one line or record,
 `tasks.py` puts the pieces of a job together, `judge.py` makes a Sighting of all of it. Everything is pure.
 
-A job's `track`: {"user", "submit", "cluster", "log_given"}, and notes of ours: "lacking" (since when the accounting
+A job's `track`: {"user", "submit", "cluster", "log_given", "unnamed" (nobody gave it a name) or then "name" (Slurm's
+own)}, and notes of ours: "lacking" (since when the accounting
 answers without its ending) and "ended" (word → task ids of an array that have left the queue).
 """
 
@@ -20,7 +21,7 @@ from dogwatch.model import Ended, Job, Known, Missing, Sighting
 from dogwatch.sources.slurm import accounting, queue, seldom, words
 from dogwatch.sources.slurm.accounting import Record
 from dogwatch.sources.slurm.judge import Books, Said, judge_job
-from dogwatch.sources.slurm.logs import logs_of
+from dogwatch.sources.slurm.logs import logs_of, usual_logs
 from dogwatch.sources.slurm.times import number
 from dogwatch.sources.slurm.unchanged import Unchanged
 
@@ -65,7 +66,7 @@ class SlurmSource:
             said = Said(rows.get(job.id, ()), records.get(job.id, ()), asked, why, cluster)
             before = known.get(job.ref, _UNKNOWN)
             sightings[job.ref] = _unchanged.again(job, before, said, at) or _unchanged.keep(
-                job, before, said, _with_logs(job, judge_job(job, before, said, at))
+                job, before, said, _with_logs(job, before, judge_job(job, before, said, at))
             )
         return frozenset(sightings), sightings
 
@@ -96,6 +97,10 @@ class SlurmSource:
                 found[job.ref] = f"this place now is the cluster {cluster}, and the job lives on {home}"
         return found
 
+    def without_accounting(self, answer: Mapping[str, Any]) -> bool:
+        """Whether this cluster keeps no accounting at all, so that none will ever say more."""
+        return _books(answer, frozenset())[0] is Books.NONE
+
     def ask_mine(self, at: float) -> dict[str, Any]:
         """The section that lists all jobs of whoever asks; `listed` reads its answer."""
         return _section([], [], [], max(1_000_000, int(at - DAY)), at)
@@ -112,11 +117,16 @@ _unchanged = Unchanged()
 _UNKNOWN = Known()
 
 
-def _with_logs(job: Job, sighting: Sighting) -> Sighting:
-    """The logs that Slurm names, unless the owner named one."""
-    if job.track.get("log_given") or not sighting.facts.get("stdout"):
+def _with_logs(job: Job, before: Known, sighting: Sighting) -> Sighting:
+    """The logs that Slurm names, unless the owner named one; of a job that no queue listed, the usual ones."""
+    if job.track.get("log_given"):
         return sighting
-    return replace(sighting, facts={**sighting.facts, "logs": list(logs_of(sighting.facts, job.id))})
+    found: Sequence[str] = ()
+    if sighting.facts.get("stdout"):
+        found = logs_of(sighting.facts, job.id)
+    elif before.state is None and sighting.facts.get("workdir"):
+        found = usual_logs(sighting.facts, job.id)
+    return replace(sighting, facts={**sighting.facts, "logs": list(found)}) if found else sighting
 
 
 def _section(users: list[str], ids: list[str], history: list[str], since: int, at: float) -> dict[str, Any]:

@@ -190,6 +190,9 @@ def _learn(case: _Case, rows: Sequence[Row], found: Sequence[Piece]) -> None:
             case.track["user"] = first.user
         if first.submit is not None and not (several and case.track.get("submit")):
             case.track["submit"] = first.submit
+        if case.track.get("unnamed") and first.name:
+            del case.track["unnamed"]
+            case.track["name"] = first.name
     if case.said.cluster and not case.track.get("cluster"):
         case.track["cluster"] = case.said.cluster
     noted = tasks.note(_noted(case), found) if any(piece.task for piece in found) else {}

@@ -23,6 +23,8 @@ _HEREDOC = re.compile(r"<<-?\s*(['\"]?)([A-Za-z_][A-Za-z0-9_]*)\1")
 _SRUN_FILES = ("--output", "--error", "-o", "-e")
 _ENDS = frozenset({"|", "||", "&&", ";", "&", "|&"})
 _REDIRECTS = frozenset({">", ">>", ">|", "&>", "&>>", ">&"})
+_USUAL_FOLDERS, _USUAL_ENDINGS = ("", "logs", "log", "slurm"), (".out", ".log", ".err")
+_NO_DIGIT = "\1"  # stands for anything that does not end in a digit
 _ANY = "\0"  # stands for whatever is not known, until the path is written as a glob
 
 
@@ -37,6 +39,22 @@ def logs_of(facts: Mapping[str, Any], id: str, script: str | None = None) -> tup
     if script:
         found += names.in_script(script[:_SCRIPT])
     return tuple(dict.fromkeys(path for path in found if path))[:MOST]
+
+
+def usual_logs(facts: Mapping[str, Any], id: str) -> tuple[str, ...]:
+    """Where jobs write as a rule, below the work directory: for one that the accounting alone still knows, which does
+    not say where its log is. An id in a name is one only where no digit stands beside it."""
+    names = _Names(facts, id)
+    folder = names.workdir
+    if not folder.startswith("/") or folder == "/":
+        return ()
+    piece = f"{id}_{_ANY}" if names.array else id
+    found = [os.path.join(folder, f"slurm-{piece}.out")]
+    for below in _USUAL_FOLDERS:
+        for ending in _USUAL_ENDINGS:
+            found.append(os.path.join(folder, below, f"{_NO_DIGIT}{piece}{ending}"))
+    globs = (names.glob(path, folder) for path in found)
+    return tuple(path.replace(_NO_DIGIT, "*[!0-9]") for path in globs if path)[:MOST]
 
 
 class _Names:
