@@ -48,7 +48,7 @@ def attach(args: Namespace, store: Store, clock: Clock, every: float | None) -> 
     name = args.job_name if args.job_name is not None else file.name
     if name is None and args.pid:
         name = f"pid-{args.pid[0]}"
-    if name is None:
+    if name is None or not name.strip():
         raise UsageError("which job? say --job-name NAME (or job.name in the --config file)")
     expect, log_dir = _expectation(args, file, every)
     gpus = args.gpu_ids if args.gpu_ids is not None else file.gpu_ids
@@ -81,9 +81,10 @@ def _expectation(args: Namespace, file: JobFile, every: float | None) -> tuple[E
         given = getattr(args, flag)
         return given if given is not None else in_file
 
-    output_dir = _directory(chosen("output_dir", file.output_dir), "--output-dir")
-    log_dir = _directory(chosen("log_dir", file.log_dir), "--log-dir")
-    checkpoint_dir = _directory(chosen("checkpoint_dir", file.checkpoint_dir), "--checkpoint-dir") or output_dir
+    later = not args.pid
+    output_dir = _directory(chosen("output_dir", file.output_dir), "--output-dir", later)
+    log_dir = _directory(chosen("log_dir", file.log_dir), "--log-dir", later)
+    checkpoint_dir = _directory(chosen("checkpoint_dir", file.checkpoint_dir), "--checkpoint-dir", later) or output_dir
     launch = args.launch_timeout
     stall, least = args.stall_timeout, args.min_growth
     workers, items = (
@@ -118,13 +119,17 @@ def _number(value: object) -> int | None:
     return value if isinstance(value, int) else None
 
 
-def _directory(path: object, flag: str) -> str | None:
-    return None if path is None else directory(str(path), flag)
+def _directory(path: object, flag: str, later: bool) -> str | None:
+    """Workers that are not there yet may make it `later`; where not even the one above it is, it is a slip."""
+    if path is None:
+        return None
+    above = os.path.dirname(os.path.abspath(os.path.expanduser(str(path))))
+    return directory(str(path), flag, later=later and os.path.isdir(above))
 
 
 def _glob(folder: str | None, pattern: object, default: str, flag: str) -> tuple[str, ...]:
     if pattern is not None and folder is None:
-        raise UsageError(f"{flag} needs its directory too")
+        raise UsageError(f"{flag} is a pattern below a directory: say {flag.replace('pattern', 'dir')} too")
     if folder is None:
         return ()
     name = str(pattern) if pattern is not None else default

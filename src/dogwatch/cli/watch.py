@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
+from dogwatch.cli.expect import count
 from dogwatch.cli.out import json_flag, log_file_flag, log_path, say
 from dogwatch.errors import UsageError
 
@@ -35,7 +36,7 @@ def arguments(parser: ArgumentParser) -> None:
     classic.add_argument(
         "--checkpoint-dir", metavar="DIR", help="where checkpoints are written (default: --output-dir)"
     )
-    classic.add_argument("--total-items", type=int, metavar="N", help="how many items there are to process")
+    classic.add_argument("--total-items", type=count, metavar="N", help="how many items there are to process")
     classic.add_argument("--output-pattern", metavar="GLOB", help="default: output_worker_*.json")
     classic.add_argument("--log-pattern", metavar="GLOB", help="default: worker_*.log")
     classic.add_argument("--checkpoint-pattern", metavar="GLOB", help="default: checkpoint_*")
