@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dogwatch.clock import stamp
+from dogwatch.clock import local_date
 from dogwatch.results.scores import words as score_words
 from dogwatch.store import cursors, events, jobs, places
 from dogwatch.store.database import Store
@@ -68,7 +68,7 @@ class Report:
 
     def sentence(self, now: float) -> str:
         """The one line of a heartbeat: that somebody looked, when, at how much, and whether it was quiet."""
-        at = stamp(now)
+        at = local_date(now)
         what = (
             f"{len(self.changes)} changes" if len(self.changes) > 1 else ("1 change" if self.changes else "no change")
         )

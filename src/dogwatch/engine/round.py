@@ -57,7 +57,8 @@ def dark_round(
     if dark_looks == 1:
         text = f"{look.place} did not answer: {look.why}"
         events.append(Event("place.dark", text, place=look.place, level="warning", body={"why": look.why}))
-    update = PlaceUpdate(look.place, look.at, seen=False, why=look.why)
+    locked = {"locked_out": True} if look.kind in LOCKED_OUT else {}
+    update = PlaceUpdate(look.place, look.at, seen=False, why=look.why, facts=locked)
     tick = _tick(look.at, mono, update, (), events, (judgement,), ())
     return Round(tick, opened=judgement.opened, resolved=judgement.resolved, dark=look)
 

@@ -173,6 +173,47 @@ def _left(estimate: Document, end: str, now: float) -> float | None:
     return max(0.0, -at) if at is not None else estimate.get(f"{end}_seconds")
 
 
+def where(job: Document) -> str:
+    """The nodes it runs or ran on, with their host; nothing for a job of this machine."""
+    nodes = tidy(job.get("nodes") or "", 200)
+    return f"{nodes} ({tidy(job.get('place') or '?', 40)})" if nodes else ""
+
+
+def time_limit(job: Document, now: float) -> str:
+    """How much of its time limit a job has used, and when it meets it."""
+    limit, meets = job.get("time_limit_seconds"), words.moment(job.get("time_limit_at"))
+    ran = elapsed(job, now) if job.get("state") != "waiting" else None
+    if limit is None and meets is not None and (began := words.moment(job.get("started"))) is not None:
+        limit = meets - began
+    if limit is None:
+        return ""
+    text = words.span(limit) if ran is None else f"{words.span(ran)} of {words.span(limit)}"
+    if not is_ended(job) and meets is not None:
+        text += f", ends at {words.due(meets, now)}"
+    return text
+
+
+def efficiency(job: Document) -> str:
+    """What a job used of what it asked for: CPU, memory, GPUs; before that is accounted for, what polls saw."""
+    used = job.get("efficiency") or _seen_use(job.get("spent") or {})
+    parts = [f"CPU {used['cpu_percent']:.0f} %" if words.known(used.get("cpu_percent")) else ""]
+    if used.get("memory_bytes") is not None:
+        asked, share = used.get("memory_requested_bytes"), used.get("memory_percent")
+        memory = f"memory {words.size(used['memory_bytes'])}" + (f" of {words.size(asked)}" if asked else "")
+        parts.append(memory + (f" ({share:.0f} %)" if words.known(share) else ""))
+    parts.append(f"GPU {used['gpu_percent']:.0f} %" if words.known(used.get("gpu_percent")) else "")
+    parts.append(f"GPU memory {words.size(used['gpu_memory_bytes'])}" if used.get("gpu_memory_bytes") else "")
+    return ", ".join(part for part in parts if part)
+
+
+def _seen_use(spent: Document) -> Document:
+    """What polls saw a job use: the most memory, and how busy its GPUs were on average."""
+    seconds = sum(spent.get("gpu_tenths_seconds") or ())
+    busy = spent.get("gpu_busy_seconds")
+    share = 100 * busy / seconds if busy is not None and seconds else None
+    return {"memory_bytes": spent.get("memory_peak_bytes"), "gpu_percent": share}
+
+
 def throughput(job: Document, full: bool = True) -> str:
     """Speed now and on average; of an ended job only the average still means something."""
     progress = job.get("progress") or {}
