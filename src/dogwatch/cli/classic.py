@@ -12,6 +12,7 @@ from dogwatch.clock import Clock
 from dogwatch.config import JobFile, duration, growth, load_job_file
 from dogwatch.desk import alerts, tell
 from dogwatch.errors import UsageError
+from dogwatch.logs.default_errors import DEFAULT_ERRORS, PREFIX
 from dogwatch.logs.user import compile_patterns
 from dogwatch.model import Expectation
 
@@ -91,6 +92,8 @@ def _expectation(args: Namespace, file: JobFile, every: float | None) -> tuple[E
         _number(chosen(*pair)) for pair in (("num_workers", file.workers), ("total_items", file.total_items))
     )
     progress, errors = file.progress_patterns or {}, file.error_patterns or ()
+    if file.error_patterns != ():  # an empty list asks for none at all
+        errors = (*errors, *((PREFIX + name, "warning") for name in DEFAULT_ERRORS))
     compile_patterns(progress, errors, file.path)
     return (
         Expectation(

@@ -50,6 +50,7 @@ class Memory:
     worker_steps: dict[str, list[float]] = field(default_factory=dict)
     cpu: dict[str, list[float]] = field(default_factory=dict)
     worker_points: dict[str, list[list[float]]] = field(default_factory=dict)
+    errors: dict[str, dict[str, Any]] = field(default_factory=dict)  # lines that error patterns matched, counted
     worker_ends: dict[str, list[Any]] = field(default_factory=dict)  # what the logs of those that ended say of it
     hush: dict[str, Hush] = field(default_factory=dict)
     phase: str = "starting"

@@ -39,7 +39,7 @@ class News:
     metrics: dict[str, float] = field(default_factory=dict)
     phase: str = ""
     finished: Finished | None = None
-    troubles: list[Trouble] = field(default_factory=list)
+    troubles: list[tuple[str, Trouble]] = field(default_factory=list)  # each with the log that it stands in
     new_checkpoints: list[str] = field(default_factory=list)
     log_grew: bool = False
     output_grew: bool = False
@@ -243,7 +243,7 @@ def _take(reading: Reading, path: str, news: News) -> None:
     news.broken.update(reading.broken)
     news.phase = reading.phase or news.phase
     news.finished = reading.finished or news.finished
-    news.troubles.extend(reading.troubles)
+    news.troubles.extend((path, trouble) for trouble in reading.troubles)
     news.intervals.update(dict.fromkeys(reading.intervals))
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from dogwatch.engine import attempts, describe, launching, no_estimate
 from dogwatch.engine.closer import made_by, saved_at, take_in
 from dogwatch.engine.counting import Counts, count
+from dogwatch.engine.error_groups import count_errors, error_groups
 from dogwatch.engine.gaps import gap_event
 from dogwatch.engine.gpu_witness import hear_gpus
 from dogwatch.engine.gpus import take_gpus
@@ -180,6 +181,7 @@ class Visit:
             attempts.begin(self.memory, self.after.attempts, self.started, self.at)
         for answer in self.glance.logs.get(ref, ()):
             read_logs(self.memory, self.one.readers, answer, self.news, self._beginning())
+        count_errors(self.memory, self.news.troubles, self.at)
         if ref in self.glance.files:
             read_files(self.memory, self.glance.files[ref], self.mono, self.news)
         if not is_quiet(self.news):
@@ -373,7 +375,7 @@ class Visit:
             verdict=self.one.verdict,
             straggler=self.one.straggler,
             disks=self.disks,
-            troubles=tuple(self.news.troubles),
+            errors=error_groups(memory),
             verified=self.final.verified,
             eta=self.eta,
             facts=self.facts,

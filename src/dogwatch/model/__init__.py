@@ -11,7 +11,19 @@ from dogwatch.model.gpu import Gpu, GpuCourse, GpuPast, GpuProcess, Stray
 from dogwatch.model.job import Expectation, Job, Place
 from dogwatch.model.look import Dark, Look, Seen, Sighting, Worker
 from dogwatch.model.loss import Loss
-from dogwatch.model.mark import Finished, Interval, Mark, Metric, Origin, Phase, Resumed, Step, Total, Trouble
+from dogwatch.model.mark import (
+    ErrorGroup,
+    Finished,
+    Interval,
+    Mark,
+    Metric,
+    Origin,
+    Phase,
+    Resumed,
+    Step,
+    Total,
+    Trouble,
+)
 from dogwatch.model.message import Curve, Item, Message
 from dogwatch.model.progress import Eta, Point, Progress
 from dogwatch.model.state import Ended, Missing, Outcome, Proof, Running, State, Waiting
@@ -22,6 +34,7 @@ __all__ = [
     "Curve",
     "Dark",
     "Ended",
+    "ErrorGroup",
     "Eta",
     "Expectation",
     "Finding",

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from dogwatch.model import Eta, Gpu, GpuPast, Job, Known, Loss, Progress, Straggler, Trouble, Verdict, Worker
+from dogwatch.model import ErrorGroup, Eta, Gpu, GpuPast, Job, Known, Loss, Progress, Straggler, Verdict, Worker
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ class Case:
     verdict: Verdict | None = None
     straggler: Straggler | None = None
     disks: Mapping[str, Disk] = field(default_factory=dict)
-    troubles: tuple[Trouble, ...] = ()
+    errors: tuple[ErrorGroup, ...] = ()
     verified: Verified | None = None
     eta: Eta | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)
