@@ -116,7 +116,7 @@ def test_a_job_document_has_every_documented_key(dogwatch) -> None:
     """The same keys in every verb, before the first look and after the end."""
     keys = """ref id source place name description state outcome native reason exit_code signal attempts since
         submitted proved_at proof progress eta findings diagnosis started workers outputs checkpoints disks expect
-        outputs_missing gpus launch checks history
+        outputs_missing gpus launch checks history unreachable time_limit_seconds no_eta_reason
         verdict verified spent tasks efficiency expected_start time_limit_at nodes stdout logs scores""".split()  # noqa: SIM905 - a list of words
     detached = json.loads(dogwatch("run", "--detach", "--json", "--name", "keys", "--", "true").stdout)
     assert sorted(detached) == sorted(keys)

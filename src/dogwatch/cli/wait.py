@@ -72,14 +72,29 @@ def _until(
     limit: float,
 ) -> bool:
     """True once `what` holds, False when the limit came first."""
+    told: set[str] = set()
     while True:
         jobs = fetch()
+        _warn(jobs, told, clock.now())
         if _holds(what, first, jobs):
             return True
         if clock.mono() >= limit:
             return False
         mind()
         time.sleep(PAUSE)
+
+
+def _warn(jobs: list[dict[str, Any]], told: set[str], now: float) -> None:
+    """Say once of each job that its host has become unreachable: waiting goes on, but nothing is known meanwhile."""
+    dark = {job["ref"] for job in jobs if job["unreachable"]}
+    told &= dark
+    for job in jobs:
+        if job["ref"] in dark - told:
+            from dogwatch.text import plain
+            from dogwatch.tui.phrases import unreachable
+
+            say(f"{plain(job['name'], 80)}: {unreachable(job, now)}; waiting goes on")
+    told |= dark
 
 
 def _holds(what: str, first: list[dict[str, Any]], jobs: list[dict[str, Any]]) -> bool:
