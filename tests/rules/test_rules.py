@@ -33,7 +33,7 @@ from dogwatch.rules import (
     straggler,
     worker_gone,
 )
-from dogwatch.rules.interface import Case, Disk, PlaceCase, Verified
+from dogwatch.rules.interface import Case, Disk, PlaceCase
 
 JOB = Job("here/process:t-1", "here", "process", "t-1", "train", expect=Expectation(workers=2))
 RUNNING = Case(
@@ -159,8 +159,8 @@ def test_a_dark_place_is_one_finding_however_many_jobs_live_there() -> None:
 
 def test_a_success_that_lacks_its_outputs_is_contradicted() -> None:
     """Exit code 0 is one witness; what is on the disk is another."""
-    case = replace(
-        RUNNING, known=Known(state=Ended(Outcome.SUCCEEDED)), verified=Verified(False, "only 97 of 100 items")
-    )
-    assert levels(list(not_verified.judge(case, 0.0))) == [Level.CRITICAL]
-    assert list(not_verified.judge(replace(case, verified=Verified(True, "all there")), 0.0)) == []
+    known = Known(state=Ended(Outcome.SUCCEEDED), final=Outcome.INCOMPLETE, why="only 97 of 100 items")
+    (found,) = not_verified.judge(replace(RUNNING, known=known), 0.0)
+    assert (found.level, found.text) == (Level.CRITICAL, "incomplete: only 97 of 100 items")
+    assert list(not_verified.judge(replace(RUNNING, known=replace(known, final=Outcome.SUCCEEDED)), 0.0)) == []
+    assert list(all_ended.judge(replace(RUNNING, known=known), 0.0)) == []

@@ -119,7 +119,9 @@ def test_several_jobs_are_named_in_every_line():
 def test_hostile_text_is_one_harmless_line_each():
     """No control character, line end or bidi mark survives, and every line keeps its time in front."""
     view = sample.hostile()
-    told = lines(None, view, NOW) + lines(view, replace(view, jobs=[{**view.jobs[0], "state": "ended"}]), NOW)
+    told = lines(None, view, NOW) + lines(
+        view, replace(view, jobs=[{**view.jobs[0], "state": "ended", "outcome": "failed"}]), NOW
+    )
     assert len(told) > 8
     for line in told:
         assert re.match(r"\d\d:\d\d:\d\d  ", line)

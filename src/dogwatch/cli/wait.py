@@ -115,8 +115,8 @@ def _tell(jobs: list[dict[str, Any]], now: float) -> None:
     from dogwatch.tui.phrases import state_as_known
 
     for job in jobs:
-        lacking = job.get("verified") or {"ok": True}
-        told = "" if lacking["ok"] else f", NOT VERIFIED: {plain(lacking['text'], 300)}"
+        why = job["reason"] if job["outcome"] in ("incomplete", "unknown", "completed") else ""
+        told = f": {plain(why, 300)}" if why else ""
         against = [plain(one["text"], 300) for one in job["findings"] if one["rule"] == "contradiction"]
         but = "".join(f"; BUT {text}" for text in against)
         print(f"{plain(job['ref'], 80)}  {state_as_known(job, now)}{told}{but}")

@@ -150,19 +150,12 @@ def watching(store: Store) -> Document:
 
 def is_over(job: Mapping[str, Any]) -> bool:
     """Whether a job has ended and nothing that is checked then still waits for an answer."""
-    return job["state"] == "ended" and not any(check["word"] == "pending" for check in job["checks"])
+    decided = job["state"] == "ended" and job["outcome"] is not None
+    return decided and not any(check["word"] == "pending" for check in job["checks"])
 
 
 def ended_well(jobs: Sequence[Document]) -> bool:
-    """Whether every one of these jobs ended well: a success that nothing contradicts, or workers whose
-    exit nobody recorded but whose items and outputs were counted and are all there."""
-    return all(_went_well(job) for job in jobs)
+    """Whether every one of these jobs ended well, by the one table of outcomes (docs/outcomes.md)."""
+    from dogwatch.model.outcome import GOOD
 
-
-def _went_well(job: Document) -> bool:
-    verified = job.get("verified")
-    if job["outcome"] == "succeeded":
-        return verified is None or bool(verified["ok"])
-    return job["outcome"] == "unknown" and bool(
-        verified and verified["ok"] and (job.get("expect") or {}).get("total_items")
-    )
+    return all(job["outcome"] in GOOD for job in jobs)

@@ -79,6 +79,7 @@ class Memory:
     may_stop: bool = False  # its logs speak of early stopping: it may end before its total
     intervals: list[Interval] = field(default_factory=list)  # that its logs' configurations state
     tries: int = 0  # looks after the end in which a check got no answer
+    unsaid: list[str] = field(default_factory=list)  # state before, and kind, of an ending whose outcome is not decided
 
     def hush_of(self, what: str) -> Hush:
         hush = self.hush.get(what)
@@ -101,7 +102,7 @@ class Memory:
         self.launch, self.verified_launch = None, False
         of_the_end = ("sound", "contradiction")
         self.facts = {key: value for key, value in self.facts.items() if key not in of_the_end}
-        self.tries, self.may_stop = 0, False
+        self.tries, self.may_stop, self.unsaid = 0, False, []
 
     def to_json(self) -> dict[str, Any]:
         """As plain JSON values, sharing what it can: it is written out before it changes again."""

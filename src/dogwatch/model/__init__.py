@@ -25,6 +25,7 @@ from dogwatch.model.mark import (
     Trouble,
 )
 from dogwatch.model.message import Curve, Item, Message
+from dogwatch.model.outcome import EndEvidence, Found, LogEnd, Word, final_outcome, final_reason
 from dogwatch.model.progress import Eta, Point, Progress
 from dogwatch.model.state import Ended, Missing, Outcome, Proof, Running, State, Waiting
 from dogwatch.model.verdict import Standing, Straggler, Verdict, Witness
@@ -33,12 +34,14 @@ __all__ = [
     "Change",
     "Curve",
     "Dark",
+    "EndEvidence",
     "Ended",
     "ErrorGroup",
     "Eta",
     "Expectation",
     "Finding",
     "Finished",
+    "Found",
     "Gpu",
     "GpuCourse",
     "GpuPast",
@@ -48,6 +51,7 @@ __all__ = [
     "Job",
     "Known",
     "Level",
+    "LogEnd",
     "Look",
     "Loss",
     "Mark",
@@ -76,6 +80,9 @@ __all__ = [
     "Verdict",
     "Waiting",
     "Witness",
+    "Word",
     "Worker",
+    "final_outcome",
+    "final_reason",
     "follow",
 ]

@@ -189,6 +189,7 @@ def document(row: dict[str, Any], open_now: Iterable[dict[str, Any]], outage: Ou
         "description": row["description"],
         "state": row["state"],
         "outcome": row["outcome"],
+        "ended_as": facts.get("ended_as") or row["outcome"],
         "native": row["native"] or None,
         "reason": row["reason"] or facts.get("reason") or None,
         "exit_code": row["exit_code"],

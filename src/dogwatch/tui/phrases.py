@@ -16,6 +16,7 @@ STALE_SECONDS = 180.0  # the slowest check interval is 60 s; three missed ones a
 LOW_SHARE, LOW_BYTES = 0.10, 10e9
 AT_WORK = ("running", "sleeping", "uninterruptible")
 TOO_EARLY = ("no progress counted yet", "not enough progress yet")
+WELL = ("succeeded", "completed")
 WORTH_SAYING = 0.03  # a cause less likely than that is in the JSON only
 _SIGNALS = {1: "SIGHUP", 2: "SIGINT", 3: "SIGQUIT", 4: "SIGILL", 6: "SIGABRT", 7: "SIGBUS", 8: "SIGFPE"}
 _SIGNALS |= {9: "SIGKILL", 10: "SIGUSR1", 11: "SIGSEGV", 12: "SIGUSR2", 13: "SIGPIPE", 15: "SIGTERM"}
@@ -51,11 +52,11 @@ def elapsed(job: Document, now: float) -> float | None:
 
 def outcome(job: Document) -> str:
     """How an ended job ended: succeeded, failed with exit code 1, killed by SIGKILL, out of memory."""
-    word = str(job.get("outcome") or "unknown")
-    if word == "unknown":
-        return "ended, outcome unknown"
-    said = tidy(word.replace("_", " "), 40)
-    if word == "succeeded":
+    word = str(job.get("outcome") or "checking")
+    told = {"unknown": "ended, outcome unknown", "completed": "completed, exit status unknown"}
+    told["checking"] = "ended, still checking what it left"
+    said = told.get(word) or tidy(word.replace("_", " "), 40)
+    if word in told or word in ("succeeded", "incomplete"):
         return said
     how = exit_words(job)
     return f"{said} ({how})" if how else said
@@ -129,7 +130,7 @@ def launch(job: Document) -> str:
 
 
 def is_bad(job: Document) -> bool:
-    return is_ended(job) and job.get("outcome") != "succeeded"
+    return is_ended(job) and job.get("outcome") not in (None, *WELL)
 
 
 def eta(job: Document, now: float, full: bool = True) -> str:

@@ -98,7 +98,7 @@ def _checkpoints(job: Document, now: float) -> list[tuple[str, str]]:
     newest = f", newest {phrases.base({'path': found['newest']})}" if found.get("newest") else ""
     resume = phrases.resume(found, now)
     lines = [("checkpoints", phrases.checkpoints(found, now, ended=True) + newest)]
-    return lines + ([("resume from", resume)] if resume and job.get("outcome") != "succeeded" else [])
+    return lines + ([("resume from", resume)] if resume and phrases.is_bad(job) else [])
 
 
 def _incidents(job: Document, now: float) -> list[tuple[str, str]]:
