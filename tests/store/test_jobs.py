@@ -39,7 +39,6 @@ KEYS = [
     "description",
     "state",
     "outcome",
-    "ended_as",
     "native",
     "reason",
     "exit_code",

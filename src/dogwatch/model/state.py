@@ -8,12 +8,9 @@ from typing import TypeAlias
 
 
 class Outcome(StrEnum):
-    """How an attempt ended, in our words; the place's own word is kept beside it. No place says COMPLETED or
-    INCOMPLETE: the final checks do (model/outcome.py)."""
+    """How an attempt ended, in our words; the place's own word is kept beside it."""
 
     SUCCEEDED = "succeeded"
-    COMPLETED = "completed"
-    INCOMPLETE = "incomplete"
     FAILED = "failed"
     CANCELLED = "cancelled"
     TIMED_OUT = "timed_out"

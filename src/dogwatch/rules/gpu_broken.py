@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dogwatch.model import Ended, Finding, Gpu, Level, Running
-from dogwatch.model.outcome import GOOD
+from dogwatch.model import Ended, Finding, Gpu, Level, Outcome, Running
 from dogwatch.rules.interface import Case
 
 name = "gpu_broken"
@@ -35,7 +34,8 @@ MILD = frozenset({63, 92})
 
 
 def judge(case: Case, now: float) -> Iterator[Finding]:
-    if case.known.outcome in GOOD:
+    state = case.known.state
+    if isinstance(state, Ended) and state.outcome is Outcome.SUCCEEDED:
         return
     for gpu in case.gpus:
         yield from _found(case, gpu)
