@@ -80,7 +80,7 @@ class Stage:
                 process.wait()
 
     def _ticking(self) -> bool:
-        places = json.loads(self.dogwatch("ls", "--json"))["watch"]
+        places = json.loads(self.dogwatch("ls", "--json", "--no-poll"))["watch"]
         return bool(places["alive"] and places["last_tick"])
 
 

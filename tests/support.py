@@ -35,7 +35,7 @@ def wait_until(predicate: Callable[[], T], timeout: float = 20.0, pause: float =
 
 def jobs(dogwatch, *flags: str) -> dict[str, dict]:
     """Every job by name, as `ls --all` tells it, but for the disk of the machine that runs the tests."""
-    found = json.loads(dogwatch("ls", "--all", "--json", *flags).stdout)["jobs"]
+    found = json.loads(dogwatch("ls", "--all", "--json", "--no-poll", *flags).stdout)["jobs"]
     for job in found:
         job["findings"] = [finding for finding in job["findings"] if finding["rule"] != FULL_DISK]
     return {job["name"]: job for job in found}

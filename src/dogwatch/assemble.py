@@ -11,6 +11,7 @@ from dogwatch.clock import Clock
 from dogwatch.store.database import Store as Store
 from dogwatch.store.database import open_store
 from dogwatch.store.home import locate, prepare
+from dogwatch.store.lease import POLL as POLL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -306,14 +307,24 @@ def held(
     return holding()
 
 
-def look_once(opened: Store, clock: Clock, log_file: str | None = None) -> list[str]:
-    """One tick of every place that may be looked at now; the names of those that were. Beside a running
-    watcher only the experiment log is brought up to date."""
+def look_once(
+    opened: Store,
+    clock: Clock,
+    log_file: str | None = None,
+    *,
+    who: str = "patrol",
+    only: Sequence[str] | None = None,
+    deadline: float | None = None,
+    looked: Callable[[], None] = lambda: None,
+) -> list[str]:
+    """One tick of every place (of `only` these) that may be looked at now; the names of those that were. `looked` is
+    called when all is committed, before alerts are sent. Beside a running watcher only the experiment log is brought
+    up to date."""
     from dogwatch.errors import LeaseHeld
     from dogwatch.store import lease
 
     try:
-        held_lease = lease.take(opened.home, "patrol", clock.now())
+        held_lease = lease.take(opened.home, who, clock.now())
     except LeaseHeld:
         if log_file is not None:
             from dogwatch.engine.experiment_log import advance
@@ -321,11 +332,27 @@ def look_once(opened: Store, clock: Clock, log_file: str | None = None) -> list[
             advance(opened, log_file, clock.now())
         return []
     with held_lease:
-        watcher = watch(opened, clock, who="patrol", log_file=log_file)
+        watcher = watch(opened, clock, who=who, log_file=log_file)
         try:
-            return watcher.look_once()
+            return watcher.look_once(only, deadline, looked)
         finally:
             watcher.close()
+
+
+def poll(opened: Store, places: Mapping[str, float | None], seconds: float) -> list[str]:
+    """Poll these places, last polled then, in a process of its own and wait for it at most so long; those that are not
+    polled by then."""
+    from dogwatch.desk import ask
+    from dogwatch.hands import poll as polls
+
+    started = polls.start(tuple(places))
+    try:
+        if polls.wait(started, seconds):
+            return []
+        late = ask.unpolled(opened, Clock().now())
+        return [name for name, last in places.items() if name in late and late[name] == last]
+    finally:
+        os.close(started)
 
 
 def terminal(shown: bool = False) -> Channel:

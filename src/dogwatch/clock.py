@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+
 
 class Clock:
     """Wall time for people and records, monotonic time for every timer and patience.
@@ -33,3 +35,20 @@ def stamp(at: float | None) -> str | None:
     if not 0 <= whole < 253402300800:  # strftime cannot print what lies beyond the year 9999
         return None
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(whole)) + f".{int((at - whole) * 1000):03d}Z"
+
+
+def local(at: float, now: float, seconds: bool = False) -> str:
+    """A moment as people read it on a screen: the local time of day, with the date when that is not today."""
+    if not 0 <= at < 253402300800:
+        return "-"
+    then, today = time.localtime(at), time.localtime(now)
+    text = f"{then.tm_hour:02d}:{then.tm_min:02d}" + (f":{then.tm_sec:02d}" if seconds else "")
+    if then[:3] == today[:3]:
+        return text
+    date = f"{then.tm_mday} {_MONTHS[then.tm_mon - 1]}"
+    return f"{date} {text}" if then.tm_year == today.tm_year else f"{date} {then.tm_year} {text}"
+
+
+def local_date(at: float) -> str:
+    """A moment for what is read later or elsewhere, as a message is: local date and time, with the time zone."""
+    return time.strftime("%Y-%m-%d %H:%M %Z", time.localtime(at)).rstrip() if 0 <= at < 253402300800 else "-"

@@ -298,19 +298,25 @@ def _progress(section: _Value, file: str) -> dict[str, Any]:
 
 
 def _errors(section: _Value, file: str) -> dict[str, Any]:
+    from dogwatch.logs.user import ANY_CASE
+
     if not isinstance(section.held, list):
         raise section.refuse(file, "must be a list; write each entry as '- pattern: …' with 'severity: …' below it")
     found = []
     for entry in section.held:
         for name, value in _mapping(entry, file).items():
-            _known(name, value, {"pattern": None, "severity": None}, file, "key")
+            _known(name, value, {"pattern": None, "severity": None, "case_sensitive": None}, file, "key")
         if "pattern" not in entry.held:
             raise entry.refuse(file, "has no 'pattern'; write '- pattern: …'")
         severity = entry.held.get("severity")
         level = "warning" if severity is None else severity.held
         if level not in ("critical", "warning"):
             raise severity.refuse(file, "must be critical or warning")
-        found.append((_text_value(entry.held["pattern"], file), level))
+        exact = entry.held.get("case_sensitive")
+        if exact is not None and not isinstance(exact.held, bool):
+            raise exact.refuse(file, "must be true or false")
+        pattern = _text_value(entry.held["pattern"], file)
+        found.append((pattern if exact is not None and exact.held else f"{ANY_CASE}{pattern}", level))
     return {"error_patterns": tuple(found)}
 
 

@@ -68,6 +68,14 @@ def test_a_title_counts_by_its_words() -> None:
     assert not argv_means(["pretrain: worker 3"], "train")
 
 
+def test_one_argument_may_hold_blanks() -> None:
+    """A name of several words is also one word with blanks in it, as a script or as an argument."""
+    name = "my job (v2) [a+b]*"
+    assert argv_means(["python", f"/home/ann/{name}.py"], name)
+    assert argv_means(["python", "worker.py", "--job-name", name], name)
+    assert not argv_means(["python", f"/home/ann/not {name}.py"], name)
+
+
 def test_several_words_are_several_arguments_in_a_row() -> None:
     """So one run of a script is told from another."""
     line = ["python", "/x/train.py", "--fold", "3", "--lr", "1"]

@@ -164,7 +164,7 @@ class Cluster:
                 self.flaws.append(Flaw(LOST, f"not settled: {job['id']} is {job['state']}, and {told} to Slurm"))
 
     def jobs(self) -> list[Document]:
-        found: list[Document] = json.loads(self._must("ls", "--all", "--json"))["jobs"]
+        found: list[Document] = json.loads(self._must("ls", "--all", "--json", "--no-poll"))["jobs"]
         return found
 
     def events(self) -> list[Document]:

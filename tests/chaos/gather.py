@@ -33,7 +33,7 @@ def gather(storm: Storm) -> tuple[History, list[Flaw]]:
     flaws = list(storm.flaws)
     storm.patrolled.update(change["seq"] for change in _ask(storm, flaws, "patrol", "--json")["changes"])
     events = _ask(storm, flaws, "events", "--json", "--since", "0")["events"]
-    jobs = _ask(storm, flaws, "ls", "--all", "--json")["jobs"]
+    jobs = _ask(storm, flaws, "ls", "--all", "--json", "--no-poll")["jobs"]
     for check in _ask(storm, flaws, "doctor", "--json")["checks"]:
         if check["verdict"] == "bad":
             flaws.append(Flaw(WRONG, f"doctor: {check['what']}: {check['text']}"))

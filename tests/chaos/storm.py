@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import time
@@ -24,6 +25,10 @@ CROWD = 4  # commands at once; two cores are busy with them and one watcher
 PAUSE = 0.004
 SETTLE = 90.0
 LEAVE = 15.0
+# What a watcher says of a notice: when, how bad, the job by name and ref (or what else it is about), and the text.
+NOTICE = re.compile(
+    r"\d+ \w+ \d+ [\d:]+ (?P<level>info|warning|critical): (?:.*? \()?(?P<ref>[^\s()]+)\)?: (?P<text>.*)"
+)
 VERBS = {"run": 48, "add": 8, "forget": 5, "wait": 4, "patrol": 9, "ls": 6, "status": 5, "events": 15}
 KILLED = {"run": 0.35}
 KILLED_ELSE = 0.5
@@ -161,7 +166,9 @@ class Storm:
     def _bury_watcher(self, call: Call) -> None:
         said = call.said()
         self.printed.update(
-            line for line in said.splitlines() if line.startswith(("info: ", "warning: ", "critical: "))
+            f"{found['level']}: {found['ref']}: {found['text']}"
+            for found in map(NOTICE.fullmatch, said.splitlines())
+            if found
         )
         refused = call.code == 2 and "is watched already" in said
         if not (call.killed or refused):
@@ -201,7 +208,9 @@ class Storm:
             case "events":
                 return "", ["--json", "--since", str(max(self.glimpsed, default=0))]
             case "ls":
-                return "", rng.choice((["--all", "--json"], ["--json"], []))
+                return "", ["--no-poll", *rng.choice((["--all", "--json"], ["--json"], []))]
+            case "status":
+                return "", ["--json", "--no-poll"]
             case _:
                 return "", ["--json"]
 

@@ -37,7 +37,7 @@ def test_nothing_new_prints_nothing_unless_a_heartbeat_is_asked_for(dogwatch) ->
 def test_beside_a_running_watcher_it_answers_from_the_store(dogwatch, spawn) -> None:
     """It does not look itself, and reports what the watcher saw."""
     spawn("daemon")
-    wait_until(lambda: json.loads(dogwatch("ls", "--json").stdout)["watch"]["alive"])
+    wait_until(lambda: json.loads(dogwatch("ls", "--json", "--no-poll").stdout)["watch"]["alive"])
     dogwatch("run", "--detach", "--name", "seen", "--", "true")
     wait_until(lambda: json.loads(dogwatch("status", "seen", "--json").stdout)["jobs"][0]["state"] == "ended")
     code, report = patrol(dogwatch)
@@ -51,7 +51,7 @@ def test_within_the_floor_of_a_place_it_does_not_look_again(dogwatch) -> None:
     dogwatch("run", "--detach", "--name", "calm", "--", "sleep", "60")
     looks = [patrol(dogwatch)[1]["looked"] for _ in range(2)]
     assert looks[0] == ["here"]
-    counted = json.loads(dogwatch("ls", "--json").stdout)["places"][0]["looks"]
+    counted = json.loads(dogwatch("ls", "--json", "--no-poll").stdout)["places"][0]["looks"]
     assert counted == sum(len(look) for look in looks)
 
 

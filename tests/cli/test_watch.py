@@ -73,13 +73,13 @@ def only_job(dogwatch) -> dict:
 
 
 def test_workers_found_by_name_are_watched_to_a_verified_end(dogwatch, spawn, crew: Crew) -> None:
-    """Nobody recorded their exit codes: the outcome is unknown, and what they made is proof enough for exit 0."""
+    """Nobody recorded their exit codes, and what they made is proof enough for exit 0: completed."""
     crew.start(2)
     watching = spawn(*crew.flags("--num-workers", "2", "--total-items", "20"))
     reaped(crew)
     assert watching.wait(30) == 0
     job = only_job(dogwatch)
-    assert (job["state"], job["outcome"]) == ("ended", "unknown")
+    assert (job["state"], job["outcome"], job["ended_as"]) == ("ended", "completed", "unknown")
     assert job["progress"]["step"] == 20
     assert job["verified"]["ok"] is True
     assert len(job["workers"]) == 2

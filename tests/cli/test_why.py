@@ -226,8 +226,8 @@ def test_a_job_whose_end_nobody_saw_is_not_called_running(dogwatch) -> None:
     assert "nobody is watching" in told.stderr
     pid = json.loads(dogwatch("status", "short", "--json").stdout)["jobs"][0]["workers"][0]["pid"]
     os.kill(pid, signal.SIGKILL)
-    wait_until(lambda: "it runs" not in dogwatch("why", "short").stdout)
-    told = dogwatch("why", "short")
+    wait_until(lambda: "it runs" not in dogwatch("why", "short", "--no-poll").stdout)
+    told = dogwatch("why", "short", "--no-poll")
     assert "none of its processes is there any more" in told.stdout
     assert "do: dogwatch patrol" in told.stdout
 

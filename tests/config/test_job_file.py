@@ -88,7 +88,7 @@ def test_every_key_of_the_classic_form_is_taken(tmp_path):
         stall_timeout=900.0,
         min_growth=10_000.0,
         progress_patterns={"items_processed": r"did (\d+) of (\d+)", "throughput": r"([\d.]+) docs/s"},
-        error_patterns=(("out of memory", "critical"), ("refused", "warning")),
+        error_patterns=(("(?i)out of memory", "critical"), ("(?i)refused", "warning")),
         terminal=True,
         refresh_rate=0.5,
     )

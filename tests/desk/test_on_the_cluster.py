@@ -43,7 +43,9 @@ def patrol_until(run, true) -> str:
 
     def reached() -> bool:
         said.append(run("patrol").stdout)
-        return bool(true({job["id"]: job for job in json.loads(run("ls", "--all", "--json").stdout)["jobs"]}))
+        return bool(
+            true({job["id"]: job for job in json.loads(run("ls", "--all", "--json", "--no-poll").stdout)["jobs"]})
+        )
 
     wait_until(reached, timeout=90, pause=1.0)
     return "".join(said)
@@ -83,7 +85,7 @@ def test_the_jobs_of_an_evaluation_run_are_looked_at_though_nobody_watches_them(
     told = {job["id"]: job for job in json.loads(asked("status", "--json").stdout)["jobs"]}
     assert (told[str(ended)]["outcome"], told[str(ended)]["exit_code"]) == ("failed", 3)
     assert told[str(waiting)]["state"] == "waiting"
-    assert json.loads(asked("ls", "--all", "--json").stdout)["jobs"] == []
+    assert json.loads(asked("ls", "--all", "--json", "--no-poll").stdout)["jobs"] == []
 
 
 def test_scores_come_from_the_cluster_and_a_run_is_counted(asked, calm_lab: Lab):
@@ -114,7 +116,7 @@ def test_a_host_without_python_is_watched_and_doctor_says_what_is_not_seen(asked
     held = str(calm_lab.sbatch("bare", "sleep 600", "--hold"))
     assert asked("add", "slurm", failed, held, "--host", "lab-bare").returncode == 0
     patrol_until(asked, lambda jobs: jobs[failed]["state"] == "ended" and jobs[held]["state"] == "waiting")
-    jobs = {job["id"]: job for job in json.loads(asked("ls", "--all", "--json").stdout)["jobs"]}
+    jobs = {job["id"]: job for job in json.loads(asked("ls", "--all", "--json", "--no-poll").stdout)["jobs"]}
     assert (jobs[failed]["outcome"], jobs[failed]["exit_code"], jobs[failed]["native"]) == ("failed", 4, "FAILED")
     checks = {check["what"]: check for check in json.loads(asked("doctor", "--json").stdout)["checks"]}
     assert checks["place lab-bare"]["verdict"] == "warn"

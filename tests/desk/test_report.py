@@ -193,11 +193,12 @@ def test_too_few_items_are_not_called_success(home: Path) -> None:
     progress = {"step": 97200, "total": 100000, "unit": "items", "fraction": 0.972, "rate": None, "rate_average": 3.0}
     verified = {"ok": False, "text": "only 97,200 of 100,000 items by its logs"}
     detail = {"verified": verified, "checks": [{"what": "items", "word": "failed", "text": verified["text"]}]}
-    told = Story(home).runs(0).ends(100, progress={**progress, "at": NOW}, detail=detail).told(200)
+    ended = Story(home).runs(0).ends(100, Outcome.INCOMPLETE, progress={**progress, "at": NOW}, detail=detail)
+    told = ended.told(200)
     shown = text.lines(told, NOW)
-    assert "ended, NOT verified" in shown[0]
+    assert shown[0].endswith(": incomplete after 1m 40s")
     assert any("NOT VERIFIED failed: only 97,200 of 100,000" in line for line in shown)
-    assert "ended, NOT verified" in page.page(told, NOW)
+    assert "incomplete after" in page.page(told, NOW)
 
 
 class Page(HTMLParser):

@@ -39,7 +39,7 @@ class Watcher:
         assert isinstance(answer, Answer), answer
         self.news = News()
         read_logs(self.memory, self.readers, answer.body["logs"]["it"], self.news)
-        self.lines += [trouble.text for trouble in self.news.troubles]
+        self.lines += [trouble.text for _, trouble in self.news.troubles]
         self.gaps += self.news.gaps
         return self.news
 

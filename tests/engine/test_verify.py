@@ -249,7 +249,7 @@ def stopped(*steps: float, total: float = 1000.0, silent: float = 0.0, rank: int
 
 def test_a_success_far_before_its_own_total_is_doubted_in_words():
     """Nobody said how many there are, but the log did, and it says nothing of an end."""
-    assert stopped(20, 40, 60).startswith("it ended as a success at 60 of 1,000 steps")
+    assert stopped(20, 40, 60).startswith("its log stops at 60 of 1,000 steps")
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import json
+import re
 import sys
 from collections.abc import Callable
 from datetime import datetime
@@ -17,6 +18,7 @@ from tests.faults.scene import events, jobs, negatives, states, watcher
 from tests.support import wait_until
 
 pytestmark = needs_tool("faketime")
+NEGATIVE = re.compile(r"\s-\d")
 DAY = 86400.0
 
 # Logs, counts and writes an output ten times a second until its gate opens.
@@ -88,7 +90,7 @@ def test_a_clock_moved_by_a_day_stalls_nothing_and_ends_nothing(
         look_twice(dogwatch, {"+1d": DAY, "-1d": -DAY, "+0": 0.0}[turned])
         documents.append(jobs(dogwatch)["busy"])
         assert dogwatch("ls").returncode == dogwatch("status", "busy").returncode == 0
-        assert "-" not in dogwatch("ls").stdout.splitlines()[1].partition("running")[2]
+        assert not NEGATIVE.search(dogwatch("ls").stdout)
     for job in documents:
         assert (job["state"], job["findings"], negatives(job)) == ("running", [], [])
         assert 0.3 < job["progress"]["rate"] / before["progress"]["rate"] < 3
@@ -118,4 +120,4 @@ def test_a_watcher_after_one_with_another_clock_looks_on(
     assert looked["looked"] == ["here"]
     wait_until(lambda: dogwatch("patrol").returncode == 0 and jobs(dogwatch)["job"]["state"] == "ended")
     assert negatives(jobs(dogwatch)["job"]) == []
-    assert dogwatch("ls", "--all").stdout.splitlines()[1].count("-") == 1
+    assert not NEGATIVE.search(dogwatch("ls", "--all").stdout)

@@ -98,7 +98,7 @@ def test_a_stopped_probe_makes_the_place_dark_and_no_job_different(dogwatch, spa
     wait_until(lambda: events(dogwatch, "place.dark"), timeout=30)
     dark = jobs(dogwatch)["good"]
     assert dark["state"] == "running"
-    assert "dark" in dogwatch("status", "--json").stdout
+    assert "dark" in dogwatch("status", "--json", "--no-poll").stdout
     assert jobs(dogwatch)["good"]["proved_at"] == dark["proved_at"] < events(dogwatch, "place.dark")[0]["at"]
     wait_until(lambda: not alive(probe))
     wait_until(lambda: events(dogwatch, "place.seen"), timeout=30)
@@ -131,4 +131,4 @@ def test_a_stopped_keeper_delays_the_ending_and_does_not_change_it(dogwatch, spa
 
 def place_looks(dogwatch) -> int:
     """How often this machine was looked at."""
-    return json.loads(dogwatch("status", "--json").stdout)["places"][0]["looks"]
+    return json.loads(dogwatch("status", "--json", "--no-poll").stdout)["places"][0]["looks"]

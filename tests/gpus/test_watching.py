@@ -23,7 +23,7 @@ def started(rig: Rig, dogwatch, tmp_path: Path):
 
 
 def job(dogwatch) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(dogwatch("status", "train", "--json").stdout)["jobs"][0]
+    found: dict[str, Any] = json.loads(dogwatch("status", "train", "--json", "--no-poll").stdout)["jobs"][0]
     return found
 
 

@@ -70,9 +70,9 @@ def test_every_line_in_trouble_is_told_once_at_its_worst_level():
     patterns = compile_patterns({}, [("refused", "warning"), ("(?i)oom", "critical")], "f")
     reading = Reader(patterns).feed(b"ok\nconnection refused\nOOM: refused\nok\nrefused\n")
     assert reading.troubles == [
-        Trouble("warning", "connection refused", "refused"),
-        Trouble("critical", "OOM: refused", "(?i)oom"),
-        Trouble("warning", "refused", "refused"),
+        Trouble("warning", "connection refused", "refused", "refused"),
+        Trouble("critical", "OOM: refused", "(?i)oom", "OOM"),
+        Trouble("warning", "refused", "refused", "refused"),
     ]
 
 

@@ -33,7 +33,7 @@ from dogwatch.rules import (
     straggler,
     worker_gone,
 )
-from dogwatch.rules.interface import Case, Disk, PlaceCase, Verified
+from dogwatch.rules.interface import Case, Disk, PlaceCase
 
 JOB = Job("here/process:t-1", "here", "process", "t-1", "train", expect=Expectation(workers=2))
 RUNNING = Case(
@@ -159,33 +159,8 @@ def test_a_dark_place_is_one_finding_however_many_jobs_live_there() -> None:
 
 def test_a_success_that_lacks_its_outputs_is_contradicted() -> None:
     """Exit code 0 is one witness; what is on the disk is another."""
-    case = replace(
-        RUNNING, known=Known(state=Ended(Outcome.SUCCEEDED)), verified=Verified(False, "only 97 of 100 items")
-    )
-    assert levels(list(not_verified.judge(case, 0.0))) == [Level.CRITICAL]
-    assert list(not_verified.judge(replace(case, verified=Verified(True, "all there")), 0.0)) == []
-
-
-MONITORED = replace(RUNNING, job=replace(JOB, expect=Expectation(stall_warning=300.0)))
-
-
-def told(case: Case) -> list[tuple[str, Level]]:
-    return [(found.rule, found.level) for module in (silent, stalled) for found in module.judge(case, 0.0)]
-
-
-def test_no_progress_for_as_long_as_the_owner_wants_to_wait_is_one_warning() -> None:
-    """It becomes critical when the job is called stalled, under the same name; without the wish nobody is warned."""
-    case = replace(MONITORED, verdict=Verdict(Standing.WORKING, 0.0, patience=2400.0), stood=310.0)
-    assert told(case) == [("stalled", Level.WARNING)]
-    assert "5 min" in next(iter(stalled.judge(case, 0.0))).text
-    assert told(replace(case, stood=0.0)) == []
-    assert told(replace(case, job=JOB)) == []
-    hung = Verdict(Standing.STALLED, 0.0, patience=2400.0, why="nothing of it has moved")
-    assert told(replace(case, verdict=hung)) == [("stalled", Level.CRITICAL)]
-
-
-@pytest.mark.parametrize(("patience", "rule"), [(2400.0, "stalled"), (60.0, "silent")])
-def test_a_silence_gives_one_warning_by_whichever_rule_spoke_first(patience: float, rule: str) -> None:
-    """Silent but busy before the five minutes are over, or after them: never two warnings, and no false end of one."""
-    busy = Verdict(Standing.SILENT_BUT_BUSY, 0.0, patience=patience, why="nothing of it has moved")
-    assert told(replace(MONITORED, verdict=busy, stood=310.0)) == [(rule, Level.WARNING)]
+    known = Known(state=Ended(Outcome.SUCCEEDED), final=Outcome.INCOMPLETE, why="only 97 of 100 items")
+    (found,) = not_verified.judge(replace(RUNNING, known=known), 0.0)
+    assert (found.level, found.text) == (Level.CRITICAL, "incomplete: only 97 of 100 items")
+    assert list(not_verified.judge(replace(RUNNING, known=replace(known, final=Outcome.SUCCEEDED)), 0.0)) == []
+    assert list(all_ended.judge(replace(RUNNING, known=known), 0.0)) == []

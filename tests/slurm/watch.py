@@ -71,19 +71,19 @@ class Watch:
 
     def watched(self) -> list[Document]:
         """What has not ended, or not been settled: without any, a patrol has nothing to look at."""
-        jobs: list[Document] = json.loads(self.must("ls", "--json"))["jobs"]
+        jobs: list[Document] = json.loads(self.must("ls", "--json", "--no-poll"))["jobs"]
         return jobs
 
     def jobs(self) -> dict[str, Document]:
         """Every job document, by `id`, and by `host/id` where it is on another host than `lab`."""
-        jobs = json.loads(self.must("ls", "--all", "--json"))["jobs"]
+        jobs = json.loads(self.must("ls", "--all", "--json", "--no-poll"))["jobs"]
         return {job["id"] if job["place"] == "lab" else f"{job['place']}/{job['id']}": job for job in jobs}
 
     def job(self, job: object) -> Document:
         return self.jobs()[str(job)]
 
     def place(self, name: str = "lab") -> Document:
-        places = json.loads(self.must("ls", "--all", "--json"))["places"]
+        places = json.loads(self.must("ls", "--all", "--json", "--no-poll"))["places"]
         return next(place for place in places if place["name"] == name)
 
     def events(self, *kinds: str) -> list[Document]:

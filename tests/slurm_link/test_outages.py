@@ -68,7 +68,7 @@ class Person:
         return self._spawn("daemon")
 
     def listed(self) -> dict[str, dict[str, Any]]:
-        return {job["ref"]: job for job in json.loads(self.must("ls", "--all", "--json"))["jobs"]}
+        return {job["ref"]: job for job in json.loads(self.must("ls", "--all", "--json", "--no-poll"))["jobs"]}
 
     def events(self, kind: str, place: str | None = None) -> list[dict[str, Any]]:
         lines = [json.loads(line) for line in self.must("events", "--json", "--since", "0").splitlines()]

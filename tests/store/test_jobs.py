@@ -39,6 +39,7 @@ KEYS = [
     "description",
     "state",
     "outcome",
+    "ended_as",
     "native",
     "reason",
     "exit_code",

@@ -20,7 +20,7 @@ from tests.store.sample import NOW, fill_up, mounted, worker
 def test_the_second_watcher_is_told_who_the_first_one_is(home: Path) -> None:
     """It names the pid and the time, and the first one notices nothing."""
     with lease.take(str(home), "ann at the desk", NOW):
-        with pytest.raises(LeaseHeld, match=rf"ann at the desk \(pid {os.getpid()} .*since 2027-01-15T08:00:00"):
+        with pytest.raises(LeaseHeld, match=rf"ann at the desk \(pid {os.getpid()} .*since \d\d:00"):
             lease.take(str(home), "bob", NOW)
         held = lease.holder(str(home))
         assert held is not None

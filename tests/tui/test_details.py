@@ -69,3 +69,24 @@ def test_what_is_due_this_moment_is_not_due_before_it() -> None:
     """The promised moment passed half a second ago: the time left is none, and never negative."""
     late = {**sample.job(4)["eta"], "at": stamp(sample.NOW - 0.5), "low_at": stamp(sample.NOW - 1)}
     assert phrases.eta(sample.job(4, eta=late), sample.NOW).startswith("done in 0s (")
+
+
+def test_the_node_the_limit_and_what_was_used_are_shown() -> None:
+    """Of a running job when it meets its limit and what polls saw it use; of an ended one what it used."""
+    slurm: dict[str, Any] = {
+        "place": "lab",
+        "nodes": "gpu[01-04]",
+        "time_limit_seconds": 7200.0,
+        "time_limit_at": stamp(NOW + 3600),
+    }
+    spent = {"memory_peak_bytes": 7e9, "gpu_busy_seconds": 355.0, "gpu_tenths_seconds": [100.0] + [0.0] * 8 + [400.0]}
+    page = lines(**slurm, started=stamp(NOW - 3600), spent=spent, efficiency=None)
+    assert page["node"] == "gpu[01-04] (lab)"
+    assert page["limit"] == "1h of 2h, ends at 21:00"
+    assert page["used"] == "memory 7.0 GB, GPU 71 %"
+    used = {"cpu_percent": 85.4, "memory_bytes": 12e9, "memory_requested_bytes": 32e9, "memory_percent": 37.5}
+    over = sample.ended(**slurm, efficiency={**used, "gpu_percent": 71.0, "gpu_memory_bytes": 60e9})
+    told = [" ".join(line.split()) for line in details(over, [], NOW)]
+    assert "used CPU 85 %, memory 12.0 GB of 32.0 GB (38 %), GPU 71 %, GPU memory 60.0 GB" in told
+    assert any(line.startswith("limit ") and line.endswith(" of 2h") for line in told)
+    assert "node" not in lines()

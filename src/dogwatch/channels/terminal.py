@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TextIO
 
 from dogwatch.channels.interface import Receipt
+from dogwatch.clock import local
 from dogwatch.model import Message
 from dogwatch.text import plain
 
@@ -22,7 +23,11 @@ class Terminal:
             return Receipt(True, "shown on the live screen")
         try:
             for item in message.items:
-                line = f"{item.level.value}: {plain(item.subject)}: {plain(item.text)}"
+                who = (
+                    plain(item.subject) if item.name == item.subject else f"{plain(item.name)} ({plain(item.subject)})"
+                )
+                when = local(message.at, 0.0, seconds=True)  # with its date: this is a log that grows for days
+                line = f"{when} {item.level.value}: {who}: {plain(item.text)}"
                 print(line, file=self._stream, flush=True)
         except (OSError, ValueError) as error:  # the terminal went away, or its file is closed
             return Receipt(False, f"the terminal is gone: {error}", permanent=True)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
 
+from dogwatch.clock import local_date
 from dogwatch.model import Item, Level, Message
 from dogwatch.model.message import RANK
 from dogwatch.text import plain
@@ -50,7 +50,7 @@ def item_lines(item: Item) -> Iterator[str]:
 
 
 def moment(at: float) -> str:
-    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M UTC")
+    return local_date(at)
 
 
 def fitted(text: str, most: int) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser, Namespace
 
+from dogwatch.cli.expect import count
 from dogwatch.cli.out import emit, json_flag, say
 from dogwatch.errors import UsageError
 
@@ -57,7 +58,7 @@ def arguments(parser: ArgumentParser) -> None:
     for kind in (process, slurm):
         kind.add_argument("--name", help="what to call the job")
         kind.add_argument("--description", default="", help="what it is for")
-        kind.add_argument("--total-items", type=int, metavar="N", help="how many items there are to process")
+        kind.add_argument("--total-items", type=count, metavar="N", help="how many items there are to process")
         kind.add_argument("--stall-timeout", metavar="S", help="the most patience with it while nothing moves")
         kind.add_argument("--min-growth", metavar="RATE", help="the least its outputs must grow, as in 10MB/h")
         kind.add_argument("--keep", action="store_true", help="set up a recurring poll by cron or systemd as well")

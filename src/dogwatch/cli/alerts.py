@@ -277,8 +277,11 @@ def _show(args: Namespace, store: Store, clock: Clock) -> int:
 
 
 def _moment(stamp: str | None) -> str:
-    """To the second; whoever needs more asks for JSON."""
-    return "" if stamp is None else f"{stamp[:10]} {stamp[11:19]}Z"
+    """Local time to the second; whoever needs more asks for JSON."""
+    from dogwatch.clock import Clock
+    from dogwatch.tui.words import clock
+
+    return "" if stamp is None else clock(stamp, Clock().now(), seconds=True)
 
 
 def _missing(what: str) -> list[str]:

@@ -12,6 +12,7 @@ from dogwatch.clock import Clock
 from dogwatch.config import JobFile, duration, growth, load_job_file
 from dogwatch.desk import alerts, tell
 from dogwatch.errors import UsageError
+from dogwatch.logs.default_errors import DEFAULT_ERRORS, PREFIX
 from dogwatch.logs.user import compile_patterns
 from dogwatch.model import Expectation
 
@@ -35,7 +36,6 @@ FLAGS = (
     *("alert_email", "alert_slack"),
 )
 PIDS = "worker_pids.txt"
-STALL_WARNING = 300.0  # seconds without progress that are worth a warning; how long is too long, only the job can tell
 OUTPUTS, LOGS, CHECKPOINTS = "output_worker_*.json", "worker_*.log", "checkpoint_*"
 
 
@@ -49,7 +49,7 @@ def attach(args: Namespace, store: Store, clock: Clock, every: float | None) -> 
     name = args.job_name if args.job_name is not None else file.name
     if name is None and args.pid:
         name = f"pid-{args.pid[0]}"
-    if name is None:
+    if name is None or not name.strip():
         raise UsageError("which job? say --job-name NAME (or job.name in the --config file)")
     expect, log_dir = _expectation(args, file, every)
     gpus = args.gpu_ids if args.gpu_ids is not None else file.gpu_ids
@@ -82,16 +82,18 @@ def _expectation(args: Namespace, file: JobFile, every: float | None) -> tuple[E
         given = getattr(args, flag)
         return given if given is not None else in_file
 
-    output_dir = _directory(chosen("output_dir", file.output_dir), "--output-dir")
-    log_dir = _directory(chosen("log_dir", file.log_dir), "--log-dir")
-    checkpoint_dir = _directory(chosen("checkpoint_dir", file.checkpoint_dir), "--checkpoint-dir") or output_dir
+    later = not args.pid
+    output_dir = _directory(chosen("output_dir", file.output_dir), "--output-dir", later)
+    log_dir = _directory(chosen("log_dir", file.log_dir), "--log-dir", later)
+    checkpoint_dir = _directory(chosen("checkpoint_dir", file.checkpoint_dir), "--checkpoint-dir", later) or output_dir
     launch = args.launch_timeout
     stall, least = args.stall_timeout, args.min_growth
-    stall_timeout = duration(stall, "--stall-timeout") if stall is not None else file.stall_timeout
     workers, items = (
         _number(chosen(*pair)) for pair in (("num_workers", file.workers), ("total_items", file.total_items))
     )
     progress, errors = file.progress_patterns or {}, file.error_patterns or ()
+    if file.error_patterns != ():  # an empty list asks for none at all
+        errors = (*errors, *((PREFIX + name, "warning") for name in DEFAULT_ERRORS))
     compile_patterns(progress, errors, file.path)
     return (
         Expectation(
@@ -107,8 +109,7 @@ def _expectation(args: Namespace, file: JobFile, every: float | None) -> tuple[E
             total_items=positive(items, "--total-items"),
             launch_timeout=duration(launch, "--launch-timeout") if launch is not None else file.launch_timeout or 60.0,
             min_growth=growth(least, "--min-growth") if least is not None else file.min_growth,
-            stall_timeout=stall_timeout,
-            stall_warning=None if stall_timeout is not None and stall_timeout <= STALL_WARNING else STALL_WARNING,
+            stall_timeout=duration(stall, "--stall-timeout") if stall is not None else file.stall_timeout,
             check_interval=every if every is not None else file.check_interval,
             progress_patterns=progress,
             error_patterns=errors,
@@ -121,13 +122,17 @@ def _number(value: object) -> int | None:
     return value if isinstance(value, int) else None
 
 
-def _directory(path: object, flag: str) -> str | None:
-    return None if path is None else directory(str(path), flag)
+def _directory(path: object, flag: str, later: bool) -> str | None:
+    """Workers that are not there yet may make it `later`; where not even the one above it is, it is a slip."""
+    if path is None:
+        return None
+    above = os.path.dirname(os.path.abspath(os.path.expanduser(str(path))))
+    return directory(str(path), flag, later=later and os.path.isdir(above))
 
 
 def _glob(folder: str | None, pattern: object, default: str, flag: str) -> tuple[str, ...]:
     if pattern is not None and folder is None:
-        raise UsageError(f"{flag} needs its directory too")
+        raise UsageError(f"{flag} is a pattern below a directory: say {flag.replace('pattern', 'dir')} too")
     if folder is None:
         return ()
     name = str(pattern) if pattern is not None else default

@@ -26,7 +26,7 @@ def arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     from dogwatch import assemble
-    from dogwatch.clock import Clock
+    from dogwatch.clock import Clock, local
     from dogwatch.config import duration
 
     clock = Clock()
@@ -36,7 +36,7 @@ def run(args: Namespace) -> int:
         clock,
         who="daemon",
         channels=[assemble.terminal()],
-        narrate=say,
+        narrate=lambda text: say(f"{local(clock.now(), 0.0, seconds=True)} {text}"),
         every=every,
         write_every=WRITE_EVERY,
         log_file=log_path(args.log_file),

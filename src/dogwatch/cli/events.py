@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from argparse import ArgumentParser, Namespace
+from collections.abc import Mapping
 from typing import Any
 
 from dogwatch.cli.out import emit, json_flag, say
@@ -27,33 +28,41 @@ def arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     from dogwatch import assemble
+    from dogwatch.clock import Clock
     from dogwatch.desk import ask
     from dogwatch.errors import UsageError
 
     if args.since is not None and args.since < 0:
         raise UsageError(f"--since takes the number of an event, 0 or more, not {args.since}")
+    clock = Clock()
     with assemble.store(readonly=True) as store:
+        names = ask.names(store)
         ref = ask.find(store, [args.ref], say) if args.ref else None
         found = ask.events(store, since=args.since or 0, limit=None if args.since is not None else NEWEST, ref=ref)
         if not args.follow:
             if args.json:
                 emit({"events": found})
             for event in [] if args.json else found:
-                print(line(event))
+                print(line(event, names, clock.now()))
             return 0
         if not ask.watching(store)["alive"]:
             say("nobody is watching, so nothing new will come until somebody does (`dogwatch daemon`)")
         last = args.since or 0
         while True:
             for event in found:
-                emit(event) if args.json else print(line(event), flush=True)
+                names = names if event["ref"] in (None, *names) else ask.names(store)
+                emit(event) if args.json else print(line(event, names, clock.now()), flush=True)
                 last = event["seq"]
             time.sleep(PAUSE)
             found = ask.events(store, since=last, ref=ref)
 
 
-def line(event: dict[str, Any]) -> str:
+def line(event: dict[str, Any], names: Mapping[str, str], now: float) -> str:
+    """One event for a person: its number, its local time, the name of its job (or the place), and what happened."""
     from dogwatch.text import plain
+    from dogwatch.tui.words import clock
 
-    subject = plain(event["ref"] or event["place"] or "watch", 60)
-    return f"{event['seq']:>6}  {event['at']}  {event['level']:<8}  {subject}  {plain(event['text'], 300)}"
+    ref = event["ref"]
+    subject = plain(names.get(ref, ref) if ref else event["place"] or "watch", 60)
+    when = clock(event["at"], now, seconds=True)
+    return f"{event['seq']:>6}  {when:<8}  {event['level']:<8}  {subject}  {plain(event['text'], 300)}"

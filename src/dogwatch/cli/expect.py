@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+from argparse import ArgumentTypeError
 from collections.abc import Sequence
 
 from dogwatch.cli.out import say
@@ -15,6 +17,13 @@ def positive(number: int | None, flag: str) -> int | None:
     if number is not None and number < 1:
         raise UsageError(f"{flag} must be a whole number of at least 1, not {number}")
     return number
+
+
+def count(text: str) -> int:
+    """A whole number as people write it: 100000, 100,000 or 100_000."""
+    if not re.fullmatch(r"[-+]?\d{1,3}([,_]\d{3})+|[-+]?\d{1,18}", text, re.ASCII):
+        raise ArgumentTypeError(f"{plain(text, 40)!r} is not a whole number; write it as 100000 or 100,000")
+    return int(text.replace(",", ""))
 
 
 def seconds(text: str | None, flag: str) -> float | None:

@@ -68,19 +68,23 @@ def _add(args: Namespace) -> int:
 
 def _list(args: Namespace) -> int:
     from dogwatch import assemble
+    from dogwatch.clock import Clock
     from dogwatch.desk import hosts
     from dogwatch.text import plain
+    from dogwatch.tui.words import clock
 
     with assemble.store(readonly=True) as store:
         found = hosts.listing(store)
     if args.json:
         emit({"hosts": found})
     elif found:
-        rows = [["NAME", "SSH", "FLOOR", "JOBS", "LAST SEEN", "DARK"]]
+        rows = [["NAME", "SSH", "FLOOR", "JOBS", "LAST SEEN", "UNREACHABLE"]]
+        now = Clock().now()
         for host in found:
-            dark = f"since {host['dark_since']}: {plain(str(host['dark_why']), 200)}" if host["dark_since"] else ""
+            since = f"since {clock(host['dark_since'], now)}: {plain(str(host['dark_why']), 200)}"
             told = [host["name"], host["ssh"], f"{host['floor_seconds']:g} s", str(host["jobs"])]
-            rows.append([*told, host["seen_at"] or "never", dark])
+            seen = clock(host["seen_at"], now) if host["seen_at"] else "never"
+            rows.append([*told, seen, since if host["dark_since"] else ""])
         for line in table(rows, width()):
             print(line)
     else:

@@ -69,15 +69,9 @@ def _padded(text: str, size: int) -> str:
 
 def _names(jobs: Sequence[Job]) -> list[str]:
     """What each job is called here: its name, with its id where another job in the list has the same name."""
-    given = [plain(job["name"] or job["id"], 60) for job in jobs]
-    return [
-        name if given.count(name) == 1 else _told_apart(name, plain(job["id"], 60))
-        for job, name in zip(jobs, given, strict=True)
-    ]
+    from dogwatch.desk.ask import told_apart
 
-
-def _told_apart(name: str, native_id: str) -> str:
-    return native_id if native_id.startswith(name) else f"{name} {native_id}"
+    return told_apart([(plain(job["name"], 60), plain(job["id"], 60)) for job in jobs])
 
 
 def _row(job: Job, name: str, now: float) -> Row:
@@ -110,9 +104,14 @@ def _elapsed(job: Job, now: float) -> str:
     until = job["since"] if job["state"] == "ended" else now
     ran = None if began is None or until is None or job["state"] == "waiting" else max(0.0, until - began)
     limit = job["time_limit_seconds"]
-    if limit is None and began is not None and (at := words.moment(job["time_limit_at"])) is not None:
+    if limit is None and began is not None and (at := _moment(job["time_limit_at"])) is not None:
         limit = at - began
     return words.span(ran) if limit is None else f"{words.span(ran)}/{words.span(limit)}"
+
+
+def _moment(at: str | float | None) -> float | None:
+    """A moment of a job as the store has it, which is a number or a text."""
+    return words.moment(at) if isinstance(at, str) else at
 
 
 def _progress(job: Job) -> str:
@@ -123,9 +122,9 @@ def _progress(job: Job) -> str:
 
 def _eta(job: Job, now: float) -> str:
     """How long it will still take, counted from the promised moment; of a waiting job when it should start."""
-    if job["state"] == "waiting" and (starts := words.moment(job["expected_start"])) is not None:
+    if job["state"] == "waiting" and (starts := _moment(job["expected_start"])) is not None:
         return f"starts {words.clock(starts, now)}"
-    due = words.moment(job["eta_at"]) if job["state"] in ("running", "missing") else None
+    due = _moment(job["eta_at"]) if job["state"] in ("running", "missing") else None
     if due is None:
         return (words.short_reason(job["no_eta_reason"]) if job["state"] == "running" else "") or words.UNKNOWN
     return words.roughly(due - now) if due >= now - 1 else f"overdue {words.roughly(now - due)}"
@@ -173,7 +172,7 @@ def _percent(job: Job) -> int | None:
 
 
 def _seconds_left(job: Job, now: float) -> int | None:
-    due = words.moment(job["eta_at"]) if job["state"] == "running" else None
+    due = _moment(job["eta_at"]) if job["state"] == "running" else None
     return None if due is None else round(due - now)
 
 

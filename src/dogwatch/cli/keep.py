@@ -118,7 +118,11 @@ def _status(args: Namespace) -> int:
     if told["last_run"] is None:
         print("it has never run")
     else:
-        print(f"last run {told['last_run']}, exit code {told['last_code']}; {told['log']}")
+        from dogwatch.clock import Clock
+        from dogwatch.tui.words import clock
+
+        last = clock(told["last_run"], Clock().now())
+        print(f"last run {last}, exit code {told['last_code']}; {told['log']}")
     if told["on"] and told["cron_runs"] is False:
         say("no cron daemon is running here: nothing will happen until one is")
     return FINE

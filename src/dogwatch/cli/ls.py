@@ -13,11 +13,16 @@ EXAMPLES = (
     "dogwatch ls --all",
     "dogwatch ls --json --brief",
 )
+EPILOG = """\
+Columns that do not fit the terminal are left out; a pipe gets all of them, uncut.
+When no watcher runs, it polls what was not polled within its floor, waits for that 2 s at most, and then shows what is
+stored; how old that is stands below."""
 # The one verb that must be quick: when it is given nothing but these, no parser is made.
-FLAGS = ("--all", "--json", "--brief")
+FLAGS = ("--all", "--json", "--brief", "--no-poll")
 
 
 def arguments(parser: ArgumentParser) -> None:
+    from dogwatch.cli.freshen import no_poll_flag
     from dogwatch.cli.out import json_flag
 
     parser.add_argument("--all", action="store_true", help="list the ended ones too")
@@ -25,6 +30,7 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--brief", action="store_true", help="with --json: name, state, progress, eta and alert only, a short list each"
     )
+    no_poll_flag(parser)
 
 
 def run(args: Namespace) -> int:
@@ -34,6 +40,10 @@ def run(args: Namespace) -> int:
     from dogwatch.desk import ask
 
     with assemble.store(readonly=True) as store:
+        if not args.no_poll:
+            from dogwatch.cli.freshen import freshen
+
+            freshen(store)
         if args.json and not args.brief:
             out.emit(ask.listing(store, everything=args.all))
             return 0

@@ -191,7 +191,7 @@ class Given:
     takes as long as the rest of a listing."""
 
     def __init__(self, flags: Iterable[str], words: Sequence[str]) -> None:
-        self.__dict__.update((flag.lstrip("-"), flag in words) for flag in flags)
+        self.__dict__.update((flag.lstrip("-").replace("-", "_"), flag in words) for flag in flags)
 
 
 def load(verb: str) -> ModuleType:

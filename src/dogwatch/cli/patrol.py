@@ -49,8 +49,12 @@ def run(args: Namespace) -> int:
 
 
 def _print(report: Report, heartbeat: bool, now: float) -> None:
+    from dogwatch.text import plain
+    from dogwatch.tui.words import clock
+
     lay_out(report.lines())
     for place in report.dark:
-        say(f"{place['name']} is dark since {place['dark_since']}: {place['dark_why']}")
+        since = clock(place["dark_since"], now)
+        say(f"{plain(place['name'], 40)} is unreachable since {since}: {plain(place['dark_why'], 300)}")
     if heartbeat:
         print(report.sentence(now))

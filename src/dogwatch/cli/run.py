@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
+from dogwatch.cli.expect import count
 from dogwatch.cli.out import emit, json_flag, say
 from dogwatch.errors import UsageError
 
@@ -34,7 +35,7 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--checkpoint", action="append", default=[], metavar="GLOB", help="its checkpoints (repeatable)"
     )
-    parser.add_argument("--total-items", type=int, metavar="N", help="how many items there are to process")
+    parser.add_argument("--total-items", type=count, metavar="N", help="how many items there are to process")
     parser.add_argument("--stall-timeout", metavar="S", help="the most patience with it while nothing moves")
     parser.add_argument("--min-growth", metavar="RATE", help="the least its outputs must grow, as in 10MB/h")
     parser.add_argument("--detach", action="store_true", help="print the ref and return instead of watching")

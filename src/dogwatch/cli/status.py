@@ -5,11 +5,13 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser, Namespace
 
+from dogwatch.cli.freshen import freshen, no_poll_flag
 from dogwatch.cli.out import UNWATCHED, emit, json_flag, lay_out, say
 from dogwatch.errors import COULD_NOT_LOOK, FINE, USAGE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
     from dogwatch.assemble import Store
@@ -25,6 +27,7 @@ EPILOG = """\
 Without a name it looks, in this order, until something fits: the registry of this directory (.claude/active_jobs.json),
 what is watched, evaluation runs of the last days (nel, inspect), your jobs in the queue of each host, experiments of
 launchers (NeMo-Run, srtctl). It says what it chose and why; when several fit it asks, or without a terminal lists them.
+When no watcher runs, it polls the job's host first, for 2 s at most.
 exit codes: 2 when several fit and nobody could be asked, 3 when nothing was found and a host could not be asked"""
 RECENT = 8
 
@@ -32,6 +35,7 @@ RECENT = 8
 def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("words", nargs="*", metavar="REF|WORDS", help="a ref, a name, a unique prefix, or words of it")
     parser.add_argument("--dir", default=".", metavar="DIR", help="where to look for what is meant (default: here)")
+    no_poll_flag(parser)
     json_flag(parser)
 
 
@@ -43,9 +47,19 @@ def run(args: Namespace) -> int:
     clock = Clock()
     with assemble.store(readonly=True) as store:
         if args.words:
-            jobs = ask.documents(store, [ask.find(store, args.words, say)])
-            return _show(store, clock, jobs, args.json, {})
+            refs = [ask.find(store, args.words, say)]
+            _freshen(store, refs, args)
+            return _show(store, clock, ask.documents(store, refs), args.json, {})
         return _meant(store, clock, args)
+
+
+def _freshen(store: Store, refs: Sequence[str], args: Namespace) -> None:
+    """Poll the places of jobs that have not ended, unless that is not wanted."""
+    from dogwatch.desk import ask
+
+    jobs = [] if args.no_poll else ask.documents(store, refs)
+    if places := [job["place"] for job in jobs if job["state"] != "ended"]:
+        freshen(store, places)
 
 
 def _meant(store: Store, clock: Clock, args: Namespace) -> int:
@@ -66,6 +80,7 @@ def _meant(store: Store, clock: Clock, args: Namespace) -> int:
         return _undecided(store, clock, found, args.json)
     if found.chosen is not None:
         say(f"{chosen.title}: {found.why}")
+    _freshen(store, chosen.refs, args)
     jobs, dark = meant.documents(store, clock, ways, chosen)
     found.dark |= dark
     for place, why in dark.items():
@@ -135,7 +150,9 @@ def _told(found: Meant, chosen: Candidate | None) -> dict[str, Any]:
 
 def _show(store: Store, clock: Clock, jobs: list[dict[str, Any]], json: bool, more: dict[str, Any]) -> int:
     from dogwatch.desk import ask
+    from dogwatch.text import plain
     from dogwatch.tui.details import details
+    from dogwatch.tui.words import clock as clock_of
 
     watch, places = ask.watching(store), ask.listing_places(store)
     if json:
@@ -149,5 +166,6 @@ def _show(store: Store, clock: Clock, jobs: list[dict[str, Any]], json: bool, mo
         say(UNWATCHED)
     for place in places:
         if place["dark_since"]:
-            say(f"{place['name']} does not answer since {place['dark_since']}: {place['dark_why']}")
+            since = clock_of(place["dark_since"], now)
+            say(f"{plain(place['name'], 40)} is unreachable since {since}: {plain(place['dark_why'], 300)}")
     return FINE

@@ -72,14 +72,29 @@ def _until(
     limit: float,
 ) -> bool:
     """True once `what` holds, False when the limit came first."""
+    told: set[str] = set()
     while True:
         jobs = fetch()
+        _warn(jobs, told, clock.now())
         if _holds(what, first, jobs):
             return True
         if clock.mono() >= limit:
             return False
         mind()
         time.sleep(PAUSE)
+
+
+def _warn(jobs: list[dict[str, Any]], told: set[str], now: float) -> None:
+    """Say once of each job that its host has become unreachable: waiting goes on, but nothing is known meanwhile."""
+    dark = {job["ref"] for job in jobs if job["unreachable"]}
+    told &= dark
+    for job in jobs:
+        if job["ref"] in dark - told:
+            from dogwatch.text import plain
+            from dogwatch.tui.phrases import unreachable
+
+            say(f"{plain(job['name'], 80)}: {unreachable(job, now)}; waiting goes on")
+    told |= dark
 
 
 def _holds(what: str, first: list[dict[str, Any]], jobs: list[dict[str, Any]]) -> bool:
@@ -100,8 +115,8 @@ def _tell(jobs: list[dict[str, Any]], now: float) -> None:
     from dogwatch.tui.phrases import state_as_known
 
     for job in jobs:
-        lacking = job.get("verified") or {"ok": True}
-        told = "" if lacking["ok"] else f", NOT VERIFIED: {plain(lacking['text'], 300)}"
+        why = job["reason"] if job["outcome"] in ("incomplete", "unknown", "completed") else ""
+        told = f": {plain(why, 300)}" if why else ""
         against = [plain(one["text"], 300) for one in job["findings"] if one["rule"] == "contradiction"]
         but = "".join(f"; BUT {text}" for text in against)
         print(f"{plain(job['ref'], 80)}  {state_as_known(job, now)}{told}{but}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
+from dogwatch.cli.expect import count
 from dogwatch.cli.out import json_flag, log_file_flag, log_path, say
 from dogwatch.errors import UsageError
 
@@ -16,8 +17,7 @@ EPILOG = """\
 Without REF and without flags: everything that has not ended. The classic form attaches to workers that
 somebody else started: by --pid, by LOG_DIR/worker_pids.txt if it is there, or by the job name. A process has the
 job's name if that is one of its arguments or the name of its program, script or module (with or without .py).
-exit codes: 0 completed and verified, 1 failed or stalled: for longer than --stall-timeout, or in the classic form
-without it for twice the silence that the job's own pauses explain"""
+exit codes: 0 completed and verified, 1 failed (or stalled for longer than --stall-timeout, if that was given)"""
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -36,13 +36,13 @@ def arguments(parser: ArgumentParser) -> None:
     classic.add_argument(
         "--checkpoint-dir", metavar="DIR", help="where checkpoints are written (default: --output-dir)"
     )
-    classic.add_argument("--total-items", type=int, metavar="N", help="how many items there are to process")
+    classic.add_argument("--total-items", type=count, metavar="N", help="how many items there are to process")
     classic.add_argument("--output-pattern", metavar="GLOB", help="default: output_worker_*.json")
     classic.add_argument("--log-pattern", metavar="GLOB", help="default: worker_*.log")
     classic.add_argument("--checkpoint-pattern", metavar="GLOB", help="default: checkpoint_*")
     classic.add_argument("--launch-timeout", metavar="S", help="how long the workers may take to appear (default: 60)")
     classic.add_argument(
-        "--stall-timeout", metavar="S", help="give up when nothing moves for so long (a warning comes after 300)"
+        "--stall-timeout", metavar="S", help="the most patience: give up when nothing moves for so long"
     )
     parser.add_argument("--min-growth", metavar="RATE", help="the least its outputs must grow, as in 10MB/h")
     classic.add_argument("--alert-email", metavar="ADDR", help="send alerts about the job there")

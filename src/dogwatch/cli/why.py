@@ -5,6 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING, Any
 
+from dogwatch.cli.freshen import freshen, no_poll_flag
 from dogwatch.cli.out import UNWATCHED, emit, json_flag, lay_out, say
 from dogwatch.errors import CouldNotLook, UsageError
 
@@ -40,6 +41,7 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--stacks", action="store_true", help="of a running job: tell where its processes are (py-spy), hanging or not"
     )
+    no_poll_flag(parser)
     json_flag(parser)
 
 
@@ -85,7 +87,11 @@ def _of_job(args: Namespace) -> dict[str, Any]:
     from dogwatch.desk import ask, changed, logs, stacks, why
 
     with assemble.store(readonly=True) as store:
-        job = ask.documents(store, [ask.find(store, [args.ref], say)])[0]
+        ref = ask.find(store, [args.ref], say)
+        job = ask.documents(store, [ref])[0]
+        if job["state"] != "ended" and not args.no_poll:
+            freshen(store, [job["place"]])
+            job = ask.documents(store, [ref])[0]
         lives = job["state"] == "running" and bool(stacks.pids(job))
         better = changed.better_attempt(job) if why.has_failed(job) else None
         good = changed.last_good(store, job) if why.has_failed(job) and better is None else None

@@ -94,6 +94,23 @@ def documents(store: Store, refs: Sequence[str]) -> list[Document]:
     return [found[ref] for ref in refs if ref in found]
 
 
+def names(store: Store) -> dict[str, str]:
+    """What each job is called, by its ref: its name, with its id where several jobs have that name."""
+    jobs = job_rows.brief(store, everything=True)
+    return dict(zip((job["ref"] for job in jobs), told_apart([(job["name"], job["id"]) for job in jobs]), strict=True))
+
+
+def told_apart(jobs: Sequence[tuple[str, str]]) -> list[str]:
+    """Of each (name, id) its name; where several have that name, what tells them apart and every command takes too."""
+    times: dict[str, int] = {}
+    for name, _ in jobs:
+        times[name] = times.get(name, 0) + 1
+    return [
+        name or native_id if times[name] == 1 else native_id if native_id.startswith(name) else f"{name} {native_id}"
+        for name, native_id in jobs
+    ]
+
+
 def events(store: Store, since: int = 0, limit: int | None = None, ref: str | None = None) -> list[Document]:
     """The history after event `since`, oldest first; with a limit, the newest of it."""
     return event_rows.read(store, since=since, limit=limit, ref=ref, newest=limit is not None)
@@ -107,6 +124,11 @@ def events_of_kinds(store: Store, kinds: Sequence[str], ref: str | None = None) 
 def watched(store: Store) -> bool:
     """Whether somebody watches this store now, and nothing more of it."""
     return lease.held(store.home)
+
+
+def unpolled(store: Store, now: float) -> dict[str, float | None]:
+    """The places with jobs that have not ended whose last poll is older than their floor, and when that was."""
+    return places.unpolled(store, now)
 
 
 def unheard(store: Store) -> list[str]:
@@ -128,19 +150,12 @@ def watching(store: Store) -> Document:
 
 def is_over(job: Mapping[str, Any]) -> bool:
     """Whether a job has ended and nothing that is checked then still waits for an answer."""
-    return job["state"] == "ended" and not any(check["word"] == "pending" for check in job["checks"])
+    decided = job["state"] == "ended" and job["outcome"] is not None
+    return decided and not any(check["word"] == "pending" for check in job["checks"])
 
 
 def ended_well(jobs: Sequence[Document]) -> bool:
-    """Whether every one of these jobs ended well: a success that nothing contradicts, or workers whose
-    exit nobody recorded but whose items and outputs were counted and are all there."""
-    return all(_went_well(job) for job in jobs)
+    """Whether every one of these jobs ended well, by the one table of outcomes (docs/outcomes.md)."""
+    from dogwatch.model.outcome import GOOD
 
-
-def _went_well(job: Document) -> bool:
-    verified = job.get("verified")
-    if job["outcome"] == "succeeded":
-        return verified is None or bool(verified["ok"])
-    return job["outcome"] == "unknown" and bool(
-        verified and verified["ok"] and (job.get("expect") or {}).get("total_items")
-    )
+    return all(job["outcome"] in GOOD for job in jobs)

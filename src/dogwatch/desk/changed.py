@@ -14,6 +14,7 @@ from typing import Any
 
 from dogwatch.desk.head_lines import settings
 from dogwatch.model import Dark
+from dogwatch.model.outcome import GOOD
 from dogwatch.reach.interface import Reach
 from dogwatch.redaction import redacted
 from dogwatch.store import jobs as job_rows
@@ -26,7 +27,7 @@ HEAD_BYTES = 32 << 10
 SPEC_BYTES = 256 << 10
 MOST_NAMESAKES = 64
 # What ends an attempt without any fault of its own.
-_BY_OTHERS = frozenset(("requeued", "preempted", "node_failed", "timed_out", "cancelled", "succeeded"))
+_BY_OTHERS = frozenset(("requeued", "preempted", "node_failed", "timed_out", "cancelled", *GOOD))
 _OF_A_RUN = re.compile(r"/worker-\d{1,5}\.log$")
 _SECRET = re.compile(r"key|token|secret|passw|auth|cred|cookie", re.IGNORECASE)
 Document = Mapping[str, Any]
@@ -40,7 +41,7 @@ def last_good(store: Store, job: Document) -> Document | None:
     good = [
         one
         for one in job_rows.documents(store, everything=True, refs=refs)
-        if one["name"] == job["name"] and one["outcome"] == "succeeded" and one["source"] == job["source"]
+        if one["name"] == job["name"] and one["outcome"] in GOOD and one["source"] == job["source"]
         if (one["since"] or "") <= (job["since"] or "")
     ]
     return max(good, key=lambda one: one["since"] or "", default=None)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from dogwatch import __version__, settings
-from dogwatch.clock import stamp
+from dogwatch.clock import local
 from dogwatch.desk import ask
 from dogwatch.desk.checklist import Line
 from dogwatch.errors import StoreError, UsageError
@@ -129,12 +129,10 @@ def _places(store: Store, now: float) -> Iterator[Line]:
         told = f"{place['looks']} looks, {place['dark_looks']} of them dark, at most one every {place['floor']:g} s"
         told += f"; the last asked {asked}" if asked else ""
         told += _gpus_there(place["facts"].get("gpus") or {})
-        if place["dark_since"]:
-            yield Line(
-                "warn",
-                f"place {place['name']}",
-                f"dark since {place['dark_since']}: {place['dark_why']}; {told}",
-            )
+        dark_since = places.dark_since(store, place["name"])
+        if dark_since is not None:
+            said = f"unreachable since {local(dark_since, now)}: {place['dark_why']}; {told}"
+            yield Line("warn", f"place {place['name']}", said)
         elif place["seen_at"] and place["facts"].get("python", "") is None:
             yield Line("warn", f"place {place['name']}", f"{told}; {LIMITS}", REMEDY)
         else:
@@ -150,7 +148,7 @@ def _gpus_there(found: dict[str, Any]) -> str:
 def _queue(store: Store, now: float) -> Iterator[Line]:
     waiting = notices.queued(store)
     if waiting:
-        oldest = stamp(waiting[0]["created"])
+        oldest = local(waiting[0]["created"], now)
         yield Line("ok", "notices", f"{len(waiting)} wait for a watcher to say them, the oldest since {oldest}")
 
 
@@ -161,7 +159,7 @@ def _alerts(store: Store, now: float) -> Iterator[Line]:
     names = ", ".join(row["name"] for row in used)
     mute = reception.mute_since(store)
     if mute is not None:
-        text = f"no channel took what was last sent ({names}), since {stamp(mute)}; the heartbeat stops for that"
+        text = f"no channel took what was last sent ({names}), since {local(mute, now)}; the heartbeat stops for that"
         yield Line("bad", "alerts", text, "`dogwatch alerts` says why, `dogwatch alerts test` tries them")
     elif dead or undelivered:
         text = f"{len(dead)} given up, {undelivered} undelivered"

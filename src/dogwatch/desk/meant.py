@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from dogwatch.clock import Clock, stamp
+from dogwatch.clock import Clock, local_date
 from dogwatch.desk import hosts, registry, slurm, traces, unwatched
 from dogwatch.desk.host_names import HostNames
 from dogwatch.desk.tell import HERE
@@ -164,7 +164,7 @@ class Search:
     def _of_trace(self, source: str, trace: Trace) -> Candidate:
         place = HERE if trace.host is None else self._place_called(trace.host)
         title = plain(f"{trace.title} ({trace.tool} {trace.id})", 160)
-        said = f"begun {stamp(trace.at)}" + {True: ", over", False: ", not over", None: ""}[trace.over]
+        said = f"begun {local_date(trace.at)}" + {True: ", over", False: ", not over", None: ""}[trace.over]
         if trace.jobs and place is None:
             note = f"its jobs {', '.join(trace.jobs[:4])} are on {trace.host}, which is no host of ours"
             return Candidate(source, title, (), (), said, note, trace.path, bool(trace.over))

@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dogwatch.clock import stamp
+from dogwatch.clock import local_date
+from dogwatch.model import outcome
 from dogwatch.results.scores import words as score_words
 from dogwatch.store import cursors, events, jobs, places
 from dogwatch.store.database import Store
@@ -18,9 +19,9 @@ from dogwatch.text import as_counted, named, plain
 CURSOR = "patrol"  # the person's; every other reader has one of their own beside it
 NEWS = frozenset({"job.state", "job.attempt", "finding.opened", "finding.resolved", "store.repaired", "store.full"})
 MOVES = frozenset({"job.state", "job.attempt"})
-GOOD = frozenset({"succeeded", None})
+GOOD = frozenset({*outcome.GOOD, None})
 # A finding that only repeats what the change of state says.
-REPEATS = frozenset({"all_ended"})
+REPEATS = frozenset({"all_ended", "not_verified"})
 # After what completed and what went wrong.
 LAST = ("running", "pending", "missing", "not looked at")
 MOST_SCORED, MOST_SCORES, MOST_EVIDENCE = 200, 6, 3
@@ -68,7 +69,7 @@ class Report:
 
     def sentence(self, now: float) -> str:
         """The one line of a heartbeat: that somebody looked, when, at how much, and whether it was quiet."""
-        at = stamp(now)
+        at = local_date(now)
         what = (
             f"{len(self.changes)} changes" if len(self.changes) > 1 else ("1 change" if self.changes else "no change")
         )
@@ -160,7 +161,7 @@ def _group(store: Store, run: str | None, some: Sequence[Document]) -> Group:
     found = [_word(job) for job in some]
     order = sorted(set(found), key=lambda word: (LAST.index(word) + 1 if word in LAST else 0, word))
     counts = {word: found.count(word) for word in order}
-    completed = [job["ref"] for job in some if job["outcome"] == "succeeded"][:MOST_SCORED]
+    completed = [job["ref"] for job in some if job["outcome"] in outcome.GOOD][:MOST_SCORED]
     scored = sorted(jobs.documents(store, refs=completed), key=lambda job: as_counted(str(job["name"])))
     tasks = [str(job["name"]).split("/")[1:2] for job in scored]
     words = [_scores(job, tasks.count(task) > 1) for job, task in zip(scored, tasks, strict=True)]

@@ -15,6 +15,7 @@ from dogwatch.desk import read, standing
 from dogwatch.desk.log_file import pieces
 from dogwatch.desk.logs import Reading, Tail
 from dogwatch.errors import CouldNotLook, UsageError
+from dogwatch.model.outcome import GOOD
 from dogwatch.reach.interface import Reach
 from dogwatch.redaction import redacted
 from dogwatch.text import plain
@@ -64,7 +65,7 @@ def _kept(stream: Iterable[bytes], end: read.Tail) -> Iterator[bytes]:
 
 
 def has_failed(job: Mapping[str, Any]) -> bool:
-    return bool(job["state"] == "ended" and job["outcome"] not in ("succeeded", "cancelled"))
+    return bool(job["state"] == "ended" and job["outcome"] not in (None, *GOOD, "cancelled"))
 
 
 def is_settled(job: Mapping[str, Any]) -> bool:
@@ -72,7 +73,7 @@ def is_settled(job: Mapping[str, Any]) -> bool:
     consequence may have its root in a part that was passed over while the log grew too fast."""
     told = job.get("diagnosis")
     plain = told is not None and told["cause"] != "unknown" and told["role"] == "root"
-    return job["state"] != "ended" or job["outcome"] == "succeeded" or plain
+    return job["state"] != "ended" or job["outcome"] in (None, *GOOD) or plain
 
 
 def of_job(
@@ -90,12 +91,12 @@ def of_job(
         title = f"it has not ended; {stands['says']}"
         answer = {**document(None), "title": title, "advice": stands["do"], "standing": stands}
         return {**answer, "unreachable": job.get("unreachable")}
-    if job["outcome"] == "succeeded":
-        return {**document(None), "title": "it succeeded"}
+    if (title := _title(job)) and (job["outcome"] != "incomplete" or not job.get("diagnosis")):
+        return {**document(None), "title": title}
     told: dict[str, Any] | None = job.get("diagnosis")
     if is_settled(job) or not tails:
         return told or document(None)
-    slurm_id, outcome = str(job["id"]) if job["source"] == "slurm" else "", str(job["outcome"])
+    slurm_id, outcome = str(job["id"]) if job["source"] == "slurm" else "", str(job["ended_as"])
     logs = tuple(_own_part(tail, job) for tail in tails)
     evidence = Evidence(
         logs,
@@ -117,6 +118,21 @@ def of_job(
     where = f"dogwatch logs {shlex.quote(str(job['name']))}"
     advice = f"run the commands named with the likeliest causes, or read its logs: {where}"
     return {**_with_last_words(answer, logs), "advice": [advice]}
+
+
+def _title(job: Mapping[str, Any]) -> str:
+    """The answer for an outcome that no error explains; empty for a failure."""
+    why = plain(str(job["reason"]), 400) if job["reason"] else ""
+    match job["outcome"]:
+        case None:
+            return "it has ended; what it left is still being checked"
+        case "succeeded":
+            return "it succeeded"
+        case "completed":
+            return f"it completed, exit status unknown: {why}"
+        case "incomplete":
+            return f"it ended incomplete: {why}"
+    return ""
 
 
 def _with_last_words(found: dict[str, Any], logs: Sequence[Log]) -> dict[str, Any]:

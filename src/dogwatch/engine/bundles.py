@@ -11,7 +11,7 @@ from typing import Any
 from dogwatch.engine.follow_up import MOST_BUNDLES, NO_BUNDLE
 from dogwatch.engine.round import Round
 from dogwatch.errors import DogwatchError
-from dogwatch.model import Ended, Outcome
+from dogwatch.model.outcome import GOOD
 
 PATIENCE = 4.0  # with those that are under way when the watching ends
 Gathered = Mapping[str, Any]
@@ -56,10 +56,4 @@ class Bundles:
 
 def failed(round_: Round) -> list[str]:
     """The refs of jobs that this round found to have ended badly, or to have left too little."""
-    ended = [change.ref for change in round_.changes if _is_bad(change.after.state)]
-    lacking = [finding.subject for finding in round_.opened if finding.rule == "not_verified"]
-    return list(dict.fromkeys([*ended, *lacking]))
-
-
-def _is_bad(state: object) -> bool:
-    return isinstance(state, Ended) and state.outcome not in (Outcome.SUCCEEDED, *NO_BUNDLE)
+    return [ref for ref, known in round_.endings.items() if known.outcome not in (*GOOD, *NO_BUNDLE)]

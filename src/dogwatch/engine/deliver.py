@@ -11,6 +11,7 @@ from dogwatch.errors import StoreError
 from dogwatch.model import Item, Level, Message
 from dogwatch.store import notices
 from dogwatch.store.database import Store
+from dogwatch.store.jobs import name_of
 
 
 class Delivery:
@@ -46,5 +47,6 @@ class Delivery:
     def _say(self, row: dict[str, Any], channel: Channel) -> None:
         if (row["id"], channel.kind) not in self._said:
             level, at = Level(row["level"]), row["created"]
-            item = Item(row["key"], row["subject"], row["subject"], level, "", row["text"], at)
+            name = name_of(self._store, row["subject"]) or row["subject"]
+            item = Item(row["key"], row["subject"], name, level, "", row["text"], at)
             self._said[row["id"], channel.kind] = self._clock.now(), channel.deliver(Message(row["key"], (item,), at))

@@ -54,10 +54,13 @@ class Hearing:
     def diagnosis(
         self, known: Known, disks: Mapping[str, Disk], gpus: Sequence[Gpu] = (), slurm_id: str = ""
     ) -> dict[str, Any] | None:
-        """Why the attempt ended as it did; None while it runs and when nothing shows that it failed."""
+        """Why the attempt ended as it did; None while it runs and when nothing shows that it failed. Of one whose exit
+        status is a success, only what its logs show by themselves."""
         ended = known.state
-        if not isinstance(ended, Ended) or ended.outcome is Outcome.SUCCEEDED:
+        if not isinstance(ended, Ended):
             return None
+        if ended.outcome is Outcome.SUCCEEDED:
+            ended = Ended(Outcome.UNKNOWN)
         return self._judged(sorted(self._of.items()), ended, known.reason, disks, gpus, slurm_id)
 
     def of_worker(self, worker: Worker) -> dict[str, Any] | None:

@@ -14,6 +14,7 @@ from dogwatch.engine.look import Glance
 from dogwatch.engine.memory import Memory
 from dogwatch.model import Ended, Gpu, GpuPast, Job, Known, Outcome, Running, Worker
 from dogwatch.model.gpu import Stray
+from dogwatch.model.outcome import GOOD
 from dogwatch.store.tick import Event
 
 WORKERS, LOGS, DIRECTORY, GPUS, USE = "workers", "logs", "output directory", "gpus", "gpu use"
@@ -24,7 +25,7 @@ ORDER = (WORKERS, GPUS, USE, LOGS, DIRECTORY, OUTPUT, STEP)
 VERIFYING, VERIFIED, UNPROVEN, FAILED, UNSEEN = "verifying", "verified", "unproven", "failed", "unseen"
 GPU_WAIT = 15.0  # for the first word about GPUs that it was given; where nobody can read them, none comes
 LOST = ("gone", "zombie")
-FINE = (Outcome.SUCCEEDED, Outcome.CANCELLED)
+FINE = (*GOOD, Outcome.CANCELLED)
 
 Why = Callable[[Worker], "dict[str, Any] | None"]
 
@@ -180,13 +181,16 @@ def _concluded(
     workers = next(sign for sign in shown if sign.what == WORKERS)
     missing = [sign.what for sign in shown if _lacks(sign)]
     ended = known.state if isinstance(known.state, Ended) else None
-    died = workers.ok is False or (ended is not None and ended.outcome not in FINE)
+    fine = known.outcome in FINE
+    died = not fine and (workers.ok is False or ended is not None)
+    if ended is not None and known.outcome is None:
+        return VERIFYING, []
     if ended is None and missing and not died and took < record["timeout"]:
         return VERIFYING, []
     if died and _lasted(signs.workers, ended, record) > record["timeout"]:
         return UNSEEN, []  # it lived through its first minute, and nobody was there to see it
     body: dict[str, Any] = {"seconds": dict(record["seconds"]), "missing": missing}
-    if died or WORKERS in missing:
+    if died or (WORKERS in missing and not fine):
         record["text"], more = _failure(workers, signs.workers, ended, took, why)
         record["worker"], record["why"] = more["worker"], more.pop("why", "")
         return FAILED, [Event("launch.failed", record["text"], ref=job.ref, level="critical", body=body | more)]

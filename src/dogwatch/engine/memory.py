@@ -50,10 +50,9 @@ class Memory:
     worker_steps: dict[str, list[float]] = field(default_factory=dict)
     cpu: dict[str, list[float]] = field(default_factory=dict)
     worker_points: dict[str, list[list[float]]] = field(default_factory=dict)
+    errors: dict[str, dict[str, Any]] = field(default_factory=dict)  # lines that error patterns matched, counted
     worker_ends: dict[str, list[Any]] = field(default_factory=dict)  # what the logs of those that ended say of it
     hush: dict[str, Hush] = field(default_factory=dict)
-    slow: list[float] | None = None  # while it is called slow: since when, from and to how many units a second
-    at_work: list[float] = field(default_factory=list)  # how many workers are done or gone, and since when
     phase: str = "starting"
     gaps: dict[str, Gaps] = field(default_factory=dict)
     counter: Gaps = field(default_factory=Gaps)
@@ -80,6 +79,7 @@ class Memory:
     may_stop: bool = False  # its logs speak of early stopping: it may end before its total
     intervals: list[Interval] = field(default_factory=list)  # that its logs' configurations state
     tries: int = 0  # looks after the end in which a check got no answer
+    unsaid: list[str] = field(default_factory=list)  # state before, and kind, of an ending whose outcome is not decided
 
     def hush_of(self, what: str) -> Hush:
         hush = self.hush.get(what)
@@ -99,11 +99,10 @@ class Memory:
         self.worker_ends = {}
         self.unseen_hush, self.lines.last = 0.0, ""
         self.ram, self.losses = {}, {}
-        self.slow, self.at_work = None, []
         self.launch, self.verified_launch = None, False
         of_the_end = ("sound", "contradiction")
         self.facts = {key: value for key, value in self.facts.items() if key not in of_the_end}
-        self.tries, self.may_stop = 0, False
+        self.tries, self.may_stop, self.unsaid = 0, False, []
 
     def to_json(self) -> dict[str, Any]:
         """As plain JSON values, sharing what it can: it is written out before it changes again."""

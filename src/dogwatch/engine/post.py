@@ -113,6 +113,10 @@ class Post:
         if self.place.kind != "here" and looked is not None and looked <= now:
             self.due = max(self.due, self._clock.mono() + self.place.floor - (now - looked))
 
+    def hurry(self, deadline: float | None) -> None:
+        """Wait for an answer no longer than this, where that is less than usual."""
+        self._deadline = self._deadline if deadline is None else min(self._deadline, deadline)
+
     def forget_all(self) -> None:
         """Start again from the store: what was concluded since could not be committed."""
         self._jobs, self._version = {}, None

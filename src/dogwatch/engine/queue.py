@@ -8,19 +8,20 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from dogwatch.model import Change, Ended, Finding, Level, Notice, Outcome
+from dogwatch.model import Finding, Known, Level, Notice
+from dogwatch.model.outcome import LEVELS, in_words
 from dogwatch.store.tick import Event
 
 
 def notices(
-    changes: Iterable[Change],
+    endings: Iterable[tuple[str, Known]],
     opened: Iterable[Finding],
     resolved: Iterable[Finding],
     at: float,
     diagnoses: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> list[Notice]:
-    """What this tick has to say. Bad endings come as findings, so only good ones are said as changes; what is known
-    of their cause goes with them."""
+    """What this tick has to say. Bad endings come as findings, so only those that alarm nobody are said as such; what
+    is known of their cause goes with them."""
     said = [
         _with_cause(
             _notice(one.subject, one.rule, one.what, one.level, one.text, at), (diagnoses or {}).get(one.subject)
@@ -39,10 +40,12 @@ def notices(
         )
         for finding in resolved
     ]
-    for change in changes:
-        state = change.after.state
-        if isinstance(state, Ended) and state.outcome is Outcome.SUCCEEDED:
-            said.append(_notice(change.ref, "ended", change.after.attempt, Level.INFO, "completed", at))
+    for ref, known in endings:
+        outcome = known.outcome
+        if outcome is not None and LEVELS[outcome] is Level.INFO:
+            reason = known.why or known.reason
+            text = in_words(outcome) + (f": {reason}" if reason else "")
+            said.append(_notice(ref, "ended", known.attempt, Level.INFO, text, at))
     return said
 
 

@@ -39,7 +39,8 @@ class News:
     metrics: dict[str, float] = field(default_factory=dict)
     phase: str = ""
     finished: Finished | None = None
-    troubles: list[Trouble] = field(default_factory=list)
+    claims: dict[str, str] = field(default_factory=dict)  # logs that say last of all that the work is done
+    troubles: list[tuple[str, Trouble]] = field(default_factory=list)  # each with the log that it stands in
     new_checkpoints: list[str] = field(default_factory=list)
     log_grew: bool = False
     output_grew: bool = False
@@ -155,6 +156,7 @@ def _add(said: News, news: News) -> None:
     news.metrics.update(said.metrics)
     news.phase = said.phase or news.phase
     news.finished = said.finished or news.finished
+    news.claims.update(said.claims)
 
 
 def _pass_over(memory: Memory, readers: Readers, path: str, found: Mapping[str, Any]) -> None:
@@ -243,7 +245,11 @@ def _take(reading: Reading, path: str, news: News) -> None:
     news.broken.update(reading.broken)
     news.phase = reading.phase or news.phase
     news.finished = reading.finished or news.finished
-    news.troubles.extend(reading.troubles)
+    if reading.finished is not None and reading.phase == "finished":
+        news.claims[path] = reading.finished.text
+    else:
+        news.claims.pop(path, None)
+    news.troubles.extend((path, trouble) for trouble in reading.troubles)
     news.intervals.update(dict.fromkeys(reading.intervals))
 
 

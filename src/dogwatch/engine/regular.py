@@ -11,6 +11,7 @@ from typing import Any
 from dogwatch.clock import Clock
 from dogwatch.engine.alerting import FLAP_REST
 from dogwatch.model import Level, Notice
+from dogwatch.model.outcome import GOOD
 from dogwatch.store import alerts, jobs
 from dogwatch.store.database import Store
 from dogwatch.store.findings import OpenFinding
@@ -18,7 +19,7 @@ from dogwatch.store.tick import open_findings, queue_notices
 
 REGULARLY = 20.0
 PROGRESS_EVERY = 1800.0
-GOOD, NAMED = "succeeded", 8
+NAMED = 8
 
 
 def key(*parts: object) -> str:
@@ -102,7 +103,7 @@ def digest(known: Sequence[Mapping[str, Any]], open_findings: int, day: date, no
     """Once a day, also when nothing happened: that is the point of it."""
     running = [job for job in known if job["state"] == "running"]
     ended = [job for job in known if job["state"] == "ended" and (job["since"] or 0.0) >= now - 86400]
-    bad = [job for job in ended if job["outcome"] != GOOD]
+    bad = [job for job in ended if job["outcome"] not in (None, *GOOD)]
     text = f"{len(running)} running, {len(ended)} ended within a day ({len(bad)} of them badly)"
     text += f", {open_findings} findings open"
     if bad:

@@ -40,6 +40,7 @@ class Round:
     readings: Mapping[str, Any] = field(default_factory=dict)
     waits: bool = False
     gathered: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    endings: Mapping[str, Known] = field(default_factory=dict)  # jobs whose final outcome it decided
 
 
 def dark_round(
@@ -57,8 +58,9 @@ def dark_round(
     if dark_looks == 1:
         text = f"{look.place} did not answer: {look.why}"
         events.append(Event("place.dark", text, place=look.place, level="warning", body={"why": look.why}))
-    update = PlaceUpdate(look.place, look.at, seen=False, why=look.why)
-    tick = _tick(look.at, mono, update, (), events, (judgement,), ())
+    locked = {"locked_out": True} if look.kind in LOCKED_OUT else {}
+    update = PlaceUpdate(look.place, look.at, seen=False, why=look.why, facts=locked)
+    tick = _tick(look.at, mono, update, (), events, (judgement,), {})
     return Round(tick, opened=judgement.opened, resolved=judgement.resolved, dark=look)
 
 
@@ -115,17 +117,28 @@ def seen_round(
         return Round(Tick(look.at, mono), jobs=after_jobs, waits=True)
     update = PlaceUpdate(look.place, look.at, seen=True, facts=dict(glance.facts))
     updates += [visit.update() for visit in visits]
-    tick = _tick(look.at, mono, update, updates, events, judgements, changes)
-    read = {ref: facts["gpu"] for ref, facts in glance.learnt.items() if "gpu" in facts}
+    endings = {visit.job.ref: visit.after for visit in visits if visit.concluded}
+    tick = _tick(look.at, mono, update, updates, events, judgements, endings)
     after_jobs |= {visit.job.ref: visit.watched() for visit in visits}
-    read |= {} if glance.gpus is None else readings(after_jobs.values())
     found = [(one, visit.measured()) for visit in visits if is_due(one := after_jobs[visit.job.ref], mono)]
     tick = replace(tick, readings=due_readings(found, mono))
-    return Round(tick, changes, opened, resolved, jobs=after_jobs, readings=read, gathered=glance.gathered)
+    more: dict[str, Any] = {"gathered": glance.gathered, "endings": endings}
+    return Round(tick, changes, opened, resolved, jobs=after_jobs, readings=_gpu_readings(glance, after_jobs), **more)
+
+
+def _gpu_readings(glance: Glance, jobs: Mapping[str, Watched]) -> dict[str, Any]:
+    read = {ref: facts["gpu"] for ref, facts in glance.learnt.items() if "gpu" in facts}
+    return read | ({} if glance.gpus is None else readings(jobs.values()))
 
 
 def _tick(
-    at: float, mono: float, place: PlaceUpdate, jobs: Any, events: list[Event], judgements: Any, changes: Any
+    at: float,
+    mono: float,
+    place: PlaceUpdate,
+    jobs: Any,
+    events: list[Event],
+    judgements: Any,
+    endings: Mapping[str, Known],
 ) -> Tick:
     opened = [finding for judgement in judgements for finding in judgement.opened]
     resolved = [finding for judgement in judgements for finding in judgement.resolved]
@@ -142,5 +155,5 @@ def _tick(
         events=(*events, *said),
         opened=(*opened, *reworded),
         resolved=tuple((finding.subject, finding.rule, finding.what) for finding in resolved),
-        notices=(*queue.notices(changes, opened, resolved, at, causes), *queue.moments(events, at)),
+        notices=(*queue.notices(endings.items(), opened, resolved, at, causes), *queue.moments(events, at)),
     )

@@ -6,7 +6,9 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from dogwatch.model import Change, Ended, Finding, Missing, Running
+from dogwatch.engine.memory import Memory
+from dogwatch.model import Change, Ended, Finding, Known, Missing, Running
+from dogwatch.model.outcome import LEVELS, in_words
 from dogwatch.model.state import word
 from dogwatch.store.tick import Event
 
@@ -35,25 +37,41 @@ def is_new_attempt(change: Change) -> bool:
     return bool(change.before.attempt) and change.after.attempt != change.before.attempt
 
 
-def change_event(change: Change, diagnosis: Mapping[str, Any] | None) -> Event:
-    before, after = change.before.state, change.after.state
+def moved(
+    memory: Memory, ref: str, change: Change | None, after: Known, diagnosis: Mapping[str, Any] | None
+) -> list[Event]:
+    """The change of a job's state, told once; an ending is told when its outcome is decided."""
+    if change is not None:
+        kind = "job.attempt" if is_new_attempt(change) else "job.state"
+        memory.unsaid = [word(change.before.state) or "", kind]
+    if not memory.unsaid or (isinstance(after.state, Ended) and after.outcome is None):
+        return []
+    (before, kind), memory.unsaid = memory.unsaid, []
+    return [change_event(ref, before or None, after, diagnosis, kind)]
+
+
+def change_event(
+    ref: str, before: str | None, after: Known, diagnosis: Mapping[str, Any] | None, kind: str = "job.state"
+) -> Event:
+    """That a job moved from the state `before` to what is known of it now; of an ending, the final outcome."""
+    state = after.state
     body: dict[str, Any] = {
-        "before": word(before),
-        "after": word(after),
-        "native": change.after.native,
-        "attempt": change.after.attempts,
+        "before": before,
+        "after": word(state),
+        "native": after.native,
+        "attempt": after.attempts,
     }
-    text = f"{word(before) or 'new'} → {word(after)}"
-    level = "info"
-    if isinstance(after, Ended):
-        body |= {"outcome": after.outcome.value, "exit_code": after.exit_code, "signal": after.signal}
-        text = f"{word(before) or 'new'} → ended, {after.outcome.value.replace('_', ' ')}"
-        level = {"succeeded": "info", "unknown": "warning"}.get(after.outcome.value, "critical")
-    if change.after.reason:
-        body["reason"] = change.after.reason
-        text += f" ({change.after.reason})"
+    text, level = f"{before or 'new'} → {word(state)}", "info"
+    if isinstance(state, Ended):
+        outcome = after.outcome or state.outcome
+        body |= {"outcome": outcome.value, "exit_code": state.exit_code, "signal": state.signal}
+        text = f"{before or 'new'} → ended, {in_words(outcome).removeprefix('ended, ')}"
+        level = LEVELS[outcome].value
+    reason = after.why or after.reason
+    if reason:
+        body["reason"] = reason
+        text += f" ({reason})"
     if diagnosis is not None:
         body["diagnosis"] = dict(diagnosis)
         text += f"; likely {diagnosis['cause']}" if diagnosis["cause"] != "unknown" else ""
-    kind = "job.attempt" if is_new_attempt(change) else "job.state"
-    return Event(kind, text, ref=change.ref, level=level, body=body)
+    return Event(kind, text, ref=ref, level=level, body=body)

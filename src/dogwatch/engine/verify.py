@@ -11,11 +11,12 @@ from typing import Any
 from dogwatch.engine.memory import Memory
 from dogwatch.engine.proving import FACT
 from dogwatch.logs.interface import INNER
-from dogwatch.model import Ended, Finished, Job, Known, Outcome, Progress, Sighting
+from dogwatch.model import Ended, Finished, Job, Known, Outcome, Progress, Sighting, Worker
 from dogwatch.results.sound import SOUND
 from dogwatch.rules.interface import Check, Verified
 
 ENOUGH = 0.99
+TOO_MUCH = 1.01  # the last batch of each worker may be padded; more contradicts the total
 # Looks after which a check that got no answer is given up; dark ones do not count.
 MOST_TRIES = 5
 MOST_NAMED = 3
@@ -45,9 +46,12 @@ def final(
     listed: Mapping[str, Any] | None,
     after: Known,
     sighting: Sighting | None,
+    workers: Sequence[Worker] = (),
 ) -> Final:
     """The verification of a job that has ended, as far as this look allows it."""
-    found, late = checks(job, memory, progress, listed), memory.tries > 0
+    found, late = (*checks(job, memory, progress, listed), *_workers(job, memory, workers)), memory.tries > 0
+    if any(check.what == "items" and check.word == PASSED for check in found):
+        found = tuple(check for check in found if check.what != "workers")
     return Final(found, verdict(found), held(after, memory, found, sighting), late)
 
 
@@ -107,7 +111,16 @@ def short_of(job: Job, memory: Memory, progress: Progress | None, claim: Finishe
     if (progress.rate_average or 0.0) * memory.hush_of("progress").seconds >= GOES_ON * left:
         return ""
     counted = f"{progress.step:,.0f} of {progress.total:,.0f} {progress.unit}"
-    return f"it ended as a success at {counted}, and its log does not say why it stopped there"
+    return f"its log stops at {counted} and does not say why"
+
+
+def _workers(job: Job, memory: Memory, workers: Sequence[Worker]) -> Iterator[Check]:
+    """That as many workers were there as were declared. Where nobody watched the start, the others may have ended
+    before."""
+    want, seen = job.expect.workers or 0, len(workers)
+    if 0 < seen < want:
+        unseen = memory.launch is None or memory.launch.get("state") == "unseen"
+        yield Check("workers", UNKNOWN if unseen else FAILED, f"only {seen} of {want} workers were seen")
 
 
 def _outputs(
@@ -124,6 +137,10 @@ def _outputs(
         left = [
             f"; {os.path.basename(path)} {why}" for path, why in (sound or {"outputs": {}})["outputs"].get("broken", ())
         ]
+        if not left and len(lacking) < len(set(job.expect.outputs)):
+            told = f"only directories match {_named(job.expect.outputs)}; name the files in them"
+            yield Check("outputs", UNKNOWN, told)
+            return
         yield Check("outputs", FAILED, f"no output file matches {_named(job.expect.outputs)}{''.join(left[:1])}")
         return
     if empty:
@@ -161,6 +178,8 @@ def _items(total: int, progress: Progress | None) -> Check:
     if progress.total and progress.total != total:
         of, unit = progress.total, progress.unit
     text = f"{done:,.0f} of {of:,.0f} {unit} by its logs"
+    if done > TOO_MUCH * of:
+        return Check("items", FAILED, f"{text}: more than there are, so its counters prove nothing")
     return Check("items", PASSED, text) if done >= ENOUGH * of else Check("items", FAILED, f"only {text}")
 
 

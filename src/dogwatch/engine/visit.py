@@ -8,7 +8,9 @@ from typing import Any
 
 from dogwatch.engine import attempts, describe, launching, no_estimate
 from dogwatch.engine.closer import made_by, saved_at, take_in
+from dogwatch.engine.concluding import concluded, with_proofs
 from dogwatch.engine.counting import Counts, count
+from dogwatch.engine.error_groups import count_errors, error_groups
 from dogwatch.engine.gaps import gap_event
 from dogwatch.engine.gpu_witness import hear_gpus
 from dogwatch.engine.gpus import take_gpus
@@ -30,12 +32,12 @@ from dogwatch.engine.reading import (
     read_logs,
 )
 from dogwatch.engine.room import Rooms, gone_in
-from dogwatch.engine.said import begins, change_event, checkpoint_event, is_new_attempt
+from dogwatch.engine.said import begins, checkpoint_event, is_new_attempt, moved
 from dogwatch.engine.spent import Sample, add_up, measured, sampled
-from dogwatch.engine.standing import judged, stays, stood, take_usage
+from dogwatch.engine.standing import judged, stays, take_usage
 from dogwatch.engine.steady import SAVE_EVERY, is_at_rest, is_idle, is_steady, is_told, must_save
-from dogwatch.engine.tempo import behind, due, note_at_work, slow_since
-from dogwatch.engine.verify import NOT_ENDED, final, short_of
+from dogwatch.engine.tempo import behind, due, lasts, slow_since
+from dogwatch.engine.verify import NOT_ENDED, final
 from dogwatch.engine.weighing import FACT, with_trees
 from dogwatch.engine.worker_ends import with_ends
 from dogwatch.estimate.series import rates
@@ -49,15 +51,14 @@ from dogwatch.model import (
     Job,
     Known,
     Loss,
-    Outcome,
     Progress,
-    Proof,
     Running,
     Sighting,
     Straggler,
     Verdict,
     Worker,
 )
+from dogwatch.model.outcome import GOOD
 from dogwatch.rules.interface import Case, Disk, Held
 from dogwatch.store.tick import Event, JobUpdate, Proved
 
@@ -91,6 +92,7 @@ class Watched:
     slow: tuple[float, str] | None = None
     straggler: Straggler | None = None
     slow_at: float = float("-inf")
+    slow_found: float | None = None
     gone_in: Mapping[tuple[str, str], float] = field(default_factory=dict)
     room_at: float = float("-inf")
     gpus: tuple[Gpu, ...] = ()
@@ -107,6 +109,7 @@ class Visit:
     launched: Sequence[Event] = ()
     stands = False  # whether its counters are where they were, as far as anybody can see
     rests = False  # whether it is as it was described, but for the numbers of its processes
+    concluded = False  # whether this look decided its final outcome
     idle = False  # whether it rests, and not even a look at its parts is due
     described = float("-inf")
 
@@ -179,6 +182,7 @@ class Visit:
             attempts.begin(self.memory, self.after.attempts, self.started, self.at)
         for answer in self.glance.logs.get(ref, ()):
             read_logs(self.memory, self.one.readers, answer, self.news, self._beginning())
+        count_errors(self.memory, self.news.troubles, self.at)
         if ref in self.glance.files:
             read_files(self.memory, self.glance.files[ref], self.mono, self.news)
         if not is_quiet(self.news):
@@ -204,14 +208,7 @@ class Visit:
         self._judge()
         self.workers = with_ends(self.workers, self.one, self.job, self.progress, news=self.news.log_grew)
         if isinstance(self.after.state, Ended):
-            listed = self.glance.files.get(ref)
-            self.final = final(self.job, self.memory, self.progress, listed, self.after, self.sighting)
-            self.after = self.final.known
-            self._doubt()
-            slurm_id = self.job.id if self.job.source == "slurm" else ""
-            found = self.one.readers.hearing.diagnosis(self.after, self.disks, self.one.gpus, slurm_id)
-            self.diagnosis = attempts.with_doubt(self.memory, found)
-            self._add_proofs()
+            self._end()
         if launching.is_open(self.memory):
             self.launched = self._launching()
 
@@ -238,11 +235,22 @@ class Visit:
         alone = self.job.source == "slurm" or "run" in self.job.track
         return Beginning(self.started, writes_from, anew, self.job.id if alone else "")
 
-    def _doubt(self) -> None:
-        """What its own counter says against its success, unless the place has said something already."""
-        against = short_of(self.job, self.memory, self.progress, self.news.finished, self.after)
-        if against:
-            self.facts = self.memory.facts = {"contradiction": against, **self.memory.facts}
+    def _end(self) -> None:
+        """The final checks of a job that has ended, its final outcome, and why it failed if it did."""
+        listed = self.glance.files.get(self.job.ref)
+        self.final = final(
+            self.job, self.memory, self.progress, listed, self.after, self.sighting, self.workers or self.one.workers
+        )
+        slurm_id = self.job.id if self.job.source == "slurm" else ""
+        fell = self.one.readers.hearing.diagnosis(self.final.known, self.disks, self.one.gpus, slurm_id)
+        undecided = self.final.known.final is None
+        self.after = concluded(
+            self.job, self.memory, self.progress, self.news, self.final.known, self.final.checks, fell
+        )
+        self.concluded = undecided and self.after.final is not None
+        if self.after.final is not None and self.after.final not in GOOD:
+            self.diagnosis = attempts.with_doubt(self.memory, fell)
+        self.after = with_proofs(self.after, self.final, self.news, self.at, new=self.change is not None)
 
     def _launching(self) -> list[Event]:
         """What this look shows of the beginning of the attempt."""
@@ -298,8 +306,10 @@ class Visit:
             one.slow = one.straggler = None
         elif due(self.memory, one.slow_at, self.mono):
             one.slow_at = self.mono
-            note_at_work(self.memory, counted, self.workers, self.mono)
-            one.slow = slow_since(self.memory, self.mono, self.at)
+            found = slow_since(self.memory, self.mono, self.at)
+            one.slow_found = None if found is None else self.mono if one.slow_found is None else one.slow_found
+            ripe = one.slow_found is not None and lasts(self.memory, one.slow_found, self.mono)
+            one.slow = found if ripe else None
             one.straggler = behind(self.job, self.memory, counted, self.workers, self.mono, self.at)
 
     def _judge_steady(self) -> None:
@@ -333,17 +343,6 @@ class Visit:
         rate, average = rates(self.memory.points, mono)
         return Progress(whole.done, whole.total, whole.unit, rate, average, self.at)
 
-    def _add_proofs(self) -> None:
-        """What else vouches for an ending: what is left of it and, where nobody knows how it ended, its log's claim."""
-        more, state = [], self.after.state
-        verified = self.final.verified
-        if verified is not None and verified.ok:
-            more.append(Proof("outputs and counters", verified.text, self.at))
-        if self.news.finished is not None and isinstance(state, Ended) and state.outcome is Outcome.UNKNOWN:
-            more.append(Proof("log", f"it says: {self.news.finished.text}", self.at))
-        if more and (self.change is not None or self.final.late):
-            self.after = replace(self.after, proof=(*self.after.proof, *more))
-
     def case(self) -> Case:
         """As the rules see it; of a job that stays what it was, the case of the round before with what time moves."""
         memory = self.memory
@@ -356,7 +355,6 @@ class Visit:
         case.known, case.age, case.disks = self.after, memory.age, self.disks
         case.verdict, case.straggler, case.gone_in = self.one.verdict, self.one.straggler, self._gone_in()
         case.held = self._held() if self.workers or memory.ram else None
-        case.stood = stood(self.job, memory)
         case.workers, case.eta, case.gpus, case.gpu_past = self.workers, self.eta, self.one.gpus, self.one.gpu_past
         return case
 
@@ -371,7 +369,7 @@ class Visit:
             verdict=self.one.verdict,
             straggler=self.one.straggler,
             disks=self.disks,
-            troubles=tuple(self.news.troubles),
+            errors=error_groups(memory),
             verified=self.final.verified,
             eta=self.eta,
             facts=self.facts,
@@ -384,7 +382,6 @@ class Visit:
             held=self._held() if self.workers or memory.ram or self.glance.learnt else None,
             loss=self.one.loss,
             launch=memory.launch,
-            stood=stood(self.job, memory),
         )
 
     def _held(self) -> Held | None:
@@ -468,7 +465,7 @@ class Visit:
             return []
         ref = self.job.ref
         said = [*self.launched]
-        said += [] if self.change is None else [change_event(self.change, self.diagnosis)]
+        said += moved(self.memory, self.job.ref, self.change, self.after, self.diagnosis)
         if self.news.new_checkpoints:
             said.append(checkpoint_event(ref, self.news.new_checkpoints))
         if self.news.gaps:

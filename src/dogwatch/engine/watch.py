@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from dogwatch.channels.interface import DEADLINE, Channel
-from dogwatch.clock import Clock, boot_id, stamp
+from dogwatch.clock import Clock, boot_id, local, stamp
 from dogwatch.engine.bundles import Bundles
 from dogwatch.engine.deliver import Delivery
 from dogwatch.engine.dispatch import Dispatch
@@ -109,8 +109,8 @@ class Watch:
             return None
         ended = last["stopped"] or last["last_tick"]
         how = "was stopped" if last["stopped"] else "died"
-        span = f"from {stamp(ended)} to" if ended <= now else "for a while (the clock was set back) until"
-        text = f"nobody watched {span} {stamp(now)}: {last['who']} {how}"
+        span = f"from {local(ended, now)} to" if ended <= now else "for a while (the clock was set back) until"
+        text = f"nobody watched {span} {local(now, now)}: {last['who']} {how}"
         return rows.Event("watch.gap", text, level="warning", body={"from": stamp(ended), "to": stamp(now)})
 
     def end(self) -> None:
@@ -136,14 +136,23 @@ class Watch:
         """Whether nothing is left to watch."""
         return not any(post.jobs for post in self._posts)
 
-    def look_once(self) -> list[str]:
-        """One tick of every place that has jobs and was not looked at within its floor; their names."""
+    def look_once(
+        self,
+        only: Sequence[str] | None = None,
+        deadline: float | None = None,
+        then: Callable[[], None] = lambda: None,
+    ) -> list[str]:
+        """One tick of every place (of `only` these) that has jobs and was not looked at within its floor; their names.
+        What takes longer than the deadline counts as no answer; `then` is called before alerts are sent."""
         self._muster()
         told = {row["name"]: row for row in places.places(self._store)}
         looked: list[str] = []
         for post in self._posts:
+            if only is not None and post.place.name not in only:
+                continue
             post.refresh(self._store)
             post.once = True
+            post.hurry(deadline)
             last, post.turn = told[post.place.name]["looked_at"], told[post.place.name]["looks"]
             now = self._clock.now()
             # A time that lies ahead of us was written before the clock was set back: it forbids nothing.
@@ -155,6 +164,7 @@ class Watch:
             self._scouts.wait()
             looked += self._take_back()
         self._write_log(looked)
+        then()
         if self._dispatch is not None:
             self._record.attempt("send alerts", self._dispatch.flush)
         self._beat()

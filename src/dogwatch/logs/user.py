@@ -13,13 +13,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from dogwatch.errors import UsageError
+from dogwatch.logs.default_errors import DEFAULT_ERRORS, HARMLESS, PREFIX, SETTING, TROUBLE, DefaultError
 from dogwatch.logs.interface import EPOCH, INNER, OWNER, RUN, number
 from dogwatch.model import Mark, Metric, Step, Trouble
 from dogwatch.text import plain
 
+ANY_CASE = "(?i)"  # before a pattern of the owner's, unless its case counts
 LONGEST = 1000
 LEVELS = ("critical", "warning")
-_TEXT_LIMIT = 400
+_TEXT_LIMIT, _WORDS_LIMIT = 400, 60
 _COUNTERS = (
     ("epoch", "epochs", EPOCH),
     ("batch", "batches", INNER),
@@ -65,11 +67,26 @@ class ProgressPattern:
 
 @dataclass(frozen=True, slots=True)
 class ErrorPattern:
-    """One pattern that makes a line a Trouble."""
+    """One pattern that makes a line a Trouble. A default one (`beside` is set) matches reports only: a `word` counts
+    beside trouble and where it is no `setting`, and nothing counts on a line that is `harmless`."""
 
     text: str
     regex: Any
     level: str
+    word: Any = None
+    beside: Any = None
+    harmless: Any = None
+    setting: Any = None
+
+    def matched(self, line: bytes) -> str | None:
+        """The words of a line that match; None where it does not."""
+        found = self.regex.search(line)
+        if self.beside is not None:
+            if not found and self.beside.search(line) and not self.setting.search(line):
+                found = self.word.search(line)
+            if not found or self.harmless.search(line):
+                return None
+        return None if not found else str(found.group(0).decode("utf-8", "replace").strip()[:_WORDS_LIMIT])
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,13 +115,15 @@ class UserPatterns:
         """One Trouble for every line that an error pattern matches, by the worst level that does."""
         if not self.errors or (self.wide is not None and not self.wide.search(text)):
             return []
-        asked = sorted(self.errors, key=lambda error: LEVELS.index(error.level))
+        asked = sorted(self.errors, key=lambda error: (error.beside is not None, LEVELS.index(error.level)))
         found = []
         for line in text.split(b"\n"):
-            error = next((error for error in asked if error.regex.search(line)), None)
-            if error is not None:
-                shown = line.decode("utf-8", "replace").strip()[:_TEXT_LIMIT]
-                found.append(Trouble(error.level, shown, error.text))
+            for error in asked:
+                words = error.matched(line)
+                if words is not None:
+                    shown = line.decode("utf-8", "replace").strip()[:_TEXT_LIMIT]
+                    found.append(Trouble(error.level, shown, error.text, words))
+                    break
         return found
 
     def read(self, line: str) -> list[Mark]:
@@ -117,7 +136,9 @@ class UserPatterns:
 def compile_patterns(progress: Mapping[str, str], errors: Sequence[tuple[str, str]], source: str) -> UserPatterns:
     """Compile the owner's patterns, or say in one sentence which of them cannot be used and why.
     `errors` are (pattern, level) pairs; `source` names the file or flag they came from."""
-    gauges, alarms = [], []
+    gauges: list[ProgressPattern] = []
+    alarms: list[ErrorPattern] = []
+    texts: list[str] = []
     for name, pattern in progress.items():
         where = f"{source}: progress_patterns.{plain(name, 60)}"
         regex = _compiled(pattern, where)
@@ -132,8 +153,20 @@ def compile_patterns(progress: Mapping[str, str], errors: Sequence[tuple[str, st
         where = f"{source}: error_patterns, number {place}"
         if level not in LEVELS:
             raise UsageError(f"{where}: severity '{plain(level, 40)}' is not known; use critical or warning")
-        alarms.append(ErrorPattern(pattern, _compiled(pattern, where), level))
-    return UserPatterns(tuple(gauges), tuple(alarms), _wide([error.text for error in alarms]))
+        default = DEFAULT_ERRORS.get(pattern.removeprefix(PREFIX)) if pattern.startswith(PREFIX) else None
+        if default is not None:
+            alarms.append(_default(default, level))
+            texts.append(f"(?i:{default.report}|{default.word})")
+        else:
+            alarms.append(ErrorPattern(pattern, _compiled(pattern, where), level))
+            texts.append(pattern)
+    return UserPatterns(tuple(gauges), tuple(alarms), _wide(texts))
+
+
+def _default(one: DefaultError, level: str) -> ErrorPattern:
+    regexes = (_engine(f"(?i){text}") for text in (one.report, one.word, TROUBLE, HARMLESS, SETTING))
+    report, *others = regexes
+    return ErrorPattern(PREFIX + one.name, report, level, *others)
 
 
 def _compiled(pattern: str, where: str) -> Any:

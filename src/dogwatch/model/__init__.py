@@ -11,8 +11,21 @@ from dogwatch.model.gpu import Gpu, GpuCourse, GpuPast, GpuProcess, Stray
 from dogwatch.model.job import Expectation, Job, Place
 from dogwatch.model.look import Dark, Look, Seen, Sighting, Worker
 from dogwatch.model.loss import Loss
-from dogwatch.model.mark import Finished, Interval, Mark, Metric, Origin, Phase, Resumed, Step, Total, Trouble
+from dogwatch.model.mark import (
+    ErrorGroup,
+    Finished,
+    Interval,
+    Mark,
+    Metric,
+    Origin,
+    Phase,
+    Resumed,
+    Step,
+    Total,
+    Trouble,
+)
 from dogwatch.model.message import Curve, Item, Message
+from dogwatch.model.outcome import EndEvidence, Found, LogEnd, Word, final_outcome, final_reason
 from dogwatch.model.progress import Eta, Point, Progress
 from dogwatch.model.state import Ended, Missing, Outcome, Proof, Running, State, Waiting
 from dogwatch.model.verdict import Standing, Straggler, Verdict, Witness
@@ -21,11 +34,14 @@ __all__ = [
     "Change",
     "Curve",
     "Dark",
+    "EndEvidence",
     "Ended",
+    "ErrorGroup",
     "Eta",
     "Expectation",
     "Finding",
     "Finished",
+    "Found",
     "Gpu",
     "GpuCourse",
     "GpuPast",
@@ -35,6 +51,7 @@ __all__ = [
     "Job",
     "Known",
     "Level",
+    "LogEnd",
     "Look",
     "Loss",
     "Mark",
@@ -63,6 +80,9 @@ __all__ = [
     "Verdict",
     "Waiting",
     "Witness",
+    "Word",
     "Worker",
+    "final_outcome",
+    "final_reason",
     "follow",
 ]

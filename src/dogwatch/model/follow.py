@@ -13,7 +13,8 @@ from dogwatch.model.state import Ended, Missing, Outcome, Proof, Running, State
 @dataclass(frozen=True, slots=True)
 class Known:
     """What is held true of a job: its state, since when, when that was last proved, and by what.
-    An ending that is not `settled` counts as one everywhere, and is still looked at for what comes late."""
+    An ending that is not `settled` counts as one everywhere, and is still looked at for what comes late. `final` is the
+    outcome after the final checks, and `why` the reason for it where the place gave none; None until it is decided."""
 
     state: State | None = None
     since: float | None = None
@@ -24,6 +25,15 @@ class Known:
     proved_at: float | None = None
     proof: tuple[Proof, ...] = ()
     settled: bool = True
+    final: Outcome | None = None
+    why: str = ""
+
+    @property
+    def outcome(self) -> Outcome | None:
+        """How it ended, all told; None before, and while what decides it is still being checked."""
+        if not isinstance(self.state, Ended):
+            return None
+        return self.final or (self.state.outcome if self.settled else None)
 
 
 @dataclass(frozen=True, slots=True)

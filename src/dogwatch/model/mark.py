@@ -76,11 +76,24 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """A line that the owner's own pattern calls an error; `level` is critical or warning."""
+    """A line that an error pattern matches, with the words of it that do; `level` is critical or warning."""
 
     level: str
     text: str
     pattern: str = ""
+    words: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorGroup:
+    """All lines of a job that one error pattern matched: how many, the newest of them, and when that was read."""
+
+    pattern: str
+    level: str
+    count: int
+    words: str
+    text: str
+    at: float
 
 
 Mark: TypeAlias = Step | Total | Interval | Resumed | Metric | Phase | Finished | Origin | Trouble

@@ -5,6 +5,8 @@ from __future__ import annotations
 _STATES = {"waiting": "PENDING", "running": "RUNNING", "missing": "MISSING"}
 _OUTCOMES = {
     "succeeded": "COMPLETED",
+    "completed": "COMPLETED",
+    "incomplete": "INCOMPLETE",
     "failed": "FAILED",
     "cancelled": "CANCELLED",
     "timed_out": "TIMEOUT",

@@ -8,9 +8,12 @@ from typing import TypeAlias
 
 
 class Outcome(StrEnum):
-    """How an attempt ended, in our words; the place's own word is kept beside it."""
+    """How an attempt ended, in our words; the place's own word is kept beside it. No place says COMPLETED or
+    INCOMPLETE: the final checks do (model/outcome.py)."""
 
     SUCCEEDED = "succeeded"
+    COMPLETED = "completed"
+    INCOMPLETE = "incomplete"
     FAILED = "failed"
     CANCELLED = "cancelled"
     TIMED_OUT = "timed_out"

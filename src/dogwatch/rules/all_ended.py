@@ -1,10 +1,11 @@
-"""All workers ended and it was not a success."""
+"""The job ended, and it was not a success; what is only incomplete is said by not_verified."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from dogwatch.model import Ended, Finding, Level, Outcome
+from dogwatch.model.outcome import LEVELS, in_words
 from dogwatch.rules.interface import Case
 
 name = "all_ended"
@@ -13,14 +14,18 @@ states = (Ended,)
 
 def judge(case: Case, now: float) -> Iterator[Finding]:
     state = case.known.state
-    if not isinstance(state, Ended) or state.outcome is Outcome.SUCCEEDED:
+    outcome = case.known.outcome
+    if not isinstance(state, Ended) or outcome is None or outcome is Outcome.INCOMPLETE:
         return
-    unknown = state.outcome is Outcome.UNKNOWN
-    text = f"ended, {'outcome unknown' if unknown else state.outcome.value.replace('_', ' ')}"
-    if state.reason:
-        text += f": {state.reason}"
+    level = LEVELS[outcome]
+    if level is Level.INFO:
+        return
+    text = f"ended, {in_words(outcome).removeprefix('ended, ')}"
+    reason = case.known.why or state.reason
+    if reason:
+        text += f": {reason}"
     text += _why(case)
-    yield Finding(case.job.ref, name, Level.WARNING if unknown else Level.CRITICAL, text, lasting=True)
+    yield Finding(case.job.ref, name, level, text, lasting=True)
 
 
 def _why(case: Case) -> str:

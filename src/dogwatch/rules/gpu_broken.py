@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dogwatch.model import Ended, Finding, Gpu, Level, Outcome, Running
+from dogwatch.model import Ended, Finding, Gpu, Level, Running
+from dogwatch.model.outcome import GOOD
 from dogwatch.rules.interface import Case
 
 name = "gpu_broken"
@@ -34,8 +35,7 @@ MILD = frozenset({63, 92})
 
 
 def judge(case: Case, now: float) -> Iterator[Finding]:
-    state = case.known.state
-    if isinstance(state, Ended) and state.outcome is Outcome.SUCCEEDED:
+    if case.known.outcome in GOOD:
         return
     for gpu in case.gpus:
         yield from _found(case, gpu)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from dogwatch.model import Eta, Gpu, GpuPast, Job, Known, Loss, Progress, Straggler, Trouble, Verdict, Worker
+from dogwatch.model import ErrorGroup, Eta, Gpu, GpuPast, Job, Known, Loss, Progress, Straggler, Verdict, Worker
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +98,7 @@ class Case:
     """A job as the rules see it. `age` is the seconds of really watching it since it was added, `checkpoints` when
     each was written, `gone_in` the seconds until a disk has no "bytes", "inodes" or "quota" left, where a trend says
     so; `gpus` are those it was given or has processes on, and none where nothing was learnt of them; then `gpu_past`
-    is None; `made` is what it produces, where anything is known of that; `stood` is the seconds without any progress
-    once they are more than its owner wants to be warned of."""
+    is None; `made` is what it produces, where anything is known of that."""
 
     job: Job
     known: Known
@@ -109,7 +108,7 @@ class Case:
     verdict: Verdict | None = None
     straggler: Straggler | None = None
     disks: Mapping[str, Disk] = field(default_factory=dict)
-    troubles: tuple[Trouble, ...] = ()
+    errors: tuple[ErrorGroup, ...] = ()
     verified: Verified | None = None
     eta: Eta | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)
@@ -122,7 +121,6 @@ class Case:
     held: Held | None = None
     loss: Loss | None = None
     launch: Mapping[str, Any] | None = None
-    stood: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

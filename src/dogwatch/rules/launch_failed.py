@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dogwatch.model import Ended, Finding, Level
+from dogwatch.model import Ended, Finding, Level, Waiting
 from dogwatch.rules.interface import Case
 
 name = "launch_failed"
 
 
 def judge(case: Case, now: float) -> Iterator[Finding]:
+    state, within = case.known.state, f"within {case.job.expect.launch_timeout:g} s"
+    if isinstance(state, Ended) or case.age < case.job.expect.launch_timeout:
+        return
+    if case.job.source == "process" and isinstance(state, Waiting) and not case.workers:
+        yield Finding(case.job.ref, name, Level.CRITICAL, f"no worker started {within}: {state.reason}")
+        return
     want = case.job.expect.workers
-    if want is None or isinstance(case.known.state, Ended) or case.age < case.job.expect.launch_timeout:
+    if want is None:
         return
     # One that has ended had started: that is another finding.
     there = [worker for worker in case.workers if worker.started is not None or worker.pid is not None]
@@ -20,7 +26,7 @@ def judge(case: Case, now: float) -> Iterator[Finding]:
         return
     missing = sorted(set(range(want)) - {worker.index for worker in there})
     text = (
-        f"only {len(there)} of {want} workers started within {case.job.expect.launch_timeout:g} s"
+        f"only {len(there)} of {want} workers started {within}"
         f" (missing: {', '.join(map(str, missing[:16]))}{' …' if len(missing) > 16 else ''})"
     )
     yield Finding(case.job.ref, name, Level.CRITICAL, text)

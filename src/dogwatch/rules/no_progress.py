@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dogwatch.model import Ended, Finding, Level, Outcome
+from dogwatch.model import Finding, Level
+from dogwatch.model.outcome import GOOD
 from dogwatch.rules.interface import Case
 
 name = "no_progress"
@@ -15,8 +16,7 @@ ENOUGH = 3
 
 def judge(case: Case, now: float) -> Iterator[Finding]:
     attempts = case.made.attempts if case.made is not None else ()
-    state = case.known.state
-    if isinstance(state, Ended) and state.outcome is Outcome.SUCCEEDED:
+    if case.known.outcome in GOOD:
         return
     last = attempts[-ENOUGH:]
     if len(last) < ENOUGH or len({kind for kind, _ in last}) > 1:

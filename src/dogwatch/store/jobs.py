@@ -88,6 +88,13 @@ def documents(store: Store, *, everything: bool = False, refs: Iterable[str] | N
     return [document(row, open_now.get(row["ref"], ()), _outage(row, outages)) for row in rows]
 
 
+def name_of(store: Store, ref: str) -> str | None:
+    """The name of a job; None where the ref is no job's."""
+    with store.reading() as db:
+        row = cells_of(db, ref, expected=False)
+    return None if row is None else cells.unpack(JOBS.cell(row, "name"))
+
+
 def forgotten(store: Store, refs: Iterable[str]) -> set[str]:
     """Which of these refs belong to jobs that somebody stopped watching for good."""
     with store.reading() as db:
@@ -182,6 +189,7 @@ def document(row: dict[str, Any], open_now: Iterable[dict[str, Any]], outage: Ou
         "description": row["description"],
         "state": row["state"],
         "outcome": row["outcome"],
+        "ended_as": facts.get("ended_as") or row["outcome"],
         "native": row["native"] or None,
         "reason": row["reason"] or facts.get("reason") or None,
         "exit_code": row["exit_code"],

@@ -9,7 +9,7 @@ import fcntl
 import os
 import time
 
-from dogwatch.clock import stamp
+from dogwatch.clock import local
 from dogwatch.errors import LeaseHeld
 from dogwatch.store import cells, faults
 from dogwatch.store.home import open_private
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 LOCK = "watch.lock"
+POLL = "poll"  # one poll for somebody who asked: it holds the lease, and is no watcher
 _TRIES, _PAUSE = 15, 0.02  # `holder` holds a shared lock for an instant, which must not look like a watcher
 
 
@@ -58,21 +59,23 @@ def take(home: str, who: str, now: float) -> Lease:
         who = told.get("who", "another process")
         raise LeaseHeld(
             f"{home} is watched already, by {who} (pid {told.get('pid', 'unknown')} on "
-            f"{told.get('host', 'this machine')}) since {_since(told) or 'just now'}: stop that one first."
+            f"{told.get('host', 'this machine')}) since {_since(told, now) or 'just now'}: stop that one first."
         ) from None
     _say(fd, who, now)
     return Lease(fd)
 
 
 def holder(home: str) -> dict[str, Any] | None:
-    """What the holder of the lease says of itself; None when nobody holds it."""
+    """What the watcher that holds the lease says of itself; None when nobody holds it, or only a single poll does."""
     told = _told(home)
-    return None if told is None else _parsed(told)
+    parsed = {} if told is None else _parsed(told)
+    return None if told is None or parsed.get("who") == POLL else parsed
 
 
 def held(home: str) -> bool:
-    """Whether anybody holds the lease."""
-    return _told(home) is not None
+    """Whether a watcher holds the lease."""
+    told = _told(home)
+    return told is not None and b'"who":"%s"' % POLL.encode() not in told
 
 
 def _told(home: str) -> bytes | None:
@@ -129,6 +132,6 @@ def _parsed(text: bytes) -> dict[str, Any]:
     return told if isinstance(told, dict) else {}
 
 
-def _since(told: dict[str, Any]) -> str | None:
+def _since(told: dict[str, Any], now: float) -> str | None:
     since = told.get("since")
-    return stamp(since) if isinstance(since, (int, float)) else None
+    return local(since, now) if isinstance(since, (int, float)) else None

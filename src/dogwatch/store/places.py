@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 _TIMES = ("looked_at", "seen_at", "dark_since")
 
 
+LOCKED_OUT = (
+    600.0  # for so long nobody asks a place that refuses our login, unless told to: login nodes ban those who do
+)
 REMOVED = "removed"  # the row stays, because the history of its jobs names it
 
 
@@ -67,6 +70,24 @@ def _time_of(store: Store, name: str, what: str) -> float | None:
     with store.reading() as db:
         found: list[float | None] = [row[what] for row in rows_of(db) if row["name"] == name]
     return found[0] if found else None
+
+
+def unpolled(store: Store, now: float) -> dict[str, float | None]:
+    """The places of active jobs that were not polled within their floor (or LOCKED_OUT where one refuses us), and when
+    they last were. A time that lies ahead was written before the clock was set back, and forbids nothing."""
+    with store.reading() as db:
+        wanted = {name for (name,) in db.execute("SELECT DISTINCT place FROM jobs WHERE active = 1")}
+        refusing = "SELECT name FROM places WHERE json_extract(facts, '$.locked_out')"
+        refused = {name for (name,) in db.execute(refusing)}
+        rows = [PLACES.proved(row) for row in all_cells(db)]
+    due: dict[str, float | None] = {}
+    for row in rows:
+        name, kind, floor, last = (PLACES.cell(row, column) for column in ("name", "kind", "floor", "looked_at"))
+        pause = max(floor, LOCKED_OUT) if name in refused else floor
+        lately = last is not None and last <= now < last + pause
+        if name in wanted and kind != REMOVED and not lately:
+            due[cells.unpack(name)] = last
+    return due
 
 
 def outages_in(db: sqlite3.Connection) -> dict[str, Outage]:

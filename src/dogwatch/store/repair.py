@@ -9,7 +9,7 @@ import sqlite3
 import time
 from dataclasses import dataclass
 
-from dogwatch.clock import stamp
+from dogwatch.clock import local_date
 from dogwatch.errors import StoreError
 from dogwatch.store import backup, events, faults, migrations, salvage, tip, turn
 from dogwatch.store.check import check, complaints
@@ -178,8 +178,8 @@ def _own_up(draft: str, saved: salvage.Saved, newest: int, commits: int, now: fl
 def _words(saved: salvage.Saved, newest: int, now: float) -> str:
     parts = []
     if newest > saved.last_seq:
-        since = stamp(saved.last_at) if saved.last_at is not None else "the beginning"
-        parts.append(f"events {saved.last_seq + 1} to {newest} are lost, from between {since} and {stamp(now)}")
+        since = local_date(saved.last_at) if saved.last_at is not None else "the beginning"
+        parts.append(f"events {saved.last_seq + 1} to {newest} are lost, from between {since} and {local_date(now)}")
     if saved.unreadable:
         parts.append(f"what could not be read or proved: {', '.join(saved.unreadable)}")
     if saved.unsent:

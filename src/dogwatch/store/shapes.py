@@ -15,12 +15,12 @@ def columns_of(known: Known) -> dict[str, Any]:
     return {
         "active": int(ended is None or not known.settled),
         "state": word(known.state),
-        "state_facts": _facts(known.state) if known.settled else {**(_facts(known.state) or {}), "settled": False},
-        "outcome": ended and ended.outcome.value,
+        "state_facts": _state_facts(known),
+        "outcome": known.outcome and known.outcome.value,
         "exit_code": ended and ended.exit_code,
         "signal": ended and ended.signal,
         "native": known.native,
-        "reason": known.reason,
+        "reason": known.why or known.reason,
         "attempts": known.attempts,
         "attempt": known.attempt,
         "since": known.since,
@@ -29,17 +29,35 @@ def columns_of(known: Known) -> dict[str, Any]:
     }
 
 
+def _state_facts(known: Known) -> dict[str, Any] | None:
+    """What the state carries, what the place itself said of an ending, and whether more is to be learnt of it."""
+    facts = _facts(known.state)
+    if not isinstance(known.state, Ended) or facts is None:
+        return facts if known.settled else {**(facts or {}), "settled": False}
+    if known.final is not None or not known.settled:
+        facts["ended_as"] = known.state.outcome.value
+    if known.why:
+        facts["said"] = known.reason
+    return facts if known.settled else {**facts, "settled": False}
+
+
+_BESIDE = frozenset(("settled", "ended_as", "said"))
+
+
 def known_of(row: dict[str, Any]) -> Known:
+    facts = row["state_facts"] or {}
     return Known(
         state=_state(row),
         since=row["since"],
         native=row["native"],
-        reason=row["reason"],
+        reason=facts.get("said", row["reason"]),
         attempt=row["attempt"],
         attempts=row["attempts"],
         proved_at=row["proved_at"],
         proof=tuple(Proof(**proof) for proof in row["proof"]),
-        settled=(row["state_facts"] or {}).get("settled", True),
+        settled=facts.get("settled", True),
+        final=Outcome(row["outcome"]) if "ended_as" in facts and row["outcome"] else None,
+        why=row["reason"] if "said" in facts else "",
     )
 
 
@@ -69,14 +87,16 @@ def _facts(state: State | None) -> dict[str, Any] | None:
 
 
 def _state(row: dict[str, Any]) -> State | None:
-    facts = {key: value for key, value in (row["state_facts"] or {}).items() if key != "settled"}
+    every = row["state_facts"] or {}
+    facts = {key: value for key, value in every.items() if key not in _BESIDE}
     match row["state"]:
         case "waiting":
             return Waiting(**facts)
         case "running":
             return Running(**facts)
         case "ended":
-            return Ended(outcome=Outcome(row["outcome"]), exit_code=row["exit_code"], signal=row["signal"], **facts)
+            outcome = Outcome(every.get("ended_as") or row["outcome"])
+            return Ended(outcome=outcome, exit_code=row["exit_code"], signal=row["signal"], **facts)
         case "missing":
             return Missing(**facts)
         case _:

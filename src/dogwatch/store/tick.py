@@ -79,7 +79,8 @@ class JobUpdate:
 
 @dataclass(frozen=True, slots=True)
 class PlaceUpdate:
-    """That a place was looked at, and whether it was seen; `why` says why it stayed dark."""
+    """That a place was looked at, and whether it was seen; `why` says why it stayed dark, and `facts` of such a place
+    only `locked_out`: that it refuses us, so that asking it often would do harm."""
 
     name: str
     looked_at: float
@@ -160,6 +161,8 @@ def _write_place(db: sqlite3.Connection, update: PlaceUpdate) -> None:
         since = PLACES.cell(row, "dark_since")
         fresh.update(dark_since=update.looked_at if since is None else since, dark_why=update.why)
         fresh["dark_looks"] = PLACES.cell(row, "dark_looks") + 1
+        known = cells.parse(PLACES.cell(row, "facts"))
+        fresh["facts"] = {key: value for key, value in known.items() if key != "locked_out"} | dict(update.facts)
     PLACES.amend(db, PLACES.proved(row), fresh)
 
 

@@ -54,17 +54,22 @@ def _watch(previous: View | None, view: View, fresh: Sequence[Document], now: fl
 def _job(before: Document | None, job: Document, view: View, fresh: Sequence[Document], now: float) -> list[str]:
     name = f"{phrases.title(job)}: " if len(view.jobs) > 1 else ""
     said = []
-    if before is None and not phrases.is_ended(job):
+    if before is None and not _is_over(job):
         ref = phrases.tidy(job.get("ref") or "?", 120)
         said.append(f"{phrases.title(job)} ({ref}): {phrases.state_as_known(job, now)}")
     elif job.get("unreachable") and not (before or {}).get("unreachable"):
         said.append(f"!! {phrases.title(job)}: {phrases.unreachable(job, now)}")
     said += [f"{name}{text}" for text in _findings(before, job, fresh)]
-    if phrases.is_ended(job):
-        return said + (summary(job, now) if before is None or not phrases.is_ended(before) else [])
+    if _is_over(job):
+        return said + (summary(job, now) if before is None or not _is_over(before) else [])
     if job.get("state") == "running" and _due(before, job):
         said.append(name + _progress(job, now))
     return said
+
+
+def _is_over(job: Document) -> bool:
+    """Ended, with an outcome that is decided."""
+    return phrases.is_ended(job) and job.get("outcome") is not None
 
 
 def _findings(before: Document | None, job: Document, fresh: Sequence[Document]) -> list[str]:

@@ -70,10 +70,8 @@ def _safe(text: object, limit: int = 600) -> str:
 
 
 def _head(document: Document, now: float) -> Iterator[str]:
-    verified = document["verified"]
-    broken = verified is not None and not verified["ok"]
-    ended = document["state"] == "ended"
-    tone = "bad" if ended and (broken or document["outcome"] != "succeeded") else "good" if ended else ""
+    ended = document["state"] == "ended" and document["outcome"] is not None
+    tone = "bad" if ended and document["outcome"] not in phrases.WELL else "good" if ended else ""
     said = report.headline(document).rpartition("): ")[2]
     yield f"<h1>{_safe(phrases.title(document), 120)}</h1>"
     yield f'<p class="word {tone}">{_safe(said)}</p>'

@@ -16,6 +16,7 @@ STALE_SECONDS = 180.0  # the slowest check interval is 60 s; three missed ones a
 LOW_SHARE, LOW_BYTES = 0.10, 10e9
 AT_WORK = ("running", "sleeping", "uninterruptible")
 TOO_EARLY = ("no progress counted yet", "not enough progress yet")
+WELL = ("succeeded", "completed")
 WORTH_SAYING = 0.03  # a cause less likely than that is in the JSON only
 _SIGNALS = {1: "SIGHUP", 2: "SIGINT", 3: "SIGQUIT", 4: "SIGILL", 6: "SIGABRT", 7: "SIGBUS", 8: "SIGFPE"}
 _SIGNALS |= {9: "SIGKILL", 10: "SIGUSR1", 11: "SIGSEGV", 12: "SIGUSR2", 13: "SIGPIPE", 15: "SIGTERM"}
@@ -51,11 +52,11 @@ def elapsed(job: Document, now: float) -> float | None:
 
 def outcome(job: Document) -> str:
     """How an ended job ended: succeeded, failed with exit code 1, killed by SIGKILL, out of memory."""
-    word = str(job.get("outcome") or "unknown")
-    if word == "unknown":
-        return "ended, outcome unknown"
-    said = tidy(word.replace("_", " "), 40)
-    if word == "succeeded":
+    word = str(job.get("outcome") or "checking")
+    told = {"unknown": "ended, outcome unknown", "completed": "completed, exit status unknown"}
+    told["checking"] = "ended, still checking what it left"
+    said = told.get(word) or tidy(word.replace("_", " "), 40)
+    if word in told or word in ("succeeded", "incomplete"):
         return said
     how = exit_words(job)
     return f"{said} ({how})" if how else said
@@ -129,7 +130,7 @@ def launch(job: Document) -> str:
 
 
 def is_bad(job: Document) -> bool:
-    return is_ended(job) and job.get("outcome") != "succeeded"
+    return is_ended(job) and job.get("outcome") not in (None, *WELL)
 
 
 def eta(job: Document, now: float, full: bool = True) -> str:
@@ -171,6 +172,47 @@ def no_eta(job: Document, now: float) -> str:
 def _left(estimate: Document, end: str, now: float) -> float | None:
     at = words.since(estimate.get(f"{end}_at"), now)
     return max(0.0, -at) if at is not None else estimate.get(f"{end}_seconds")
+
+
+def where(job: Document) -> str:
+    """The nodes it runs or ran on, with their host; nothing for a job of this machine."""
+    nodes = tidy(job.get("nodes") or "", 200)
+    return f"{nodes} ({tidy(job.get('place') or '?', 40)})" if nodes else ""
+
+
+def time_limit(job: Document, now: float) -> str:
+    """How much of its time limit a job has used, and when it meets it."""
+    limit, meets = job.get("time_limit_seconds"), words.moment(job.get("time_limit_at"))
+    ran = elapsed(job, now) if job.get("state") != "waiting" else None
+    if limit is None and meets is not None and (began := words.moment(job.get("started"))) is not None:
+        limit = meets - began
+    if limit is None:
+        return ""
+    text = words.span(limit) if ran is None else f"{words.span(ran)} of {words.span(limit)}"
+    if not is_ended(job) and meets is not None:
+        text += f", ends at {words.due(meets, now)}"
+    return text
+
+
+def efficiency(job: Document) -> str:
+    """What a job used of what it asked for: CPU, memory, GPUs; before that is accounted for, what polls saw."""
+    used = job.get("efficiency") or _seen_use(job.get("spent") or {})
+    parts = [f"CPU {used['cpu_percent']:.0f} %" if words.known(used.get("cpu_percent")) else ""]
+    if used.get("memory_bytes") is not None:
+        asked, share = used.get("memory_requested_bytes"), used.get("memory_percent")
+        memory = f"memory {words.size(used['memory_bytes'])}" + (f" of {words.size(asked)}" if asked else "")
+        parts.append(memory + (f" ({share:.0f} %)" if words.known(share) else ""))
+    parts.append(f"GPU {used['gpu_percent']:.0f} %" if words.known(used.get("gpu_percent")) else "")
+    parts.append(f"GPU memory {words.size(used['gpu_memory_bytes'])}" if used.get("gpu_memory_bytes") else "")
+    return ", ".join(part for part in parts if part)
+
+
+def _seen_use(spent: Document) -> Document:
+    """What polls saw a job use: the most memory, and how busy its GPUs were on average."""
+    seconds = sum(spent.get("gpu_tenths_seconds") or ())
+    busy = spent.get("gpu_busy_seconds")
+    share = 100 * busy / seconds if busy is not None and seconds else None
+    return {"memory_bytes": spent.get("memory_peak_bytes"), "gpu_percent": share}
 
 
 def throughput(job: Document, full: bool = True) -> str:

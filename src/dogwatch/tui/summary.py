@@ -17,6 +17,7 @@ def summary(job: Document, now: float) -> list[str]:
     facts = [
         *_proof(job),
         *_reason(job),
+        *_where(job, now),
         *_why(job),
         *_items(job),
         *_scores(job),
@@ -47,6 +48,12 @@ def _proof(job: Document) -> list[tuple[str, str]]:
 def _reason(job: Document) -> list[tuple[str, str]]:
     reason = phrases.tidy(job.get("reason") or "")
     return [("reason", reason)] if reason else []
+
+
+def _where(job: Document, now: float) -> list[tuple[str, str]]:
+    """Where it ran, how much of its time limit it took, and what it used of what it had asked for."""
+    told = [("node", phrases.where(job)), ("limit", phrases.time_limit(job, now)), ("used", phrases.efficiency(job))]
+    return [(label, text) for label, text in told if text]
 
 
 def _why(job: Document) -> list[tuple[str, str]]:
@@ -91,7 +98,7 @@ def _checkpoints(job: Document, now: float) -> list[tuple[str, str]]:
     newest = f", newest {phrases.base({'path': found['newest']})}" if found.get("newest") else ""
     resume = phrases.resume(found, now)
     lines = [("checkpoints", phrases.checkpoints(found, now, ended=True) + newest)]
-    return lines + ([("resume from", resume)] if resume and job.get("outcome") != "succeeded" else [])
+    return lines + ([("resume from", resume)] if resume and phrases.is_bad(job) else [])
 
 
 def _incidents(job: Document, now: float) -> list[tuple[str, str]]:

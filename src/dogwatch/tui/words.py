@@ -5,13 +5,11 @@ Nothing here takes text that came from a job: whoever passes a unit has made it 
 
 from __future__ import annotations
 
-import time
-
+from dogwatch.clock import local
 from dogwatch.text import lasting
 
 UNKNOWN = "-"
 _MINUTE, _HOUR, _DAY, _YEAR = 60, 3600, 86400, 31557600
-_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _SIZES = ("B", "kB", "MB", "GB", "TB", "PB", "EB")
 _HUGE = 1e15
 
@@ -250,14 +248,7 @@ def _days(year: int, month: int, day: int) -> int:
 def clock(at: str | float | None, now: float, seconds: bool = False) -> str:
     """The local clock time of a moment, with its date when that is not today: 13:49, 16 Nov 13:49."""
     then = moment(at) if isinstance(at, str) else at
-    if then is None or not known(then) or not 0 <= then < 253402300800:
-        return UNKNOWN
-    local, today = time.localtime(then), time.localtime(now)
-    text = f"{local.tm_hour:02d}:{local.tm_min:02d}" + (f":{local.tm_sec:02d}" if seconds else "")
-    if local[:3] == today[:3]:
-        return text
-    date = f"{local.tm_mday} {_MONTHS[local.tm_mon - 1]}"
-    return f"{date} {text}" if local.tm_year == today.tm_year else f"{date} {local.tm_year} {text}"
+    return UNKNOWN if then is None or not known(then) else local(then, now, seconds)
 
 
 def unreachable(since: str | float | None, confirmed: str | float | None, now: float) -> str:

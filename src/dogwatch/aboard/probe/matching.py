@@ -110,9 +110,9 @@ def argv_means(argv: "list[str]", name: str) -> bool:
         return at > 0 and word_means(argv, at, name)
     if len(argv) == 1 and " " in argv[0].strip():  # a title that it gave itself
         argv = [word for word in re.split(r"[\s:]+", argv[0]) if word]
+    if any(word_means(argv, at, name) for at in range(len(argv))):
+        return True
     wanted = name.split() or [name]
-    if len(wanted) == 1:
-        return any(word_means(argv, at, name) for at in range(len(argv)))
     rows = range(len(argv) - len(wanted) + 1)
     return any(all(word_means(argv, at + i, word) for i, word in enumerate(wanted)) for at in rows)
 

@@ -8,7 +8,7 @@ from typing import Any
 from dogwatch.desk.checklist import Line
 from dogwatch.desk.preflight.facts import PASS, WARN, Facts, count
 from dogwatch.desk.preflight.plan import Plan
-from dogwatch.logs.user import compile_patterns
+from dogwatch.logs.user import ANY_CASE, compile_patterns
 from dogwatch.text import plain
 
 TOO_OFTEN = 0.2
@@ -28,7 +28,7 @@ def judge(plan: Plan, facts: Facts) -> Iterator[Line]:
         else:
             yield _tried(what, [mark for line in lines if (mark := gauge.read(line))], lines)
     for error in patterns.errors:
-        what = f"error pattern {plain(error.text, 40)}"
+        what = f"error pattern {plain(error.text.removeprefix(ANY_CASE), 40)}"
         hits = [line for line in lines if error.regex.search(line)]
         if error.regex.search(b""):
             yield Line(WARN, what, "matches an empty line, and so every line", "make it name what it looks for")
