@@ -345,7 +345,12 @@ def poll(opened: Store, places: Mapping[str, float | None], seconds: float) -> l
     from dogwatch.desk import ask
     from dogwatch.hands import poll as polls
 
-    started = polls.start(tuple(places))
+    if not os.access(opened.home, os.W_OK):  # what is found could not be written down
+        return []
+    try:
+        started = polls.start(tuple(places))
+    except OSError:  # no process to be had: what is stored is shown, with its age
+        return list(places)
     try:
         if polls.wait(started, seconds):
             return []
