@@ -134,6 +134,23 @@ def test_the_state_says_whether_it_is_stuck(verdict, shown):
     assert job_table.state(job("train", verdict=verdict)) == shown
 
 
+@pytest.mark.parametrize(
+    ("outcome", "shown", "told"),
+    [
+        ("succeeded", "succeeded", "-"),
+        ("completed", "completed", "exit status unknown"),
+        ("incomplete", "incomplete", "only 3 of 4 items"),
+        ("timed_out", "timed out", "only 3 of 4 items"),
+        ("unknown", "outcome unknown", "only 3 of 4 items"),
+        (None, "ended, checking", "-"),
+    ],
+)
+def test_an_ending_is_told_by_its_outcome(outcome, shown, told):
+    """And by why, where it did not end well."""
+    ended = job("train", state="ended", outcome=outcome, reason="only 3 of 4 items")
+    assert (job_table.state(ended), job_table.alert(ended, NOW)) == (shown, told)
+
+
 def test_the_age_is_said_once_or_by_host():
     """One age where all are alike, else one for each host; ended jobs do not age."""
     assert job_table.age([job("a"), job("b")], NOW) == "last confirmed 62 s ago"

@@ -84,7 +84,10 @@ _VERDICTS = {"stalled": "stalled", "slow": "running, slow", "silent but busy": "
 
 def state(job: Job) -> str:
     """The state in a few words: how it ended, else whether it runs, or what makes that doubtful."""
-    word = plain(str(job["outcome"] or job["state"] or "not polled yet").replace("_", " "), 40)
+    if job["state"] == "ended":
+        word = str(job["outcome"] or "ended, checking")
+        return "outcome unknown" if word == "unknown" else plain(word.replace("_", " "), 40)
+    word = plain(job["state"] or "not polled yet", 40)
     if job["unreachable_since"] is not None:
         return "unreachable"
     return _VERDICTS.get(str(job["verdict"]), word) if job["state"] == "running" else word
@@ -138,7 +141,9 @@ def alert(job: Job, now: float) -> str:
         said.append(words.unreachable(since, job["proved_at"], now) + was)
     if job["alert"] is not None:
         said.append(plain(" ".join(str(job["alert"]["text"]).split()), 300))
-    elif job["state"] == "ended" and job["outcome"] != "succeeded":
+    elif job["outcome"] == "completed":
+        said.append("exit status unknown")
+    elif job["outcome"] not in (None, "succeeded"):
         said.append(plain(job["cause"] or job["reason"] or "", 300))
     return "; ".join(part for part in said if part) or words.UNKNOWN
 
