@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from dogwatch.reach.interface import Reach
     from dogwatch.settings import Settings, Smtp
     from dogwatch.sources.interface import Source
+    from dogwatch.store.lease import Lease
+
+TAKE_OVER = 0.5  # seconds between two tries of a daemon that waits for the lease
 
 
 def home() -> str:
@@ -125,12 +128,24 @@ def send_test(opened: Store, clock: Clock) -> list[dict[str, Any]]:
     key = alerts.queue_test(opened, clock)
     try:
         with lease.take(opened.home, "doctor", clock.now()):
-            Tuning(opened, clock, lambda text: None, channel).dispatch.flush()
+            Tuning(opened, clock, lambda text: None, channel).dispatch.flush(again=False)
     except LeaseHeld:
         until = clock.mono() + 60.0
         while clock.mono() < until and not alerts.test_is_over(opened, key):
             time.sleep(0.2)
     return alerts.receipts(opened, key)
+
+
+def send_queued(opened: Store, clock: Clock) -> None:
+    """Send what is queued, unless somebody watches and does so."""
+    import contextlib
+
+    from dogwatch.errors import LeaseHeld
+    from dogwatch.store import lease
+    from dogwatch.tuning import Tuning
+
+    with contextlib.suppress(LeaseHeld), lease.take(opened.home, "watch", clock.now()):
+        Tuning(opened, clock, lambda text: None, channel).dispatch.flush()
 
 
 def watch(
@@ -277,17 +292,16 @@ def held(
     every: float | None = None,
     write_every: float = 0.0,
     log_file: str | None = None,
+    lease: Lease,
 ) -> AbstractContextManager[Watch]:
-    """A watcher with the lease, its store repaired first if it is damaged; LeaseHeld says who has it."""
+    """A watcher that holds the lease, its store repaired first if it is damaged."""
     from contextlib import contextmanager
 
     from dogwatch.engine.start import sound_store
-    from dogwatch.store import lease
 
     @contextmanager
     def holding() -> Iterator[Watch]:
-        path = home()
-        with lease.take(path, who, clock.now()), sound_store(path, clock, narrate) as opened:
+        with lease, sound_store(home(), clock, narrate) as opened:
             watcher = watch(
                 opened,
                 clock,
@@ -305,6 +319,40 @@ def held(
                 watcher.end()
 
     return holding()
+
+
+def daemon(
+    clock: Clock, narrate: Callable[[str], None], stopped: Callable[[], bool]
+) -> AbstractContextManager[Lease | None]:
+    """The lease of a daemon, when whoever watches for a while has ended; None when it was stopped before. LeaseHeld
+    says which daemon there is already, whether that one watches or waits."""
+    import time
+    from contextlib import contextmanager
+
+    from dogwatch.errors import LeaseHeld
+    from dogwatch.store import lease
+
+    @contextmanager
+    def alone() -> Iterator[Lease | None]:
+        path, told = home(), ""
+        with lease.take_daemon(path, clock.now()):
+            while not stopped():
+                try:
+                    taken = lease.take(path, lease.DAEMON, clock.now())
+                except LeaseHeld as held:
+                    if held.who == lease.DAEMON:
+                        raise
+                    who = f"dogwatch {held.who} (pid {held.pid})"
+                    if who != told and held.who != lease.POLL:
+                        narrate(f"{who} watches now; this daemon takes over when that one has ended")
+                    told = who
+                    time.sleep(TAKE_OVER)
+                    continue
+                yield taken
+                return
+            yield None
+
+    return alone()
 
 
 def look_once(

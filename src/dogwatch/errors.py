@@ -31,7 +31,11 @@ class NotYet(UsageError):
 
 
 class LeaseHeld(DogwatchError):
-    """Another watcher already watches this store."""
+    """Another watcher already watches this store: which command, and its process."""
+
+    def __init__(self, text: str, who: str = "another process", pid: object = None) -> None:
+        super().__init__(text)
+        self.who, self.pid = who, pid
 
 
 class NoSuchJob(DogwatchError):

@@ -20,7 +20,7 @@ from tests.chaos.storm import Storm
 
 AT_HOME = {
     *("dogwatch.db", "dogwatch.db-wal", "dogwatch.db-shm", "store.json", "tip", "reserve", "wake"),
-    *("watch.lock", "make.lock", "write.lock", "backups", "runs", "bundles"),
+    *("watch.lock", "daemon.lock", "make.lock", "write.lock", "backups", "runs", "bundles"),
 }
 IN_A_RUN = re.compile(r"(spec|keeper|worker-\d+\.(start|end))\.json|keeper\.log|worker-\d+\.log")
 BACKUP = re.compile(r"dogwatch-\d{8}T\d{2}\.db")

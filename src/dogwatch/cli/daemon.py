@@ -1,4 +1,4 @@
-"""`dogwatch daemon`: the watcher, for as long as it is let run."""
+"""`dogwatch daemon`: the watcher in the foreground, for as long as it is let run."""
 
 from __future__ import annotations
 
@@ -9,12 +9,19 @@ from argparse import ArgumentParser, Namespace
 from dogwatch.cli.out import emit, json_flag, log_file_flag, log_path, say
 from dogwatch.errors import FINE, INTERRUPTED
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dogwatch.engine.watch import Watch
+
 WRITE_EVERY = 2.0  # looking every second must not wear the disk for numbers that nobody reads that fast
 HELP = "watch everything, in the foreground, until stopped (one watcher per store)"
 EXAMPLES = (
     "dogwatch daemon",
     "dogwatch daemon --once-idle --log-file experiment.log",
 )
+EPILOG = """\
+While a `dogwatch run`, `watch`, `wait` or `patrol` watches, the daemon waits and takes over when that one has ended. A
+second daemon is refused."""
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -24,35 +31,63 @@ def arguments(parser: ArgumentParser) -> None:
     json_flag(parser)
 
 
+class _Stop:
+    """The signals that end a daemon: while it waits, and while it watches."""
+
+    def __init__(self) -> None:
+        self.by: list[int] = []
+        self.watch: Watch | None = None
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, self._stop)
+        signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+
+    def _stop(self, number: int, frame: object) -> None:
+        from dogwatch.engine.dispatch import STOPPED
+
+        self.by.append(number)
+        if self.watch is not None:
+            self.watch.stop(STOPPED)
+
+    @property
+    def code(self) -> int:
+        return INTERRUPTED if signal.SIGINT in self.by else FINE
+
+
 def run(args: Namespace) -> int:
     from dogwatch import assemble
+    from dogwatch.cli.leaving import say_unsent
     from dogwatch.clock import Clock, local
     from dogwatch.config import duration
 
     clock = Clock()
     every = None if args.interval is None else duration(args.interval, "--interval")
-    stopped_by: list[int] = []
-    with assemble.held(
-        clock,
-        who="daemon",
-        channels=[assemble.terminal()],
-        narrate=lambda text: say(f"{local(clock.now(), 0.0, seconds=True)} {text}"),
-        every=every,
-        write_every=WRITE_EVERY,
-        log_file=log_path(args.log_file),
-    ) as watch:
 
-        def stop(number: int, frame: object) -> None:
-            stopped_by.append(number)
-            watch.stop()
+    def narrate(text: str) -> None:
+        say(f"{local(clock.now(), 0.0, seconds=True)} {text}")
 
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            signal.signal(number, stop)
-        signal.signal(signal.SIGPIPE, signal.SIG_IGN)
-        if args.json:
-            emit({"watching": True})
-        else:
-            say("watching; Ctrl-C or SIGTERM stops the watching, never a job")
-        gc.freeze()  # what was needed to start stays; looking through it for garbage costs more than it finds
-        watch.run(until=(lambda: watch.idle) if args.once_idle else (lambda: False))
-    return INTERRUPTED if signal.SIGINT in stopped_by else FINE
+    log_file, began, stop = log_path(args.log_file), clock.now(), _Stop()
+    with assemble.daemon(clock, narrate, stopped=lambda: bool(stop.by)) as lease:
+        if lease is None:
+            return stop.code
+        with assemble.held(
+            clock,
+            who="daemon",
+            channels=[assemble.terminal()],
+            narrate=narrate,
+            every=every,
+            write_every=WRITE_EVERY,
+            log_file=log_file,
+            lease=lease,
+        ) as stop.watch:
+            watch = stop.watch
+            if stop.by:
+                return stop.code
+            if args.json:
+                emit({"watching": True})
+            else:
+                say("watching; Ctrl-C or SIGTERM stops the watching, never a job")
+            gc.freeze()  # what was needed to start stays; looking through it for garbage costs more than it finds
+            watch.run(until=(lambda: watch.idle) if args.once_idle else (lambda: False))
+    with assemble.store(readonly=True) as store:
+        say_unsent(store, began)
+    return stop.code

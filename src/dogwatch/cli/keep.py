@@ -161,10 +161,10 @@ def _tick(args: Namespace) -> int:
 
 def _something_left() -> bool:
     from dogwatch import assemble
-    from dogwatch.desk import ask
+    from dogwatch.desk import ask, unsent
 
     with assemble.store(readonly=True) as store:
-        return bool(ask.brief(store))
+        return bool(ask.brief(store)) or unsent.waiting(store)
 
 
 def _report(args: Namespace, home: str) -> int:

@@ -29,12 +29,14 @@ def arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     from dogwatch import assemble
+    from dogwatch.cli.leaving import leaving
     from dogwatch.clock import Clock
     from dogwatch.desk import patrol
 
     clock, cursor = Clock(), patrol.cursor_of(args.reader)
     with assemble.store() as store:
-        looked = assemble.look_once(store, clock, log_path(args.log_file))
+        with leaving(store, clock):
+            looked = assemble.look_once(store, clock, log_path(args.log_file))
         report = patrol.report(store, looked, cursor)
         if args.json:
             groups = [group.document() for group in report.groups]

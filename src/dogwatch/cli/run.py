@@ -86,7 +86,7 @@ def run(args: Namespace) -> int:
             return 0
     from dogwatch.cli.showing import show
 
-    return show([ref], clock, json=args.json)
+    return show([ref], clock, json=args.json, who="run")
 
 
 def gpus_of(ids: list[str] | None, workers: int) -> list[str] | None:

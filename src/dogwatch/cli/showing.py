@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dogwatch import assemble
+from dogwatch.cli.leaving import leaving
 from dogwatch.cli.out import emit, say
 from dogwatch.clock import Clock
 from dogwatch.desk import ask
@@ -41,6 +42,7 @@ def show(
     how: dict[str, Any] = {"channels": [assemble.terminal(shown=True)], "every": every, "log_file": log_file}
     with (
         assemble.store(readonly=True) as store,
+        leaving(store, clock),
         assemble.eyes(store.home, clock, who=who, complain=None if screen else say, **how) as eyes,
     ):
 
@@ -54,7 +56,7 @@ def show(
             if not _shown(fetch, clock, screen, quiet=json):
                 return INTERRUPTED  # the terminal went away, and with it whoever watched
         except KeyboardInterrupt:
-            _part(ask.documents(store, refs), ours=eyes.ours)
+            _part(ask.documents(store, refs), alone=eyes.ours and not ask.has_daemon(store))
             raise
         jobs = ask.documents(store, refs)
     if json:
@@ -71,14 +73,14 @@ def _shown(fetch: Callable[[], View], clock: Clock, screen: bool, quiet: bool) -
     return True
 
 
-def _part(jobs: Sequence[Any], *, ours: bool) -> None:
+def _part(jobs: Sequence[Any], *, alone: bool) -> None:
     """Whoever stops watching is told that the job did not stop, and how to come back to it."""
     left = [job["ref"] for job in jobs if not ask.is_over(job)]
     if left:
         goes_on = f"{left[0]} goes on" if len(left) == 1 else f"{len(left)} jobs go on"
         again = f"`dogwatch watch {left[0]}`" if len(left) == 1 else "`dogwatch watch`"
-        alone = ", unwatched until somebody looks (`dogwatch daemon`)" if ours else ""
-        say(f"watching stopped; {goes_on}{alone}; {again} shows it again")
+        until = ", unwatched until somebody looks (`dogwatch daemon`)" if alone else ""
+        say(f"watching stopped; {goes_on}{until}; {again} shows it again")
 
 
 def done(view: View) -> bool:

@@ -36,6 +36,7 @@ def arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     from dogwatch import assemble
+    from dogwatch.cli.leaving import leaving
     from dogwatch.clock import Clock
     from dogwatch.config import duration
     from dogwatch.desk import ask
@@ -47,7 +48,10 @@ def run(args: Namespace) -> int:
         refs = ask.find_each(store, args.refs, say)
         first = ask.documents(store, refs)
         channels = [assemble.terminal(shown=True)]
-        with assemble.eyes(store.home, clock, who="wait", channels=channels, complain=say) as eyes:
+        with (
+            leaving(store, clock),
+            assemble.eyes(store.home, clock, who="wait", channels=channels, complain=say) as eyes,
+        ):
             reached = _until(lambda: ask.documents(store, refs), first, args.what, eyes.mind, clock, limit)
         jobs = ask.documents(store, refs)
     if args.json:

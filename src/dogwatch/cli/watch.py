@@ -55,6 +55,7 @@ def arguments(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     from dogwatch import assemble
     from dogwatch.cli.classic import attach, is_classic
+    from dogwatch.cli.leaving import leaving
     from dogwatch.cli.showing import show
     from dogwatch.clock import Clock
     from dogwatch.config import duration
@@ -70,6 +71,9 @@ def run(args: Namespace) -> int:
             say(f"watching {refs[0]}")
         else:
             refs = ask.find_each(store, args.refs, say) if args.refs else [job["ref"] for job in ask.brief(store)]
+        if not refs:
+            with leaving(store, clock):
+                assemble.send_queued(store, clock)
     if not refs:
         say("nothing is being watched that has not ended; `dogwatch run -- CMD` starts something")
         return 0

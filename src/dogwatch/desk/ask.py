@@ -131,6 +131,11 @@ def unpolled(store: Store, now: float) -> dict[str, float | None]:
     return places.unpolled(store, now)
 
 
+def has_daemon(store: Store) -> bool:
+    """Whether a daemon watches, or waits to take over from whoever does."""
+    return lease.has_daemon(store.home)
+
+
 def unheard(store: Store) -> list[str]:
     """The channels on which alerts do not arrive: the newest message tried on each was not taken."""
     return sorted(reception.refusing(store)[0])

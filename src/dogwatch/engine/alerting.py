@@ -135,13 +135,19 @@ def _acknowledged(notice: Mapping[str, Any], one: Mapping[str, Any]) -> bool:
     return same and not notice["resolved"] and notice["since"] <= one["created"]
 
 
+def urgent(waiting: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The letters that say something critical."""
+    return [letter for letter in waiting if letter["about"].get("level") == Level.CRITICAL.value]
+
+
 def ready_at(waiting: Sequence[Mapping[str, Any]], last_message: float | None, now: float, pace: Pace) -> float:
     """When the letters that wait on one channel should become a message: no more have come for a while, or the first
-    has waited long enough; and the last message is not too recent."""
+    has waited long enough; and the last message is not too recent. Where one of them is critical, only criticals are
+    waited for, and `last_message` is the last with one: a limit that others started does not hold it."""
     if any(letter["about"]["rule"] == "test" for letter in waiting):
         return now  # somebody waits for it
     first = min(letter["about"]["created"] for letter in waiting)
-    newest = max(letter["due"] for letter in waiting)
+    newest = max(letter["due"] for letter in urgent(waiting) or waiting)
     gathered = now if newest > now else newest + pace.gather  # written before the clock was set back
     if last_message is not None and last_message <= now:
         gathered = max(gathered, last_message + pace.most)

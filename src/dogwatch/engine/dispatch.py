@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dogwatch.channels.interface import PICTURED, Channel
@@ -31,10 +31,18 @@ from dogwatch.store.database import Store
 Make = Callable[[Mapping[str, Any]], Channel]
 GIVE_UP = 7 * 86400.0  # a message that nobody took for a week is parked where it can be seen
 TRIES_LEAST = 30  # and was tried so often: a clock that leaps ahead is no week
-FLUSH = 30.0
-PATIENCE = 5.0  # for what is under way when the watcher is stopped
+LEAVE, STOPPED = 15.0, 4.0  # seconds for what is queued when a watcher leaves, and when a signal asks it to
 ROUTED_MOST = 2000
 LEAST_REST = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What a message is about, and whether it says something critical or that something is over."""
+
+    subjects: frozenset[str]
+    critical: bool
+    closes: bool
 
 
 class Dispatch:
@@ -57,9 +65,9 @@ class Dispatch:
         self._senders = Senders()
         self._unrecorded: list[Sent] = []
         self._afloat = Afloat(store, _token)
-        self._last: dict[str, float | None] = {}
+        self._last: dict[tuple[str, bool], float | None] = {}  # of any message, and of those with something critical
         self._schedule = Schedule()
-        self._subjects: dict[int, frozenset[str]] = {}
+        self._told: dict[int, _Told] = {}
         self._held_due = float("-inf")
         self._rest = float("inf")
 
@@ -84,7 +92,7 @@ class Dispatch:
         self._hear()
         trouble = self._record()
         if not (any(alerts.pending(self._store)) or self._clockwork.due or self._afloat):
-            self._subjects.clear()
+            self._told.clear()
         else:
             channels = {row["name"]: row for row in alerts.channels(self._store)}
             trouble = self._prepare(channels, now_or_never) or trouble
@@ -110,9 +118,10 @@ class Dispatch:
         at = self._clock.now()
         self._afloat.take(channels, at, self._quiet)
         for name in channels:
-            if self._ready(name, self._afloat.waiting(name), at, now_or_never):
+            waiting = self._afloat.waiting(name)
+            if self._ready(name, waiting, at, now_or_never):
                 self._afloat.compose(name, at)
-                self._last[name] = at
+                self._composed(name, waiting, at)
         return trouble
 
     def _landed(self) -> bool:
@@ -131,29 +140,30 @@ class Dispatch:
             else:
                 self._unrecorded.append(sent)
 
-    def flush(self, seconds: float = FLUSH) -> None:
-        """Of a watcher that looks once: everything at once, and wait for what comes of it."""
+    def flush(self, seconds: float = LEAVE, again: bool = True) -> None:
+        """Of a watcher that leaves: everything at once, and wait for what comes of it; what was not taken is tried
+        `again` where that is due within these seconds."""
         until = self._clock.mono() + seconds
         trouble: StoreError | None = None
-        while self._clock.mono() < until:
+        while True:
             try:
                 self.step(now_or_never=True)
             except (StoreGone, StoreDamaged):
                 raise
             except StoreError as error:
                 trouble = error
-            if not self._senders.any_busy:
+            left = until - self._clock.mono()
+            pause = left if self._senders.any_busy else self.rest if again else float("inf")
+            if left <= 0 or pause > left:
                 break
-            self._senders.wait_for_one(max(0.1, until - self._clock.mono()))
+            self._senders.wait_for_one(pause)
         if trouble is not None:
             raise trouble
 
-    def end(self) -> None:
-        """Give what is under way a moment, and record what came of it."""
-        self._senders.wait(PATIENCE)
-        self._hear()
-        trouble = self._record()
-        if trouble is None:
+    def end(self, seconds: float = LEAVE) -> None:
+        """Send what is queued, for so long at the most, and record what came of it."""
+        self.flush(seconds)
+        if self._record() is None:
             self._landed()
 
     def _record(self) -> StoreError | None:
@@ -174,7 +184,7 @@ class Dispatch:
         receipt = sent.receipt
         expired = now - row["created"] > GIVE_UP and row["tries"] >= TRIES_LEAST
         state = SENT if receipt.ok else DEAD if receipt.permanent or expired else OPEN
-        due = self._schedule.tried(sent, row["tries"], now, self._clock.mono())
+        due = self._schedule.tried(sent, row["tries"], now, self._clock.mono(), self._told_by(row).critical)
         detail = receipt.detail + (" (given up after a week)" if expired and not receipt.ok else "")
         one = alerts.Try(state, detail, due)
         if ours:
@@ -207,14 +217,20 @@ class Dispatch:
             waiting = [one for one in letters if one["channel"] == name and one["state"] == alerts.WAITING]
             if self._ready(name, waiting, at, now_or_never):
                 alerts.compose(self._store, name, _token(name, waiting), [one["key"] for one in waiting], at)
-                self._last[name] = at
+                self._composed(name, waiting, at)
+
+    def _composed(self, name: str, waiting: Sequence[Mapping[str, Any]], at: float) -> None:
+        self._last[name, False] = at
+        if alerting.urgent(waiting):
+            self._last[name, True] = at
 
     def _ready(self, name: str, waiting: Sequence[Mapping[str, Any]], at: float, now_or_never: bool) -> bool:
-        if waiting and name not in self._last:
-            self._last[name] = alerts.last_composed(self._store, name)
         if not waiting or now_or_never:
             return bool(waiting)
-        left = alerting.ready_at(waiting, self._last[name], at, self._pace) - at
+        kind = name, bool(alerting.urgent(waiting))
+        if kind not in self._last:
+            self._last[kind] = alerts.last_composed(self._store, name, critical=kind[1])
+        left = alerting.ready_at(waiting, self._last[kind], at, self._pace) - at
         self._rest = min(self._rest, left if left > 0 else float("inf"))
         return left <= 0
 
@@ -229,34 +245,42 @@ class Dispatch:
         return bool(changed)
 
     def _send(self, channels: Channels) -> None:
-        """Whatever is due, one at a time on each channel; a message about a job waits for the earlier ones about it."""
+        """Whatever is due, one at a time on each channel. A message about a job waits for the earlier ones about it;
+        a critical one only for those that are critical or close something."""
         seen = {name: set[str]() for name in channels}
+        binding = {name: set[str]() for name in channels}
         unheard = {sent.message for sent in self._unrecorded}
         rows = [*alerts.messages(self._store), *self._afloat.rows()]
-        if len(self._subjects) > 2 * len(rows) + 100:
-            self._subjects.clear()
+        if len(self._told) > 2 * len(rows) + 100:
+            self._told.clear()
         for row in rows:
             name = row["channel"]
             if name not in channels:
                 continue
-            subjects = self._subjects_of(row)
-            blocked = bool(subjects & seen[name])
-            seen[name] |= subjects
+            told = self._told_by(row)
+            blocked = bool(told.subjects & (binding if told.critical else seen)[name])
+            seen[name] |= told.subjects
+            binding[name] |= told.subjects if told.critical or told.closes else set()
             if blocked or self._senders.busy(name) or row["key"] in unheard:
                 continue
             now, mono = self._clock.now(), self._clock.mono()
-            if self._schedule.due(row, now, mono):
+            if self._schedule.due(row, now, mono, told.critical):
                 self._send_one(name, channels[name], row)
                 self._hear()  # the sooner a receipt is written down, the less a kill repeats
                 self._record()
             else:
                 self._rest = min(self._rest, self._schedule.left(row, now, mono))
 
-    def _subjects_of(self, row: Mapping[str, Any]) -> frozenset[str]:
+    def _told_by(self, row: Mapping[str, Any]) -> _Told:
         key = row["key"]
-        if key not in self._subjects:
-            self._subjects[key] = frozenset(about["subject"] for about in self._notices(row))
-        return self._subjects[key]
+        if key not in self._told:
+            notices = self._notices(row)
+            self._told[key] = _Told(
+                frozenset(about["subject"] for about in notices),
+                any(about["level"] == Level.CRITICAL.value for about in notices),
+                any(about["resolved"] for about in notices),
+            )
+        return self._told[key]
 
     def _notices(self, row: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
         found: Sequence[Mapping[str, Any]] = row.get("notices") or alerts.notices_of(self._store, row["key"])

@@ -7,12 +7,13 @@ from collections.abc import Callable
 from types import TracebackType
 
 from dogwatch.clock import Clock
+from dogwatch.engine.dispatch import LEAVE, STOPPED
 from dogwatch.engine.watch import Watch
 from dogwatch.errors import DogwatchError, LeaseHeld
 from dogwatch.store import lease
 from dogwatch.store.database import Store, open_store
 
-JOIN = 5.0
+JOIN = 5.0  # seconds for a look that is under way
 
 
 class Eyes:
@@ -39,10 +40,12 @@ class Eyes:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        interrupted = kind is not None and issubclass(kind, KeyboardInterrupt)
+        patience = STOPPED if interrupted else LEAVE
         if self._watch is not None:
-            self._watch.stop()
+            self._watch.stop(patience)
         if self._thread is not None:
-            self._thread.join(JOIN)
+            self._thread.join(patience + (0.5 if interrupted else JOIN))
         # A look that outlasts our patience still commits: then the lease goes only with the process.
         if self._lease is not None and not (self._thread is not None and self._thread.is_alive()):
             self._lease.close()

@@ -20,16 +20,24 @@ class _Planned:
     due: float  # as it was written down; another value there is somebody's `alerts retry`
 
 
+@dataclass(frozen=True, slots=True)
+class _Rest:
+    failures: int = 0  # in a row
+    until: float = float("-inf")
+    critical: bool = False  # whether what failed last said something critical
+
+
 class Schedule:
     """A message rests after a try that failed, and so does its channel: a receiver that is down is asked with one
-    message, not with each of a thousand. What another process has tried is due by the wall clock."""
+    message, not with each of a thousand. Something critical is tried once in a rest that others began. What another
+    process has tried is due by the wall clock."""
 
     def __init__(self) -> None:
         self._messages: dict[int, _Planned] = {}
-        self._channels: dict[str, tuple[int, float]] = {}  # failures in a row, and until when it rests
+        self._channels: dict[str, _Rest] = {}
         self._chance = random.Random()
 
-    def tried(self, sent: Sent, tries: int, now: float, mono: float) -> float:
+    def tried(self, sent: Sent, tries: int, now: float, mono: float, critical: bool = False) -> float:
         """Take note of a try; the time of the message's next."""
         receipt = sent.receipt
         wait = backoff(tries, self._chance.random(), receipt.after)
@@ -37,22 +45,24 @@ class Schedule:
             self._messages.pop(sent.message, None)
             self._channels.pop(sent.channel, None)
             return now + wait
-        failures = self._channels.get(sent.channel, (0, 0.0))[0]
-        rest = receipt.after if receipt.after is not None else min(CHANNEL_RESTS, backoff(failures, 0.0, None))
-        self._channels[sent.channel] = failures + 1, mono + rest
+        before = self._channels.get(sent.channel, _Rest())
+        rest = receipt.after if receipt.after is not None else min(CHANNEL_RESTS, backoff(before.failures, 0.0, None))
+        resting_for_critical = before.critical and mono < before.until
+        self._channels[sent.channel] = _Rest(before.failures + 1, mono + rest, critical or resting_for_critical)
         self._messages[sent.message] = _Planned(mono + wait, now + wait)
         return now + wait
 
     def left(self, row: Mapping[str, Any], now: float, mono: float) -> float:
         """Seconds until a message that is not due will be."""
-        planned, (_, rests) = self._messages.get(row["key"]), self._channels.get(row["channel"], (0, float("-inf")))
-        return max(0.0, rests - mono, row["due"] - now if planned is None else planned.mono - mono)
+        planned, rest = self._messages.get(row["key"]), self._channels.get(row["channel"], _Rest())
+        return max(0.0, rest.until - mono, row["due"] - now if planned is None else planned.mono - mono)
 
-    def due(self, row: Mapping[str, Any], now: float, mono: float) -> bool:
-        planned, (_, rests) = self._messages.get(row["key"]), self._channels.get(row["channel"], (0, float("-inf")))
+    def due(self, row: Mapping[str, Any], now: float, mono: float, critical: bool = False) -> bool:
+        planned, rest = self._messages.get(row["key"]), self._channels.get(row["channel"], _Rest())
         if planned is not None and planned.due != row["due"]:
             return True
-        if mono < rests or planned is not None:
-            return mono >= rests and planned is not None and mono >= planned.mono
+        rests = mono < rest.until and not (critical and planned is None and not rest.critical)
+        if rests or planned is not None:
+            return not rests and planned is not None and mono >= planned.mono
         # A clock that was set back must not make a message wait until it has caught up.
         return bool(row["due"] <= now or row["due"] > now + 2 * LONGEST_WAIT or row["created"] > now)

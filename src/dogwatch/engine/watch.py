@@ -13,7 +13,7 @@ from dogwatch.channels.interface import DEADLINE, Channel
 from dogwatch.clock import Clock, boot_id, local, stamp
 from dogwatch.engine.bundles import Bundles
 from dogwatch.engine.deliver import Delivery
-from dogwatch.engine.dispatch import Dispatch
+from dogwatch.engine.dispatch import LEAVE, Dispatch
 from dogwatch.engine.experiment_log import ExperimentLog
 from dogwatch.engine.heartbeat import Heartbeat
 from dogwatch.engine.judge import Identity
@@ -77,12 +77,13 @@ class Watch:
         self._begun = self._useful = False
         self._backup_after = float("-inf")
         self._stop_in, self._stop_out = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-        self._stopping = False
+        self._stopping, self._leave = False, LEAVE
         self._last_step: float | None = None
 
-    def stop(self) -> None:
-        """Ask the loop to end; safe from a signal handler or another thread."""
-        self._stopping = True
+    def stop(self, patience: float = LEAVE) -> None:
+        """Ask the loop to end and to send what is queued within so many seconds; safe from a signal handler or
+        another thread."""
+        self._stopping, self._leave = True, patience
         os.write(self._stop_out, b".")
 
     def begin(self) -> None:
@@ -118,8 +119,8 @@ class Watch:
         said = rows.Event("watch.stopped", f"{self._who} stopped watching")
         now, mono = self._clock.now(), self._clock.mono()
         try:
-            if self._dispatch is not None:
-                self._record.attempt("send alerts", self._dispatch.end)
+            if (dispatch := self._dispatch) is not None:
+                self._record.attempt("send alerts", lambda: dispatch.end(self._leave))
             self._record.attempt(RECORD, lambda: watchers.finish(self._store, now, mono, said))
         finally:
             self.close()
@@ -166,7 +167,7 @@ class Watch:
         self._write_log(looked)
         then()
         if self._dispatch is not None:
-            self._record.attempt("send alerts", self._dispatch.flush)
+            self._record.attempt("send alerts", partial(self._dispatch.flush, again=False))
         self._beat()
         if self._heartbeat is not None:
             self._heartbeat.wait(DEADLINE)

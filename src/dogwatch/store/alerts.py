@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 WAITING, HELD, MUTED, GROUPED, DROPPED = "waiting", "held", "muted", "grouped", "dropped"
 OPEN, SENT, DEAD = "open", reception.SENT, "dead"
 REMOVED = "the channel was removed"
+RECENT = 20  # messages within which the last critical one matters for the next
 _PENDING = ("notes.open", "letters.open", "messages.open")
 _ABOUT = "SELECT {} FROM notices AS n JOIN notes AS o ON o.notice = n.id "
 _NOTICE = ", ".join(f"n.{name}" for name in (*NOTICES.names, "seal"))
@@ -225,12 +226,18 @@ def _compose(db: sqlite3.Connection, channel: str, token: str, letters: Sequence
     return message
 
 
-def last_composed(store: Store, channel: str) -> float | None:
-    """When the newest message of a channel was made."""
+def last_composed(store: Store, channel: str, critical: bool = False) -> float | None:
+    """When the newest message of a channel was made, or of its newest few the last that says something critical."""
     with store.reading() as db:
-        sql = "SELECT created FROM messages WHERE channel = ? ORDER BY key DESC LIMIT 1"
-        row = db.execute(sql, (cells.pack(channel),)).fetchone()
-    return None if row is None else float(row[0])
+        sql = "SELECT key, created FROM messages WHERE channel = ? ORDER BY key DESC LIMIT ?"
+        rows = db.execute(sql, (cells.pack(channel), RECENT if critical else 1)).fetchall()
+        found = (created for key, created in rows if not critical or _says_critical(db, key))
+        return next(map(float, found), None)
+
+
+def _says_critical(db: sqlite3.Connection, message: int) -> bool:
+    sql = "SELECT 1 FROM letters AS l JOIN notices AS n ON n.id = l.notice WHERE l.message = ? AND n.level = ? LIMIT 1"
+    return db.execute(sql, (message, cells.pack("critical"))).fetchone() is not None
 
 
 def messages(store: Store, state: str = OPEN, most: int = -1) -> list[dict[str, Any]]:

@@ -20,6 +20,7 @@ PRIVATE_FILES = (
     "store.json",
     "tip",
     "watch.lock",
+    "daemon.lock",
     "make.lock",
     "write.lock",
 )

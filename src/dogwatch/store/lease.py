@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 LOCK = "watch.lock"
 POLL = "poll"  # one poll for somebody who asked: it holds the lease, and is no watcher
+DAEMON_LOCK = "daemon.lock"  # held by a daemon from its start, also while it waits for the other one
+DAEMON = "daemon"
 _TRIES, _PAUSE = 15, 0.02  # `holder` holds a shared lock for an instant, which must not look like a watcher
 
 
@@ -44,9 +46,14 @@ class Lease:
         self.close()
 
 
-def take(home: str, who: str, now: float) -> Lease:
+def take_daemon(home: str, now: float) -> Lease:
+    """Become the daemon of this home, or LeaseHeld with which process already is."""
+    return take(home, DAEMON, now, DAEMON_LOCK)
+
+
+def take(home: str, who: str, now: float, lock: str = LOCK) -> Lease:
     """Become the watcher of this home, or LeaseHeld with who already is."""
-    path = os.path.join(home, LOCK)
+    path = os.path.join(home, lock)
     try:
         fd = open_private(path, os.O_CREAT | os.O_RDWR)
     except OSError as error:
@@ -59,7 +66,9 @@ def take(home: str, who: str, now: float) -> Lease:
         who = told.get("who", "another process")
         raise LeaseHeld(
             f"{home} is watched already, by {who} (pid {told.get('pid', 'unknown')} on "
-            f"{told.get('host', 'this machine')}) since {_since(told, now) or 'just now'}: stop that one first."
+            f"{told.get('host', 'this machine')}) since {_since(told, now) or 'just now'}: stop that one first.",
+            who=str(who),
+            pid=told.get("pid"),
         ) from None
     _say(fd, who, now)
     return Lease(fd)
@@ -78,10 +87,15 @@ def held(home: str) -> bool:
     return told is not None and b'"who":"%s"' % POLL.encode() not in told
 
 
-def _told(home: str) -> bytes | None:
+def has_daemon(home: str) -> bool:
+    """Whether a daemon of this home runs: it watches, or waits until whoever does has ended."""
+    return _told(home, DAEMON_LOCK) is not None
+
+
+def _told(home: str, lock: str = LOCK) -> bytes | None:
     """The text of a lease that is held."""
     try:
-        fd = os.open(os.path.join(home, LOCK), os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        fd = os.open(os.path.join(home, lock), os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
     except FileNotFoundError:
         return None
     try:
