@@ -292,16 +292,18 @@ def held(
     every: float | None = None,
     write_every: float = 0.0,
     log_file: str | None = None,
-    lease: Lease,
+    lease: Lease | None = None,
 ) -> AbstractContextManager[Watch]:
-    """A watcher that holds the lease, its store repaired first if it is damaged."""
+    """A watcher with the lease, its store repaired first if it is damaged; LeaseHeld says who has it."""
     from contextlib import contextmanager
 
     from dogwatch.engine.start import sound_store
+    from dogwatch.store.lease import take
 
     @contextmanager
     def holding() -> Iterator[Watch]:
-        with lease, sound_store(home(), clock, narrate) as opened:
+        path = home()
+        with lease or take(path, who, clock.now()), sound_store(path, clock, narrate) as opened:
             watcher = watch(
                 opened,
                 clock,

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from dogwatch.desk.patrol import NEWS
+from dogwatch.model import Closing
 from dogwatch.store.tables import DELIVERIES, NOTES, NOTICES
 from dogwatch.store.tick import ON_CHANNELS_ONLY
 from dogwatch.text import plain
@@ -123,9 +124,10 @@ def _end_record(run: Path, index: int) -> dict[str, Any] | None:
 def _notices(home: Path) -> list[Said]:
     db = sqlite3.connect(f"file:{home / 'dogwatch.db'}?mode=ro", uri=True)
     try:
-        rules = {note["notice"]: note["rule"] for note in map(NOTES.unpack, db.execute(NOTES.select))}
+        notes = {note["notice"]: note for note in map(NOTES.unpack, db.execute(NOTES.select))}
         rows = [NOTICES.unpack(row) for row in db.execute(NOTICES.select)]
-        rows = [row for row in rows if rules[row["id"]] not in ON_CHANNELS_ONLY]
+        rows = [row for row in rows if notes[row["id"]]["rule"] not in ON_CHANNELS_ONLY]
+        rows = [row for row in rows if notes[row["id"]]["resolved"] <= Closing.RESOLVED]
         deliveries = [DELIVERIES.unpack(row) for row in db.execute(DELIVERIES.select)]
     finally:
         db.close()

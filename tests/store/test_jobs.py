@@ -237,7 +237,7 @@ def test_a_forgotten_job_may_come_back_with_its_history(home: Path) -> None:
     (document,) = jobs.documents(store)
     assert (document["name"], document["state"], document["progress"]) == ("again", None, None)
     kinds = [event["kind"] for event in events.read(store, ref="here/process:1")]
-    assert kinds == ["job.added", "job.state", "job.forgotten", "job.added"]
+    assert kinds == ["job.added", "job.state", "finding.closed", "job.forgotten", "job.added"]
 
 
 def test_a_job_forgotten_during_a_tick_stays_forgotten(home: Path) -> None:

@@ -63,5 +63,6 @@ def _job(item: Item) -> dict[str, Any]:
         "do": plain(item.do, 500) or None,
         "since": stamp(item.since),
         "resolved": item.resolved,
+        "closed": item.closed or None,
         "key": item.key,
     }

@@ -11,7 +11,7 @@ from dogwatch.errors import FINE, INTERRUPTED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dogwatch.engine.watch import Watch
+    from collections.abc import Callable
 
 WRITE_EVERY = 2.0  # looking every second must not wear the disk for numbers that nobody reads that fast
 HELP = "watch everything, in the foreground, until stopped (one watcher per store)"
@@ -36,17 +36,15 @@ class _Stop:
 
     def __init__(self) -> None:
         self.by: list[int] = []
-        self.watch: Watch | None = None
+        self.watching: Callable[[], None] | None = None
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, self._stop)
         signal.signal(signal.SIGPIPE, signal.SIG_IGN)
 
     def _stop(self, number: int, frame: object) -> None:
-        from dogwatch.engine.dispatch import STOPPED
-
         self.by.append(number)
-        if self.watch is not None:
-            self.watch.stop(STOPPED)
+        if self.watching is not None:
+            self.watching()
 
     @property
     def code(self) -> int:
@@ -78,8 +76,8 @@ def run(args: Namespace) -> int:
             write_every=WRITE_EVERY,
             log_file=log_file,
             lease=lease,
-        ) as stop.watch:
-            watch = stop.watch
+        ) as watch:
+            stop.watching = watch.interrupt
             if stop.by:
                 return stop.code
             if args.json:

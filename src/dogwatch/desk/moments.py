@@ -84,8 +84,10 @@ class Moments:
                 row = _incident(event, str(body.get("rule")))
                 open_now[known] = row
                 out.append(row)
-            elif event["kind"] == "finding.resolved" and known in open_now:
-                self._close(open_now.pop(known), str(event["at"]))
+            elif event["kind"] == "finding.escalated" and known in open_now:
+                open_now[known]["level"] = event["level"]
+            elif event["kind"] in ("finding.resolved", "finding.closed") and known in open_now:
+                self._close(open_now.pop(known), str(event["at"]), str(body.get("how", "resolved")))
             elif event["kind"] == "job.attempt":
                 out.append(_incident(event, "restart"))
             elif event["kind"] == "log.gap":
@@ -117,12 +119,12 @@ class Moments:
         if end - start >= SHORTEST:
             out.append({"from": stamp(start), "to": stamp(end), "seconds": round(end - start, 1), "text": text})
 
-    def _close(self, row: Document, at: str) -> None:
+    def _close(self, row: Document, at: str, how: str) -> None:
         began, ended = seconds_of(row["at"]), seconds_of(at)
-        row["until"] = at
+        row["until"], row["closed"] = at, how
         row["seconds"] = None if began is None or ended is None else round(ended - began, 1)
 
 
 def _incident(event: Mapping[str, Any], rule: str) -> Document:
     told = {key: event[key] for key in ("at", "level", "text")}
-    return {"rule": rule, **told, "until": None, "seconds": None}
+    return {"rule": rule, **told, "until": None, "seconds": None, "closed": None}

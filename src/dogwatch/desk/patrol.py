@@ -17,7 +17,8 @@ from dogwatch.store.database import Store
 from dogwatch.text import as_counted, named, plain
 
 CURSOR = "patrol"  # the person's; every other reader has one of their own beside it
-NEWS = frozenset({"job.state", "job.attempt", "finding.opened", "finding.resolved", "store.repaired", "store.full"})
+FINDINGS = ("finding.opened", "finding.escalated", "finding.resolved")
+NEWS = frozenset({"job.state", "job.attempt", *FINDINGS, "store.repaired", "store.full"})
 MOVES = frozenset({"job.state", "job.attempt"})
 GOOD = frozenset({*outcome.GOOD, None})
 # A finding that only repeats what the change of state says.
@@ -218,7 +219,7 @@ def _told(changes: Sequence[Document]) -> list[str]:
         texts.append(f"{first} → {str(last['text']).partition(' → ')[2] or last['text']}")
         if again := sum(change["kind"] == "job.attempt" for change in moves):
             texts[0] += f"; it began anew {again} time{'s' if again > 1 else ''}"
-    opened = {(c.get("rule"), c.get("what")): c for c in changes if c["kind"] == "finding.opened"}
+    opened = {(c.get("rule"), c.get("what")): c for c in changes if c["kind"] in FINDINGS[:2]}
     for change in changes:
         key = change.get("rule"), change.get("what")
         if change["kind"] == "finding.resolved" and opened.pop(key, None) is None:

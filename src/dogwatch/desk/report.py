@@ -19,7 +19,7 @@ Document = dict[str, Any]
 MOST_INCIDENTS = 500
 _STATES = ("job.added", "job.state", "job.attempt")
 _GAPS = ("watch.gap", "place.dark", "place.seen")
-_FINDINGS = ("finding.opened", "finding.resolved", "log.gap")
+_FINDINGS = ("finding.opened", "finding.escalated", "finding.resolved", "finding.closed", "log.gap")
 
 
 def document(store: Store, ref: str, now: float, price: float | None = None) -> Document:

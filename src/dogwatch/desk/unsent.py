@@ -40,6 +40,11 @@ Row = tuple[str, str, str, int]
 
 
 def _open(store: Store, then: str) -> Iterator[Row]:
+    channels = alerts.channels(store)
+    for notice in alerts.unrouted(store) if channels else ():
+        for row in channels:
+            if row["after"] < notice["id"]:
+                yield row["name"], "it was found only now", then, 1
     for letter in alerts.open_letters(store):
         yield letter["channel"], letter["reason"], then, 1
     for row in alerts.messages(store):

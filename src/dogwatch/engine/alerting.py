@@ -12,7 +12,7 @@ from datetime import datetime
 from fnmatch import fnmatchcase
 from typing import Any
 
-from dogwatch.model import Level
+from dogwatch.model import Closing, Level
 from dogwatch.store.alerts import DROPPED, HELD, MUTED, WAITING, Decision
 
 AGAIN = 10.0  # how often what is held back is looked at again
@@ -63,11 +63,20 @@ class Now:
 
 
 def decide(
-    notice: Mapping[str, Any], route: Mapping[str, Any], now: Now, *, flaps: int, opening_said: bool
+    notice: Mapping[str, Any],
+    route: Mapping[str, Any],
+    now: Now,
+    *,
+    flaps: int,
+    opening_said: bool,
+    keeps_open: bool = True,
 ) -> Decision:
-    """Of a notice that no channel has been told of, for one channel."""
+    """Of a notice that no channel has been told of, for one channel; `keeps_open` where a program may be behind it."""
     if notice["rule"] == "test":
         return Decision(WAITING, "a test goes out whatever the channel takes", now.at)
+    if notice["resolved"] > Closing.RESOLVED and not keeps_open:
+        how = Closing(notice["resolved"]).says
+        return Decision(MUTED, f"it {how}: that is no news to people", now.at)
     if notice["resolved"] and opening_said:
         return _now_or_later(notice, now)  # whatever it takes today: it was told that this began
     level = notice["level"]

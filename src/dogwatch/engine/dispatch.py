@@ -21,7 +21,7 @@ from dogwatch.engine.routing import Channels
 from dogwatch.engine.schedule import Schedule
 from dogwatch.engine.senders import Senders, Sent
 from dogwatch.errors import StoreDamaged, StoreError, StoreGone
-from dogwatch.model import Item, Level, Message, Notice
+from dogwatch.model import Closing, Item, Level, Message, Notice
 from dogwatch.redaction import redacted
 from dogwatch.secret import NoSecret
 from dogwatch.store import alerts
@@ -325,7 +325,8 @@ def message_of(row: Mapping[str, Any], names: Mapping[str, str]) -> Message:
             since=about["since"],
             why=about["why"],
             do=about["remedy"],
-            resolved=bool(about["resolved"]),
+            resolved=about["resolved"] == Closing.RESOLVED,
+            closed=Closing(about["resolved"]).word if about["resolved"] else "",
         )
         for about in row["notices"]
     )

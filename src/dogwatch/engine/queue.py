@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import os.path
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from dogwatch.model import Finding, Known, Level, Notice
+from dogwatch.model import Closing, Finding, Known, Level, Notice, closing, notice_key
 from dogwatch.model.outcome import LEVELS, in_words
 from dogwatch.store.tick import Event
 
@@ -28,18 +27,7 @@ def notices(
         )
         for one in opened
     ]
-    said += [
-        _notice(
-            finding.subject,
-            finding.rule,
-            finding.what,
-            Level.INFO,
-            f"resolved: {finding.text}",
-            at,
-            resolved=True,
-        )
-        for finding in resolved
-    ]
+    said += [closing(finding, Closing.RESOLVED, at) for finding in resolved]
     for ref, known in endings:
         outcome = known.outcome
         if outcome is not None and LEVELS[outcome] is Level.INFO:
@@ -47,6 +35,15 @@ def notices(
             text = in_words(outcome) + (f": {reason}" if reason else "")
             said.append(_notice(ref, "ended", known.attempt, Level.INFO, text, at))
     return said
+
+
+def escalation(finding: Finding, at: float, diagnosis: Mapping[str, Any] | None = None) -> Notice:
+    """That a finding matters more than was said: once for each level, however often it goes up and down. It began
+    when it began."""
+    parts = (finding.subject, finding.rule, finding.what, f"escalated to {finding.level.value}", repr(finding.opened))
+    begun = finding.opened or at
+    notice = Notice(notice_key(*parts), finding.subject, finding.level, finding.text, finding.rule, finding.what, begun)
+    return _with_cause(notice, diagnosis)
 
 
 def _with_cause(notice: Notice, diagnosis: Mapping[str, Any] | None) -> Notice:
@@ -71,7 +68,5 @@ def moments(events: Iterable[Event], at: float) -> list[Notice]:
     ]
 
 
-def _notice(subject: str, rule: str, what: str, level: Level, text: str, at: float, resolved: bool = False) -> Notice:
-    parts = (subject, rule, f"{what} resolved" if resolved else what, repr(at))
-    key = hashlib.sha256("\x1f".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
-    return Notice(key[:32], subject, level, text, rule, what, at, resolved)
+def _notice(subject: str, rule: str, what: str, level: Level, text: str, at: float) -> Notice:
+    return Notice(notice_key(subject, rule, what, repr(at)), subject, level, text, rule, what, at)

@@ -17,6 +17,14 @@ STALE = 1800.0  # seconds after which what was weighed says nothing of now
 OWN_SHARE = 0.5  # of a rise of the whole machine's memory, that must be the job's for it to be told of
 
 
+def held_by(memory: Memory, workers: Sequence[Worker], told: Mapping[str, Any] | None, mono: float) -> Held | None:
+    """Its memory: by its processes, or as it was weighed where those are out of sight."""
+    if workers:
+        return held(memory, workers, mono)
+    known = "by" in memory.ram or "pieces" in memory.ram
+    return weighed(memory, told, mono) if told or known else None
+
+
 def held(memory: Memory, workers: Sequence[Worker], mono: float) -> Held | None:
     """The fullest memory that any of the workers lives in, and when it will be full; None where no place said."""
     living = [worker for worker in workers if worker.memory_limit and worker.memory_used is not None]

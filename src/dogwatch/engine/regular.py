@@ -10,7 +10,7 @@ from typing import Any
 
 from dogwatch.clock import Clock
 from dogwatch.engine.alerting import FLAP_REST
-from dogwatch.model import Level, Notice
+from dogwatch.model import Closing, Level, Notice
 from dogwatch.model.outcome import GOOD
 from dogwatch.store import alerts, jobs
 from dogwatch.store.database import Store
@@ -82,10 +82,12 @@ def settled(flapping: Iterable[Mapping[str, Any]], standing: Sequence[OpenFindin
             continue
         rule, _, what = notice["what"].partition("\x1f")
         found = held.get((notice["subject"], rule, what))
-        text = f"{rule} has stopped flapping: " + (f"it stands: {found.text}" if found else "it is resolved")
+        gone = Closing(notice.get("closed", Closing.RESOLVED))
+        over = "it is resolved" if gone is Closing.RESOLVED else f"it {gone.says}"
+        text = f"{rule} has stopped flapping: " + (f"it stands: {found.text}" if found else over)
         level = found.level if found else Level.INFO
         named = key("settled", notice["key"])
-        yield Notice(named, notice["subject"], level, text, "flapping", notice["what"], now, resolved=True)
+        yield Notice(named, notice["subject"], level, text, "flapping", notice["what"], now, Closing.RESOLVED)
 
 
 def digest_due(at: int, now: float) -> date | None:

@@ -2,25 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dogwatch.engine import queue
 from dogwatch.engine.gpus import readings
-from dogwatch.engine.judge import NOTHING, Identity, by_subject, judge_blind, judge_job, judge_place
+from dogwatch.engine.judge import (
+    NOTHING,
+    Identity,
+    Judgement,
+    by_subject,
+    identity,
+    judge_blind,
+    judge_job,
+    judge_place,
+)
 from dogwatch.engine.look import Glance
 from dogwatch.engine.pace import LOCKED_OUT
 from dogwatch.engine.room import Rooms
-from dogwatch.engine.said import finding_event
+from dogwatch.engine.said import closed_event, escalated_event, opened_event
 from dogwatch.engine.spent import due_readings, is_due
 from dogwatch.engine.visit import Visit, Watched
 from dogwatch.model import (
     Change,
+    Closing,
     Dark,
     Finding,
     Known,
     Seen,
+    closing,
 )
 from dogwatch.rules.interface import BlindCase, PlaceCase
 from dogwatch.store.tick import Event, JobUpdate, PlaceUpdate, Proved, Tick
@@ -95,11 +106,12 @@ def seen_round(
             judgements.append(judge_blind(case, held.get(ref, {}), look.at))
         if ref not in look.asked:
             continue
-        visit = Visit(one, after[ref], look.sightings.get(ref), changed.get(ref), glance, rooms, look.at, mono, watched)
+        change = changed.get(ref)
+        visit = Visit(one, after[ref], look.sightings.get(ref), change, glance, rooms, look.at, mono, watched)
         visit.read()
-        judgement = judge_job(visit.case(), held.get(ref, {}), look.at)
+        judgement = judge_job(visit.case(), held.get(ref, {}), look.at, new_attempt=visit.anew)
         said = visit.events()
-        visit.save |= bool(said or judgement.opened or judgement.resolved)
+        visit.save |= bool(said) or _tells(judgement)
         saves = saves or visit.save
         if visit.steady:  # nearly all of ten thousand: they are let go one by one
             updates.append(visit.update())
@@ -109,9 +121,7 @@ def seen_round(
         if judgement is not NOTHING:
             judgements.append(judgement)
         events += said
-    opened = tuple(f for j in judgements for f in j.opened)
-    resolved = tuple(f for j in judgements for f in j.resolved)
-    happened = events or opened or resolved or any(judgement.reworded for judgement in judgements)
+    happened = events or any(_tells(one) or one.reworded for one in judgements)
     if (may_wait or (may_rest and not visits)) and not happened and not saves:
         after_jobs |= {visit.job.ref: visit.watched() for visit in visits}
         return Round(Tick(look.at, mono), jobs=after_jobs, waits=True)
@@ -122,6 +132,7 @@ def seen_round(
     after_jobs |= {visit.job.ref: visit.watched() for visit in visits}
     found = [(one, visit.measured()) for visit in visits if is_due(one := after_jobs[visit.job.ref], mono)]
     tick = replace(tick, readings=due_readings(found, mono))
+    opened, resolved = tuple(_each(judgements, "opened")), tuple(_each(judgements, "resolved"))
     more: dict[str, Any] = {"gathered": glance.gathered, "endings": endings}
     return Round(tick, changes, opened, resolved, jobs=after_jobs, readings=_gpu_readings(glance, after_jobs), **more)
 
@@ -131,21 +142,35 @@ def _gpu_readings(glance: Glance, jobs: Mapping[str, Watched]) -> dict[str, Any]
     return read | ({} if glance.gpus is None else readings(jobs.values()))
 
 
+def _each(judgements: Sequence[Judgement], part: str) -> list[Any]:
+    return [one for judgement in judgements for one in getattr(judgement, part)]
+
+
+def _tells(judgement: Judgement) -> bool:
+    """Whether it has something for the history."""
+    return bool(judgement.opened or judgement.escalated or judgement.resolved or judgement.closed)
+
+
 def _tick(
     at: float,
     mono: float,
     place: PlaceUpdate,
     jobs: Any,
     events: list[Event],
-    judgements: Any,
+    judgements: Sequence[Judgement],
     endings: Mapping[str, Known],
 ) -> Tick:
-    opened = [finding for judgement in judgements for finding in judgement.opened]
-    resolved = [finding for judgement in judgements for finding in judgement.resolved]
-    reworded = [finding for judgement in judgements for finding in judgement.reworded]
+    opened, worse, reworded, resolved, closed = (
+        _each(judgements, part) for part in ("opened", "escalated", "reworded", "resolved", "closed")
+    )
     causes = {event.ref: event.body["diagnosis"] for event in events if event.ref and event.body.get("diagnosis")}
-    said = [finding_event("finding.opened", finding) for finding in opened]
-    said += [finding_event("finding.resolved", finding) for finding in resolved]
+    said = [opened_event(finding) for finding in opened]
+    said += [escalated_event(finding, before) for finding, before in worse]
+    said += [closed_event(finding, Closing.RESOLVED) for finding in resolved]
+    said += [closed_event(finding, how) for finding, how in closed]
+    notices = queue.notices(endings.items(), opened, resolved, at, causes)
+    notices += [queue.escalation(finding, at, causes.get(finding.subject)) for finding, _ in worse]
+    notices += [closing(finding, how, at) for finding, how in closed]
     return Tick(
         at=at,
         mono=mono,
@@ -153,7 +178,8 @@ def _tick(
         jobs=tuple(job for job in jobs if isinstance(job, JobUpdate)),
         proved=tuple(job for job in jobs if isinstance(job, Proved)),
         events=(*events, *said),
-        opened=(*opened, *reworded),
-        resolved=tuple((finding.subject, finding.rule, finding.what) for finding in resolved),
-        notices=(*queue.notices(endings.items(), opened, resolved, at, causes), *queue.moments(events, at)),
+        opened=(*opened, *(finding for finding, _ in worse), *reworded),
+        resolved=tuple(identity(finding) for finding in (*resolved, *(finding for finding, _ in closed))),
+        escalated=tuple(identity(finding) for finding, _ in worse),
+        notices=(*notices, *queue.moments(events, at)),
     )

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from dogwatch.channels.interface import KEEPS_OPEN
 from dogwatch.engine import alerting
 from dogwatch.model import Level, Notice
 from dogwatch.store import alerts
@@ -57,7 +58,12 @@ def routed(store: Store, fresh: Sequence[Mapping[str, Any]], channels: Channels,
             done.said.append(_says_flapping(notice, flaps, now.at))
         done.letters[notice["id"]] = {
             name: alerting.decide(
-                notice, row["route"], now, flaps=flaps, opening_said=_opening_said(store, name, notice, done)
+                notice,
+                row["route"],
+                now,
+                flaps=flaps,
+                opening_said=_opening_said(store, name, notice, done),
+                keeps_open=row["kind"] in KEEPS_OPEN,
             )
             for name, row in channels.items()
             if row["after"] < notice["id"] and (notice["rule"], notice["what"]) != ("channel_dead", name)

@@ -7,17 +7,33 @@ from collections.abc import Mapping
 from typing import Any
 
 from dogwatch.engine.memory import Memory
-from dogwatch.model import Change, Ended, Finding, Known, Missing, Running
+from dogwatch.model import Change, Closing, Ended, Finding, Known, Level, Missing, Running
 from dogwatch.model.outcome import LEVELS, in_words
 from dogwatch.model.state import word
 from dogwatch.store.tick import Event
 
 
-def finding_event(kind: str, finding: Finding) -> Event:
+def opened_event(finding: Finding) -> Event:
+    return _finding_event("finding.opened", finding, finding.text, finding.level.value)
+
+
+def escalated_event(finding: Finding, before: Level) -> Event:
+    """It stands as before, and matters more than it did."""
+    text = f"now {finding.level.value}, before {before.value}: {finding.text}"
+    return _finding_event("finding.escalated", finding, text, finding.level.value, before=before.value)
+
+
+def closed_event(finding: Finding, how: Closing) -> Event:
+    """It stands no longer. Only one that resolved is called so."""
+    text = f"{how.says}: {finding.text}"
+    if how is Closing.RESOLVED:
+        return _finding_event("finding.resolved", finding, text, "info")
+    return _finding_event("finding.closed", finding, text, "info", how=how.word)
+
+
+def _finding_event(kind: str, finding: Finding, text: str, level: str, **more: str) -> Event:
     place = finding.subject.removeprefix("place:") if finding.subject.startswith("place:") else None
-    level = finding.level.value if kind == "finding.opened" else "info"
-    text = finding.text if kind == "finding.opened" else f"resolved: {finding.text}"
-    body = {"rule": finding.rule, "what": finding.what}
+    body = {"rule": finding.rule, "what": finding.what, **more}
     return Event(kind, text, ref=None if place else finding.subject, place=place, level=level, body=body)
 
 

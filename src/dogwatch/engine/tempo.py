@@ -54,14 +54,24 @@ def slow_since(memory: Memory, mono: float, at: float) -> tuple[float, str] | No
     return since, f"since {moment(since)} it does about {less} % less than at its peak"
 
 
+def compared(memory: Memory, steps: Mapping[str, Step], workers: Sequence[Worker]) -> frozenset[str]:
+    """The workers whose pace can be held against that of another."""
+    found = frozenset(_series(memory, steps, workers))
+    return found if len(found) > 1 else frozenset()
+
+
+def _series(memory: Memory, steps: Mapping[str, Step], workers: Sequence[Worker]) -> dict[str, list[Point]]:
+    over = {str(worker.index) for worker in workers if worker.doing in ("gone", "zombie")}
+    alike = equals({worker: step for worker, step in steps.items() if worker not in over})
+    series = {worker: [Point(*pair) for pair in memory.worker_points.get(worker, ())] for worker in alike}
+    return {worker: points for worker, points in series.items() if points}
+
+
 def behind(
     job: Job, memory: Memory, steps: Mapping[str, Step], workers: Sequence[Worker], mono: float, at: float
 ) -> Straggler | None:
     """The worker that falls behind its equals, or stands while they go on."""
-    over = {str(worker.index) for worker in workers if worker.doing in ("gone", "zombie")}
-    alike = equals({worker: step for worker, step in steps.items() if worker not in over})
-    series = {worker: [Point(*pair) for pair in memory.worker_points.get(worker, ())] for worker in alike}
-    series = {worker: points for worker, points in series.items() if points}
+    series = _series(memory, steps, workers)
     if len(series) < 2:
         return None
     stands = _stands(series, patience(memory.gaps, STEADY, job.expect.stall_timeout))

@@ -11,14 +11,14 @@ from dogwatch.engine.closer import made_by, saved_at, take_in
 from dogwatch.engine.concluding import concluded, with_proofs
 from dogwatch.engine.counting import Counts, count
 from dogwatch.engine.error_groups import count_errors, error_groups
+from dogwatch.engine.fresh import Fresh, hear, unsure
 from dogwatch.engine.gaps import gap_event
 from dogwatch.engine.gpu_witness import hear_gpus
 from dogwatch.engine.gpus import take_gpus
 from dogwatch.engine.look import Glance, with_logs
-from dogwatch.engine.losses import watch_loss
 from dogwatch.engine.memory import Memory
 from dogwatch.engine.outlook import counted_at, good_for, outlook, recall, remember
-from dogwatch.engine.ram import held, weighed
+from dogwatch.engine.ram import held_by
 from dogwatch.engine.reading import (
     OTHER_CLOCKS,
     OTHERS,
@@ -36,7 +36,7 @@ from dogwatch.engine.said import begins, checkpoint_event, is_new_attempt, moved
 from dogwatch.engine.spent import Sample, add_up, measured, sampled
 from dogwatch.engine.standing import judged, stays, take_usage
 from dogwatch.engine.steady import SAVE_EVERY, is_at_rest, is_idle, is_steady, is_told, must_save
-from dogwatch.engine.tempo import behind, due, lasts, slow_since
+from dogwatch.engine.tempo import behind, compared, due, lasts, slow_since
 from dogwatch.engine.verify import NOT_ENDED, final
 from dogwatch.engine.weighing import FACT, with_trees
 from dogwatch.engine.worker_ends import with_ends
@@ -99,6 +99,7 @@ class Watched:
     kept: float = float("-inf")
     gpu_past: GpuPast | None = None
     loss: Loss | None = None
+    fresh: Fresh = field(default_factory=Fresh)
     case: Case | None = None  # as the rules saw it in the round before, if nothing but time has passed since
 
 
@@ -126,6 +127,7 @@ class Visit:
         watched: float,
     ) -> None:
         self.one, self.after, self.sighting, self.change = one, after, sighting, change
+        self.anew = change is not None and is_new_attempt(change)
         self.glance, self.at, self.mono, self.watched_for = glance, at, mono, watched
         self.job = one.job
         if sighting is not None and sighting.track is not None:
@@ -171,7 +173,7 @@ class Visit:
         if self.steady:
             pass_quietly(self.memory, watched)
             return self._idle() if self.idle else self._judge_steady()
-        if self.change is not None and is_new_attempt(self.change):
+        if self.change is not None and self.anew:
             self.one.readers.begin_attempt()
             attempts.end(self.memory, self.change)
         if self.change is not None and begins(self.change):
@@ -194,8 +196,8 @@ class Visit:
         moved = bool(self.memory.points) and self.memory.points[-1].done != before
         # A filesystem that did not answer leaves the patience clocks standing: that silence is ours.
         pass_time(self.memory, 0.0 if ref in self.glance.late else watched, self.news, self.job, moved, self.at)
-        new, running = self.change is not None and is_new_attempt(self.change), isinstance(self.after.state, Running)
-        take_in(self.memory, self.glance, ref, watched=watched, step=before, running=running, new_attempt=new)
+        running = isinstance(self.after.state, Running)
+        take_in(self.memory, self.glance, ref, watched=watched, step=before, running=running, new_attempt=self.anew)
         if ref in self.glance.usage_asked:
             take_usage(self.memory, self.glance.usage.get(ref), self.mono)
         take_gpus(self.one, self.job, self.workers, self.glance.gpus, self.started, self.mono, self.at)
@@ -204,7 +206,7 @@ class Visit:
         add_up(self.memory.spent, self.memory.age, self.mono, self.workers, self.sample)
         self._rest()
         self.eta = self._eta()
-        self.one.loss = watch_loss(self.memory, self.news, self.progress, self.mono, self.one.loss)
+        hear(self.one, self.news, self.progress, self.workers, self.mono)
         self._judge()
         self.workers = with_ends(self.workers, self.one, self.job, self.progress, news=self.news.log_grew)
         if isinstance(self.after.state, Ended):
@@ -230,10 +232,9 @@ class Visit:
         """When the attempt began, if anybody knows."""
         if self.started is None:
             return None
-        anew = self.change is not None and is_new_attempt(self.change)
         writes_from = self.started - (OTHERS if self.workers else OTHER_CLOCKS)
         alone = self.job.source == "slurm" or "run" in self.job.track
-        return Beginning(self.started, writes_from, anew, self.job.id if alone else "")
+        return Beginning(self.started, writes_from, self.anew, self.job.id if alone else "")
 
     def _end(self) -> None:
         """The final checks of a job that has ended, its final outcome, and why it failed if it did."""
@@ -311,6 +312,7 @@ class Visit:
             ripe = one.slow_found is not None and lasts(self.memory, one.slow_found, self.mono)
             one.slow = found if ripe else None
             one.straggler = behind(self.job, self.memory, counted, self.workers, self.mono, self.at)
+            one.fresh.compared = compared(self.memory, counted, self.workers)
 
     def _judge_steady(self) -> None:
         """The same of a job that says nothing new; it stays steady unless the verdict has another word now."""
@@ -355,6 +357,7 @@ class Visit:
         case.known, case.age, case.disks = self.after, memory.age, self.disks
         case.verdict, case.straggler, case.gone_in = self.one.verdict, self.one.straggler, self._gone_in()
         case.held = self._held() if self.workers or memory.ram else None
+        case.unsure, case.compared = unsure(self.one), self.one.fresh.compared
         case.workers, case.eta, case.gpus, case.gpu_past = self.workers, self.eta, self.one.gpus, self.one.gpu_past
         return case
 
@@ -382,15 +385,12 @@ class Visit:
             held=self._held() if self.workers or memory.ram or self.glance.learnt else None,
             loss=self.one.loss,
             launch=memory.launch,
+            compared=self.one.fresh.compared,
+            unsure=unsure(self.one),
         )
 
     def _held(self) -> Held | None:
-        """Its memory: by its processes, or as it was weighed where those are out of sight."""
-        if self.workers:
-            return held(self.memory, self.workers, self.mono)
-        told = self.glance.learnt.get(self.job.ref, {}).get(FACT)
-        known = "by" in self.memory.ram or "pieces" in self.memory.ram
-        return weighed(self.memory, told, self.mono) if told or known else None
+        return held_by(self.memory, self.workers, self.glance.learnt.get(self.job.ref, {}).get(FACT), self.mono)
 
     def _gone_in(self) -> Mapping[tuple[str, str], float]:
         """When the room will be gone; a trend is as good as its newest sample, and those are few."""

@@ -13,7 +13,7 @@ from dogwatch.channels.interface import DEADLINE, Channel
 from dogwatch.clock import Clock, boot_id, local, stamp
 from dogwatch.engine.bundles import Bundles
 from dogwatch.engine.deliver import Delivery
-from dogwatch.engine.dispatch import LEAVE, Dispatch
+from dogwatch.engine.dispatch import LEAVE, STOPPED, Dispatch
 from dogwatch.engine.experiment_log import ExperimentLog
 from dogwatch.engine.heartbeat import Heartbeat
 from dogwatch.engine.judge import Identity
@@ -85,6 +85,10 @@ class Watch:
         another thread."""
         self._stopping, self._leave = True, patience
         os.write(self._stop_out, b".")
+
+    def interrupt(self) -> None:
+        """A signal asks it to end: within seconds."""
+        self.stop(STOPPED)
 
     def begin(self) -> None:
         """Say that somebody watches again, and from when to when nobody did; tried again at every step

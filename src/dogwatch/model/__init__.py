@@ -5,7 +5,7 @@ since the epoch (UTC). To add a word, give it a file of its own or put it beside
 entry in docs/words.md.
 """
 
-from dogwatch.model.finding import Finding, Level, Notice
+from dogwatch.model.finding import Closing, Finding, Level, Notice, closing, notice_key
 from dogwatch.model.follow import Change, Known, follow
 from dogwatch.model.gpu import Gpu, GpuCourse, GpuPast, GpuProcess, Stray
 from dogwatch.model.job import Expectation, Job, Place
@@ -32,6 +32,7 @@ from dogwatch.model.verdict import Standing, Straggler, Verdict, Witness
 
 __all__ = [
     "Change",
+    "Closing",
     "Curve",
     "Dark",
     "EndEvidence",
@@ -82,7 +83,9 @@ __all__ = [
     "Witness",
     "Word",
     "Worker",
+    "closing",
     "final_outcome",
     "final_reason",
     "follow",
+    "notice_key",
 ]

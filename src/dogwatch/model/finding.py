@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from enum import StrEnum
+import hashlib
+from dataclasses import dataclass, field
+from enum import IntEnum, StrEnum
 
 
 class Level(StrEnum):
@@ -15,10 +16,43 @@ class Level(StrEnum):
     PROGRESS = "progress"
 
 
+class Closing(IntEnum):
+    """How a finding ceased to stand. Only the first is good news; the numbers are kept in the store."""
+
+    OPEN = 0
+    RESOLVED = 1
+    ENDED_WITH_JOB = 2
+    ENDED_WITH_ATTEMPT = 3
+    ENDED_WITH_WORKER = 4
+    REPLACED = 5
+    NOT_WATCHED = 6
+
+    @property
+    def word(self) -> str:
+        """As JSON has it."""
+        return self.name.lower()
+
+    @property
+    def says(self) -> str:
+        """As it stands before the text of a finding."""
+        return _CLOSINGS[self]
+
+
+_CLOSINGS = {
+    Closing.OPEN: "still",
+    Closing.RESOLVED: "resolved",
+    Closing.ENDED_WITH_JOB: "ended with the job",
+    Closing.ENDED_WITH_ATTEMPT: "ended with that attempt",
+    Closing.ENDED_WITH_WORKER: "ended with that worker",
+    Closing.REPLACED: "replaced by another finding",
+    Closing.NOT_WATCHED: "no longer watched",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a rule concludes now. (subject, rule, what) is its identity: while a rule goes on
-    concluding it the finding stays open; when it no longer does, the finding resolves."""
+    """What a rule concludes now. (subject, rule, what) is its identity: while a rule goes on concluding it the
+    finding stays open. It resolves when the rule has looked again and does not, with the job still going on."""
 
     subject: str
     rule: str
@@ -26,6 +60,7 @@ class Finding:
     text: str
     what: str = ""
     lasting: bool = False  # a fact about the past (a worker crashed): once true, it does not resolve
+    opened: float = field(default=0.0, compare=False)  # since when it stands, where that is known
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +75,18 @@ class Notice:
     rule: str = ""
     what: str = ""
     since: float = 0.0
-    resolved: bool = False
+    resolved: int = Closing.OPEN  # how it ended, if that is what is said
     why: str = ""
     remedy: str = ""
+
+
+def closing(finding: Finding, how: Closing, at: float) -> Notice:
+    """That a finding stands no longer, and how that came; nobody needs to be disturbed for it."""
+    key = notice_key(finding.subject, finding.rule, f"{finding.what} resolved", repr(at))
+    text = f"{how.says}: {finding.text}"
+    return Notice(key, finding.subject, Level.INFO, text, finding.rule, finding.what, at, how)
+
+
+def notice_key(*parts: str) -> str:
+    """The key of a notice, the same however often it is made of the same parts."""
+    return hashlib.sha256("\x1f".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:32]

@@ -12,7 +12,8 @@ RANK = {Level.CRITICAL: 3, Level.WARNING: 2, Level.INFO: 1, Level.PROGRESS: 0}
 @dataclass(frozen=True, slots=True)
 class Item:
     """One notice of a message, with everything a reader may want of it. `why` is a diagnosis with its quoted line,
-    `do` what to do next; both may be empty."""
+    `do` what to do next; both may be empty. `closed` is how it ended, if that is what is said, and `resolved` whether
+    that is good news."""
 
     key: str
     subject: str
@@ -24,6 +25,7 @@ class Item:
     why: str = ""
     do: str = ""
     resolved: bool = False
+    closed: str = ""
 
 
 @dataclass(frozen=True, slots=True)

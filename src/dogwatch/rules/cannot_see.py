@@ -8,6 +8,7 @@ from dogwatch.model import Finding, Level
 from dogwatch.rules.interface import BlindCase
 
 name = "cannot_see"
+spans_attempts = True
 
 
 def judge_blind(case: BlindCase, now: float) -> Iterator[Finding]:

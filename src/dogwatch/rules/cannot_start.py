@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dogwatch.model import Finding, Level, Waiting
+from dogwatch.model import Finding, Level, Running, Waiting
 from dogwatch.rules.interface import Case
 
 name = "cannot_start"
 states = (Waiting,)
+gives_way_to = ("cannot_start",)
+gone_in = (Waiting, Running)  # when it runs, or waits for nothing of the kind; not when it is merely missing
 
 
 def judge(case: Case, now: float) -> Iterator[Finding]:

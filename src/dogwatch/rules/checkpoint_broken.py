@@ -10,6 +10,7 @@ from dogwatch.rules.interface import Case
 
 name = "checkpoint_broken"
 needs = "made"
+spans_attempts = True
 
 
 def judge(case: Case, now: float) -> Iterator[Finding]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dogwatch.model import Finding, Level, Running
+from dogwatch.model import Closing, Finding, Level, Running
 from dogwatch.rules.interface import Case
 from dogwatch.text import lasting
 
 name = "disk_fills"
 states, needs = (Running,), "gone_in"
+gives_way_to = ("disk_low",)
+spans_attempts = True
 
 AHEAD = 6 * 3600.0  # how far to look where nobody knows when the job is done
 WORDS = {"quota": "quota (bytes)", "files": "quota (files)"}
@@ -26,3 +28,8 @@ def judge(case: Case, now: float) -> Iterator[Finding]:
             path = case.disks[mount].path if mount in case.disks else mount
             text = f"the disk of {path} will have no {WORDS.get(what, what)} left in about {lasting(seconds)}{before}"
             yield Finding(case.job.ref, name, Level.WARNING, text, f"{mount} {what}")
+
+
+def gone(case: Case, what: str) -> Closing:
+    read = any(what.startswith(f"{mount} ") for mount in case.disks)
+    return Closing.RESOLVED if read else Closing.OPEN

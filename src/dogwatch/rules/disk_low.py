@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dogwatch.model import Ended, Finding, Level
+from dogwatch.model import Closing, Ended, Finding, Level
 from dogwatch.rules.interface import Case, Disk
 
 name = "disk_low"
 needs = "disks"
+spans_attempts = True
 
 LEAST_SHARE = 0.10
 LEAST_BYTES = 10_000_000_000
@@ -18,9 +19,18 @@ NO_ROOM = 0.01
 def judge(case: Case, now: float) -> Iterator[Finding]:
     if isinstance(case.known.state, Ended):
         return
-    for disk in case.disks.values():
+    for mount, disk in case.disks.items():  # by its mount: the path by which a job's disk is known may change
         for what, level, text in low(disk):
-            yield Finding(case.job.ref, name, level, text, f"{disk.path} {what}".rstrip())
+            yield Finding(case.job.ref, name, level, text, f"{mount} {what}".rstrip())
+
+
+def gone(case: Case, what: str) -> Closing:
+    """When that very number was read again; a disk or a quota that was not read has no more room than before."""
+    for mount, disk in case.disks.items():
+        known = {"": disk.total, "inodes": disk.inodes} | dict.fromkeys(("quota", "files", "soft"), disk.quota)
+        if any(what == f"{mount} {kind}".rstrip() and whole for kind, whole in known.items()):
+            return Closing.RESOLVED
+    return Closing.OPEN
 
 
 def low(disk: Disk) -> Iterator[tuple[str, Level, str]]:

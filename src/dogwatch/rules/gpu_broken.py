@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dogwatch.model import Ended, Finding, Gpu, Level, Running
+from dogwatch.model import Closing, Ended, Finding, Gpu, Level, Running
 from dogwatch.model.outcome import GOOD
-from dogwatch.rules.interface import Case
+from dogwatch.rules.interface import Case, gpus_of
 
 name = "gpu_broken"
 states, needs = (Running, Ended), "gpus"
@@ -39,6 +39,10 @@ def judge(case: Case, now: float) -> Iterator[Finding]:
         return
     for gpu in case.gpus:
         yield from _found(case, gpu)
+
+
+def gone(case: Case, what: str) -> Closing:
+    return Closing.RESOLVED if any(gpus_of(case, what)) else Closing.OPEN
 
 
 def _found(case: Case, gpu: Gpu) -> Iterator[Finding]:

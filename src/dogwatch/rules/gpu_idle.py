@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dogwatch.model import Finding, Gpu, GpuCourse, Level, Running
-from dogwatch.rules.interface import Case
+from dogwatch.model import Closing, Finding, Gpu, GpuCourse, Level, Running
+from dogwatch.rules.interface import Case, gpus_of
 
 name = "gpu_idle"
 states, needs = (Running,), "gpus"
+gives_way_to = ("gpu_unused",)
 
 LOADING = 1200.0  # seconds before the first work: models load, caches fill, kernels compile
 PAUSE = 600.0  # seconds after it: a validation or a checkpoint lets a GPU wait
@@ -25,6 +26,13 @@ def judge(case: Case, now: float) -> Iterator[Finding]:
         if gpu.used is not None and course.idle >= patience(course):
             text = f"GPU {gpu.index} is held and idle for {_minutes(course.idle)} min{_why(gpu, course)}"
             yield Finding(case.job.ref, name, Level.WARNING, text, gpu.key)
+
+
+def gone(case: Case, what: str) -> Closing:
+    """When it was seen to work; not because it was not read, or the job's processes have left it."""
+    away = case.gpu_past is None or case.gpu_past.away
+    read = any(gpu.used is not None for gpu in gpus_of(case, what))
+    return Closing.RESOLVED if read and not away else Closing.OPEN
 
 
 def patience(course: GpuCourse) -> float:

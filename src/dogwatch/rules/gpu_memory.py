@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dogwatch.model import Finding, Gpu, GpuCourse, Level, Running
-from dogwatch.rules.interface import Case
+from dogwatch.model import Closing, Finding, Gpu, GpuCourse, Level, Running
+from dogwatch.rules.interface import Case, gpus_of
 
 name = "gpu_memory"
 states, needs = (Running,), "gpus"
@@ -36,6 +36,10 @@ def judge(case: Case, now: float) -> Iterator[Finding]:
                 "may run out of it: look for a longer batch, or an evaluation that keeps its results"
             )
             yield Finding(case.job.ref, name, Level.WARNING, text, gpu.key)
+
+
+def gone(case: Case, what: str) -> Closing:
+    return Closing.RESOLVED if any(gpu.memory_used is not None for gpu in gpus_of(case, what)) else Closing.OPEN
 
 
 def _jumped(gpu: Gpu, course: GpuCourse) -> bool:

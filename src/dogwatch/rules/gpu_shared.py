@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dogwatch.model import Finding, Gpu, GpuProcess, Level, Running
-from dogwatch.rules.interface import Case
+from dogwatch.model import Closing, Finding, Gpu, GpuProcess, Level, Running
+from dogwatch.rules.interface import Case, gpus_of
 
 name = "gpu_shared"
 states, needs = (Running,), "gpus"
@@ -19,6 +19,10 @@ def judge(case: Case, now: float) -> Iterator[Finding]:
         found = gpu.others
         if case.gpu_past is not None and found and case.gpu_past.of(gpu).shared >= PATIENCE:
             yield Finding(case.job.ref, name, Level.WARNING, _tell(gpu, found), gpu.key)
+
+
+def gone(case: Case, what: str) -> Closing:
+    return Closing.RESOLVED if any(gpu.listed for gpu in gpus_of(case, what)) else Closing.OPEN
 
 
 def _tell(gpu: Gpu, found: tuple[GpuProcess, ...]) -> str:

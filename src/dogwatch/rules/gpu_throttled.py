@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dogwatch.model import Finding, Gpu, Level, Running
-from dogwatch.rules.interface import Case
+from dogwatch.model import Closing, Finding, Gpu, Level, Running
+from dogwatch.rules.interface import Case, gpus_of
 
 name = "gpu_throttled"
 states, needs = (Running,), "gpus"
@@ -17,6 +17,10 @@ def judge(case: Case, now: float) -> Iterator[Finding]:
     for gpu in case.gpus:
         if case.gpu_past is not None and case.gpu_past.of(gpu).throttled >= PATIENCE:
             yield Finding(case.job.ref, name, Level.WARNING, _tell(gpu), gpu.key)
+
+
+def gone(case: Case, what: str) -> Closing:
+    return Closing.RESOLVED if any(gpus_of(case, what)) else Closing.OPEN
 
 
 def _tell(gpu: Gpu) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dogwatch.model import Finding, Level, Running
+from dogwatch.model import Closing, Finding, Level, Running
 from dogwatch.rules.interface import Case
 
 name = "gpu_wrong"
@@ -25,3 +25,10 @@ def judge(case: Case, now: float) -> Iterator[Finding]:
                 "look whether the program sets CUDA_VISIBLE_DEVICES or a device by itself"
             )
             yield Finding(case.job.ref, name, Level.WARNING, text, f"{who} on {stray.gpu}")
+
+
+def gone(case: Case, what: str) -> Closing:
+    for worker in case.workers:
+        if what.split(" on ")[0] == f"worker {worker.index}":
+            return Closing.ENDED_WITH_WORKER if worker.doing in ("gone", "zombie") else Closing.RESOLVED
+    return Closing.OPEN

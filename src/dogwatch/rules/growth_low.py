@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dogwatch.model import Finding, Level, Running
+from dogwatch.model import Closing, Finding, Level, Running
 from dogwatch.rules.interface import Case
 
 name = "growth_low"
@@ -20,6 +20,10 @@ def judge(case: Case, now: float) -> Iterator[Finding]:
         f"outputs grow by {seen}, less than the {_spell(least)} they should; see its log, and whether it writes there"
     )
     yield Finding(case.job.ref, name, Level.WARNING, text)
+
+
+def gone(case: Case, what: str) -> Closing:
+    return Closing.RESOLVED if case.made is not None and case.made.growth is not None else Closing.OPEN
 
 
 def _spell(rate: float) -> str:

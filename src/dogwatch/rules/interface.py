@@ -98,7 +98,8 @@ class Case:
     """A job as the rules see it. `age` is the seconds of really watching it since it was added, `checkpoints` when
     each was written, `gone_in` the seconds until a disk has no "bytes", "inodes" or "quota" left, where a trend says
     so; `gpus` are those it was given or has processes on, and none where nothing was learnt of them; then `gpu_past`
-    is None; `made` is what it produces, where anything is known of that."""
+    is None; `made` is what it produces, where anything is known of that. `compared` are the workers whose pace could be
+    compared, and `unsure` names rules of which this look cannot say whether what they found is gone."""
 
     job: Job
     known: Known
@@ -121,6 +122,8 @@ class Case:
     held: Held | None = None
     loss: Loss | None = None
     launch: Mapping[str, Any] | None = None
+    compared: frozenset[str] = frozenset()
+    unsure: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,3 +146,8 @@ class PlaceCase:
     why: str
     jobs: int
     locked_out: bool = False
+
+
+def gpus_of(case: Case, what: str) -> list[Gpu]:
+    """The GPU that a finding is about, if it was read: its `what` begins with the key of that."""
+    return [gpu for gpu in case.gpus if what == gpu.key or what.startswith(f"{gpu.key} ")]

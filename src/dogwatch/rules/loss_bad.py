@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dogwatch.model import Finding, Level, Running
+from dogwatch.model import Closing, Finding, Level, Running
 from dogwatch.rules.interface import Case
 from dogwatch.text import plain
 
 name = "loss_bad"
 states, needs = (Running,), "loss"
+gives_way_to = ("loss_bad",)  # what diverged is no number any more
 
 BROKEN = "stop it and go back to a checkpoint from before; a lower learning rate, gradient clipping or bf16 may help"
 DIVERGED = "look at the curve; a checkpoint from before and a lower learning rate may save the run"
@@ -27,3 +28,8 @@ def judge(case: Case, now: float) -> Iterator[Finding]:
     else:
         text = f"{title} is {found.now:.3g}, far above the {found.best:.3g} it had come to{since}: {DIVERGED}"
         yield Finding(case.job.ref, name, Level.WARNING, text, "diverged")
+
+
+def gone(case: Case, what: str) -> Closing:
+    """A loss that is well again is None, as one is of which nothing was read; that is said by `unsure`."""
+    return Closing.RESOLVED

@@ -11,6 +11,7 @@ from dogwatch.text import lasting
 
 name = "memory_fills"
 states, needs = (Running,), "held"
+gives_way_to = ("memory_fills",)  # what will be full is full
 
 AHEAD = 6 * 3600.0  # how far to look where nobody knows when the job is done
 SURE = 0.8  # of the time still to go: memory that lasts longer than that may last

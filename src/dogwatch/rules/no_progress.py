@@ -10,6 +10,7 @@ from dogwatch.rules.interface import Case
 
 name = "no_progress"
 needs = "made"
+spans_attempts = True
 
 ENOUGH = 3
 

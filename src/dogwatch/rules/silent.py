@@ -9,6 +9,7 @@ from dogwatch.rules.interface import Case
 
 name = "silent"
 states, needs = (Running,), "verdict"
+gives_way_to = ("stalled",)
 
 
 def judge(case: Case, now: float) -> Iterator[Finding]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dogwatch.model import Finding, Level, Running
+from dogwatch.model import Closing, Finding, Level, Running
 from dogwatch.rules.interface import Case
 
 name = "straggler"
@@ -17,3 +17,11 @@ def judge(case: Case, now: float) -> Iterator[Finding]:
         return
     who = f"worker {found.worker}"
     yield Finding(case.job.ref, name, Level.WARNING, f"{who} {found.why}", who)
+
+
+def gone(case: Case, what: str) -> Closing:
+    """When it keeps up with the others again; not because they have finished, or it has ended."""
+    index = what.removeprefix("worker ")
+    if any(str(worker.index) == index and worker.doing in ("gone", "zombie") for worker in case.workers):
+        return Closing.ENDED_WITH_WORKER
+    return Closing.RESOLVED if index in case.compared else Closing.OPEN

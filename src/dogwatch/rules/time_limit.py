@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from dogwatch.model import Ended, Finding, Level, Outcome, Running
+from dogwatch.model import Closing, Ended, Finding, Level, Outcome, Running
 from dogwatch.rules.interface import Case
 
 name = "time_limit"
@@ -33,6 +33,12 @@ def judge(case: Case, now: float) -> Iterator[Finding]:
         yield Finding(
             case.job.ref, name, Level.WARNING, f"it ran into its time limit{advice}", "exceeded", lasting=True
         )
+
+
+def gone(case: Case, what: str) -> Closing:
+    """When an estimate says that it will finish; not because there is none."""
+    told = case.eta is not None and case.facts.get("time_limit_at") is not None
+    return Closing.RESOLVED if told and isinstance(case.known.state, Running) else Closing.OPEN
 
 
 def _ask(seconds: float) -> float:

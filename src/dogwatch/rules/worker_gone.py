@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dogwatch.model import Finding, Level, Outcome, Running, Worker
+from dogwatch.model import Closing, Finding, Level, Outcome, Running, Worker
 from dogwatch.rules.interface import Case
 
 name = "worker_gone"
@@ -21,6 +21,14 @@ def judge(case: Case, now: float) -> Iterator[Finding]:
             level, text = told
             text += _why(case, worker)
             yield Finding(case.job.ref, name, level, text, f"worker {worker.index}", lasting=worker.doing == "gone")
+
+
+def gone(case: Case, what: str) -> Closing:
+    """When that worker was seen at work again; one that cannot be seen is not."""
+    doing = next((worker.doing for worker in case.workers if f"worker {worker.index}" == what), "hidden")
+    if doing in ("gone", "zombie"):
+        return Closing.ENDED_WITH_WORKER
+    return Closing.RESOLVED if doing in ("running", "sleeping", "uninterruptible") else Closing.OPEN
 
 
 def _why(case: Case, worker: Worker) -> str:

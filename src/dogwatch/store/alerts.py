@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from dogwatch.errors import UsageError
 from dogwatch.store import cells, reception
+from dogwatch.store.findings import end_acknowledgements
 from dogwatch.store.jobs import cells_of
 from dogwatch.store.tables import CHANNELS, JOBS, LETTERS, MESSAGES, NOTES, NOTICES, READINGS, SILENCES, add_up
 from dogwatch.store.tick import queue
@@ -164,19 +165,11 @@ def _route(db: sqlite3.Connection, decided: Decided, at: float) -> None:
         note = NOTES.unpack(raw)
         NOTES.change(db, {**note, "routed": at})
         if note["resolved"]:
-            _end_acks(db, note, at)
+            subject = db.execute("SELECT subject FROM notices WHERE id = ?", (notice,)).fetchone()[0]
+            end_acknowledgements(db, (cells.unpack(subject), note["rule"], note["what"]), at)
         for channel, decision in letters.items():
             gone = Decision(DROPPED, REMOVED, at)
             LETTERS.add(db, _letter(notice, channel, decision if channel in used else gone))
-
-
-def _end_acks(db: sqlite3.Connection, note: dict[str, Any], at: float) -> None:
-    """What was acknowledged has resolved: should it begin again, that is news."""
-    subject = db.execute("SELECT subject FROM notices WHERE id = ?", (note["notice"],)).fetchone()[0]
-    given = (subject, cells.pack(note["rule"]), cells.pack(note["what"]))
-    sql = SILENCES.select + "WHERE ended IS NULL AND subject = ? AND rule = ? AND what = ?"
-    for raw in db.execute(sql, given).fetchall():
-        SILENCES.change(db, {**SILENCES.unpack(raw), "ended": at})
 
 
 def _letter(notice: int, channel: str, decision: Decision) -> dict[str, Any]:
@@ -356,17 +349,19 @@ def flapping(store: Store) -> list[dict[str, Any]]:
             live[about] = row
             if row["resolved"]:
                 del live[about]
-        return [{**row, "last": _last_opening(db, row)} for row in live.values()]
+        return [{**row, **_last_said(db, row)} for row in live.values()]
 
 
-def _last_opening(db: sqlite3.Connection, flapping: dict[str, Any]) -> float:
+def _last_said(db: sqlite3.Connection, flapping: dict[str, Any]) -> dict[str, Any]:
+    """When what flaps last began (`last`), and how it last ended (`closed`)."""
     rule, _, what = flapping["what"].partition("\x1f")
     sql = (
-        _ABOUT.format("n.created") + "WHERE n.subject = ? AND +o.rule = ? AND +o.what = ? AND o.resolved = 0 "
-        "ORDER BY n.id DESC LIMIT 1"
+        _ABOUT.format("n.created, o.resolved") + "WHERE n.subject = ? AND +o.rule = ? AND +o.what = ? "
+        "AND (o.resolved = 0) = ? ORDER BY n.id DESC LIMIT 1"
     )
-    row = db.execute(sql, tuple(map(cells.pack, (flapping["subject"], rule, what)))).fetchone()
-    return float(flapping["created"] if row is None else row[0])
+    given = tuple(map(cells.pack, (flapping["subject"], rule, what)))
+    began, ended = (db.execute(sql, (*given, opens)).fetchone() for opens in (1, 0))
+    return {"last": float(flapping["created"] if began is None else began[0]), "closed": ended[1] if ended else 1}
 
 
 def sent_opening(store: Store, channel: str, notice: Mapping[str, Any]) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dogwatch.model.finding import Finding, Level
 from dogwatch.store import cells
 from dogwatch.store.jobs import findings_by_subject
-from dogwatch.store.tables import FINDINGS
+from dogwatch.store.tables import FINDINGS, SILENCES
 
 if TYPE_CHECKING:
     import sqlite3
@@ -38,8 +38,10 @@ def open_finding(db: sqlite3.Connection, finding: Finding, at: float) -> None:
     fresh = {**asdict(finding), "level": finding.level.value, "lasting": int(finding.lasting)}
     if held is None:
         FINDINGS.add(db, {**fresh, "opened": at})
-    elif (held["level"], held["text"]) != (fresh["level"], fresh["text"]):
-        FINDINGS.change(db, {**held, "level": fresh["level"], "text": fresh["text"]})
+    else:
+        told = {name: fresh[name] for name in ("level", "text", "lasting")}
+        if any(held[name] != told[name] for name in told):
+            FINDINGS.change(db, {**held, **told})
 
 
 def resolve_finding(db: sqlite3.Connection, identity: tuple[str, str, str], at: float) -> None:
@@ -49,11 +51,20 @@ def resolve_finding(db: sqlite3.Connection, identity: tuple[str, str, str], at: 
         FINDINGS.change(db, {**held, "resolved": at})
 
 
-def close_findings(db: sqlite3.Connection, subject: str, at: float) -> None:
-    """Resolve whatever stands open about a subject, lasting or not: it is watched no longer, or anew."""
+def close_findings(db: sqlite3.Connection, subject: str, at: float) -> list[Finding]:
+    """Close whatever stands open about a subject, lasting or not: it is watched no longer, or anew. What that was."""
     sql = FINDINGS.select + "WHERE resolved IS NULL AND subject = ?"
-    for row in db.execute(sql, (cells.pack(subject),)).fetchall():
-        FINDINGS.change(db, {**FINDINGS.unpack(row), "resolved": at})
+    found = [FINDINGS.unpack(row) for row in db.execute(sql, (cells.pack(subject),)).fetchall()]
+    for row in found:
+        FINDINGS.change(db, {**row, "resolved": at})
+    return [_finding(row) for row in found]
+
+
+def end_acknowledgements(db: sqlite3.Connection, identity: tuple[str, str, str], at: float) -> None:
+    """What was acknowledged is over or has become worse: what comes now is news."""
+    sql = SILENCES.select + "WHERE ended IS NULL AND subject = ? AND rule = ? AND what = ?"
+    for raw in db.execute(sql, tuple(map(cells.pack, identity))).fetchall():
+        SILENCES.change(db, {**SILENCES.unpack(raw), "ended": at})
 
 
 def _open_row(db: sqlite3.Connection, identity: tuple[str, str, str]) -> dict[str, Any] | None:
@@ -72,4 +83,5 @@ def _finding(row: dict[str, Any]) -> Finding:
         text=row["text"],
         what=row["what"],
         lasting=bool(row["lasting"]),
+        opened=row["opened"],
     )

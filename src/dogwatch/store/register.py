@@ -6,6 +6,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from dogwatch.errors import NoSuchJob, UsageError
+from dogwatch.model.finding import Closing, closing
 from dogwatch.model.job import Job, Place
 from dogwatch.store import cells, events, readings
 from dogwatch.store.findings import close_findings
@@ -13,7 +14,7 @@ from dogwatch.store.jobs import document, row_of
 from dogwatch.store.memories import remember
 from dogwatch.store.places import REMOVED, rows_of
 from dogwatch.store.tables import JOBS, PLACES
-from dogwatch.store.tick import Event
+from dogwatch.store.tick import Event, queue
 
 if TYPE_CHECKING:
     import sqlite3
@@ -58,18 +59,18 @@ def register(store: Store, job: Job, at: float, mono: float) -> int:
         _check_place(db, job.place)
         _check_identity(db, job)
         row = {**asdict(job), **_UNSEEN, "registered": job.registered or at}
+        closed: list[Event] = []
         if held is None:
             key = JOBS.add(db, row)
         else:
             key = held["key"]
             JOBS.change(db, {**row, "key": key})
-            close_findings(db, job.ref, at)
+            closed = _close(db, job.ref, at)
             if held["submitted"] != job.submitted:  # an id that came back is another job
                 readings.drop(db, key)
         remember(db, key, {})
-        return events.append(
-            store, at, mono, Event("job.added", f"{job.name} is watched", ref=job.ref, place=job.place)
-        )
+        added = Event("job.added", f"{job.name} is watched", ref=job.ref, place=job.place)
+        return events.append(store, at, mono, *closed, added)
 
 
 def amend(
@@ -106,9 +107,26 @@ def forget(store: Store, ref: str, at: float, mono: float) -> int:
         JOBS.change(db, {**held, "active": 0, "forgotten": at})
         remember(db, held["key"], None)
         readings.drop(db, held["key"])
-        close_findings(db, ref, at)
+        closed = _close(db, ref, at)
+        sql = "SELECT 1 FROM jobs WHERE active = 1 AND place = ?"
+        if db.execute(sql, (cells.pack(held["place"]),)).fetchone() is None:
+            closed += _close(db, f"place:{held['place']}", at)  # nobody looks there any more
         event = Event("job.forgotten", f"{held['name']} is no longer watched", ref=ref, place=held["place"])
-        return events.append(store, at, mono, event)
+        return events.append(store, at, mono, *closed, event)
+
+
+def _close(db: sqlite3.Connection, subject: str, at: float) -> list[Event]:
+    """Close what stands open about a job or place that is not watched any more, and tell whoever was told of it."""
+    found = close_findings(db, subject, at)
+    how, place = Closing.NOT_WATCHED, subject.partition("place:")[2]
+    said = []
+    for finding in found:
+        notice = closing(finding, how, at)
+        queue(db, notice, at)
+        body = {"rule": finding.rule, "what": finding.what, "how": how.word}
+        ref = None if place else subject
+        said.append(Event("finding.closed", notice.text, ref=ref, place=place or None, body=body))
+    return said
 
 
 def add_place(store: Store, place: Place) -> None:

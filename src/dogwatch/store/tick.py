@@ -7,12 +7,18 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from dogwatch.errors import StoreError
-from dogwatch.model.finding import Finding, Notice
+from dogwatch.model.finding import Closing, Finding, Notice
 from dogwatch.model.follow import Known
 from dogwatch.model.job import Job
 from dogwatch.redaction import redacted
 from dogwatch.store import cells, events, readings, reproof
-from dogwatch.store.findings import OpenFinding, open_finding, open_findings, resolve_finding
+from dogwatch.store.findings import (
+    OpenFinding,
+    end_acknowledgements,
+    open_finding,
+    open_findings,
+    resolve_finding,
+)
 from dogwatch.store.jobs import cells_of
 from dogwatch.store.memories import memory_of, remember
 from dogwatch.store.places import all_cells
@@ -91,7 +97,8 @@ class PlaceUpdate:
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """Everything one tick concluded. `resolved` holds (subject, rule, what) of findings that ceased."""
+    """Everything one tick concluded. `resolved` holds (subject, rule, what) of findings that ceased, however, and
+    `escalated` of those that matter more than before."""
 
     at: float
     mono: float
@@ -101,6 +108,7 @@ class Tick:
     events: tuple[Event, ...] = ()
     opened: tuple[Finding, ...] = ()
     resolved: tuple[tuple[str, str, str], ...] = ()
+    escalated: tuple[tuple[str, str, str], ...] = ()
     notices: tuple[Notice, ...] = ()
     readings: tuple[Reading, ...] = ()
 
@@ -126,6 +134,8 @@ def commit(store: Store, tick: Tick) -> int:
         forgotten |= reproof.write(store, db, tick.proved)
         for subject, rule, what in tick.resolved:
             resolve_finding(db, (subject, rule, what), tick.at)
+        for identity in tick.escalated:
+            end_acknowledgements(db, identity, tick.at)
         for finding in tick.opened:
             if finding.subject not in forgotten:
                 open_finding(db, finding, tick.at)
@@ -191,7 +201,8 @@ def queue(db: sqlite3.Connection, notice: Notice, at: float) -> None:
     """A notice and what it is about, once, however often it is concluded; secrets that a job printed stay out."""
     if db.execute("SELECT 1 FROM notices WHERE key = ?", (cells.pack(notice.key),)).fetchone() is None:
         said = {**asdict(notice), **{name: redacted(getattr(notice, name)) for name in ("text", "why", "remedy")}}
-        done = at if notice.rule in ON_CHANNELS_ONLY else None  # a terminal has shown it as an event
+        # A terminal has shown it as an event, or shows the end of the job.
+        done = at if notice.rule in ON_CHANNELS_ONLY or notice.resolved > Closing.RESOLVED else None
         id = NOTICES.add(db, {**said, "level": notice.level.value, "created": at, "done": done})
         row = {**said, "notice": id, "resolved": int(notice.resolved), "since": notice.since or at}
         db.execute(NOTES.insert, NOTES.pack(row))

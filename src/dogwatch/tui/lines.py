@@ -76,7 +76,9 @@ def _findings(before: Document | None, job: Document, fresh: Sequence[Document])
     """Findings that opened, unless an event of this batch has already said so."""
     old = {_identity(finding) for finding in (before or {}).get("findings") or ()}
     told = " ".join(
-        str(e.get("text")) for e in fresh if e.get("kind") == "finding.opened" and e.get("ref") == job.get("ref")
+        str(e.get("text"))
+        for e in fresh
+        if e.get("kind") in ("finding.opened", "finding.escalated") and e.get("ref") == job.get("ref")
     )
     return [
         f"{words.level(str(finding.get('level'))).strip()} {phrases.finding(finding)}"

@@ -185,7 +185,8 @@ def _incidents(report: Document, day: float) -> Iterator[tuple[str, str]]:
 
 
 def incident_words(one: Document, day: float) -> str:
-    lasted = f" (for {words.span(one['seconds'])})" if one["seconds"] is not None else ""
+    how = ", ended with the job" if one.get("closed") == "ended_with_job" else ""
+    lasted = f" (for {words.span(one['seconds'])}{how})" if one["seconds"] is not None else ""
     return f"{words.level(one['level'])} {words.clock(one['at'], day)}{lasted} {phrases.tidy(one['text'], 300)}"
 
 
