@@ -105,7 +105,7 @@ def test_scores_come_from_the_cluster_and_a_run_is_counted(asked, calm_lab: Lab)
     held = str(calm_lab.sbatch("alice", "sleep 600", "--hold"))
     assert asked("add", "slurm", held, "--host", "lab", "--name", "e/IFEval/0").returncode == 0
     said = patrol_until(asked, lambda jobs: all(jobs[one]["scores"] for one in ids))
-    assert "e: 2 of 3 completed (GSM8K 67.1 %, MMLU-Pro 42.3 %), 1 pending" in said
+    assert "e: 2 of 3 completed (GSM8K: 67.1%, MMLU-Pro: 42.3%), 1 pending" in said
 
 
 def test_a_host_without_python_is_watched_and_doctor_says_what_is_not_seen(asked, calm_lab: Lab):

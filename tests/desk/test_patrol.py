@@ -69,10 +69,10 @@ def test_the_jobs_of_a_run_are_counted_together_with_their_scores(store):
     move(store, names[2], "running", Ended(Outcome.SUCCEEDED, 0), [score(0.423)])
     move(store, names[1], "", Running(NOW))
     move(store, names[3], "", Waiting("Priority"))
-    assert said(store)[0] == "exp1: 1 of 4 completed (MMLU-Pro 42.3 %), 1 running, 1 pending, 1 not looked at"
+    assert said(store)[0] == "exp1: 1 of 4 completed (MMLU-Pro: 42.3%), 1 running, 1 pending, 1 not looked at"
     move(store, names[0], "running", Ended(Outcome.SUCCEEDED, 0), [score(0.671)])
     assert said(store) == [
-        "exp1: 2 of 4 completed (GSM8K 67.1 %, MMLU-Pro 42.3 %), 1 running, 1 pending",
+        "exp1: 2 of 4 completed (GSM8K: 67.1%, MMLU-Pro: 42.3%), 1 running, 1 pending",
         "exp1/GSM8K/0: running → ended, succeeded",
     ]
     assert said(store) == []
@@ -94,18 +94,18 @@ def test_epochs_of_one_task_are_told_apart_and_several_scores_go_by_their_own_na
     move(store, "r/arc/1", "running", Ended(Outcome.SUCCEEDED, 0), [score(0.2)])
     move(store, "r/all/0", "running", Ended(Outcome.SUCCEEDED, 0), [score(0.3, f"t{n}") for n in range(6)])
     assert said(store)[0] == (
-        "r: 3 of 3 completed (t0 30.0 %, t1 30.0 %, t2 30.0 %, t3 30.0 %, t4 30.0 %, t5 30.0 % and 2 more)"
+        "r: 3 of 3 completed (t0: 30.0%, t1: 30.0%, t2: 30.0%, t3: 30.0%, t4: 30.0%, t5: 30.0% and 2 more)"
     )
     report = patrol.report(store, [], "patrol:other")
     assert report.groups == []
     move(store, "r/arc/0", "running", Ended(Outcome.SUCCEEDED, 0), [score(0.1)])
     (group,) = [one.document() for one in patrol.report(store, []).groups]
-    assert group["scores"][-2:] == ["arc epoch 0 10.0 %", "arc epoch 1 20.0 %"]
+    assert group["scores"][-2:] == ["arc epoch 0: 10.0%", "arc epoch 1: 20.0%"]
     assert (group["run"], group["total"], group["counts"]) == ("r", 3, {"completed": 3})
 
 
-def test_jobs_without_a_run_are_counted_with_those_that_have_not_ended(store):
-    """What ended long ago is not counted again; one job alone is not counted at all."""
+def test_jobs_without_a_run_are_counted_with_all_that_were_watched_beside_them(store):
+    """Also with what earlier patrols told of; one job alone is not counted at all."""
     add(store, "solo")
     move(store, "solo", "", Running(NOW))
     assert said(store) == ["solo: new → running"]
@@ -113,9 +113,20 @@ def test_jobs_without_a_run_are_counted_with_those_that_have_not_ended(store):
     move(store, "other", "", Running(NOW))
     assert said(store) == ["0 of 2 completed, 2 running", "other: new → running"]
     move(store, "solo", "running", Ended(Outcome.SUCCEEDED, 0), [score(0.5, "arc")])
-    assert said(store)[0] == "1 of 2 completed (arc 50.0 %), 1 running"
+    assert said(store)[0] == "1 of 2 completed (arc: 50.0%), 1 running"
     move(store, "other", "running", Ended(Outcome.SUCCEEDED, 0))
-    assert said(store) == ["other: running → ended, succeeded"]
+    assert said(store) == ["2 of 2 completed (arc: 50.0%)", "other: running → ended, succeeded"]
+
+
+def test_an_evaluation_that_was_submitted_again_counts_once(store):
+    """The newest job of a name stands for it; what failed before it is not counted beside it."""
+    add(store, "r/arc/0", "r/gpqa/0")
+    move(store, "r/arc/0", "", Ended(Outcome.FAILED, 1))
+    assert said(store)[0] == "r: 0 of 2 completed, 1 failed, 1 not looked at"
+    job = Job("here/process:again", "here", "process", "again", "r/arc/0", registered=NOW + 60)
+    register(store, job, NOW + 60, 1.0)
+    move(store, "again", "", Running(NOW))
+    assert said(store)[0] == "r: 0 of 2 completed, 1 running, 1 not looked at"
 
 
 def test_what_happened_to_a_job_since_is_one_line_and_its_troubles(store):
@@ -201,7 +212,7 @@ def test_the_scores_of_real_jobs_are_read_from_their_outputs_when_they_end(dogwa
         assert dogwatch(*command).returncode == 0
         dogwatch("wait", name, "--timeout", "20")
     done = dogwatch("patrol")
-    assert done.stdout.startswith("e: 2 of 2 completed (GSM8K 67.1 %, MMLU-Pro 42.3 %)\n"), done
+    assert done.stdout.startswith("e: 2 of 2 completed (GSM8K: 67.1%, MMLU-Pro: 42.3%)\n"), done
     (job,) = json.loads(dogwatch("status", "e/MMLU-Pro/0", "--json").stdout)["jobs"]
     assert job["scores"] == [{"task": "mmlu_pro", "metric": "acc", "value": 0.423, "stderr": None}]
 

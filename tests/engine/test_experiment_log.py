@@ -102,7 +102,7 @@ def test_the_log_of_one_job_is_just_this(store, tmp_path) -> None:
         "Result: 1 job found - 1 PENDING, 0 RUNNING, 0 COMPLETED\n"
         "[2025-11-11 14:40:12] STATE_CHANGE: r8_lr1e-5/capitalization/epoch0\n"
         "Previous: UNKNOWN\nCurrent: PENDING\nJob ID: 12345690\nAction: Updated run state\n"
-        "[2025-11-11 14:45:22] STATUS_CHECK: Polling SLURM\n"
+        "[2025-11-11 14:45:20] STATUS_CHECK: Polling SLURM\n"
         "Result: 1 job found - 0 PENDING, 1 RUNNING, 0 COMPLETED\n"
         "[2025-11-11 14:45:20] STATE_CHANGE: r8_lr1e-5/capitalization/epoch0\n"
         "Previous: PENDING\nCurrent: RUNNING\nJob ID: 12345690\nAction: Updated run state\n"

@@ -36,7 +36,7 @@ class Desk:
 
     def jobs(self) -> dict[str, dict[str, Any]]:
         """Every job document by its Slurm id."""
-        told = json.loads(self("ls", "--all", "--json").stdout)["jobs"]
+        told = json.loads(self("ls", "--all", "--json", "--no-poll").stdout)["jobs"]
         return {job["id"]: job for job in told}
 
     def patrol_until(self, true: Callable[[dict[str, dict[str, Any]]], object], *flags: object) -> str:

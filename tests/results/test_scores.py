@@ -98,11 +98,11 @@ def test_the_newer_nel_writes_one_bundle_per_benchmark():
 @pytest.mark.parametrize(
     ("task", "metric", "value", "words"),
     [
-        ("MMLU-Pro", "acc", 0.4231, "MMLU-Pro 42.3 %"),
-        ("gsm8k", "exact_match", 1, "gsm8k 100.0 %"),
-        ("wikitext", "word_perplexity", 0.9, "wikitext 0.9 (word_perplexity)"),
-        ("wmt", "bleu", 31.25, "wmt 31.25 (bleu)"),
-        ("\x1b[2Jred", "acc", 0, "red 0.0 %"),
+        ("MMLU-Pro", "acc", 0.4231, "MMLU-Pro: 42.3%"),
+        ("gsm8k", "exact_match", 1, "gsm8k: 100.0%"),
+        ("wikitext", "word_perplexity", 0.9, "wikitext: 0.9 (word_perplexity)"),
+        ("wmt", "bleu", 31.25, "wmt: 31.25 (bleu)"),
+        ("\x1b[2Jred", "acc", 0, "red: 0.0%"),
     ],
 )
 def test_a_fraction_is_told_in_percent_and_anything_else_with_its_metric(task, metric, value, words):

@@ -71,4 +71,4 @@ def test_a_job_of_which_little_is_known_still_gets_a_summary():
 def test_what_an_evaluation_scored_is_told():
     """Below how far it came."""
     scores = [{"task": "gsm8k", "metric": "exact_match", "value": 0.671, "stderr": None}]
-    assert "  scores       gsm8k 67.1 %" in summary(sample.ended(scores=scores), NOW)
+    assert "  scores       gsm8k: 67.1%" in summary(sample.ended(scores=scores), NOW)

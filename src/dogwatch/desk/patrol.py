@@ -25,6 +25,9 @@ GOOD = frozenset({*outcome.GOOD, None})
 REPEATS = frozenset({"all_ended", "not_verified"})
 # After what completed and what went wrong.
 LAST = ("running", "pending", "missing", "not looked at")
+# Jobs without a run belong together if they were watched together: each was added before all others had ended, or
+# soon after. What ended longer ago than this is not counted any more beside one that never ends.
+SOON, LONG_AGO = 900.0, 7 * 86400.0
 MOST_SCORED, MOST_SCORES, MOST_EVIDENCE = 200, 6, 3
 
 Document = dict[str, Any]
@@ -40,7 +43,7 @@ class Group:
     scores: Sequence[str] = ()
 
     def text(self) -> str:
-        """`2 of 4 completed (MMLU-Pro 42.3 %, GSM8K 67.1 %), 1 running, 1 pending`."""
+        """`2 of 4 completed (MMLU-Pro: 42.3%, GSM8K: 67.1%), 1 running, 1 pending`."""
         counts = dict(self.counts)
         done = f"{counts.pop('completed', 0)} of {self.total} completed"
         if self.scores:
@@ -112,7 +115,7 @@ def report(store: Store, looked: list[str], cursor: str = CURSOR) -> Report:
     dark = [place for place in known if place["dark_since"]]
     upto = found[-1]["seq"] if found else since
     all_dark = bool(known) and len(dark) == len(known)
-    return Report(changes, dark, all_dark, len(active), upto, _groups(store, active, list(spoken_of.values())))
+    return Report(changes, dark, all_dark, len(active), upto, _groups(store, list(spoken_of.values())))
 
 
 def reported(store: Store, done: Report, cursor: str = CURSOR) -> None:
@@ -141,21 +144,54 @@ def diagnosis_lines(diagnosis: Mapping[str, Any] | None) -> list[str]:
     return found + [f"do: {text}" for text in advice[:1]]
 
 
-def _groups(store: Store, active: Sequence[Document], spoken_of: Sequence[Document]) -> list[Group]:
-    """The runs that something was said of, each with all its jobs, and the jobs without a run: those that have not
-    ended and those that just did. One job alone is no group: its change says it all."""
+def _groups(store: Store, spoken_of: Sequence[Document]) -> list[Group]:
+    """The runs that something was said of, each with all its jobs, and the jobs without a run that belong together.
+    One job alone is no group: its change says it all."""
     if not spoken_of:
         return []
     runs = dict.fromkeys(run for job in spoken_of if (run := run_of(job["name"])) is not None)
-    everything = jobs.brief(store, everything=True) if runs else []
     members: dict[str, list[Document]] = {run: [] for run in runs}
-    for job in everything:
-        if (run := run_of(job["name"])) in runs:
+    alone = []
+    for job in jobs.brief(store, everything=True):
+        run = run_of(job["name"])
+        if run is None:
+            alone.append(job)
+        elif run in members:
             members[run].append(job)
-    ended = [job for job in spoken_of if job["state"] == "ended"]
-    alone = [job for job in (*active, *ended) if run_of(job["name"]) is None]
-    found: list[tuple[str | None, Sequence[Document]]] = [*members.items(), (None, alone)]
+    found: list[tuple[str | None, Sequence[Document]]] = [(run, _newest(some)) for run, some in members.items()]
+    refs = {job["ref"] for job in spoken_of}
+    found += [(None, some) for some in _together(alone) if any(job["ref"] in refs for job in some)]
     return [_group(store, run, some) for run, some in found if len(some) > 1]
+
+
+def _newest(members: Sequence[Document]) -> list[Document]:
+    """A run's jobs without those that ended and were submitted again under the same name."""
+    kept: dict[str, Document] = {}
+    again = []
+    for job in sorted(members, key=lambda job: -job["registered"]):
+        if job["name"] not in kept:
+            kept[job["name"]] = job
+        elif job["state"] != "ended":
+            again.append(job)
+    return [*kept.values(), *again]
+
+
+def _together(alone: Sequence[Document]) -> list[list[Document]]:
+    """Jobs without a run, in sets that were watched together."""
+    sets: list[list[Document]] = []
+    until = newest = float("-inf")
+    for job in alone:
+        newest = max(newest, job["proved_at"] or job["registered"])
+    for job in sorted(alone, key=lambda job: job["registered"]):
+        over = job["state"] == "ended"
+        last = max(job["registered"], job["proved_at"] or 0.0) if over else float("inf")
+        if last < newest - LONG_AGO:
+            continue
+        if not sets or job["registered"] > until + SOON:
+            sets.append([])
+        sets[-1].append(job)
+        until = max(until, last)
+    return sets
 
 
 def _group(store: Store, run: str | None, some: Sequence[Document]) -> Group:

@@ -15,6 +15,7 @@ from dogwatch.engine.spent import document as spent_document
 from dogwatch.engine.standing import verdict_document
 from dogwatch.engine.verify import NOT_ENDED, Final
 from dogwatch.model import Eta, Job, Progress, Verdict, Worker
+from dogwatch.model.time_limit import limit_to_ask, spelled
 from dogwatch.rules.interface import Disk
 from dogwatch.text import plain
 
@@ -98,6 +99,25 @@ def _efficiency(facts: Mapping[str, Any]) -> dict[str, Any] | None:
     if used is None:
         return None
     return used | {key: seen.get(key) for key in ("gpu_percent", "gpu_memory_bytes") if used.get(key) is None}
+
+
+def with_limit(facts: dict[str, Any], progress: Progress | None) -> dict[str, Any]:
+    """With the time limit to ask for by how far it came; of an array nobody can tell, whose tasks have a limit each."""
+    used = facts.get("efficiency") or {}
+    if not used.get("exceeded") or facts.get("tasks") or progress is None or progress.fraction is None:
+        return facts
+    ask = limit_to_ask(used.get("limit_seconds"), used.get("wall_seconds"), progress.fraction)
+    return facts if ask == used.get("ask_for_seconds") else {**facts, "efficiency": {**used, "ask_for_seconds": ask}}
+
+
+def with_advice(diagnosis: Mapping[str, Any] | None, facts: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """With the limit that is to be asked for, where a time limit was the cause."""
+    ask = (facts.get("efficiency") or {}).get("ask_for_seconds")
+    if diagnosis is None or diagnosis.get("cause") != "time_limit" or not isinstance(ask, (int, float)):
+        return diagnosis
+    told = [str(text) for text in diagnosis.get("advice") or ()]
+    words = f"ask for a time limit of {spelled(ask)}, or resume from the newest checkpoint in a chain of jobs"
+    return {**diagnosis, "advice": [words, *told[1:]]}
 
 
 def worker_document(worker: Worker, memory: Memory, at: float, mono: float) -> dict[str, Any]:

@@ -2,7 +2,8 @@
 
 The events of the store are the source, and cursors say how far they were written: `log:F` the last event (-1
 before the first), `log-mark:F` the event after which the present set of jobs begins, `log-end:F` the size of the
-file by then, and `log-metrics:F:REF` the attempt whose metrics were written (negative: are still owed). A block is
+file by then, `log-metrics:F:REF` the attempt whose metrics were written (negative: are still owed), and
+`log-failures:F:PLACE` how often in a row a place did not answer. Times of blocks never run backwards. A block is
 written first and remembered after; a crash between the two is seen by the block lying behind `log-end`.
 """
 
@@ -11,6 +12,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import re
 import stat
 import time
 from collections.abc import Mapping, Sequence
@@ -30,6 +32,8 @@ LOCK_PATIENCE = 5.0
 MOST_TAIL = 1 << 20
 _CHANGES = frozenset({"job.state", "job.attempt"})
 _STAMP = len("[YYYY-MM-DD HH:MM:SS]")
+_HEAD = re.compile(r"^(\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\]) [A-Z_]+: ", re.M)
+MOST_BACK = 16 << 10
 
 
 class LogNotWritten(StoreError):
@@ -81,6 +85,7 @@ class ExperimentLog:
                 self._follow(found, since, batch)
                 self._pay_metrics(now, batch)
                 done = self._finished(batch)
+                self._note_failures(now, looked, batch)
                 self._note_check(now, looked, bool(batch.lasting), batch)
                 self._note_readings(now, readings or {}, batch)
                 self._write(file, batch, since, done)
@@ -201,9 +206,39 @@ class ExperimentLog:
         ends = [member.ended for member in set_ if member.ended is not None]
         if not set_ or len(ends) < len(set_):
             return False
-        span = max(ends) - min(member.since for member in set_)
+        span = self._span(max(ends))
         batch.lasting.append(blocks.all_complete(max(ends), [member.word for member in set_], span))
         return True
+
+    def _span(self, seen: float) -> float:
+        """From the first start to the last end of the set, by the jobs' own records where there are any."""
+        starts, ends = [], []
+        known = {job["ref"]: job for job in jobs.documents(self._store, refs=list(self._members))}
+        for ref, member in self._members.items():
+            job = known.get(ref, {})
+            ended = blocks.unix(job.get("since")) if job.get("state") == "ended" else None
+            ends.append(ended if ended is not None else member.ended or seen)
+            starts.append(blocks.unix(job.get("started")) or min(member.since, ends[-1]))
+        return max(0.0, max(ends) - min(starts))
+
+    def _note_failures(self, now: float, looked: Sequence[str], batch: _Batch) -> None:
+        """A block for every poll that brought no answer."""
+        if not looked:
+            return
+        known = {place["name"]: place for place in places.places(self._store)}
+        for name in looked:
+            place, cursor = known.get(name), f"log-failures:{self._path}:{name}"
+            times = cursors.read(self._store, cursor)
+            if place is None or not place["dark_since"]:
+                if times:
+                    cursors.write(self._store, cursor, 0)
+                continue
+            cursors.write(self._store, cursor, times + 1)
+            why, since = str(place["dark_why"] or "no reason given"), blocks.unix(place["dark_since"])
+            batch.passing.append(blocks.query_failed(now, name, why, times + 1, since, self._what()))
+
+    def _what(self) -> str:
+        return "SLURM" if any("/slurm:" in ref for ref in self._members) else "processes"
 
     def _note_check(self, now: float, looked: Sequence[str], news: bool, batch: _Batch) -> None:
         if not looked or not self._members:
@@ -212,23 +247,33 @@ class ExperimentLog:
             return
         self._checked = now
         dark = {p["name"]: p["dark_why"] for p in places.places(self._store) if p["dark_since"] and p["name"] in looked}
-        what = "SLURM" if any("/slurm:" in ref for ref in self._members) else "processes"
         words = [member.word for member in self._members.values()]
-        batch.passing.append(blocks.status_check(now, words, what, dark))
+        batch.passing.append(blocks.status_check(now, words, self._what(), dark))
 
     def _note_readings(self, now: float, readings: Mapping[str, Mapping[str, Any]], batch: _Batch) -> None:
         for job in jobs.documents(self._store, refs=list(readings)):
             text = blocks.resource_status(now, job, readings[job["ref"]])
             batch.passing += [] if text is None else [text]
 
+    @staticmethod
+    def _ordered(batch: _Batch) -> list[tuple[str, bool]]:
+        """The blocks by their times. A poll comes before the changes that it found, at the time of the first of them;
+        those of a poll long before it come first."""
+        changes, check = batch.lasting, [text[:_STAMP] for text in batch.passing]
+        found = [text[:_STAMP] for text in changes if check and blocks.seconds_before(text[:_STAMP], check[0]) < GRACE]
+        first = min(found, default="")
+        passing = [(min(first or at, at) + text[_STAMP:], False) for at, text in zip(check, batch.passing, strict=True)]
+        both = [*passing, *((text, True) for text in changes)]
+        return sorted(both, key=lambda one: one[0][:_STAMP])
+
     def _write(self, file: _File, batch: _Batch, since: int, done: bool) -> None:
         behind = file.tail(cursors.read(self._store, f"log-end:{self._path}")) if batch.lasting else b""
-        for text in batch.passing:
-            file.append(text)
-        for text in batch.lasting:
-            # Metrics owed from before a crash carry the time of writing, and are known by the rest.
-            at = _STAMP if "] COMPUTE_METRICS: " in text[: _STAMP + 20] else 0
-            if text.encode()[at:] not in behind:
+        for text, lasts in self._ordered(batch):
+            # What a crash left behind carries the time at which it was written, and is known by the rest.
+            rest = text.encode()[_STAMP:]
+            if lasts and rest in behind:
+                behind = behind.replace(rest, b"", 1)
+            else:
                 file.append(text)
         file.sync()
         for ref, attempt in batch.metrics.items():
@@ -258,6 +303,7 @@ class _File:
 
     def __init__(self, path: str) -> None:
         self._path, self._fd = path, -1
+        self._last: str | None = None
 
     def __enter__(self) -> _File:
         flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -287,7 +333,10 @@ class _File:
 
     def append(self, text: str) -> None:
         before = self.size()
-        whole = text.encode()
+        if self._last is None:
+            self._last = self._last_stamp()
+        self._last = max(self._last, text[:_STAMP])
+        whole = (self._last + text[_STAMP:]).encode()
         if before and os.pread(self._fd, 1, before - 1) != b"\n":
             whole = b"\n" + whole
         try:
@@ -298,6 +347,13 @@ class _File:
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         except OSError as error:
             raise self._failed(error) from error
+
+    def _last_stamp(self) -> str:
+        """The time of the last block, which the next one is not to be before."""
+        size = self.size()
+        end = os.pread(self._fd, min(size, MOST_BACK), max(0, size - MOST_BACK)).decode("utf-8", "replace")
+        stamps = _HEAD.findall(end)
+        return max(stamps, default="")
 
     def sync(self) -> None:
         try:

@@ -25,6 +25,7 @@ ORDER = (WORKERS, GPUS, USE, LOGS, DIRECTORY, OUTPUT, STEP)
 VERIFYING, VERIFIED, UNPROVEN, FAILED, UNSEEN = "verifying", "verified", "unproven", "failed", "unseen"
 GPU_WAIT = 15.0  # for the first word about GPUs that it was given; where nobody can read them, none comes
 LOST = ("gone", "zombie")
+PRECISE = 15.0  # what came between two looks further apart than this is told as a bound
 FINE = (*GOOD, Outcome.CANCELLED)
 
 Why = Callable[[Worker], "dict[str, Any] | None"]
@@ -43,6 +44,7 @@ class Signs:
     step: bool
     gpus: Sequence[Gpu] = ()
     strays: Sequence[Stray] | None = None
+    step_age: float | None = None  # how long ago the first step was, by the log's own times
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,7 @@ def signs_of(
     progress: object,
     gpus: Sequence[Gpu],
     past: GpuPast | None,
+    step_age: float | None = None,
 ) -> Signs:
     """The signs of one look. An output counts when it was written since the launch, give or take a clock's second."""
     written = (glance.files.get(job.ref) or {}).get("outputs") or ()
@@ -76,6 +79,7 @@ def signs_of(
         step=progress is not None,
         gpus=gpus,
         strays=None if past is None else past.strays,
+        step_age=step_age,
     )
 
 
@@ -99,7 +103,11 @@ def advance(
         if sign.ok and sign.what not in record["seconds"]:
             # While nobody looked it may have come at any moment: then it is said to have taken all of that time.
             passed = max(took, round(record["lead"] + at - record.get("at", at), 1))
-            record["seconds"][sign.what] = _exact(sign.what, signs, passed)
+            record["seconds"][sign.what], exact = _when(sign.what, signs, passed)
+            if not exact and passed - record.get("lacked", {}).get(sign.what, 0.0) > PRECISE:
+                record.setdefault("within", []).append(sign.what)
+    lacking = [sign.what for sign in shown if not sign.ok] + ([STEP] if signs.logs and not signs.step else [])
+    record["lacked"] = {**record.get("lacked", {}), **dict.fromkeys(lacking, took)}
     if memory.verified_launch and (record["state"] != UNPROVEN or any(_lacks(sign) for sign in shown)):
         return []
     state, events = _concluded(job, known, record, shown, signs, took, why)
@@ -130,6 +138,7 @@ def document(memory: Memory) -> dict[str, Any] | None:
                 "what": what,
                 "ok": what in launch["seconds"],
                 "seconds": launch["seconds"].get(what),
+                "within": what in (launch.get("within") or ()),
                 "text": None if what in launch["seconds"] else lacks[what],
             }
             for what in ORDER
@@ -214,7 +223,10 @@ def _told(job: Job, record: Mapping[str, Any]) -> str:
     seconds: Mapping[str, float] = record["seconds"]
     count = job.expect.workers or 1
     text = f"all {count} workers started" if count > 1 else "it started"
-    parts = [f"{what} after {seconds[what]:g} s" for what in ORDER[1:] if what in seconds]
+    bound = record.get("within") or ()
+    parts = [
+        f"{what} {'within' if what in bound else 'after'} {seconds[what]:g} s" for what in ORDER[1:] if what in seconds
+    ]
     return text + (f" ({', '.join(parts)})" if parts else "")
 
 
@@ -307,10 +319,15 @@ def _used(signs: Signs) -> Sign:
     return Sign(USE, used or None, "" if used else "its GPUs do nothing")
 
 
-def _exact(what: str, signs: Signs, took: float) -> float:
-    """Workers say themselves when they started; for the rest, when it was first seen."""
+def _when(what: str, signs: Signs, took: float) -> tuple[float, bool]:
+    """After how many seconds it came, and whether that is its own time: workers say when they started, and a log with
+    times when its first step was; of the rest, when it was first seen."""
     starts = [worker.started for worker in signs.workers if worker.started is not None]
-    return took if what != WORKERS else round(max(starts) - min(starts), 1) if starts else 0.0
+    if what == WORKERS:
+        return (round(max(starts) - min(starts), 1) if starts else 0.0), True
+    if what == STEP and signs.step_age:
+        return round(max(0.0, took - signs.step_age), 1), True
+    return took, False
 
 
 def _complete(launch: Mapping[str, Any]) -> bool:

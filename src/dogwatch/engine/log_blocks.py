@@ -34,6 +34,18 @@ def status_check(
     return _block(at, "STATUS_CHECK", f"Polling {what}", lines)
 
 
+def query_failed(at: float, place: str, why: str, times: int, since: float | None, what: str = "SLURM") -> str:
+    """That a place could not be asked, how often in a row and since when; nothing is known to have changed."""
+    began = "" if since is None else f", since {local(since)}"
+    lines = [
+        f"Host: {plain(place, 60)}",
+        f"Reason: {plain(why, 200)}",
+        f"Failures: {times} in a row{began}",
+        "Action: Retry at next interval",
+    ]
+    return _block(at, "ERROR", f"Polling {what} failed", lines)
+
+
 def state_change(event: Mapping[str, Any], job: Mapping[str, Any], before: str | None, started: float | None) -> str:
     """Before → after of one job. `before` is the word it had in this log, `started` when it began to run."""
     body, at = event["body"], unix(event["at"]) or 0.0
@@ -106,6 +118,12 @@ def word_of(body: Mapping[str, Any]) -> str | None:
 def unix(stamped: str | None) -> float | None:
     """A document's time as seconds, whole: blocks show no fractions."""
     return None if stamped is None else float(calendar.timegm(time.strptime(stamped[:19], "%Y-%m-%dT%H:%M:%S")))
+
+
+def seconds_before(one: str, other: str) -> float:
+    """How much earlier one stamp of a block is than another; 0 for what is later."""
+    form = "[%Y-%m-%d %H:%M:%S]"
+    return max(0.0, time.mktime(time.strptime(other, form)) - time.mktime(time.strptime(one, form)))
 
 
 def local(at: float) -> str:

@@ -238,6 +238,7 @@ class Visit:
 
     def _end(self) -> None:
         """The final checks of a job that has ended, its final outcome, and why it failed if it did."""
+        self.facts = self.memory.facts = describe.with_limit(self.memory.facts, self.progress)
         listed = self.glance.files.get(self.job.ref)
         self.final = final(
             self.job, self.memory, self.progress, listed, self.after, self.sighting, self.workers or self.one.workers
@@ -250,14 +251,15 @@ class Visit:
         )
         self.concluded = undecided and self.after.final is not None
         if self.after.final is not None and self.after.final not in GOOD:
-            self.diagnosis = attempts.with_doubt(self.memory, fell)
+            self.diagnosis = describe.with_advice(attempts.with_doubt(self.memory, fell), self.facts)
         self.after = with_proofs(self.after, self.final, self.news, self.at, new=self.change is not None)
 
     def _launching(self) -> list[Event]:
         """What this look shows of the beginning of the attempt."""
         one, memory = self.one, self.memory
         seen = (self.workers, self.glance, self.started, self.progress, one.gpus, one.gpu_past)
-        signs = launching.signs_of(self.job, memory, *seen)
+        age = self.mono - memory.points[0].at if len(memory.points) > 1 else None
+        signs = launching.signs_of(self.job, memory, *seen, age)
         why = one.readers.hearing.of_worker
         return launching.advance(memory, self.job, self.after, signs, self.started, self.at, why)
 

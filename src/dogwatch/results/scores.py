@@ -35,12 +35,12 @@ def read(files: Mapping[str, Mapping[str, Any]], since: float | None) -> list[di
 
 
 def words(score: Mapping[str, Any], label: str | None = None) -> str:
-    """`MMLU-Pro 42.3 %`, or the bare figure with its metric where it is no fraction."""
+    """`MMLU-Pro: 42.3%`, or the bare figure with its metric where it is no fraction."""
     name = plain(label or str(score["task"]), 60)
     value = float(score["value"])
     if 0.0 <= value <= 1.0 and not _is_a_size(str(score["metric"])):
-        return f"{name} {100 * value:.1f} %"
-    return f"{name} {value:.4g} ({plain(str(score['metric']), 40)})"
+        return f"{name}: {100 * value:.1f}%"
+    return f"{name}: {value:.4g} ({plain(str(score['metric']), 40)})"
 
 
 def _scores(path: str, latin: str) -> Sequence[Score]:

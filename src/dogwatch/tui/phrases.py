@@ -121,7 +121,8 @@ def launch(job: Document) -> str:
     if found["state"] == "failed":
         return f"failed: {tidy(found.get('text') or 'no reason is known', 300)}"
     parts = [
-        f"{check['what']} {words.span(check['seconds']) if check['seconds'] >= 1 else 'at once'}"
+        f"{check['what']} {'within ' if check.get('within') else ''}"
+        f"{words.span(check['seconds']) if check['seconds'] >= 1 else 'at once'}"
         if check["ok"]
         else tidy(check.get("text") or f"no {check['what']}")
         for check in found.get("checks") or ()

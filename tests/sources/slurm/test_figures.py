@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from dogwatch.model.time_limit import limit_to_ask
 from dogwatch.sources.slurm import accounting, words
-from dogwatch.sources.slurm.efficiency import efficiency, more_time
+from dogwatch.sources.slurm.efficiency import efficiency
 from dogwatch.sources.slurm.times import length, minutes, moment, size, spell
 from tests.sources.slurm.lines import record, whole
 
@@ -136,7 +137,7 @@ def test_a_job_that_never_started_used_nothing() -> None:
 @pytest.mark.parametrize(("limit", "asked"), [(60, 600), (600, 1200), (3600, 5400), (7 * 3600, 37800)])
 def test_the_limit_to_ask_for_is_half_as_much_again(limit: float, asked: float) -> None:
     """Rounded up to ten minutes."""
-    assert more_time(limit) == asked
+    assert limit_to_ask(limit, None, None) == asked
 
 
 def test_a_job_is_not_whole_while_a_step_still_runs() -> None:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
+from dogwatch.model.time_limit import limit_to_ask
 from dogwatch.sources.slurm.accounting import Record
-
-MORE_TIME = 1.5
-ROUND_TO = 600.0
 
 
 def efficiency(records: Sequence[Record]) -> dict[str, Any] | None:
@@ -39,13 +36,8 @@ def efficiency(records: Sequence[Record]) -> dict[str, Any] | None:
         "gpus": max(record.gpus for record in ran) or None,
         "gpu_seconds": gpu_seconds or None,
         "exceeded": exceeded,
-        "ask_for_seconds": more_time(limit) if exceeded and limit else None,
+        "ask_for_seconds": limit_to_ask(limit, None, None) if exceeded else None,
     }
-
-
-def more_time(limit: float) -> float:
-    """A time limit to ask for after this one was too short, when nothing says how much was left to do."""
-    return math.ceil(limit * MORE_TIME / ROUND_TO) * ROUND_TO
 
 
 def _cpu(record: Record) -> float | None:
