@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 TAKE_OVER = 0.5  # seconds between two tries of a daemon that waits for the lease
 
+POLL_PATIENCE = 2.0  # how long a poll waits for another one, which may be about what it was to ask
+
 
 def home() -> str:
     """The state directory, made or refused."""
@@ -374,7 +376,7 @@ def look_once(
     from dogwatch.store import lease
 
     try:
-        held_lease = lease.take(opened.home, who, clock.now())
+        held_lease = lease.take_after_poll(opened.home, who, clock, POLL_PATIENCE if who == POLL else 0.0)
     except LeaseHeld:
         if log_file is not None:
             from dogwatch.engine.experiment_log import advance

@@ -7,7 +7,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 from typing import Any
 
-from dogwatch.cli.out import emit, json_flag, say
+from dogwatch.cli.out import emit, json_flag, lay_out, say
 
 HELP = "print the history: every change, finding and checkpoint, in order"
 EXAMPLES = (
@@ -43,7 +43,7 @@ def run(args: Namespace) -> int:
             if args.json:
                 emit({"events": found})
             for event in [] if args.json else found:
-                print(line(event, names, clock.now()))
+                lay_out([line(event, names, clock.now())])
             return 0
         if not ask.watching(store)["alive"]:
             say("nobody is watching, so nothing new will come until somebody does (`dogwatch daemon`)")
@@ -51,7 +51,7 @@ def run(args: Namespace) -> int:
         while True:
             for event in found:
                 names = names if event["ref"] in (None, *names) else ask.names(store)
-                emit(event) if args.json else print(line(event, names, clock.now()), flush=True)
+                emit(event) if args.json else lay_out([line(event, names, clock.now())])
                 last = event["seq"]
             time.sleep(PAUSE)
             found = ask.events(store, since=last, ref=ref)

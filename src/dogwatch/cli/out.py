@@ -8,7 +8,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import ArgumentParser
     from collections.abc import Sequence
-    from typing import Any
+    from typing import Any, TextIO
 
 
 UNDER = 4  # a line that is indented further stands under another one's text already
@@ -44,7 +44,7 @@ def emit(document: Any, compact: bool = False) -> None:
 def say(text: str) -> None:
     """One line of narration; a stderr that takes none (a full disk, a closed terminal) stops nobody."""
     try:
-        print(f"dogwatch: {text}", file=sys.stderr, flush=True)
+        print("\n".join(folded(f"dogwatch: {text}", width(sys.stderr))), file=sys.stderr, flush=True)
     except (OSError, ValueError):
         return
 
@@ -102,11 +102,12 @@ def folded(line: str, width: int | None) -> list[str]:
     return parts
 
 
-def width() -> int | None:
-    """The terminal's width, or None when stdout is not one, or is one that does not say."""
-    if not sys.stdout.isatty():
+def width(stream: TextIO | None = None) -> int | None:
+    """The terminal's width, or None when stdout (or that stream) is not one, or is one that does not say."""
+    stream = stream or sys.stdout
+    if not stream.isatty():
         return None
     import os
 
-    columns = os.get_terminal_size(sys.stdout.fileno()).columns
+    columns = os.get_terminal_size(stream.fileno()).columns
     return max(20, columns) if columns else None

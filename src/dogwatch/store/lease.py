@@ -18,6 +18,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from dogwatch.clock import Clock
+
 LOCK = "watch.lock"
 POLL = "poll"  # one poll for somebody who asked: it holds the lease, and is no watcher
 DAEMON_LOCK = "daemon.lock"  # held by a daemon from its start, also while it waits for the other one
@@ -72,6 +74,18 @@ def take(home: str, who: str, now: float, lock: str = LOCK) -> Lease:
         ) from None
     _say(fd, who, now)
     return Lease(fd)
+
+
+def take_after_poll(home: str, who: str, clock: Clock, seconds: float) -> Lease:
+    """As `take`, but a single poll that holds the lease is waited for, so long at most."""
+    until = clock.mono() + seconds
+    while True:
+        try:
+            return take(home, who, clock.now())
+        except LeaseHeld:
+            if clock.mono() >= until or held(home):
+                raise
+            time.sleep(_PAUSE)
 
 
 def holder(home: str) -> dict[str, Any] | None:
