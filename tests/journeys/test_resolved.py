@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 
 import pytest
 
@@ -65,11 +66,12 @@ def start(dogwatch, name: str, script: str, *flags: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_a_stall_is_not_resolved_by_a_kill(dogwatch, spawn, hook) -> None:
+def test_a_stall_is_not_resolved_by_a_kill(dogwatch, spawn, hook, fast) -> None:
     """The stall ended with the job: the history says so, nobody is told good news, and the receiver can close it."""
     daemon = spawn("daemon", "--interval", "1")
     start(dogwatch, "train", STALLS, "--stall-timeout", "2")
-    wait_until(lambda: told(hook, "train", "stalled"), timeout=40)
+    with fast(10):
+        wait_until(lambda: told(hook, "train", "stalled"), timeout=40)
     os.kill(pids(dogwatch, "train")[0], signal.SIGKILL)
     wait_until(lambda: has_ended(dogwatch, "train"))
     leave(daemon)
@@ -83,7 +85,7 @@ def test_a_stall_is_not_resolved_by_a_kill(dogwatch, spawn, hook) -> None:
     assert "ended with the job" in dogwatch("alerts", "explain").stdout
 
 
-def test_mail_never_calls_a_dead_job_resolved(dogwatch, spawn, box, tmp_path) -> None:
+def test_mail_never_calls_a_dead_job_resolved(dogwatch, spawn, box, tmp_path, fast) -> None:
     """People get the stall and the end, and no third mail."""
     mails, server = box
     folder = tmp_path / "config" / "dogwatch"
@@ -95,7 +97,8 @@ def test_mail_never_calls_a_dead_job_resolved(dogwatch, spawn, box, tmp_path) ->
     assert dogwatch("alerts", "add", "email", "ann@example.org", env=env).returncode == 0
     daemon = spawn("daemon", "--interval", "1", env=env)
     start(dogwatch, "train", STALLS, "--stall-timeout", "2")
-    wait_until(lambda: any("stalled" in str(mail["subject"]) for mail in mails.mails), timeout=40)
+    with fast(10):
+        wait_until(lambda: any("stalled" in str(mail["subject"]) for mail in mails.mails), timeout=40)
     os.kill(pids(dogwatch, "train")[0], signal.SIGKILL)
     wait_until(lambda: has_ended(dogwatch, "train"))
     leave(daemon)
@@ -104,29 +107,33 @@ def test_mail_never_calls_a_dead_job_resolved(dogwatch, spawn, box, tmp_path) ->
     assert not any("resolved" in text or "ended with the job" in text for text in said)
 
 
-def test_what_really_went_away_is_resolved(dogwatch, spawn, hook) -> None:
+def test_what_really_went_away_is_resolved(dogwatch, spawn, hook, fast) -> None:
     """A worker that was stopped and goes on is good news, and said."""
     daemon = spawn("daemon", "--interval", "1")
     start(dogwatch, "train", "while :; do echo tick; sleep 0.5; done")
     pid = wait_until(lambda: pids(dogwatch, "train"))[0]
     os.kill(pid, signal.SIGSTOP)
-    wait_until(lambda: told(hook, "train", "worker_gone"), timeout=40)
+    with fast(10):
+        wait_until(lambda: told(hook, "train", "worker_gone"), timeout=40)
     os.kill(pid, signal.SIGCONT)
     wait_until(lambda: events(dogwatch, "finding.resolved"))
     leave(daemon)
     assert good_news(hook)
 
 
-def test_a_finding_that_gets_worse_is_an_event_and_an_alert(dogwatch, spawn, hook) -> None:
+def test_a_finding_that_gets_worse_is_an_event_and_an_alert(dogwatch, spawn, hook, fast) -> None:
     """A stopped worker is a warning; killed, it is critical, said once, and never resolved."""
     spawn("daemon", "--interval", "1")
     start(dogwatch, "pair", "while :; do echo tick; sleep 0.5; done", "--workers", "2")
     wait_until(lambda: len(pids(dogwatch, "pair")) == 2)
     victim = pids(dogwatch, "pair")[1]
     os.kill(victim, signal.SIGSTOP)
-    wait_until(lambda: told(hook, "pair", "worker_gone"), timeout=40)
+    with fast(10):
+        wait_until(lambda: told(hook, "pair", "worker_gone"), timeout=40)
     os.kill(victim, signal.SIGKILL)
-    wait_until(lambda: [level for level, _ in told(hook, "pair", "worker_gone")] == ["warning", "critical"], timeout=40)
+    with fast(5):
+        wait_until(lambda: len(told(hook, "pair", "worker_gone")) > 1, timeout=40)
+    assert [level for level, _ in told(hook, "pair", "worker_gone")] == ["warning", "critical"]
     escalated = events(dogwatch, "finding.escalated")[-1]
     assert escalated["level"] == "critical"
     assert escalated["body"]["before"] == "warning"
@@ -135,7 +142,7 @@ def test_a_finding_that_gets_worse_is_an_event_and_an_alert(dogwatch, spawn, hoo
 
 
 @needs_root
-def test_a_full_disk_is_not_resolved_at_no_bytes(dogwatch, spawn, hook, tmp_path) -> None:
+def test_a_full_disk_is_not_resolved_at_no_bytes(dogwatch, spawn, hook, tmp_path, fast) -> None:
     """A warning becomes critical when the disk is full, and ends with the job that filled it."""
     disk = tmp_path / "disk"
     disk.mkdir()
@@ -145,9 +152,12 @@ def test_a_full_disk_is_not_resolved_at_no_bytes(dogwatch, spawn, hook, tmp_path
         gate = tmp_path / "gate"
         script = f"until [ -e {gate} ]; do sleep 0.1; done; cat /dev/zero > {disk}/out.bin; sleep 1000"
         start(dogwatch, "writer", script, "--output", f"{disk}/*.bin")
-        wait_until(lambda: [level for level, _ in told(hook, "writer", "disk_low")] == ["warning"], timeout=40)
+        with fast(10):
+            wait_until(lambda: [level for level, _ in told(hook, "writer", "disk_low")] == ["warning"], timeout=40)
         gate.touch()
-        wait_until(lambda: [level for level, _ in told(hook, "writer", "disk_low")][1:] == ["critical"], timeout=40)
+        with fast(5):
+            wait_until(lambda: len(told(hook, "writer", "disk_low")) > 1, timeout=40)
+        assert [level for level, _ in told(hook, "writer", "disk_low")] == ["warning", "critical"]
         for pid in pids(dogwatch, "writer"):
             os.killpg(pid, signal.SIGKILL)
         wait_until(lambda: has_ended(dogwatch, "writer"))
@@ -159,13 +169,66 @@ def test_a_full_disk_is_not_resolved_at_no_bytes(dogwatch, spawn, hook, tmp_path
         subprocess.run(["umount", "-l", disk], check=True)
 
 
-def test_forgetting_a_job_resolves_nothing(dogwatch, spawn, hook) -> None:
+def test_forgetting_a_job_resolves_nothing(dogwatch, spawn, hook, fast) -> None:
     """What stood open about it is closed as no longer watched; the receiver can close it, people are not told."""
     daemon = spawn("daemon", "--interval", "1")
     start(dogwatch, "train", STALLS, "--stall-timeout", "2")
-    wait_until(lambda: told(hook, "train", "stalled"), timeout=40)
+    with fast(10):
+        wait_until(lambda: told(hook, "train", "stalled"), timeout=40)
     assert dogwatch("forget", "train").returncode == 0
     leave(daemon)
     assert "no longer watched: stalled" in str(told(hook, "train", "stalled"))
     assert good_news(hook) == []
     assert json.loads(dogwatch("alerts", "--json").stdout)["open"] == []
+
+
+HANGS = """
+import os, time
+worker = int(os.environ["DOGWATCH_WORKER"])
+for step in range(1, 61):
+    print(f"step {step}/60", flush=True)
+    time.sleep(1)
+    if worker == 0 and step == 10:
+        time.sleep(100_000)
+"""
+
+
+def test_a_hang_is_not_resolved_because_the_others_have_finished(dogwatch, spawn, hook, fast) -> None:
+    """Worker 0 stands still while the others go on, and still does when they have nothing left to do."""
+    daemon = spawn("daemon", "--interval", "1")
+    flags = ("--workers", "3", "--stall-timeout", "12")
+    assert dogwatch("run", "--detach", "--name", "train", *flags, "--", sys.executable, "-c", HANGS).returncode == 0
+    with fast(15):
+        wait_until(lambda: told(hook, "train", "straggler"), timeout=30)
+        wait_until(lambda: events(dogwatch, "finding.opened")[-1]["body"]["rule"] == "stalled", timeout=40)
+    assert events(dogwatch, "finding.resolved") == []
+    leave(daemon)
+    assert "stood still" in dogwatch("status", "train").stdout
+    assert good_news(hook) == []
+
+
+NOT_A_NUMBER = """
+import time
+for step in range(1, 100):
+    print(f"step {step}/1000 loss: nan", flush=True)
+    time.sleep(5)
+    if step == 40:
+        time.sleep(100_000)
+"""
+
+
+def test_another_watcher_resolves_nothing_by_coming(dogwatch, spawn, hook, fast) -> None:
+    """A loss that is not a number stays so for the next watcher, which has not read one yet."""
+    first = spawn("daemon", "--interval", "2")
+    start = ("run", "--detach", "--name", "train", "--", sys.executable, "-c", NOT_A_NUMBER)
+    assert dogwatch(*start).returncode == 0
+    with fast(20):
+        wait_until(lambda: told(hook, "train", "loss_bad"), timeout=40)
+    first.kill()
+    first.wait()
+    second = spawn("daemon", "--interval", "1")
+    looks = json.loads(dogwatch("ls", "--json").stdout)["places"][0]["looks"]
+    wait_until(lambda: json.loads(dogwatch("ls", "--json").stdout)["places"][0]["looks"] > looks + 2)
+    leave(second)
+    assert events(dogwatch, "finding.resolved") == []
+    assert "loss_bad" in [one["rule"] for one in json.loads(dogwatch("alerts", "--json").stdout)["open"]]
