@@ -14,12 +14,13 @@ import pytest
 from tests.support import wait_until
 
 WORKER = """
-import argparse, sys, time
+import argparse, os, sys, time
 flags = argparse.ArgumentParser()
 flags.add_argument("--worker-id", type=int)
 flags.add_argument("--log-file")
-flags.add_argument("--items", type=int, default=400)
+flags.add_argument("--items", type=int, default=800)
 flags.add_argument("--crash-at", type=int)
+flags.add_argument("--crash-file", default="")
 flags.add_argument("--hold", default="")
 flags.add_argument("rest", nargs="*")
 args = flags.parse_args()
@@ -27,7 +28,7 @@ log = open(args.log_file, "a", buffering=1) if args.log_file else sys.stdout
 for done in range(1, args.items + 1):
     time.sleep(0.05)
     print(f"Processed {done}/{args.items} items", file=log, flush=True)
-    if done == args.crash_at:
+    if done == args.crash_at or os.path.exists(args.crash_file):
         raise RuntimeError("CUDA error: an illegal memory access was encountered")
 """
 
@@ -167,9 +168,12 @@ def test_workers_have_the_numbers_they_were_given(dogwatch, spawn, crew: Crew, o
 
 def test_a_dead_workers_own_stderr_is_quoted_at_once(dogwatch, spawn, crew: Crew, only_job) -> None:
     """Worker 2 crashes while three go on: one critical finding names it and quotes its stderr log, at once."""
-    pids = [crew.start(i, *(["--crash-at", "60"] if i == 2 else [])) for i in range(4)]
+    crash = crew.logs / "crash-now"
+    pids = [crew.start(i, *(["--crash-file", str(crash)] if i == 2 else [])) for i in range(4)]
     crew.write_pids(pids)
-    spawn(*crew.watch("--num-workers", "4", "--total-items", "1600", "--launch-timeout", "2"))
+    spawn(*crew.watch("--num-workers", "4", "--total-items", "3200", "--launch-timeout", "2"))
+    wait_until(lambda: "all 4 workers" in dogwatch("events").stdout)
+    crash.touch()
 
     def crashed() -> list[dict]:
         crew.reap()
@@ -182,9 +186,7 @@ def test_a_dead_workers_own_stderr_is_quoted_at_once(dogwatch, spawn, crew: Crew
     job = only_job()
     assert job["state"] == "running"
     assert [one for one in job["findings"] if one["rule"] == "launch_failed"] == []
-    said = dogwatch("events").stdout
-    assert "all 4 workers" in said
-    assert "only 3 of 4" not in said
+    assert "only 3 of 4" not in dogwatch("events").stdout
     shown = dogwatch("logs", job["ref"], "--worker", "2")
     assert shown.returncode == 0, shown.stderr
     assert "illegal memory access" in shown.stdout
@@ -208,20 +210,20 @@ def test_the_first_worker_that_died_is_named_at_the_end(dogwatch, spawn, crew: C
 def test_a_worker_that_is_killed_amid_its_work_is_critical(dogwatch, spawn, crew: Crew, only_job) -> None:
     """Nothing in its log says why; that it left its share undone is enough."""
     crew.write_pids([crew.start(i) for i in range(2)])
-    spawn(*crew.watch("--num-workers", "2", "--total-items", "800"))
+    spawn(*crew.watch("--num-workers", "2", "--total-items", "1600"))
     wait_until(lambda: (only_job().get("progress") or {}).get("step"))
     crew.started[1].kill()
     crew.started[1].wait()
     (finding,) = wait_until(lambda: [one for one in only_job()["findings"] if one["rule"] == "worker_gone"])
     assert finding["level"] == "critical"
     assert "worker 1" in finding["text"]
-    assert "of 400 items" in finding["text"]
+    assert "of 800 items" in finding["text"]
 
 
 def test_a_worker_that_finished_its_share_first_alarms_nobody(dogwatch, spawn, crew: Crew, only_job) -> None:
     """Uneven shares are everyday: whoever counted to its own total has finished."""
     crew.write_pids([crew.start(0, "--items", "30"), crew.start(1)])
-    spawn(*crew.watch("--num-workers", "2", "--total-items", "430"))
+    spawn(*crew.watch("--num-workers", "2", "--total-items", "830"))
     crew.started[0].wait(20)
     wait_until(lambda: [one["doing"] for one in only_job().get("workers", ())][:1] == ["gone"])
     assert only_job()["findings"] == []
