@@ -4,6 +4,18 @@ from __future__ import annotations
 
 from dogwatch.causes.interface import Cause, Retry, Sign
 
+_BAD = r"\b(?:nan|inf(?:inite|inity)?|non-?finite|not finite)s?\b"
+_OF = r"\b(?:loss(?:es)?|grad(?:ient)?s?(?: norm)?)\b"
+_GIVES_UP = (
+    r"\b(?:abort(?:ing|ed)?|exit(?:ing|ed)?|stop(?:ping|ped)?|terminat(?:e|ing|ed)|halt(?:ing|ed)?|quit(?:ting)?"
+    r"|giving up|bail(?:ing|ed)? out|ending (?:the )?(?:training|run|job))\b"
+)
+# Advice, settings, and what a program does with one bad step.
+_GOES_ON = (
+    r"\bskip|\bignor|\bif\b|\bwhen\b|\bunless\b|\bwill\b|\bmay\b|\bno nans?\b|\bnot (?:stop|abort|exit|halt)|--\w"
+    r"|\w=(?:true|false|[01]\b)|[\"']\s*:\s*(?:true|false)|\bcontinu|\b(?:stop|exit|abort|halt)_?on_?nan|early.?stop"
+)
+
 rows = (
     Cause(
         "loss_nan",
@@ -21,6 +33,15 @@ rows = (
                 r"|invalid loss, terminating training",
                 0.96,
                 fatal=True,
+            ),
+            # It says that it ends because of them, in whatever words.
+            Sign(
+                "nan|inf|finite",
+                rf"{_BAD}.{{0,60}}{_OF}.{{0,60}}{_GIVES_UP}|{_OF}.{{0,60}}{_BAD}.{{0,60}}{_GIVES_UP}"
+                rf"|{_GIVES_UP}.{{0,60}}{_OF}.{{0,60}}{_BAD}|{_GIVES_UP}.{{0,60}}{_BAD}.{{0,60}}{_OF}",
+                0.96,
+                fatal=True,
+                unless=_GOES_ON,
             ),
             Sign(
                 "loss|grad",
@@ -80,6 +101,12 @@ rows = (
             "tensorflow.errors_impl.InvalidArgumentError: the loss is off : Tensor had NaN values",
             "Loss is nan, stopping training",
             "NaN detected in loss at step 812, exiting",
+            "NaN detected in loss, aborting",
+            "Detected NaN gradient in layer 3, exiting",
+            "Loss became NaN at step 30. Aborting training.",
+            "[ERROR] loss=inf, stopping",
+            "Training diverged (loss = nan); exiting",
+            "terminating: loss is infinite",
             "FloatingPointError: Loss became infinite or NaN at iteration=812!",
             "FloatingPointError: Minimum loss scale reached (0.0001). Your loss is probably exploding.",
             "AssertionError: Rank 3: found NaN in local forward loss calculation. Device: 3, node: n17",
@@ -91,6 +118,10 @@ rows = (
             "step 40 loss nan lr 1e-4",
             "eval/nan_ratio: 0.0",
             "use_nan_check=True",
+            "NaN in loss, skipping step",
+            "abort_on_nan_loss=True",
+            "training will stop if the loss is NaN",
+            "Detected NaN gradient, skipping this batch, stop after 5",
         ),
         neighbours=("code_error",),
         tell="the loss of the last hundred steps",
