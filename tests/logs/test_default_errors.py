@@ -84,6 +84,7 @@ HARMLESS = [
     "network: resnet50",
     "epoch 3 loss 0.1",
     "oom_kill 0",
+    '    raise RuntimeError("CUDA error: device-side assert triggered")',
 ]
 
 

@@ -107,7 +107,8 @@ def _undecided(store: Store, clock: Clock, found: Meant, json: bool) -> int:
         for one in found.fits:
             print(_line(one))
     if found.fits:
-        say(f"{len(found.fits)} fit; say which one: dogwatch status REF")
+        named = [ref for one in found.fits for ref in one.refs]
+        say(f"{len(found.fits)} fit; say which one" + (f", as in: dogwatch status {named[0]}" if named else ""))
         return USAGE
     say("nothing is being watched that has not ended, and nothing else was found; `dogwatch ls --all` lists the rest")
     return COULD_NOT_LOOK if found.dark else FINE

@@ -16,7 +16,8 @@ EXAMPLES = (
     "dogwatch wait train eval --for running",
 )
 EPILOG = """\
-exit codes: 0 all ended well, 1 one ended badly or left less than was expected of it, 124 the timeout came first.
+exit codes: 0 all ended well, 1 one ended badly, left less than was expected of it or can never start, 124 the timeout
+came first.
 It watches by itself if nobody does, and waits for the files of a job that has ended to be checked."""
 PAUSE = 0.2
 
@@ -58,6 +59,12 @@ def run(args: Namespace) -> int:
         emit({"jobs": jobs, "timed_out": not reached})
     else:
         _tell(jobs, clock.now())
+    never = [] if args.what == "change" else [job for job in jobs if never_starts(job)]
+    if never:
+        from dogwatch.text import plain
+
+        say(f"waiting for {plain(never[0]['name'], 80)} is of no use: {plain(never_starts(never[0]), 300)}")
+        return ENDED_BADLY
     if not reached:
         from dogwatch.tui.words import span
 
@@ -106,7 +113,18 @@ def _holds(what: str, first: list[dict[str, Any]], jobs: list[dict[str, Any]]) -
         return [_mark(job) for job in jobs] != [_mark(job) for job in first]
     from dogwatch.desk import ask
 
-    return all(ask.is_over(job) or (what == "running" and job["state"] == "running") for job in jobs)
+    return any(map(never_starts, jobs)) or all(
+        ask.is_over(job) or (what == "running" and job["state"] == "running") for job in jobs
+    )
+
+
+def never_starts(job: dict[str, Any]) -> str:
+    """Why a waiting job will never run as it is, in words; empty where it may."""
+    if job["state"] != "waiting":
+        return ""
+    rules = ("cannot_start", "launch_failed")
+    found = [one for one in job["findings"] if one["rule"] in rules and one["level"] == "critical"]
+    return str(found[0]["text"]) if found else ""
 
 
 def _mark(job: dict[str, Any]) -> tuple[Any, ...]:

@@ -66,7 +66,7 @@ def run(args: Namespace) -> int:
     with assemble.store() as store:
         if is_classic(args):
             if args.refs:
-                raise UsageError("name a REF or describe a job with flags, not both")
+                raise UsageError("name jobs, or describe one with flags, not both")
             refs = [attach(args, store, clock, every)]
             say(f"watching {refs[0]}")
         else:

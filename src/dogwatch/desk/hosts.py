@@ -107,7 +107,11 @@ def find(store: Store, name: str) -> Place:
         name = HostNames(store).place(name) or name
     if name not in known:
         near = difflib.get_close_matches(name, known, n=1)
-        hint = f"did you mean {near[0]}?" if near else "`dogwatch host ls` lists them, `dogwatch host add` adds one"
+        hint = (
+            f"did you mean {near[0]}?"
+            if near
+            else f"`dogwatch host ls` lists them, `dogwatch host add {plain(name, 40)}` adds it"
+        )
         raise UsageError(f"there is no host called '{plain(name, 40)}'; {hint}")
     return _place_of(known[name])
 

@@ -168,7 +168,7 @@ def add(
     `name` it is called as Slurm calls it, now (`own_name`) or as soon as that is known."""
     known = {place["name"] for place in places.places(store)}
     if host not in known:
-        raise UsageError(f"there is no host called '{plain(host, 40)}'; `dogwatch host add` adds one")
+        raise UsageError(f"there is no host called '{plain(host, 40)}'; `dogwatch host add {plain(host, 40)}` adds it")
     if user is not None and _USER.fullmatch(user) is None:
         raise UsageError(f"'{plain(user, 40)}' is not a user name")
     ref = f"{host}/slurm:{job_id}"

@@ -60,13 +60,13 @@ def document(job: Document, processes: Sequence[Document] | None = None) -> dict
 
 
 def _is_running(job: Document) -> Branch:
-    asked, ref = "is it running?", job["ref"]
+    asked = "is it running?"
     reason = f": {plain(str(job['reason']), 200)}" if job.get("reason") else ""
     if job.get("unreachable"):
         says = f"not known: {_unreachable(job)}"
         return Branch(asked, says, (f"dogwatch host test {job['place']}", "dogwatch patrol"), stop=True)
     if job["state"] == "waiting":
-        return Branch(asked, f"it waits to be started{reason}", (f"dogwatch wait {ref} --for running",), stop=True)
+        return _waits(job, asked, reason)
     if job["state"] == "missing":
         does = ("look at the accounting of the place, or wait: an ending may be told late",)
         return Branch(asked, "its place answers and does not list it", does, stop=True)
@@ -76,6 +76,20 @@ def _is_running(job: Document) -> Branch:
         says = "none of its processes is there any more: it has ended since somebody last looked"
         return Branch(asked, says, ("dogwatch patrol",), stop=True)
     return Branch(asked, "it runs")
+
+
+def _waits(job: Document, asked: str, reason: str) -> Branch:
+    """It will start by itself, or somebody has to do something first: then waiting for it helps nobody."""
+    ref, found = job["ref"], _finding(job, "cannot_start", "launch_failed")
+    if found is None:
+        return Branch(asked, f"it waits to be started{reason}", (f"dogwatch wait {ref} --for running",), stop=True)
+    says = f"it waits to be started; {plain(found['text'], 300)}"
+    if found["rule"] == "launch_failed":
+        return Branch(asked, says, ("start its workers, or look why they did not start",), stop=True)
+    if found["level"] != "critical":
+        return Branch(asked, says, (f"scontrol release {job['id']}, if you may",), stop=True)
+    does = (f"scontrol show job {job['id']} shows what it waits for", f"scancel {job['id']}, and submit it anew")
+    return Branch(asked, says, does, stop=True)
 
 
 def _unreachable(job: Document) -> str:

@@ -33,10 +33,15 @@ def of_logs(
 ) -> dict[str, Any]:
     """The diagnosis of one attempt that wrote these logs; CouldNotLook when one of them cannot be read.
     With `from_line`, what stands above that line was written by somebody else and does not count. Where nobody says how
-    it ended, the logs' own words on that are asked: all that finished have no cause, and one that failed has one."""
+    it ended, the logs' own words on that are asked: all that finished have no cause, and one that failed has one. An
+    exit code of 0 is not the last word either: a program may abort with it, and its log then ends with why."""
     ends = {path: read.Tail(from_line) for path in paths}
     logs = tuple(Log(path, _kept(_from(pieces(path), from_line), ends[path]), from_line) for path in paths)
-    found = diagnose(Evidence(logs, exit_code, signal_number, state=state))
+    clean = exit_code == 0 and signal_number is None and not state
+    found = diagnose(Evidence(logs, None if clean else exit_code, signal_number, state=state))
+    if clean:
+        finished = any(read.ending(end) == "finished" for end in ends.values())
+        return document(None if finished or found is None or found.cause == "unknown" else found)
     if exit_code is not None or signal_number is not None or state:
         return document(found)
     said = {path: read.ending(end) for path, end in ends.items()}

@@ -200,7 +200,7 @@ def _concluded(
         return UNSEEN, []  # it lived through its first minute, and nobody was there to see it
     body: dict[str, Any] = {"seconds": dict(record["seconds"]), "missing": missing}
     if died or (WORKERS in missing and not fine):
-        record["text"], more = _failure(workers, signs.workers, ended, took, why)
+        record["text"], more = _failure(workers, signs.workers, known, took, why)
         record["worker"], record["why"] = more["worker"], more.pop("why", "")
         return FAILED, [Event("launch.failed", record["text"], ref=job.ref, level="critical", body=body | more)]
     if missing and ended is None:
@@ -230,14 +230,13 @@ def _told(job: Job, record: Mapping[str, Any]) -> str:
     return text + (f" ({', '.join(parts)})" if parts else "")
 
 
-def _failure(
-    workers: Sign, there: Sequence[Worker], ended: Ended | None, took: float, why: Why
-) -> tuple[str, dict[str, Any]]:
+def _failure(workers: Sign, there: Sequence[Worker], known: Known, took: float, why: Why) -> tuple[str, dict[str, Any]]:
     """Which worker, how, and the likeliest cause with the line that shows it."""
     lost = min((worker for worker in there if _is_lost(worker)), key=_ended_at, default=None)
     if lost is None:
         text = workers.text if not workers.ok else ""
-        reason = f"it ended after {took:.0f} s: {ended.reason or ended.outcome.value}" if ended is not None else ""
+        how = known.why or known.state.reason or str(known.outcome) if isinstance(known.state, Ended) else ""
+        reason = f"it ended after {took:.0f} s: {how}" if how else ""
         return text or reason, {"worker": None}
     span = lost.ended - lost.started if lost.ended is not None and lost.started is not None else took
     one = f"worker {lost.index}" if len(there) > 1 else "it"

@@ -72,6 +72,7 @@ HARMLESS = "|".join(
         rf"\b{_PHRASE}[ _-](?:rate|ratio|score|threshold|limit|margin|budget|handler|handling|policy|retries|seconds|ms"
         rf"|protection|safe|guard|killer|check|test|probability|fraction|percent)\b",
         r"oom_score|oom_kill\s+\d",
+        r"^\s*raise \w",  # the line of the program that a traceback shows: the error itself is below
     )
 )
 # A setting: then a word is none of a report, whatever else stands on the line.
