@@ -33,11 +33,11 @@ def seen(scenes: Scenes) -> dict[str, Document]:
         ("inner", ("ended", "succeeded", "COMPLETED", ""), 0, None),
         (
             "cancelled",
-            ("ended", "cancelled", "CANCELLED by {alice}", "cancelled by uid {alice} (its owner)"),
+            ("ended", "cancelled", "CANCELLED by {alice}", "cancelled by its owner (alice)"),
             None,
             None,
         ),
-        ("stopped", ("ended", "cancelled", "CANCELLED by 0", "cancelled by uid 0 (root)"), None, 15),
+        ("stopped", ("ended", "cancelled", "CANCELLED by 0", "cancelled by root, not by its owner"), None, 15),
         (
             "no output",
             (

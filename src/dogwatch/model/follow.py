@@ -79,7 +79,7 @@ def _take(before: Known, sighting: Sighting, at: float) -> Known:
     if isinstance(sighting.state, Missing):
         return _lose(before, at, sighting.reason)
     if before.attempt and sighting.attempt != before.attempt:
-        return _enter(before, sighting, at, attempts=before.attempts + 1)
+        return _enter(before, sighting, at, attempts=max(before.attempts, sighting.restarts) + 1)
     if isinstance(before.state, Ended) and not _settles(before.state, sighting.state):
         return _confirm(before, before.state, sighting, at)
     if _same(before.state, sighting.state):
@@ -94,7 +94,7 @@ def _take(before: Known, sighting: Sighting, at: float) -> Known:
             sighting.proof or before.proof,
             sighting.settled,
         )
-    return _enter(before, sighting, at, attempts=max(before.attempts, 1))
+    return _enter(before, sighting, at, attempts=max(before.attempts, sighting.restarts + 1))
 
 
 def _enter(before: Known, sighting: Sighting, at: float, attempts: int) -> Known:

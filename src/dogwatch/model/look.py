@@ -41,7 +41,8 @@ class Worker:
 class Sighting:
     """What one look said of one job. `attempt` names the execution it saw, so that a restart is told from a
     change; `track` replaces the job's own when the look learnt how to find it better. `facts` is what else the
-    place said (JSON-able); not `settled` is an ending that the place may still have more to say about."""
+    place said (JSON-able); not `settled` is an ending that the place may still have more to say about. `restarts` is
+    how many attempts there were before this one, as far as the place counts them."""
 
     ref: str
     attempt: str
@@ -53,6 +54,7 @@ class Sighting:
     track: Mapping[str, Any] | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)
     settled: bool = True
+    restarts: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,13 +84,59 @@ def test_the_queue_s_running_beats_an_accounting_that_says_node_fail() -> None:
     assert isinstance(known.state, Running)
 
 
-def test_preempted_in_the_queue_is_not_over() -> None:
-    """Slurm may put it back; then it is a new attempt."""
+def test_preempted_in_the_queue_is_not_over_while_slurm_may_put_it_back() -> None:
+    """It runs no more; when Slurm puts it back, that is a new attempt."""
     watcher = running()
-    known = watcher.look(row("PREEMPTED"), whole("PREEMPTED"))
-    assert (type(known.state), known.native) == (Running, "PREEMPTED")
+    known = watcher.look(row("PREEMPTED"), whole("PREEMPTED"), requeue={"12": True})
+    assert (type(known.state), known.native) == (Waiting, "PREEMPTED")
     known = watcher.look(row("PENDING", RestartCnt=1, SubmitTime=LATER, Reason="BeginTime"), at=NOW + 60)
     assert (type(known.state), known.attempts) == (Waiting, 2)
+
+
+def test_preempted_in_the_queue_is_over_at_once_where_slurm_must_not_put_it_back() -> None:
+    """Requeue=0: by the accounting where that knows already, else by the queue alone."""
+    for booked in (whole("PREEMPTED"), None):
+        watcher = running()
+        watcher.look(row("PREEMPTED", EndTime=SUBMIT + 70), booked, requeue={"12": False})
+        assert (ended(watcher).outcome, ended(watcher).at) == (Outcome.PREEMPTED, SUBMIT + 70)
+        assert ended(watcher).reason == "preempted: another job took its nodes, and Slurm did not put it back"
+
+
+def test_preempted_in_the_queue_is_over_when_it_stays() -> None:
+    """A partition that cancels what it preempts leaves Requeue=1 as it was; on a host without Python nobody tells."""
+    for told in ({"12": True}, {}):
+        watcher = running()
+        assert isinstance(watcher.look(row("PREEMPTED"), requeue=told).state, Waiting)
+        watcher.look(row("PREEMPTED"), whole("PREEMPTED"), at=NOW + 60, requeue=told)
+        assert ended(watcher).outcome is Outcome.PREEMPTED
+    watcher.look(row("PENDING", RestartCnt=1, SubmitTime=LATER, Reason="BeginTime"), at=NOW + 120)
+    assert (type(watcher.known.state), watcher.known.attempts) == (Waiting, 2)
+
+
+def test_the_runs_of_a_job_that_was_put_back_keep_their_times_nodes_and_endings() -> None:
+    """The accounting is asked about a job that the queue lists, until it has told of the runs before this one."""
+    watcher = running()
+    watcher.look(row("PENDING", SubmitTime=LATER, RestartCnt=1, Reason="BeginTime", NodeList=""))
+    assert source.ask([watcher.job], {REF: watcher.known}, NOW)["history"] == ["12"]
+    current = record("RUNNING", Submit=LATER, Start=LATER + 20, End="Unknown", NodeList="gpu02")
+    again = row("RUNNING", SubmitTime=LATER, RestartCnt=1, StartTime=LATER + 20, NodeList="gpu02")
+    watcher.look(again, whole("REQUEUED") + current, at=NOW + 60)
+    assert watcher.facts["runs"] == [{"began": SUBMIT + 10, "ended": SUBMIT + 70, "nodes": "gpu01", "how": "requeued"}]
+    assert source.ask([watcher.job], {REF: watcher.known}, NOW)["history"] == []
+    ends = whole("FAILED", "1:0", Submit=LATER, Start=LATER + 20, End=LATER + 90)
+    watcher.look("", whole("REQUEUED") + ends, at=NOW + 900)
+    assert [run["how"] for run in watcher.facts["runs"]] == ["requeued"]
+
+
+def test_an_accounting_that_does_not_tell_of_earlier_runs_is_asked_a_few_times() -> None:
+    """And a job that was put back before anybody watched it is in its second attempt."""
+    watcher = Watcher()
+    again = row("RUNNING", RestartCnt=1, StartTime=LATER)
+    assert watcher.look(again).attempts == 2
+    for tries in range(5):
+        assert source.ask([watcher.job], {REF: watcher.known}, NOW)["history"] == ["12"]
+        watcher.look(again, "", at=NOW + 60 * tries)
+    assert source.ask([watcher.job], {REF: watcher.known}, NOW)["history"] == []
 
 
 def test_preempted_is_over_after_five_minutes_out_of_the_queue() -> None:
@@ -105,7 +151,7 @@ def test_preempted_is_over_after_five_minutes_out_of_the_queue() -> None:
 def test_preempted_is_over_without_accounting_too() -> None:
     """The queue's last word and five minutes of absence."""
     watcher = running()
-    watcher.look(row("PREEMPTED"))
+    watcher.look(row("PREEMPTED"), requeue={"12": True})
     disabled = ran(rc=1, err=DISABLED)
     assert watcher.look("", disabled, at=NOW + 60).state == Missing(NOW + 60)
     watcher.look("", disabled, at=NOW + 400)

@@ -36,8 +36,8 @@ from tests.sources.slurm.lines import (
         ("FAILED", "9:0", Outcome.FAILED, 9, None, "exit code 9, or 137"),
         ("FAILED", "137:0", Outcome.FAILED, 137, None, "which programs use for SIGKILL; that alone proves nothing"),
         ("COMPLETED", "1:0", Outcome.FAILED, 1, None, "Slurm says COMPLETED, and yet: exit code 1"),
-        ("CANCELLED by 1000", "0:15", Outcome.CANCELLED, None, 15, "cancelled by uid 1000 (its owner)"),
-        ("CANCELLED by 0", "0:0", Outcome.CANCELLED, None, None, "cancelled by uid 0 (root)"),
+        ("CANCELLED by 1000", "0:15", Outcome.CANCELLED, None, 15, "cancelled by its owner (alice)"),
+        ("CANCELLED by 0", "0:0", Outcome.CANCELLED, None, None, "cancelled by root"),
         ("CANCELLED by 77", "0:0", Outcome.CANCELLED, None, None, "cancelled by uid 77"),
         ("TIMEOUT", "0:0", Outcome.TIMED_OUT, None, None, "it ran into its time limit of 1 h"),
         ("DEADLINE", "0:0", Outcome.TIMED_OUT, None, None, "its deadline passed"),
@@ -156,7 +156,7 @@ def test_an_ending_in_the_queue_is_taken_at_once_and_settled_by_the_accounting()
     assert (ended(watcher).outcome, known.settled) == (Outcome.CANCELLED, False)
     known = watcher.look("", whole("CANCELLED by 1000", "0:15"), at=NOW + 60)
     assert (ended(watcher).outcome, known.settled, known.native) == (Outcome.CANCELLED, True, "CANCELLED by 1000")
-    assert known.reason == "cancelled by uid 1000 (its owner)"
+    assert known.reason == "cancelled by its owner (alice)"
 
 
 def test_an_ending_that_the_accounting_never_books_is_settled_after_five_minutes() -> None:

@@ -28,6 +28,10 @@ FINAL = frozenset(
 UNWANTED = re.compile(rb"^(SQUEUE|SACCT|SCONTROL)_|^SLURM_(CLUSTERS|JSON|YAML|DEBUG_FLAGS|FEDERATION)$")
 JOB_ID = re.compile(r"^[0-9]{1,20}(_[0-9]{1,10}|\+[0-9]{1,6})?\Z")
 BASE_ID = re.compile(r"[0-9]+")
+PREEMPTED = ("PREEMPTED", "PR")
+REQUEUE = re.compile(r" Requeue=([01]) Restarts=[0-9]+ BatchFlag=")
+CANCELLED_BY = re.compile(r"CANCELLED by ([0-9]{1,10})\b")
+ASKED_MOST = 16
 
 
 class Scheduler:
@@ -58,9 +62,13 @@ def slurm_section(spec: "dict[str, Any]", scheduler: Scheduler, until: float) ->
         raise Refused("a job id must be digits, with _TASK or +OFFSET")
     queue = accounting = None
     active: "set[str]" = set()
+    requeue: "dict[str, bool]" = {}
     if spec.get("squeue") is not None:
         queue = scheduler.run("squeue", queue_words(spec, me), until)
-        active = in_queue(queue, spec)
+        listed = in_queue(queue, spec)
+        active = is_live(listed, spec)
+        gone = {base for base, word in listed if word in PREEMPTED}
+        requeue = may_requeue([one for one in wanted if one in gone], scheduler, until)
     ids = list(dict.fromkeys([one for one in wanted if one not in active] + history))
     # What the accounting says of an ending is void as long as the queue may list the job as running.
     answered = queue is None or has_answered(queue, spec)
@@ -69,7 +77,8 @@ def slurm_section(spec: "dict[str, Any]", scheduler: Scheduler, until: float) ->
         accounting = scheduler.run("sacct", accounting_words(spec, me, ids), until)
         accounting["ids"] = ids
     answer: "dict[str, Any]" = {"ok": True, "queue": queue, "accounting": accounting, "me": me}
-    answer.update(cluster=None, version=None, answered=answered)
+    answer.update(cluster=None, version=None, answered=answered, requeue=requeue)
+    answer["names"] = user_names(accounting["out"] if accounting else "")
     if spec.get("about") and answered:
         answer.update(about_slurm(scheduler, until))
     answer.update(counts=scheduler.counts, seconds=round(time.monotonic() - began, 6))
@@ -113,27 +122,55 @@ def as_many_as_fit(ids: "list[str]") -> "list[str]":
     return [one for one, length in zip(turned, lengths) if length <= IDS_CAP]
 
 
-def in_queue(queue: "dict[str, Any]", spec: "dict[str, Any]") -> "set[str]":
-    """The base ids that the queue lists in a state that is not final; none if the queue did not answer. With a
-    `mark` only lines that carry it in its column count, because a job's name may hold whole lines; with `active`
-    only those words are not final."""
+def is_live(listed: "list[tuple[str, str]]", spec: "dict[str, Any]") -> "set[str]":
+    """The base ids that the queue lists in a state that is not final; with `active` only those words are not final."""
+    live = None if spec.get("active") is None else set(texts(spec["active"], "slurm.active"))
+    return {base for base, word in listed if (word not in FINAL if live is None else word in live)}
+
+
+def may_requeue(ids: "list[str]", scheduler: Scheduler, until: float) -> "dict[str, bool]":
+    """Of jobs that were preempted, whether Slurm may put them back in the queue: only the controller says so."""
+    found = {}
+    for one in ids[:ASKED_MOST]:
+        ran = scheduler.run("scontrol", ["show", "job", "-o", one], until, SCRIPT_CAP)
+        told = REQUEUE.findall(ran["out"])
+        if ran["rc"] == 0 and told:
+            found[one] = told[-1] == "1"
+    return found
+
+
+def user_names(said: str) -> "dict[str, str]":
+    """The names of those who cancelled jobs, by uid."""
+    import pwd
+
+    found = {}
+    for uid in list(dict.fromkeys(CANCELLED_BY.findall(said)))[:ASKED_MOST]:
+        try:
+            found[uid] = pwd.getpwuid(int(uid)).pw_name
+        except (KeyError, OverflowError):
+            continue
+    return found
+
+
+def in_queue(queue: "dict[str, Any]", spec: "dict[str, Any]") -> "list[tuple[str, str]]":
+    """The base ids that the queue lists, each with its state; none if the queue did not answer. With a `mark` only
+    lines that carry it in its column count, because a job's name may hold whole lines."""
     if queue["rc"] != 0:
-        return set()
+        return []
     separator, columns = spec.get("separator", "\x1f"), mapping(spec.get("columns"), "slurm.columns")
     if not isinstance(separator, str) or not separator:
         raise Refused("slurm.separator must be a text")
     at, state = (number(columns.get(name), "slurm.columns." + name, 0, 1000) for name in ("id", "state"))
     mark, mark_at = spec.get("mark"), number(columns.get("mark", 0), "slurm.columns.mark", 0, 1000)
-    live = None if spec.get("active") is None else set(texts(spec["active"], "slurm.active"))
-    found = set()
+    found = []
     for line in queue["out"].split("\n"):
         cells = line.split(separator)
         if len(cells) <= max(at, state, mark_at) or (mark is not None and cells[mark_at] != mark):
             continue
         base, words = BASE_ID.match(cells[at].strip()), cells[state].split()
         word = words[0].rstrip("+") if words else ""
-        if base and word and (word not in FINAL if live is None else word in live):
-            found.add(base.group())
+        if base and word:
+            found.append((base.group(), word))
     return found
 
 

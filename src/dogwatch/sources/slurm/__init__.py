@@ -5,8 +5,9 @@ what Slurm says, `identity.py` tells our job from another with its id, `verdict.
 `tasks.py` puts the pieces of a job together, `judge.py` makes a Sighting of all of it. Everything is pure.
 
 A job's `track`: {"user", "submit", "cluster", "log_given", "unnamed" (nobody gave it a name) or then "name" (Slurm's
-own)}, and notes of ours: "lacking" (since when the accounting
-answers without its ending) and "ended" (word → task ids of an array that have left the queue).
+own)}, and notes of ours: "lacking" (since when the accounting answers without its ending), "ended" (word → task ids of
+an array that have left the queue), "first_start" (of an array) and "runs_due" (looks since it was put back in the queue
+in which the accounting was asked about the run before).
 """
 
 from __future__ import annotations
@@ -60,10 +61,12 @@ class SlurmSource:
         books, why, records = _books(answer, wanted)
         consulted = _consulted(answer, rows, ours, known)
         cluster = _text(answer.get("cluster"))
+        requeue, names = _mapping(answer.get("requeue")), _mapping(answer.get("names"))
         sightings = {}
         for job in ours:
             asked = books if job.id in consulted or books is Books.NONE else Books.NOT_ASKED
-            said = Said(rows.get(job.id, ()), records.get(job.id, ()), asked, why, cluster)
+            again = requeue.get(job.id)
+            said = Said(rows.get(job.id, ()), records.get(job.id, ()), asked, why, cluster, again, names)
             before = known.get(job.ref, _UNKNOWN)
             sightings[job.ref] = _unchanged.again(job, before, said, at) or _unchanged.keep(
                 job, before, said, _with_logs(job, before, judge_job(job, before, said, at))
@@ -159,6 +162,8 @@ def _history(jobs: Sequence[Job], known: Mapping[str, Known]) -> list[str]:
         before = known.get(job.ref)
         if before is None:
             continue
+        if "runs_due" in job.track:
+            wanted.add(job.id)
         if isinstance(before.state, (Ended, Missing)) or (before.state is None and before.reason):
             wanted.add(job.id)
     return sorted(wanted, key=int)
@@ -223,6 +228,10 @@ def _consulted(
         return frozenset(map(str, told))
     idle = {job.id for job in jobs if not any(row.word in words.ACTIVE for row in rows.get(job.id, ()))}
     return frozenset(idle | set(_history(jobs, known)))
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
 
 
 def _text(value: object) -> str:

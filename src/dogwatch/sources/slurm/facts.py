@@ -11,8 +11,8 @@ from dogwatch.sources.slurm.queue import Row
 from dogwatch.sources.slurm.tasks import Piece
 
 
-def facts_of(found: Sequence[Piece]) -> dict[str, Any]:
-    """What else Slurm said, for faces and rules."""
+def facts_of(found: Sequence[Piece], first_start: float | None = None) -> dict[str, Any]:
+    """What else Slurm said, for faces and rules; `first_start` is when the first task of an array started."""
     rows = [piece.row for piece in found if piece.row is not None]
     running = [row for row in rows if row.word in words.RUNNING]
     waiting = [row for row in rows if row.word in words.WAITING]
@@ -35,10 +35,33 @@ def facts_of(found: Sequence[Piece]) -> dict[str, Any]:
     if waiting:
         facts |= _chances(waiting)
     if not running and not waiting:
-        facts["started_at"] = min([line.start for line in lines if line.start is not None], default=None)
+        starts = [line.start for line in lines if line.start is not None]
+        facts["started_at"] = min([*starts, *([] if first_start is None else [first_start])], default=None)
+    if by := canceller_of(found):
+        facts["cancelled_by"] = {"name": by.name, "owner": by.is_owner}
     if first.task:
         facts["tasks"] = tasks.document(found)
     return facts
+
+
+def canceller_of(found: Sequence[Piece]) -> words.Canceller | None:
+    """Who cancelled it; somebody else than its owner before that one."""
+    told = [piece.verdict.canceller for piece in found if piece.verdict.canceller is not None]
+    return min(told, key=lambda by: by.is_owner is True, default=None)
+
+
+def runs_of(runs: Sequence[Record]) -> list[dict[str, Any]]:
+    """Earlier runs of a job that was put back in the queue: when, where, and how each ended."""
+    return [
+        {
+            "began": run.start,
+            "ended": run.end,
+            "nodes": run.nodes,
+            "how": words.ENDED[run.word].value if run.word in words.ENDED else "requeued",
+        }
+        for run in runs
+        if run.start is not None and run.end is not None and run.end >= run.start
+    ]
 
 
 def _nodes(lines: Sequence[Row | Record]) -> str:

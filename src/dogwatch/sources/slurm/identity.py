@@ -21,6 +21,10 @@ def attempt_key(submit: float | None, restarts: int) -> str:
     return f"{int(submit) if submit is not None else '?'}:{restarts}"
 
 
+def restarts_of(attempt: str) -> int:
+    return _read_key(attempt)[1]
+
+
 def _read_key(attempt: str) -> tuple[float | None, int]:
     submit, _, rest = attempt.partition(":")
     restarts = rest.partition(":")[0]
@@ -64,6 +68,19 @@ class Identity(NamedTuple):
         if self.attempt:
             return ours[at], self.attempt if not hops else attempt_key(ours[at].submit, self.restarts + hops)
         return ours[at], attempt_key(ours[at].submit, _runs_before(ours, at))
+
+    def before(self, records: Sequence[Record]) -> list[Record]:
+        """The runs that led to our last one, oldest first: each was put back in the queue."""
+        ours = sorted(
+            (r for r in records if self._same_user(r)), key=lambda record: (record.submit or 0.0, record.start or 0.0)
+        )
+        newest, _ = self.newest(records)
+        if newest is None:
+            return []
+        at = first = next(at for at, record in enumerate(ours) if record is newest)
+        while first > 0 and ours[first - 1].word in words.COMES_AGAIN and _follows(ours[first - 1], ours[first]):
+            first -= 1
+        return ours[first:at]
 
     def _is_known(self, record: Record) -> bool:
         return not self.submits or (record.submit is not None and self._close(record.submit))

@@ -17,13 +17,14 @@ from dogwatch.model import Ended, Job, Known, Missing, Outcome, Proof, Running, 
 from dogwatch.sources.slurm import tasks, verdict
 from dogwatch.sources.slurm.accounting import Record
 from dogwatch.sources.slurm.efficiency import efficiency
-from dogwatch.sources.slurm.facts import facts_of
-from dogwatch.sources.slurm.identity import CLOSE, Identity, attempt_key, identity
+from dogwatch.sources.slurm.facts import facts_of, runs_of
+from dogwatch.sources.slurm.identity import CLOSE, Identity, attempt_key, identity, restarts_of
 from dogwatch.sources.slurm.queue import Row
 from dogwatch.sources.slurm.tasks import Piece
 from dogwatch.sources.slurm.verdict import Verdict
 
 PATIENCE = 300.0  # how long the accounting may lag behind the queue
+MOST_TRIES = 5  # looks in which the accounting may fail to tell of the runs before this one
 LATE_WITNESS = 3600.0  # how long an ending that nobody knows is still asked about
 WITNESS = "Slurm"
 
@@ -38,13 +39,16 @@ class Books(StrEnum):
 
 
 class Said(NamedTuple):
-    """What one look has to say of one job: its lines in the queue, its records, and how the accounting fared."""
+    """What one look has to say of one job: its lines in the queue, its records, and how the accounting fared; of one
+    that was preempted whether Slurm may put it back, and of one that was cancelled the names of uids."""
 
     rows: Sequence[Row] = ()
     records: Sequence[Record] = ()
     books: Books = Books.NOT_ASKED
     why: str = ""
     cluster: str = ""
+    requeue: bool | None = None
+    names: Mapping[str, str] | None = None
 
 
 @dataclass(slots=True)
@@ -59,6 +63,8 @@ class _Case:
     track: dict[str, Any] = field(default_factory=dict)
     strangers: list[Row] = field(default_factory=list)
     attempt: str = ""
+    first_start: float | None = None
+    runs: list[dict[str, Any]] = field(default_factory=list)
 
     @property
     def patient(self) -> bool:
@@ -87,7 +93,8 @@ def judge_job(job: Job, known: Known, said: Said, at: float) -> Sighting:
             piece.record = None
         piece.verdict = _of_piece(case, piece)
     _learn(case, rows, found)
-    whole = tasks.roll_up(found) if found else Verdict(None, "")
+    _learn_runs(case, found)
+    whole = tasks.roll_up(found, case.first_start) if found else Verdict(None, "")
     if whole.state is None:
         return _open(case, found, whole)
     case.track.pop("lacking", None)
@@ -161,12 +168,15 @@ def _noted(case: _Case) -> Mapping[str, Any]:
 def _of_piece(case: _Case, piece: Piece) -> Verdict:
     """The verdict on one piece, by the best witness it has."""
     row, record, before = piece.row, piece.record, case.known.state
-    if row is not None and (row.active or row.word == "PREEMPTED"):
+    if row is not None and row.active:
         return verdict.of_row(row, before)
+    stays = row is not None and row.word == "PREEMPTED"
+    if row is not None and stays and not _is_over(case):
+        return verdict.preempted(row)
     if record is not None and record.final:
-        if record.word == "PREEMPTED" and case.patient and not case.long_gone:
+        if record.word == "PREEMPTED" and not stays and case.patient and not case.long_gone:
             return Verdict(None, record.native, "preempted; Slurm may still put it back in the queue")
-        return verdict.of_record(record, row, _seen_until(case.known))
+        return verdict.of_record(record, row, _seen_until(case.known), case.said.names)
     if row is not None:
         if verdict.may_hide_memory(row) and case.patient:
             return Verdict(None, row.native, f"{row.native} {row.exit}; the accounting has not said why yet")
@@ -174,6 +184,14 @@ def _of_piece(case: _Case, piece: Piece) -> Verdict:
     if piece.noted:
         return verdict.of_memory(piece.noted)
     return Verdict(None, record.native if record is not None else "")
+
+
+def _is_over(case: _Case) -> bool:
+    """Whether a job that the queue lists as PREEMPTED has ended: Slurm must not put it back, or has not done so since
+    the last look. One that it puts back is COMPLETING, and then PENDING."""
+    known = case.known
+    stayed = "PREEMPTED" in known.native and case.attempt == known.attempt
+    return case.said.requeue is False or stayed
 
 
 def _seen_until(known: Known) -> float | None:
@@ -202,6 +220,28 @@ def _learn(case: _Case, rows: Sequence[Row], found: Sequence[Piece]) -> None:
         case.track.pop("ended", None)
 
 
+def _learn_runs(case: _Case, found: Sequence[Piece]) -> None:
+    """When the first task of an array started, which nobody can tell once it has left the queue; and of a job that was
+    put back in the queue the runs before this one, for which the accounting is asked a few times (`runs_due`)."""
+    if any(piece.task for piece in found):
+        starts = [start for piece in found if (start := tasks.started(piece)) is not None]
+        before = case.track.get("first_start") if case.attempt == case.known.attempt else None
+        case.first_start = min([*starts, *([before] if isinstance(before, (int, float)) else [])], default=None)
+        if case.first_start is not None:
+            case.track["first_start"] = case.first_start
+        return
+    restarts = restarts_of(case.attempt)
+    if restarts and case.attempt != case.known.attempt:
+        case.track["runs_due"] = 0
+    case.runs = runs_of(case.who.before([record for record in case.said.records if not record.task]))
+    tries = case.track.get("runs_due")
+    if tries is None or case.said.books is Books.NOT_ASKED:
+        return
+    case.track["runs_due"] = tries + 1 if isinstance(tries, int) else MOST_TRIES
+    if len(case.runs) >= restarts or case.track["runs_due"] >= MOST_TRIES:
+        del case.track["runs_due"]
+
+
 def _open(case: _Case, found: Sequence[Piece], whole: Verdict) -> Sighting:
     """Nobody says how it ended, or whether: keep waiting, or give up with the reason."""
     known, listed = case.known, any(piece.row is not None for piece in found)
@@ -219,13 +259,13 @@ def _open(case: _Case, found: Sequence[Piece], whole: Verdict) -> Sighting:
         if listed:
             row = next(piece.row for piece in found if piece.row is not None)
             waiting = whole._replace(state=verdict.still(known.state, row.start, row.nodes), says=row.native)
-            return _made(case, waiting, facts=facts_of(found))
+            return _made(case, waiting, facts=facts_of(found, case.first_start))
         return _missing(case, _why_missing(case, found, whole))
     case.track.pop("lacking", None)
     for piece in found:
         if piece.verdict.state is None:
             piece.verdict = verdict.unknown(_why_unknown(case, piece), piece.verdict.native)
-    lost = tasks.roll_up(found) if found else verdict.unknown(_why_unknown(case, None), "", case.at)
+    lost = tasks.roll_up(found, case.first_start) if found else verdict.unknown(_why_unknown(case, None), "", case.at)
     return _sighting(case, found, lost)
 
 
@@ -274,7 +314,7 @@ def _why_unknown(case: _Case, piece: Piece | None) -> str:
 
 
 def _sighting(case: _Case, found: Sequence[Piece], whole: Verdict) -> Sighting:
-    facts = facts_of(found)
+    facts = facts_of(found, case.first_start)
     if whole.contradiction:
         facts["contradiction"] = whole.contradiction
     if not isinstance(whole.state, Ended):
@@ -311,6 +351,7 @@ def _made(case: _Case, whole: Verdict, facts: Mapping[str, Any], settled: bool =
     proof = (Proof(WITNESS, whole.says, case.at),) if whole.says else ()
     attempt = _raised(case, whole) or (attempt_key(None, 0) if isinstance(whole.state, Ended) else "")
     track = case.track if case.track != case.job.track else None
+    facts = {**facts, "runs": case.runs} if case.runs else facts
     return Sighting(
         case.job.ref,
         attempt,
@@ -321,6 +362,7 @@ def _made(case: _Case, whole: Verdict, facts: Mapping[str, Any], settled: bool =
         track=track,
         facts=facts,
         settled=settled,
+        restarts=0 if "tasks" in facts else restarts_of(attempt),
     )
 
 

@@ -91,26 +91,28 @@ def note(before: Mapping[str, Any], found: Iterable[Piece]) -> dict[str, str]:
     return {native: spans.spell(tasks) for native, tasks in sorted(by_word.items())}
 
 
-def roll_up(found: Sequence[Piece]) -> Verdict:
-    """The job as the sum of its pieces: under way while one is, ended as its worst piece ended."""
+def roll_up(found: Sequence[Piece], first_start: float | None = None) -> Verdict:
+    """The job as the sum of its pieces: under way while one is, since the first of them started (`first_start`, where
+    that one has left the queue), and ended as its worst piece ended."""
     if len(found) == 1 and found[0].count == 1:
         return found[0].verdict
     tally = _tally(found)
     going = [piece for piece in found if isinstance(piece.verdict.state, (Running, Waiting))]
     if going:
-        return _under_way(found, going, tally)
+        return _under_way(found, going, tally, first_start)
     if any(piece.verdict.state is None for piece in found):
         return Verdict(None, tally, says=tally)
     return _all_ended(found, tally)
 
 
-def _under_way(found: Sequence[Piece], going: Sequence[Piece], tally: str) -> Verdict:
+def _under_way(found: Sequence[Piece], going: Sequence[Piece], tally: str, first_start: float | None) -> Verdict:
     running = [piece.verdict.state for piece in going if isinstance(piece.verdict.state, Running)]
     if not running and len(going) == len(found):
         first = going[0].verdict
         return Verdict(first.state, tally, first.reason, tally)
     starts = [state.since for state in running if state.since is not None]
-    starts += [start for piece in found if (start := _started(piece)) is not None]
+    starts += [start for piece in found if (start := started(piece)) is not None]
+    starts += [] if first_start is None else [first_start]
     where = ",".join(dict.fromkeys(state.where for state in running if state.where))
     reason = "" if running else f"between tasks: {going[0].verdict.reason}"
     return Verdict(Running(min(starts, default=None), where[:200]), tally, reason, tally)
@@ -186,7 +188,8 @@ def _tally(found: Sequence[Piece]) -> str:
     return ", ".join(f"{count} {native}" for native, count in counts.most_common())
 
 
-def _started(piece: Piece) -> float | None:
+def started(piece: Piece) -> float | None:
+    """When it started, as far as a line or a record of it says."""
     source = piece.record or piece.row
     return source.start if source is not None and not isinstance(piece.verdict.state, Waiting) else None
 

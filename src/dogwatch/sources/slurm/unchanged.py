@@ -40,7 +40,7 @@ class Unchanged:
             return None
         proof = self._proof(before.proof[0].by, before.proof[0].says, at)
         said_before = (before.attempt, before.state, before.native, before.reason)
-        return Sighting(job.ref, *said_before, proof, facts=before.facts)
+        return Sighting(job.ref, *said_before, proof, facts=before.facts, restarts=before.restarts)
 
     def _proof(self, by: str, says: str, at: float) -> tuple[Proof]:
         """One proof for all jobs of a look of which the same is said."""

@@ -6,6 +6,7 @@ queue's, because it has the steps. A verdict without a state is open: it has end
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -15,7 +16,7 @@ from dogwatch.sources.slurm import reasons, words
 from dogwatch.sources.slurm.accounting import Record, Step
 from dogwatch.sources.slurm.queue import Row
 from dogwatch.sources.slurm.times import spell
-from dogwatch.sources.slurm.words import Exit
+from dogwatch.sources.slurm.words import Canceller, Exit
 
 SKEW = 120.0  # as far as a cluster's clock may be from ours before a comparison of the two says anything
 
@@ -28,6 +29,7 @@ class Verdict(NamedTuple):
     reason: str = ""
     says: str = ""
     contradiction: str = ""
+    canceller: Canceller | None = None
 
     @property
     def ended(self) -> bool:
@@ -48,9 +50,6 @@ def of_row(row: Row, before: State | None) -> Verdict:
     if row.word in words.WAITING:
         why = words.WAITING[row.word] or _pending(row)
         return Verdict(Waiting(why), row.native, why, _said(row.native, row.reason))
-    if row.word == "PREEMPTED":
-        why = "preempted: another job took its nodes; Slurm may put it back in the queue"
-        return Verdict(still(before, row.start, row.nodes), row.native, why, row.native)
     if row.word in words.ENDED:
         state = _ending(row.word, row.native, row.exit, row.end, cut=False, limit=row.limit, nodes=row.nodes)
         return Verdict(state, row.native, state.reason, _said(row.native, row.exit))
@@ -61,11 +60,20 @@ def of_row(row: Row, before: State | None) -> Verdict:
     return Verdict(still(before, row.start, row.nodes), row.native, why, row.native)
 
 
-def of_record(record: Record, row: Row | None, seen_until: float | None) -> Verdict:
-    """How it ended by the accounting. `seen_until`: when it was last seen alive."""
+def preempted(row: Row) -> Verdict:
+    """It runs no more, and Slurm may put it back in the queue."""
+    why = "preempted: another job took its nodes; Slurm may put it back in the queue"
+    return Verdict(Waiting(why), row.native, why, row.native)
+
+
+def of_record(
+    record: Record, row: Row | None, seen_until: float | None, names: Mapping[str, str] | None = None
+) -> Verdict:
+    """How it ended by the accounting. `seen_until`: when it was last seen alive; `names`: of those who cancelled."""
     exit_, cut = record.exit, True
     if row is not None and row.exit is not None and not row.active:
         exit_, cut = row.exit, False  # the queue does not take 128 off
+    by = words.canceller(record.native, record.uid, record.user, names)
     state = _ending(
         record.word,
         record.native,
@@ -74,10 +82,10 @@ def of_record(record: Record, row: Row | None, seen_until: float | None) -> Verd
         cut=cut,
         limit=record.limit,
         nodes=record.nodes,
-        owner=record.uid,
+        by=by,
         why=record.reason if record.start is None else "",
     )
-    verdict = Verdict(state, record.native, state.reason, _said(record.native, record.exit))
+    verdict = Verdict(state, record.native, state.reason, _said(record.native, record.exit), canceller=by)
     if state.outcome is Outcome.SUCCEEDED:
         if row is None and _invented(record, seen_until):
             return _not_believed(verdict, state)
@@ -121,7 +129,7 @@ def _ending(
     cut: bool,
     limit: float | None,
     nodes: str,
-    owner: str = "",
+    by: Canceller | None = None,
     why: str = "",
 ) -> Ended:
     """An ending and its reason. TIMEOUT and its like win over the exit code, which may well be 0."""
@@ -138,8 +146,8 @@ def _ending(
         case "FAILED":
             reason = words.how_it_exited(exit_, cut=cut)
         case "CANCELLED":
-            reason = words.cancelled_by(native, owner)
-            if reason == "cancelled" and why:
+            reason = "cancelled" if by is None else by.words
+            if by is None and why:
                 reason = f"cancelled by Slurm: {reasons.meaning(why).words}"
         case "TIMEOUT":
             reason = "it ran into its time limit" + (f" of {spell(limit)}" if limit else "")

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 import signal
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from dogwatch.model import Outcome
 
@@ -147,13 +149,30 @@ def signal_name(number: int) -> str:
         return f"signal {number}"
 
 
-def cancelled_by(state: str, owner: str) -> str:
-    """Who cancelled, out of `CANCELLED by 1000`; `owner` is the job's own uid."""
+class Canceller(NamedTuple):
+    """Who cancelled a job, and whether that is its owner; None where nobody knows whose it is."""
+
+    name: str
+    is_owner: bool | None
+
+    @property
+    def words(self) -> str:
+        if self.is_owner:
+            return f"cancelled by its owner ({self.name})"
+        return f"cancelled by {self.name}" + (", not by its owner" if self.is_owner is False else "")
+
+
+def canceller(state: str, owner: str, user: str = "", names: Mapping[str, str] | None = None) -> Canceller | None:
+    """Who cancelled, out of `CANCELLED by 1000`; `owner` is the job's own uid and `user` its name."""
     found = re.search(r" by ([0-9]{1,10})$", state)
     if found is None:
-        return "cancelled"
-    who = {"0": " (root)", owner: " (its owner)"}.get(found[1], "")
-    return f"cancelled by uid {found[1]}{who}"
+        return None
+    uid = found[1]
+    if uid == owner:
+        return Canceller(user or f"uid {uid}", True)
+    name = "root" if uid == "0" else (names or {}).get(uid, "")
+    shown = name if uid == "0" else f"{name} (uid {uid})" if name else f"uid {uid}"
+    return Canceller(shown, False if owner else None)
 
 
 def fault(run_why: str | None, rc: int | None, err: str, command: str = "it") -> str:
