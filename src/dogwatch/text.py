@@ -130,3 +130,13 @@ def _shown(char: str) -> str:
         return char
     code = ord(char)
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+# A scheduler's words for a job that holds its nodes while its processes are stopped.
+SUSPENDED = frozenset({"SUSPENDED", "STOPPED"})
+
+
+def is_suspended(native: str | None) -> bool:
+    """Whether a scheduler has suspended a job that runs; of an array (`2 SUSPENDED, 6 PENDING`), all tasks that run."""
+    said = {part.split(" ")[-1] for part in (native or "").split(", ")}
+    return bool(said & SUSPENDED) and "RUNNING" not in said

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dogwatch.cli.out import cells, cut
-from dogwatch.text import lasting, plain
+from dogwatch.text import is_suspended, lasting, plain
 from dogwatch.tui import words
 
 TYPE_CHECKING = False
@@ -90,6 +90,10 @@ def state(job: Job) -> str:
     word = plain(job["state"] or "not polled yet", 40)
     if job["unreachable_since"] is not None:
         return "unreachable"
+    if job["state"] == "running" and is_suspended(job["native"]):
+        return "suspended"
+    if job["state"] == "waiting" and (job["attempts"] or 0) > 1:
+        return "requeued"
     return _VERDICTS.get(str(job["verdict"]), word) if job["state"] == "running" else word
 
 

@@ -21,6 +21,7 @@ class Attempt:
     start: float
     end: float
     outcome: str | None = None
+    nodes: str | None = None
 
     def document(self) -> Document:
         return {
@@ -29,6 +30,7 @@ class Attempt:
             "ended": None if self.outcome is None else stamp(self.end),
             "seconds": round(self.end - self.start, 1),
             "outcome": self.outcome,
+            "nodes": self.nodes,
         }
 
 
@@ -41,7 +43,10 @@ def seconds_of(at: str | None) -> float | None:
 
 
 def attempts_of(job: Mapping[str, Any], history: Iterable[Mapping[str, Any]]) -> list[Attempt]:
-    """The attempts by the history. Of the first and the last the place knows better than we, who only looked."""
+    """The attempts by the place's own record of them, where it has one, else by the history. Of the first and the last
+    the place knows better than we, who only looked."""
+    if recorded := _recorded(job):
+        return recorded
     found: list[Attempt] = []
     for event in history:
         at, body = seconds_of(event["at"]) or 0.0, event["body"]
@@ -64,6 +69,21 @@ def attempts_of(job: Mapping[str, Any], history: Iterable[Mapping[str, Any]]) ->
     last = seconds_of(job["since"] if ended else job["proved_at"])
     if last is not None:
         found[-1].end = max(found[-1].start, last)
+    return found
+
+
+def _recorded(job: Mapping[str, Any]) -> list[Attempt]:
+    """All attempts as the job document tells them; nothing where there was only one."""
+    rows = job.get("history") or ()
+    if len(rows) < 2:
+        return []
+    found = []
+    for row in rows:
+        began, ended = seconds_of(row["began"]), seconds_of(row["ended"])
+        until = ended if ended is not None else seconds_of(job["proved_at"])
+        if began is None or until is None:
+            return []
+        found.append(Attempt(row["attempt"], began, max(began, until), row["how"], row["nodes"]))
     return found
 
 

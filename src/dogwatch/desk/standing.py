@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from dogwatch.desk import stacks
-from dogwatch.text import plain
+from dogwatch.text import is_suspended, plain
 
 Document: TypeAlias = Mapping[str, Any]
 BUSY, ASLEEP = 30.0, 2.0  # per cent of one core
@@ -72,6 +72,9 @@ def _is_running(job: Document) -> Branch:
         return Branch(asked, "its place answers and does not list it", does, stop=True)
     if job["state"] is None:
         return Branch(asked, "nobody has looked at it yet", ("dogwatch patrol",), stop=True)
+    if is_suspended(job.get("native")):
+        says = "it is suspended: it holds its nodes and does not run until it is resumed"
+        return Branch(asked, says, (f"scontrol resume {plain(job['id'], 40)}, as an operator",), stop=True)
     if (job.get("family") or {}).get("processes") == 0:
         says = "none of its processes is there any more: it has ended since somebody last looked"
         return Branch(asked, says, ("dogwatch patrol",), stop=True)

@@ -8,9 +8,10 @@ from typing import Any
 
 from dogwatch.clock import stamp
 from dogwatch.engine.memory import Memory
-from dogwatch.model import Change, Ended, Running
+from dogwatch.model import Change, Ended, Known, Running
 
 MOST = 8
+CLOSE = 2.0  # two records of one start may round it differently
 MOST_LOGS = 4
 _FACTS = ("nodes", "partition", "limit_seconds")
 
@@ -42,7 +43,9 @@ def end(memory: Memory, change: Change) -> None:
 
 
 def with_doubt(memory: Memory, found: dict[str, Any] | None) -> dict[str, Any] | None:
-    """A diagnosis that quotes a log in which nothing tells where this attempt begins says so."""
+    """A diagnosis that quotes a log in which nothing tells where this attempt begins says so; one of a job that was
+    cancelled names who did it, and has no advice for an owner who did it."""
+    found = _with_canceller(found, memory.facts.get("cancelled_by"))
     mixed = memory.attempts[-1].get("mixed", ()) if memory.attempts else ()
     if found is None or not any(quote["file"] in mixed for quote in found["evidence"]):
         return found
@@ -54,19 +57,59 @@ def with_doubt(memory: Memory, found: dict[str, Any] | None) -> dict[str, Any] |
     return {**found, "advice": [*found["advice"], doubt]}
 
 
-def document(memory: Memory) -> list[dict[str, Any]]:
-    """All that are known, oldest first. An offset is told only as long as the file is the one that was written."""
-    if len(memory.attempts) < 2 and not any(row["logs"] for row in memory.attempts):
+def _with_canceller(found: dict[str, Any] | None, by: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    if found is None or found["cause"] != "cancelled" or not by:
+        return found
+    if by["owner"]:
+        return {**found, "title": "its owner cancelled the job", "advice": []}
+    return {
+        **found,
+        "title": f"{by['name']} cancelled the job",
+        "advice": [f"ask {by['name']} why before you start it again"],
+    }
+
+
+def document(memory: Memory, known: Known | None = None) -> list[dict[str, Any]]:
+    """All that are known, oldest first, by the place's own record of them where it has one. An offset is told only as
+    long as the file is the one that was written."""
+    rows = _with_runs(memory, known)
+    if len(rows) < 2 and not any(row["logs"] for row in memory.attempts) and (known is None or known.attempts < 2):
         return []
+    under_way = bool(rows) and rows[-1]["ended"] is None
+    last = len(rows) if known is None else known.attempts if under_way or _is_over(known) else known.attempts - 1
+    first = max(len(rows), last) - len(rows) + 1
     return [
         {
-            **{name: row[name] for name in ("attempt", "how", "reached", *_FACTS)},
+            "attempt": first + at,
+            **{name: row[name] for name in ("how", "reached", *_FACTS)},
             "began": stamp(row["began"]),
             "ended": stamp(row["ended"]),
+            "seconds": None if row["ended"] is None else round(max(0.0, row["ended"] - row["began"]), 1),
             "logs": _still_there(row, memory),
         }
-        for row in memory.attempts
+        for at, row in enumerate(rows)
     ]
+
+
+def _with_runs(memory: Memory, known: Known | None) -> list[dict[str, Any]]:
+    """The attempts that were seen, with what the place recorded of those that are over, and those that nobody saw."""
+    rows = [dict(row) for row in memory.attempts]
+    for run in memory.facts.get("runs") or ():
+        over = {name: run[name] for name in ("ended", "how", "nodes")}
+        seen = next((row for row in rows if abs(row["began"] - run["began"]) <= CLOSE), None)
+        if seen is not None:
+            seen |= over
+        else:
+            unseen = dict.fromkeys(("reached", "partition", "limit_seconds"))
+            rows.append({"began": run["began"], "logs": {}, "marks": {}, **unseen, **over})
+    rows.sort(key=lambda row: row["began"])
+    if rows and rows[-1]["ended"] is None and known is not None and isinstance(known.state, Ended):
+        rows[-1] |= {"ended": known.since, "how": known.state.outcome.value}
+    return rows[-MOST:]
+
+
+def _is_over(known: Known) -> bool:
+    return isinstance(known.state, Ended)
 
 
 def _still_there(row: Mapping[str, Any], memory: Memory) -> dict[str, int]:

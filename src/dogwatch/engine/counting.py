@@ -8,6 +8,7 @@ from typing import Any
 
 from dogwatch.engine.memory import Memory
 from dogwatch.engine.reading import News, worker_of
+from dogwatch.engine.task_progress import of_tasks
 from dogwatch.engine.tempo import keep_worker_point
 from dogwatch.estimate.series import combine
 from dogwatch.model import Job, Step
@@ -25,19 +26,32 @@ class Counts:
     said: News | None
     track: Mapping[str, Any]
     total_items: float | None
+    tasks: Mapping[str, Any] | None = None
 
 
-def count(memory: Memory, news: News, job: Job, mono: float, before: Counts | None, *, anew: bool) -> Counts:
-    """Take in what the counters say now. Where the logs are what they were, nothing is counted again, and these are the
-    counts `before`; not so where something else about the job has changed (`anew`)."""
+def count(
+    memory: Memory,
+    news: News,
+    job: Job,
+    mono: float,
+    before: Counts | None,
+    *,
+    anew: bool,
+    tasks: Mapping[str, Any] | None = None,
+) -> Counts:
+    """Take in what the counters say now, of an array what its `tasks` say too. Where all of it is what it was, nothing
+    is counted again, and these are the counts `before`; not so where something else has changed (`anew`)."""
     items = job.expect.total_items
-    if before is not None and not anew and are_of(before, news.said, job):
+    if before is not None and not anew and are_of(before, news.said, job) and before.tasks == tasks:
         before.until = mono
         return before
     by_worker = _by_worker(memory, news, job.track, mono, before)
     told = frozenset(job.track.get("progress") or ())
     exact = {path: step for path, step in memory.steps.items() if path in told}
-    return Counts(combine(exact or memory.steps, items), by_worker, mono, mono, news.said, job.track, items)
+    whole = combine(exact or memory.steps, items)
+    if not items and tasks:
+        whole = of_tasks(tasks, exact or memory.steps) or whole
+    return Counts(whole, by_worker, mono, mono, news.said, job.track, items, tasks)
 
 
 def are_of(counts: Counts, said: News | None, job: Job) -> bool:

@@ -14,7 +14,7 @@ from dogwatch.engine.memory import Memory
 from dogwatch.engine.spent import document as spent_document
 from dogwatch.engine.standing import verdict_document
 from dogwatch.engine.verify import NOT_ENDED, Final
-from dogwatch.model import Eta, Job, Progress, Verdict, Worker
+from dogwatch.model import Eta, Job, Known, Progress, Verdict, Worker
 from dogwatch.model.time_limit import limit_to_ask, spelled
 from dogwatch.rules.interface import Disk
 from dogwatch.text import plain
@@ -64,6 +64,7 @@ def detail_document(
     gone_in: Mapping[tuple[str, str], float] | None = None,
     skew: float = 0.0,
     no_eta: str = "",
+    known: Known | None = None,
 ) -> dict[str, Any]:
     """The parts of a job document that only its own page needs."""
     return {
@@ -76,7 +77,7 @@ def detail_document(
         "disks": disks_document(disks, gone_in or {}),
         "gpus": memory.gpus.get("seen") or [],
         "launch": launching.document(memory),
-        "history": attempts.document(memory),
+        "history": attempts.document(memory, known),
         "verified": None if final.verified is None else {"ok": final.verified.ok, "text": final.verified.text},
         "checks": [{"what": check.what, "word": check.word, "text": check.text} for check in final.checks],
         "spent": spent_document(memory.spent, memory.age),

@@ -11,10 +11,10 @@ from dogwatch.engine.reading import worker_of
 from dogwatch.engine.standing import LIVING
 from dogwatch.estimate.stuck import COUNTER_MOVES, stands_too_long
 from dogwatch.model import Eta, Outcome, Progress, Standing, Step, Straggler, Verdict, Worker
+from dogwatch.text import is_suspended
 
 OVER = frozenset({"gone", "zombie"})
 COMPLETE = 0.999  # of its own total: rounding, or a last line that was never flushed
-SUSPENDED = "SUSPENDED"
 MOST_NAMED = 3
 UNFAILED = frozenset({None, Outcome.SUCCEEDED, Outcome.UNKNOWN})
 NEWEST = 5  # moves of a worker that show how it counts
@@ -106,7 +106,7 @@ def _held(native: str, workers: Sequence[Worker]) -> str:
     """Somebody stopped its processes, or some of them."""
     living = [worker for worker in workers if worker.doing in LIVING]
     stopped = [worker.index for worker in living if worker.doing == "stopped"]
-    if native == SUSPENDED or (stopped and len(stopped) == len(living)):
+    if is_suspended(native) or (stopped and len(stopped) == len(living)):
         return "suspended"
     return f"{_named(stopped)} stopped" if stopped else ""
 

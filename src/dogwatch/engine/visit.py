@@ -61,6 +61,7 @@ from dogwatch.model import (
 from dogwatch.model.outcome import GOOD
 from dogwatch.rules.interface import Case, Disk, Held
 from dogwatch.store.tick import Event, JobUpdate, Proved
+from dogwatch.text import is_suspended
 
 _NO_NEWS = News()
 MILESTONES = (25, 50, 75, 100)
@@ -128,7 +129,9 @@ class Visit:
     ) -> None:
         self.one, self.after, self.sighting, self.change = one, after, sighting, change
         self.anew = change is not None and is_new_attempt(change)
-        self.glance, self.at, self.mono, self.watched_for = glance, at, mono, watched
+        self.suspended = isinstance(after.state, Running) and is_suspended(after.native)
+        # The clocks of a job stand while somebody has suspended it.
+        self.glance, self.at, self.mono, self.watched_for = glance, at, mono, 0.0 if self.suspended else watched
         self.job = one.job
         if sighting is not None and sighting.track is not None:
             self.job = replace(one.job, track=sighting.track, name=describe.name_of(one.job, sighting.track))
@@ -273,7 +276,7 @@ class Visit:
 
     def _judge(self) -> None:
         """Is it stuck? A job that does not run is not asked."""
-        if not isinstance(self.after.state, Running):
+        if not isinstance(self.after.state, Running) or self.suspended:
             self.one.verdict = self.memory.verdict = None
             return
         late, before = self.job.ref in self.glance.late, self.one.verdict
@@ -335,13 +338,14 @@ class Visit:
 
     def _progress(self) -> Progress | None:
         before, anew = self.one.counts, self.change is not None
-        counts = self.one.counts = count(self.memory, self.news, self.job, self.mono, before, anew=anew)
+        tasks = self.facts.get("tasks")
+        counts = self.one.counts = count(self.memory, self.news, self.job, self.mono, before, anew=anew, tasks=tasks)
         self.stands = counts is before
         whole = counts.whole
         if whole is None:
             return None
         mono = counted_at(self.memory, self.after.state, self.at - self.glance.skew, self.mono)
-        if self.news.steps or not self.memory.points:
+        if self.news.steps or not self.memory.points or (tasks and whole.done != self.memory.points[-1].done):
             recall(self.memory, self.news.told, self.news.ages(self.at), whole, self.mono)
             remember(self.memory, mono, whole)
         rate, average = rates(self.memory.points, mono)
@@ -456,6 +460,7 @@ class Visit:
                 self.one.gone_in,
                 self.glance.skew,
                 no_eta,
+                self.after,
             ),
             memory=self.memory.to_json() if self.save else None,
             track=None if self.sighting is None else self.sighting.track,

@@ -28,6 +28,7 @@ def _standing(job: Document, now: float) -> list[str]:
     if job.get("description"):
         rows.append(("for", phrases.tidy(job["description"])))
     rows += [("node", phrases.where(job)), ("limit", phrases.time_limit(job, now)), ("used", phrases.efficiency(job))]
+    rows += [("requeued", text) for text in phrases.attempts(job)]
     if progress:
         share = words.percent(progress["fraction"]) if progress.get("fraction") is not None else ""
         rows.append(("progress", f"{phrases.counts(progress, phrases.unit(job))} {share}".rstrip()))

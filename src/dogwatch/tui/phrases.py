@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dogwatch.text import plain
+from dogwatch.text import is_suspended, plain
 from dogwatch.tui import words
 from dogwatch.tui.view import Document, View
 
@@ -78,6 +78,9 @@ def state(job: Document, now: float) -> str:
     match job.get("state"):
         case "ended":
             return outcome(job) + (f" after {words.span(lasted)}" if lasted is not None else "")
+        case "running" if is_suspended(job.get("native")):
+            ran = f" (started {words.span(lasted)} ago)" if lasted is not None else ""
+            return f"suspended: it holds its nodes and does not run{ran}"
         case "running":
             standing = verdict_word(job)
             told = f"running, {standing}" if standing else "running"
@@ -85,8 +88,9 @@ def state(job: Document, now: float) -> str:
         case "missing":
             return f"missing for {words.span(words.since(job.get('since'), now))}"
         case "waiting":
-            reason = tidy(job.get("reason") or "", 60)
-            return f"waiting: {reason}" if reason else "waiting"
+            reason = tidy(job.get("reason") or "", 100)
+            word = "requeued, waiting" if (job.get("attempts") or 0) > 1 else "waiting"
+            return f"{word}: {reason}" if reason else word
         case None:
             return "not looked at yet"
         case other:
@@ -105,6 +109,21 @@ def state_as_known(job: Document, now: float) -> str:
     """The state in words, with what makes it doubtful: that its host is unreachable."""
     doubt = unreachable(job, now)
     return f"{state(job, now)}; {doubt}" if doubt else state(job, now)
+
+
+def attempts(job: Document) -> list[str]:
+    """The attempts before the last one: how long each ran, where, and how it ended; nothing where there was one."""
+    rows = job.get("history") or ()
+    over = [row for row in rows if row.get("ended") and row["attempt"] != job.get("attempts")]
+    return [attempt(row) for row in over]
+
+
+def attempt(row: Document) -> str:
+    """`attempt 1: requeued after 2s on gpu02`."""
+    how = tidy(str(row.get("how") or row.get("outcome") or "ended").replace("_", " "), 40)
+    ran = f" after {words.span(row['seconds'])}" if row.get("seconds") is not None else ""
+    where = f" on {tidy(row['nodes'], 60)}" if row.get("nodes") else ""
+    return f"attempt {row['attempt']}: {how}{ran}{where}"
 
 
 def verdict_word(job: Document) -> str:

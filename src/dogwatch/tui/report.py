@@ -63,6 +63,9 @@ def _time(report: Document, now: float, day: float) -> Iterator[tuple[str, str]]
     if (report["time"]["attempts"] or 1) > 1:
         parts.append(f"{time['attempts']} attempts, {words.span(time['running_seconds'])} running")
     yield "time", ", ".join(parts) or "it has not begun"
+    for row in report["attempts"] if len(report["attempts"]) > 1 else ():
+        ongoing = f"attempt {row['attempt']}: {words.span(row['seconds'])} so far"
+        yield "", phrases.attempt(row) if row["ended"] else ongoing
     blind = sum(gap["seconds"] for gap in report["gaps"])
     if time["watched_seconds"] is not None:
         text = f"for {words.span(time['watched_seconds'])}"

@@ -19,6 +19,7 @@ def summary(job: Document, now: float) -> list[str]:
         *_reason(job),
         *_where(job, now),
         *_why(job),
+        *(("requeued", text) for text in phrases.attempts(job)),
         *_items(job),
         *_scores(job),
         *_outputs(job),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from rich.text import Text
 
-from dogwatch.text import as_counted
+from dogwatch.text import as_counted, is_suspended
 from dogwatch.tui import phrases, words
 from dogwatch.tui.pen import Pen
 from dogwatch.tui.view import Document
@@ -54,6 +54,7 @@ def _cells(job: Document, now: float, pen: Pen) -> list[Text]:
     progress = job.get("progress") or {}
     fraction = progress.get("fraction")
     word = str(job.get("outcome") if phrases.is_ended(job) else job.get("state") or "new")
+    word = "suspended" if word == "running" and is_suspended(job.get("native")) else word
     word = "unreachable" if job.get("unreachable") else word
     style = "bold red" if phrases.is_bad(job) else _STYLES.get(word, "")
     worst = min((f.get("level") for f in job.get("findings") or ()), key=_level_rank, default="")

@@ -9,6 +9,7 @@ from dogwatch.sources.slurm import reasons, tasks, words
 from dogwatch.sources.slurm.accounting import Record
 from dogwatch.sources.slurm.queue import Row
 from dogwatch.sources.slurm.tasks import Piece
+from dogwatch.text import SUSPENDED
 
 
 def facts_of(found: Sequence[Piece], first_start: float | None = None) -> dict[str, Any]:
@@ -21,7 +22,7 @@ def facts_of(found: Sequence[Piece], first_start: float | None = None) -> dict[s
         return {}
     first = lines[0]
     facts: dict[str, Any] = {
-        "time_limit_at": min([row.end for row in running if row.end is not None], default=None),
+        "time_limit_at": min([row.end for row in running if row.end and row.word not in SUSPENDED], default=None),
         "expected_start": min([row.start for row in waiting if row.start is not None], default=None),
         "nodes": first.nodes if len(lines) == 1 else _nodes(lines),
         "workdir": first.workdir,

@@ -1,0 +1,18 @@
+"""Somebody else than its owner cancelled the job."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dogwatch.model import Ended, Finding, Level, Outcome
+from dogwatch.rules.interface import Case
+
+name = "cancelled_by_others"
+states = (Ended,)
+
+
+def judge(case: Case, now: float) -> Iterator[Finding]:
+    state, by = case.known.state, case.facts.get("cancelled_by")
+    if isinstance(state, Ended) and state.outcome is Outcome.CANCELLED and by and by["owner"] is False:
+        text = f"{by['name']} cancelled it, not its owner; ask {by['name']} why before you start it again"
+        yield Finding(case.job.ref, name, Level.WARNING, text, lasting=True)
