@@ -57,7 +57,7 @@ def test_cancelling_your_own_job_alarms_nobody(cluster: Lab, dogwatch, alerts: R
     assert [(one["rule"], one["level"]) for one in job(dogwatch, "taken")["findings"]] == [
         ("cancelled_by_others", "warning")
     ]
-    said = [item for sent in alerts.json() for item in sent["items"]]
+    said = [item for got in list(alerts.got) for item in got.json["jobs"]]
     levels = {name: {item["level"] for item in said if item["name"] == name} for name in ("own", "taken")}
     assert levels == {"own": {"info"}, "taken": {"warning"}}
 
