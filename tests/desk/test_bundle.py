@@ -16,6 +16,7 @@ from dogwatch.desk import bundle
 from dogwatch.errors import UsageError
 from dogwatch.model import Dark, Expectation
 from dogwatch.reach.here import Here
+from dogwatch.reach.tails import LINES
 from dogwatch.redaction import redacted
 from dogwatch.store import tick
 from dogwatch.store.database import Store, open_store
@@ -97,7 +98,7 @@ def test_logs_are_bounded_harmless_and_end_with_the_end(store: Store, reach: Her
     """The last lines are what tells."""
     logs = everything(bundle.make(store, REF, str(tmp_path / "b"), bundle.ask_place(reach, store, REF), NOW).path)
     first = logs["logs/01-a.log"].splitlines()
-    assert len(first) <= bundle.LINES + 2
+    assert len(first) <= LINES + 2
     assert first[-2:] == ["Traceback: boom", ""] or first[-1] == "Traceback: boom"
     assert "\x1b" not in logs["logs/02-b.log"]
     assert "red" in logs["logs/02-b.log"]

@@ -104,7 +104,7 @@ def _with_runs(memory: Memory, known: Known | None) -> list[dict[str, Any]]:
             rows.append({"began": run["began"], "logs": {}, "marks": {}, **unseen, **over})
     rows.sort(key=lambda row: row["began"])
     if rows and rows[-1]["ended"] is None and known is not None and isinstance(known.state, Ended):
-        rows[-1] |= {"ended": known.since, "how": known.state.outcome.value}
+        rows[-1] |= {"ended": known.since, "how": (known.outcome or known.state.outcome).value}
     return rows[-MOST:]
 
 

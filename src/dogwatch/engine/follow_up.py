@@ -92,7 +92,8 @@ def wanted(
     told = {job.ref: _with_told_logs(job, look) for job in jobs}
     over = [told[ref] for ref in ending if ref in told]
     unproved = [told[job.ref] for job in proving.wanted(jobs, after, memories) if job.ref in look.asked]
-    asked_for = [job for job in over if bundles and _may_need_bundle(after[job.ref])]
+    ended = {job.ref: job for job in (*over, *unproved)}
+    asked_for = [job for job in ended.values() if bundles and _may_need_bundle(after[job.ref])]
     asked_for = sorted(asked_for, key=lambda job: _is_success(after[job.ref]))[:MOST_BUNDLES]
     budget = BUDGET * most
     reserve = min(budget // 3, sum(TAIL_BYTES * min(MOST_LOGS, len(job.expect.logs)) for job in asked_for))

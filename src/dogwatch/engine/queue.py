@@ -11,6 +11,8 @@ from dogwatch.model import Closing, Finding, Known, Level, Notice, closing, noti
 from dogwatch.model.outcome import LEVELS, in_words
 from dogwatch.store.tick import Event
 
+BY_OTHERS = "cancelled_by_others"  # says itself that the job has ended
+
 
 def notices(
     endings: Iterable[tuple[str, Known]],
@@ -28,9 +30,10 @@ def notices(
         for one in opened
     ]
     said += [closing(finding, Closing.RESOLVED, at) for finding in resolved]
+    taken = {finding.subject for finding in opened if finding.rule == BY_OTHERS}
     for ref, known in endings:
         outcome = known.outcome
-        if outcome is not None and LEVELS[outcome] is Level.INFO:
+        if outcome is not None and LEVELS[outcome] is Level.INFO and ref not in taken:
             reason = known.why or known.reason
             text = in_words(outcome) + (f": {reason}" if reason else "")
             said.append(_notice(ref, "ended", known.attempt, Level.INFO, text, at))
