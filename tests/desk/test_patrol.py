@@ -118,6 +118,18 @@ def test_jobs_without_a_run_are_counted_with_all_that_were_watched_beside_them(s
     assert said(store) == ["2 of 2 completed (arc: 50.0%)", "other: running → ended, succeeded"]
 
 
+def test_the_tasks_of_an_array_are_counted_like_the_jobs_of_a_run(store):
+    """Two of twenty completed, three failed: all of them, whatever else is watched."""
+    add(store, "sweep")
+    states = {"failed": 3, "running": 10, "succeeded": 2, "waiting": 5}
+    detail = {"tasks": {"count": 20, "states": states, "rows": [{"id": "1", "state": "ended"}]}}
+    known = Known(Running(NOW), NOW, "", "", "1", 1, NOW, ())
+    event = tick.Event("job.state", "new → running", ref="here/process:sweep", body={"after": "running"})
+    update = tick.JobUpdate("here/process:sweep", known, detail=detail)
+    tick.commit(store, tick.Tick(NOW, 1.0, jobs=(update,), events=(event,)))
+    assert said(store)[0] == "tasks of sweep: 2 of 20 completed, 3 failed, 10 running, 5 pending"
+
+
 def test_an_evaluation_that_was_submitted_again_counts_once(store):
     """The newest job of a name stands for it; what failed before it is not counted beside it."""
     add(store, "r/arc/0", "r/gpqa/0")

@@ -9,6 +9,7 @@ import pytest
 
 from tests.journeys.cluster import Desk, id_of
 from tests.lab.lab import Lab
+from tests.support import wait_until
 
 STEPS = 'i=0; while [ $i -lt 63 ]; do i=$((i+1)); echo "step $i/500 loss 0.5"; done; sleep 600'
 
@@ -25,7 +26,8 @@ def test_every_patrol_counts_the_whole_run(desk: Desk):
     lm_eval = '{"results": {"MMLU-Pro": {"acc,none": 0.423}}}'
     script = f"mkdir -p {home}/m/model; echo '{lm_eval}' >{home}/m/model/results_2026.json"
     scored = id_of(desk.sbatch(script, "-J", "eval-mmlu"))
-    failed = id_of(desk.sbatch("exit 3", "-J", "eval-broken"))
+    crash = "echo 'torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB'; exit 3"
+    failed = id_of(desk.sbatch(crash, "-J", "eval-broken"))
     going = [id_of(desk.sbatch("sleep 600", "-J", f"eval-{n}")) for n in range(2)]
     held = id_of(desk.sbatch("sleep 600", "--hold", "-J", "eval-held"))
     desk("add", "slurm", scored, "--host", "lab", "--output-dir", f"{home}/m")
@@ -38,44 +40,34 @@ def test_every_patrol_counts_the_whole_run(desk: Desk):
         )
     )
     assert "1 of 5 completed (MMLU-Pro: 42.3%), 1 failed, 2 running, 1 pending" in said
+    assert "eval-broken: " in said
+    assert "cause: the GPU ran out of memory" in said
     desk.lab.scancel(going[0])
     said = desk.patrol_until(lambda jobs: jobs[going[0]]["state"] == "ended")
     first = said.splitlines()[0]
     assert first == "1 of 5 completed (MMLU-Pro: 42.3%), 1 cancelled, 1 failed, 1 running, 1 pending", said
 
 
-def test_times_are_the_jobs_own_and_not_those_of_our_polls(desk: Desk):
-    """A job lasted from its start to its end, whenever it was added; what nobody saw happen is told as a bound."""
-    job = id_of(desk.sbatch(STEPS, "-J", "late"))
+def test_times_are_the_jobs_own_and_the_limit_to_ask_for_follows_from_progress(desk: Desk):
+    """A job lasted from its start to its end, whenever it was added; what nobody saw happen is told as a bound; and
+    12.6 % done means that it needs eight times as long, not half as long again."""
+    job = id_of(desk.sbatch(STEPS, "-J", "late", "-t", "2"))
     desk.lab.wait_state(job, "RUNNING")
-    desk.lab.run("alice", "sh", "-c", "sleep 16")
+    wait_until(lambda: float(desk.lab.sacct(job, "ElapsedRaw")[0]["ElapsedRaw"]) > 16, timeout=60, pause=0.5)
     desk("add", "slurm", job, "--host", "lab")
     desk.patrol_until(lambda jobs: (jobs[job]["progress"] or {}).get("step") == 63)
-    launch = desk("status", "late").stdout
-    assert "first step within " in launch, launch
-    desk.lab.scancel(job)
+    assert "first step within " in desk("status", "late").stdout
+    desk.lab.expire(int(job))
+    desk.lab.wait_accounting(job, "TIMEOUT", timeout=90)
     desk.patrol_until(lambda jobs: jobs[job]["state"] == "ended")
     row = desk.lab.sacct(job, "Start", "End", "ElapsedRaw")[0]
     told = json.loads(desk("report", "late", "--json").stdout)
     assert (told["time"]["began"][:19], told["time"]["ended"][:19]) == (row["Start"], row["End"])
-    assert told["time"]["total_seconds"] == float(row["ElapsedRaw"])
-    assert told["attempts"][0]["seconds"] == float(row["ElapsedRaw"])
-
-
-def test_the_limit_to_ask_for_follows_from_progress(desk: Desk):
-    """A job that had done 12.6 % needs eight times as long, not half as long again."""
-    job = id_of(desk.sbatch(STEPS, "-J", "short", "-t", "2"))
-    desk("add", "slurm", job, "--host", "lab")
-    desk.patrol_until(lambda jobs: (jobs[job]["progress"] or {}).get("step") == 63)
-    desk.lab.expire(int(job))
-    desk.lab.wait_accounting(job, "TIMEOUT", timeout=90)
-    desk.patrol_until(lambda jobs: jobs[job]["state"] == "ended")
+    assert told["time"]["total_seconds"] == told["attempts"][0]["seconds"] == float(row["ElapsedRaw"])
     used = desk.jobs()[job]["efficiency"]
     needed = used["wall_seconds"] / 0.126
     assert needed < used["ask_for_seconds"] < 1.1 * needed + 600
     minutes = f"{used['ask_for_seconds'] / 60:.0f} min"
-    assert (
-        f"ran into its time limit with 12.6 % done; ask for {minutes} next time"
-        in desk("status", job, code=None).stdout
-    )
+    words = f"ran into its time limit with 12.6 % done; ask for {minutes} next time"
+    assert words in desk("status", job, code=None).stdout
     assert f"ask for a time limit of {minutes}" in desk("why", job, code=None).stdout

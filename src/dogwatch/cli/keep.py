@@ -22,6 +22,7 @@ EXAMPLES = (
 EPILOG = """\
 `keep on` shows what it would make (a systemd timer of yours, or three lines in your crontab) and makes it only when
 told so by --yes or by typing yes. It is made once; it removes itself when nothing is left to watch, or by `keep off`.
+Each look also brings the agents' registries up to date that `sync` or `add --registry` has used.
 What a look finds is written to keep.log in the home, and stays news to your own next patrol; `keep tick` is what
 gets started."""
 READER = "keep"

@@ -25,6 +25,7 @@ GOOD = frozenset({*outcome.GOOD, None})
 REPEATS = frozenset({"all_ended", "not_verified"})
 # After what completed and what went wrong.
 LAST = ("running", "pending", "missing", "not looked at")
+USUAL = {"succeeded": "completed", "waiting": "pending", "unknown": "of unknown outcome"}
 # Jobs without a run belong together if they were watched together: each was added before all others had ended, or
 # soon after. What ended longer ago than this is not counted any more beside one that never ends.
 SOON, LONG_AGO = 900.0, 7 * 86400.0
@@ -161,7 +162,27 @@ def _groups(store: Store, spoken_of: Sequence[Document]) -> list[Group]:
     found: list[tuple[str | None, Sequence[Document]]] = [(run, _newest(some)) for run, some in members.items()]
     refs = {job["ref"] for job in spoken_of}
     found += [(None, some) for some in _together(alone) if any(job["ref"] in refs for job in some)]
-    return [_group(store, run, some) for run, some in found if len(some) > 1]
+    arrays = [group for job in spoken_of if (group := _array(job)) is not None]
+    return [_group(store, run, some) for run, some in found if len(some) > 1] + arrays
+
+
+def _array(job: Document) -> Group | None:
+    """The tasks of an array, counted like the jobs of a run; the parts of a heterogeneous job are one."""
+    tasks: Mapping[str, Any] = job.get("tasks") or {}
+    rows = tasks.get("rows") or ()
+    if (tasks.get("count") or 0) < 2 or not rows or str(rows[0].get("id", "")).startswith("+"):
+        return None
+    counts: dict[str, int] = {}
+    for state, number in tasks["states"].items():
+        word = USUAL.get(state, state.replace("_", " "))
+        counts[word] = counts.get(word, 0) + number
+    return Group(
+        f"tasks of {job['name']}", tasks["count"], dict(sorted(counts.items(), key=lambda one: _place(one[0])))
+    )
+
+
+def _place(word: str) -> tuple[int, str]:
+    return LAST.index(word) + 1 if word in LAST else 0, word
 
 
 def _newest(members: Sequence[Document]) -> list[Document]:
@@ -196,7 +217,7 @@ def _together(alone: Sequence[Document]) -> list[list[Document]]:
 
 def _group(store: Store, run: str | None, some: Sequence[Document]) -> Group:
     found = [_word(job) for job in some]
-    order = sorted(set(found), key=lambda word: (LAST.index(word) + 1 if word in LAST else 0, word))
+    order = sorted(set(found), key=_place)
     counts = {word: found.count(word) for word in order}
     completed = [job["ref"] for job in some if job["outcome"] in outcome.GOOD][:MOST_SCORED]
     scored = sorted(jobs.documents(store, refs=completed), key=lambda job: as_counted(str(job["name"])))
@@ -207,9 +228,8 @@ def _group(store: Store, run: str | None, some: Sequence[Document]) -> Group:
 
 def _word(job: Document) -> str:
     """One word for what became of a job, as people count them."""
-    usual = {"succeeded": "completed", "waiting": "pending", "unknown": "of unknown outcome"}
     word = str(job["outcome"] or job["state"] or "not looked at")
-    return usual.get(word, word.replace("_", " "))
+    return USUAL.get(word, word.replace("_", " "))
 
 
 def _scores(job: Document, epochs: bool) -> list[str]:
