@@ -69,7 +69,10 @@ def test_a_narrow_window_shows_whole_lines(crew, environment, dogwatch):
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 40, 0, 0))
     watch = subprocess.Popen(
         [sys.executable, "-m", "dogwatch", "watch", *map(str, flags(crew, "narrow"))],
-        **{"env": {**environment, "TERM": "xterm"}, "stdin": theirs, "stdout": theirs, "stderr": theirs},
+        env={**environment, "TERM": "xterm"},
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
         start_new_session=True,
     )
     os.close(theirs)
