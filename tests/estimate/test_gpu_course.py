@@ -35,10 +35,21 @@ def test_idling_counts_from_the_first_idle_reading_and_ends_with_work():
     watch = Watch()
     assert watch.course(used=0.0).idle == 0.0
     assert [watch.course(used=0.02).idle for _ in range(3)] == [30.0, 60.0, 90.0]
-    assert watch.course(used=0.8) == GpuCourse(worked=True)
+    assert watch.course(used=0.8) == GpuCourse(worked=True, low=120.0)
     assert watch.course(used=0.0).idle == 30.0
     assert watch.course(used=0.9).longest == 30.0
     assert watch.course(used=None).idle == 0.0
+
+
+def test_little_use_is_told_by_the_average():
+    """One busy reading amid waiting does not end it, lasting use does."""
+    watch = Watch()
+    for _ in range(20):
+        watch.course(used=0.97)
+    assert watch.course(used=0.97).rose
+    low = [watch.course(used=0.9 if n % 12 == 5 else 0.03).low for n in range(60)]
+    assert low[-1] > 900
+    assert [watch.course(used=0.97).low for _ in range(5)][-1] == 0.0
 
 
 def test_slowness_and_neighbours_count_while_they_last():

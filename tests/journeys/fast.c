@@ -33,22 +33,33 @@ struct stretch {
     int64_t extra; /* how far ahead the fast clock is by then, ns */
     int64_t rate;
 };
+/* ROWS and PIDS as in fast.py */
+#define ROWS 50000
+#define PIDS 5000
 static struct table {
-    int64_t count;
-    struct stretch rows[500];
+    int64_t count, joined;
+    struct stretch rows[ROWS];
+    int64_t pids[PIDS]; /* everybody who lives by this clock */
 } *table;
 static char preload[600], file[600];
 
+static void join(void) {
+    int64_t place = __atomic_fetch_add(&table->joined, 1, __ATOMIC_ACQ_REL);
+    if (place < PIDS) __atomic_store_n(&table->pids[place], getpid(), __ATOMIC_RELEASE);
+}
 __attribute__((constructor)) static void open_table(void) {
     const char *path = getenv("FAST_CLOCK"), *own = getenv("LD_PRELOAD");
     if (!path || !own) return;
     strcpy(stpcpy(preload, "LD_PRELOAD="), own);
     strcpy(stpcpy(file, "FAST_CLOCK="), path);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open(path, O_RDWR | O_CLOEXEC);
     if (fd < 0) return;
-    void *at = mmap(NULL, sizeof *table, PROT_READ, MAP_SHARED, fd, 0);
+    void *at = mmap(NULL, sizeof *table, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     close(fd);
-    if (at != MAP_FAILED) table = at;
+    if (at == MAP_FAILED) return;
+    table = at;
+    join();
+    pthread_atfork(NULL, NULL, join);
 }
 
 static int64_t ns(const struct timespec *t) { return t->tv_sec * SECOND + t->tv_nsec; }
@@ -61,12 +72,15 @@ static int64_t real(clockid_t clock) {
 
 /* How far ahead the fast clock is at the real moment `at`. */
 static int64_t extra(int64_t at) {
-    if (table)
-        for (int64_t i = __atomic_load_n(&table->count, __ATOMIC_ACQUIRE) - 1; i >= 0; i--) {
-            const struct stretch *s = &table->rows[i];
-            if (at >= s->from) return s->extra + (at - s->from) * (s->rate - 1);
-        }
-    return 0;
+    int64_t low = 0, high = table ? __atomic_load_n(&table->count, __ATOMIC_ACQUIRE) : 0;
+    if (!high || at < table->rows[0].from) return 0;
+    while (high - low > 1) {
+        int64_t middle = (low + high) / 2;
+        if (at >= table->rows[middle].from) low = middle;
+        else high = middle;
+    }
+    const struct stretch *s = &table->rows[low];
+    return s->extra + (at - s->from) * (s->rate - 1);
 }
 static int64_t rate(void) {
     int64_t n = table ? __atomic_load_n(&table->count, __ATOMIC_ACQUIRE) : 0;

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from dogwatch.model import Eta, Gpu, GpuCourse, GpuPast, GpuProcess, Job, Known, Level, Running, Stray, Worker
-from dogwatch.rules import gpu_broken, gpu_idle, gpu_memory, gpu_shared, gpu_throttled, gpu_unused, gpu_wrong
+from dogwatch.model import Eta, Gpu, GpuCourse, GpuPast, GpuProcess, Job, Known, Level, Progress, Running, Stray, Worker
+from dogwatch.rules import gpu_broken, gpu_idle, gpu_low, gpu_memory, gpu_shared, gpu_throttled, gpu_unused, gpu_wrong
 from dogwatch.rules.interface import Case
 
 NOW = 1_000_000.0
 GB = 1 << 30
 OURS = GpuProcess(10, "ada", 50 * GB, "python", ours=True)
-ALL = (gpu_broken, gpu_idle, gpu_memory, gpu_shared, gpu_throttled, gpu_unused, gpu_wrong)
+ALL = (gpu_broken, gpu_idle, gpu_low, gpu_memory, gpu_shared, gpu_throttled, gpu_unused, gpu_wrong)
 
 
 def gpu(**known: Any) -> Gpu:
@@ -171,3 +172,22 @@ def test_the_numbers_that_matter_have_a_meaning_and_a_remedy(xid):
     (text,) = told(gpu_broken, gpu(xid=(xid,)))
     assert "reports an error" not in text
     assert 40 < len(text) < 160
+
+
+@pytest.mark.parametrize(
+    ("course", "low"),
+    [
+        (GpuCourse(low=599, rose=True, worked=True), False),
+        (GpuCourse(low=600, rose=True, worked=True), True),
+        (GpuCourse(low=1199, worked=True), False),
+        (GpuCourse(low=1200, worked=True), True),
+        (GpuCourse(low=1800, rose=True, worked=True, idle=1800), False),
+    ],
+)
+def test_a_gpu_that_waits_for_data_is_told_once_it_lasts(course, low):
+    """Little use for longer than a pause, while the job makes progress, and not where it does nothing at all."""
+    some = Progress(10, 100, "items", 1.0, 1.0, NOW)
+    found = list(gpu_low.judge(replace(case(gpu(used=0.1), course), progress=some), NOW))
+    assert bool(found) is low
+    assert all("waits for data" in one.text for one in found)
+    assert told(gpu_low, gpu(used=0.1), course) == []

@@ -5,6 +5,7 @@ The state is a JSON object that the job's memory keeps; its clocks run only whil
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -13,6 +14,8 @@ from dogwatch.estimate import trend
 from dogwatch.model import Gpu, GpuCourse, GpuPast, Stray
 
 IDLE = 0.05  # of its time: a GPU that does so little waits for somebody
+LOW = 0.20  # of its time, on average over so many seconds: it waits more than it computes
+AVERAGED = 300.0
 USUAL_LEAST = 6  # samples, minutes apart, before memory has a usual size
 
 
@@ -49,6 +52,7 @@ def _card(card: dict[str, Any], gpu: Gpu, passed: float, mono: float) -> dict[st
         else:
             card["longest"] = max(card.get("longest", 0.0), card.get("idle", 0.0)) if card.get("worked") else 0.0
             card["worked"], card["idle"] = True, 0.0
+        _average(card, gpu.used, passed)
     for clock, runs in (("throttled", gpu.slowed), ("shared", gpu.others)):
         card[clock] = card[clock] + passed if runs and clock in card else 0.0 if runs else None
     if gpu.ecc is not None:
@@ -57,6 +61,17 @@ def _card(card: dict[str, Any], gpu: Gpu, passed: float, mono: float) -> dict[st
     if gpu.memory_used is not None and gpu.memory_total:
         trend.sample(card.setdefault("left", []), mono, gpu.memory_total - gpu.memory_used)
     return {key: value for key, value in card.items() if value is not None}
+
+
+def _average(card: dict[str, Any], used: float, passed: float) -> None:
+    """How much it is used, on average over the last while, and for how long that has been little. A GPU that waits for
+    its data computes at full speed in between, so that single readings tell nothing."""
+    known = card.get("mean", used)
+    card["mean"] = used + (known - used) * math.exp(-max(0.0, passed) / AVERAGED)
+    if card["mean"] > LOW:
+        card["rose"], card["low"] = True, 0.0
+    else:
+        card["low"] = card["low"] + passed if "low" in card else 0.0
 
 
 def _course(card: dict[str, Any], gpu: Gpu) -> GpuCourse:
@@ -72,5 +87,7 @@ def _course(card: dict[str, Any], gpu: Gpu) -> GpuCourse:
         shared=card.get("shared", 0.0),
         usual=usual,
         full_in=trend.gone_in(left),
+        low=card.get("low", 0.0),
+        rose=card.get("rose", False),
         ecc=(gpu.ecc - card["ecc"]) if gpu.ecc is not None and "ecc" in card else 0,
     )

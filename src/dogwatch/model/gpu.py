@@ -75,7 +75,8 @@ class Gpu:
 class GpuCourse:
     """What several looks showed of one GPU of a job, in seconds of looking: for how long it has done nothing, been
     slowed down, had another's process on it; the longest idling that it came back from; `usual` bytes of memory, the
-    seconds until there is none left where a trend says so, and the memory errors since the first look."""
+    seconds until there is none left where a trend says so, and the memory errors since the first look. `low` is for
+    how long it has been used little on average, `rose` whether it was ever used more."""
 
     idle: float = 0.0
     worked: bool = False
@@ -85,6 +86,8 @@ class GpuCourse:
     usual: int | None = None
     full_in: float | None = None
     ecc: int = 0
+    low: float = 0.0
+    rose: bool = False
 
 
 @dataclass(frozen=True, slots=True)
