@@ -1,7 +1,7 @@
 """A clock that runs many times as fast for every process of one journey, for waits that take minutes or hours.
 
 `fast` puts a small library in front of the C library of everything started with `environment` (LD_PRELOAD): Dogwatch,
-its probe and keepers, workers in Python, shell scripts and their `sleep`. Outside a `with fast(100):` all of it is real.
+its probe and keepers, workers in Python, shell scripts and their `sleep`. Outside `with fast(100):` all of it is real.
 """
 
 from __future__ import annotations

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dogwatch.model import Finding, Level, Running
+from dogwatch.model import Closing, Finding, Level, Running
 from dogwatch.rules import gpu_idle
 from dogwatch.rules.interface import Case
 
 name = "gpu_low"
 states, needs = (Running,), "gpus"
+gives_way_to = ("gpu_idle", "gpu_unused")
 
 
 def judge(case: Case, now: float) -> Iterator[Finding]:
@@ -25,3 +26,8 @@ def judge(case: Case, now: float) -> Iterator[Finding]:
         text = f"GPU {gpu.index} is used less than 20 % for {minutes - minutes % 5} min while the job goes on"
         what = "look whether it waits for data: more loader workers, a faster disk, larger batches"
         yield Finding(case.job.ref, name, Level.WARNING, f"{text}: {what}", gpu.key)
+
+
+def gone(case: Case, what: str) -> Closing:
+    """When it was seen to be used more; not because it was not read, or the job's processes have left it."""
+    return gpu_idle.gone(case, what)
