@@ -95,7 +95,13 @@ def add_processes(
         return same
     job_id = job_id or f"{_slug(title)}-{secrets.token_hex(3)}"
     started = min((process["started"] for process in answer["process"] if process.get("started")), default=None)
-    return _register(store, clock, job_id, title, description, track, expect, started)
+    try:
+        return _register(store, clock, job_id, title, description, track, expect, started)
+    except UsageError:  # somebody who typed the same at the same moment was first
+        same, _ = _already(store, found)
+        if same is None:
+            raise
+        return same
 
 
 def forget(store: Store, clock: Clock, ref: str) -> None:

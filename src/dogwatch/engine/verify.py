@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -10,6 +11,7 @@ from typing import Any
 
 from dogwatch.engine.memory import Memory
 from dogwatch.engine.proving import FACT
+from dogwatch.engine.reading import OTHER_CLOCKS, OTHERS
 from dogwatch.logs.interface import INNER
 from dogwatch.model import Ended, Finished, Job, Known, Outcome, Progress, Sighting, Worker
 from dogwatch.results.sound import SOUND
@@ -47,21 +49,29 @@ def final(
     after: Known,
     sighting: Sighting | None,
     workers: Sequence[Worker] = (),
+    began: float | None = None,
 ) -> Final:
-    """The verification of a job that has ended, as far as this look allows it."""
-    found, late = (*checks(job, memory, progress, listed), *_workers(job, memory, workers)), memory.tries > 0
+    """The verification of a job that has ended, as far as this look allows it. What was written last before it `began`
+    is not its work."""
+    found, late = (*checks(job, memory, progress, listed, began), *_workers(job, memory, workers)), memory.tries > 0
     if any(check.what == "items" and check.word == PASSED for check in found):
         found = tuple(check for check in found if check.what != "workers")
     return Final(found, verdict(found), held(after, memory, found, sighting), late)
 
 
-def checks(job: Job, memory: Memory, progress: Progress | None, listed: Mapping[str, Any] | None) -> tuple[Check, ...]:
+def checks(
+    job: Job,
+    memory: Memory,
+    progress: Progress | None,
+    listed: Mapping[str, Any] | None,
+    began: float | None = None,
+) -> tuple[Check, ...]:
     """Every check that its expectations ask for; `listed` is what this look found of its files, None when they did
     not answer."""
     found: list[Check] = []
     sound = memory.facts.get(FACT)
     if job.expect.outputs:
-        found += _outputs(job, memory, listed, sound)
+        found += _outputs(job, memory, listed, sound, began)
     if job.expect.total_items:
         found.append(_items(job.expect.total_items, progress))
     if job.expect.checkpoints:
@@ -124,9 +134,13 @@ def _workers(job: Job, memory: Memory, workers: Sequence[Worker]) -> Iterator[Ch
 
 
 def _outputs(
-    job: Job, memory: Memory, listed: Mapping[str, Any] | None, sound: Mapping[str, Any] | None
+    job: Job,
+    memory: Memory,
+    listed: Mapping[str, Any] | None,
+    sound: Mapping[str, Any] | None,
+    began: float | None,
 ) -> Iterator[Check]:
-    """That there are files, that every pattern means one, that none is empty, and that they are whole."""
+    """That there are files, that every pattern means one, that none is empty, that they are whole, and of this run."""
     if listed is None:
         yield Check("outputs", PENDING, "its output files could not be looked at")
         return
@@ -149,8 +163,25 @@ def _outputs(
         yield Check("outputs", PASSED, f"{len(sizes)} output file{'s' if len(sizes) > 1 else ''}, none empty")
     if lacking:
         yield Check("expected files", FAILED, f"nothing is there that matches {_named(lacking)}")
+    yield from _older(job, listed, began)
     if not empty:
         yield _soundness(None if sound is None else sound["outputs"])
+
+
+def _older(job: Job, listed: Mapping[str, Any], began: float | None) -> Iterator[Check]:
+    """Files that were there before it began are another run's. One that goes on from such a run may leave most of them
+    alone, so it is enough that it has written one for each of its workers."""
+    rows = [row for row in listed.get("outputs", ()) if row.get("mtime") is not None]
+    first = min((at for at in (began, job.submitted) if at is not None), default=-math.inf)
+    slack = OTHERS if job.source == "process" else OTHER_CLOCKS
+    old = sorted(row["path"] for row in rows if row["mtime"] < first - slack)
+    fresh = len(rows) - len(old)
+    if not old or fresh >= (job.expect.workers or 1):
+        return
+    many = len(old) > 1
+    older = f"{len(old)} of {len(rows)} output files are" if len(rows) > 1 else "its output file is"
+    text = f"{older} older than this run ({os.path.basename(old[0])}{' and others' if many else ''})"
+    yield Check("old outputs", FAILED, text)
 
 
 def _named(globs: Sequence[str]) -> str:

@@ -157,6 +157,8 @@ class Visit:
         first = one.started
         if not self.workers:
             first = state.since if isinstance(state, Running) else self.facts.get("started_at") or first
+        if first is None and self.job.source == "process":
+            first = self.job.submitted  # its workers' beginning; they may have ended since
         self.started = min((w.started for w in self.workers if w.started is not None), default=first)
         self.disks = rooms.of(self.job)
         learnt = change is not None or (sighting is not None and sighting.track is not None)
@@ -243,9 +245,8 @@ class Visit:
         """The final checks of a job that has ended, its final outcome, and why it failed if it did."""
         self.facts = self.memory.facts = describe.with_limit(self.memory.facts, self.progress)
         listed = self.glance.files.get(self.job.ref)
-        self.final = final(
-            self.job, self.memory, self.progress, listed, self.after, self.sighting, self.workers or self.one.workers
-        )
+        crew = self.workers or self.one.workers
+        self.final = final(self.job, self.memory, self.progress, listed, self.after, self.sighting, crew, self.started)
         slurm_id = self.job.id if self.job.source == "slurm" else ""
         fell = self.one.readers.hearing.diagnosis(self.final.known, self.disks, self.one.gpus, slurm_id)
         undecided = self.final.known.final is None

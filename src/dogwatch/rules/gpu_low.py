@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dogwatch.model import Closing, Finding, Level, Running
-from dogwatch.rules import gpu_idle
-from dogwatch.rules.interface import Case
+from dogwatch.model import Closing, Finding, GpuCourse, Level, Running
+from dogwatch.rules.interface import Case, gpus_of
 
 name = "gpu_low"
 states, needs = (Running,), "gpus"
 gives_way_to = ("gpu_idle", "gpu_unused")
+
+PAUSE = 600.0  # seconds: a validation or a checkpoint is shorter
+LOADING = 1200.0  # the same where it has never been used more
 
 
 def judge(case: Case, now: float) -> Iterator[Finding]:
@@ -18,16 +20,20 @@ def judge(case: Case, now: float) -> Iterator[Finding]:
         return
     for gpu in case.gpus:
         course = case.gpu_past.of(gpu)
-        if gpu.used is None or course.low < (gpu_idle.PAUSE if course.rose else gpu_idle.LOADING):
-            continue
-        if course.idle >= gpu_idle.patience(course):
-            continue  # it does nothing at all, and that is said
-        minutes = int(course.low // 60)
-        text = f"GPU {gpu.index} is used less than 20 % for {minutes - minutes % 5} min while the job goes on"
-        what = "look whether it waits for data: more loader workers, a faster disk, larger batches"
-        yield Finding(case.job.ref, name, Level.WARNING, f"{text}: {what}", gpu.key)
+        if gpu.used is not None and _lasts(course):
+            minutes = int(course.low // 60)
+            text = f"GPU {gpu.index} is used less than 20 % for {minutes - minutes % 5} min while the job goes on"
+            what = "look whether it waits for data: more loader workers, a faster disk, larger batches"
+            yield Finding(case.job.ref, name, Level.WARNING, f"{text}: {what}", gpu.key)
 
 
 def gone(case: Case, what: str) -> Closing:
     """When it was seen to be used more; not because it was not read, or the job's processes have left it."""
-    return gpu_idle.gone(case, what)
+    away = case.gpu_past is None or case.gpu_past.away
+    read = any(gpu.used is not None for gpu in gpus_of(case, what))
+    return Closing.RESOLVED if read and not away else Closing.OPEN
+
+
+def _lasts(course: GpuCourse) -> bool:
+    """Little use for long enough. One that does nothing at all is another finding."""
+    return course.low >= (PAUSE if course.rose else LOADING) and course.idle < PAUSE

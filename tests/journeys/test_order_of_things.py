@@ -1,0 +1,82 @@
+"""Things that happen in another order than the manual has them: watching before, after, twice; a worker comes back."""
+
+import json
+import subprocess
+
+from tests.support import jobs, wait_until
+
+COUNTS = """
+if os.environ.get("CRASH") == str(me) and not os.path.exists(log):
+    say("Processed 1/20 items")
+    time.sleep(2)
+    raise RuntimeError("the data of worker %d is not there yet" % me)
+for step in range(1, 21):
+    time.sleep(float(os.environ.get("PAUSE", "0.15")))
+    say(f"Processed {step}/20 items")
+with open(output, "w") as file:
+    file.write("[1, 2, 3]")
+"""
+
+
+def flags(crew, name, workers=2):
+    return ["--job-name", name, "--num-workers", workers, *crew.flags(), "--check-interval", 1]
+
+
+def test_the_watch_comes_before_the_workers_and_their_directories(crew, spawn, dogwatch, tmp_path):
+    """Nothing is there yet, not even the log directory: the watch waits, finds all of it, and ends with 0."""
+    watch = spawn("watch", *flags(crew, "early"), "--total-items", 40)
+    wait_until(lambda: "early" in jobs(dogwatch))
+    crew.start("early.py", 2, text=COUNTS)
+    assert watch.wait(timeout=30) == 0, (tmp_path / "spawn-0.out").read_text()
+    job = jobs(dogwatch)["early"]
+    assert (job["outcome"], job["progress"]["step"], len(job["workers"])) == ("completed", 40, 2)
+
+
+def test_the_watch_comes_when_all_is_over(crew, dogwatch):
+    """The workers of worker_pids.txt have ended long ago: logs and outputs tell how, at once."""
+    crew.start("late.py", 2, text=COUNTS, PAUSE="0.1")
+    wait_until(lambda: len(list(crew.logs.glob("worker_?.log"))) == 2)
+    pids = subprocess.run(["pgrep", "-P", str(crew.shell.pid)], capture_output=True, text=True, timeout=20).stdout
+    (crew.logs / "worker_pids.txt").write_text(" ".join(pids.split()))
+    crew.shell.wait(timeout=20)
+    watched = dogwatch("watch", *flags(crew, "late"), "--total-items", 40, "--launch-timeout", 3)
+    assert watched.returncode == 0, watched.stdout + watched.stderr
+    assert jobs(dogwatch)["late"]["outcome"] == "completed"
+
+
+def test_two_watches_at_once_say_the_same(crew, spawn, dogwatch, tmp_path):
+    """Two terminals with the same command: one job, both end with the same answer."""
+    crew.start("twice.py", 2, text=COUNTS)
+    both = [spawn("watch", *flags(crew, "twice"), "--total-items", 40) for _ in range(2)]
+    assert [watch.wait(timeout=30) for watch in both] == [0, 0], (tmp_path / "spawn-1.err").read_text()
+    assert list(jobs(dogwatch)) == ["twice"]
+    assert "twice" in (tmp_path / "spawn-1.out").read_text()
+
+
+def test_a_worker_is_started_again_by_hand(crew, spawn, dogwatch, tmp_path):
+    """One of two crashes, and somebody starts it again: the first watch ends with 1 and names it, and the same command
+    for the new worker alone sees that one through."""
+    crew.start("mended.py", 2, text=COUNTS, CRASH="1", PAUSE="0.4")
+    watch = spawn("watch", *flags(crew, "mended"), "--total-items", 40)
+    wait_until(lambda: "not there yet" in (tmp_path / "spawn-0.out").read_text())
+    files = ["--output-file", crew.outputs / "output_worker_1.json", "--log-file", crew.logs / "worker_1.log"]
+    second = subprocess.Popen(
+        ["python", "mended.py", "--worker-id", "1", *files],
+        **{"cwd": crew.place, "env": {**crew.environment, "PAUSE": "0.6"}},
+    )
+    assert watch.wait(timeout=30) == 1
+    assert "worker 1" in (tmp_path / "spawn-0.out").read_text()
+    again = dogwatch("watch", "--job-name", "worker 1 again", "--pid", second.pid, "--check-interval", 1)
+    assert again.returncode == 0, again.stdout
+    assert second.wait(timeout=30) == 0
+
+
+def test_the_same_job_again_after_it_ended_is_another(crew, dogwatch):
+    """The script is run a second time under its name: the second run has its own counters and its own outcome."""
+    for run in range(2):
+        crew.start("daily.py", 2, text=COUNTS, PAUSE="0.1")
+        watched = dogwatch("watch", *flags(crew, "daily"), "--total-items", 40)
+        assert watched.returncode == 0, (run, watched.stdout)
+        crew.shell.wait(timeout=20)
+    listed = json.loads(dogwatch("ls", "--all", "--json").stdout)["jobs"]
+    assert [job["progress"]["step"] for job in listed if job["name"] == "daily"] == [40, 40]
