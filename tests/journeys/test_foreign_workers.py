@@ -129,6 +129,8 @@ def test_a_name_inside_another_word_is_not_the_job(dogwatch, spawn, crew: Crew, 
     onlookers = [["tail", "-f", str(crew.script)], ["sh", "-c", f"sleep 60; : {crew.name}", crew.name]]
     for argv in onlookers:
         crew.started.append(subprocess.Popen(argv, stdout=subprocess.DEVNULL, start_new_session=True))
+    refused = dogwatch("add", "process", "--match", crew.name)
+    assert (refused.returncode, "2 have it inside another word" in refused.stderr) == (2, True), refused.stderr
     worker = crew.start(0)
     spawn(*crew.watch())
     wait_until(lambda: running_pids(only_job) == [worker])
@@ -249,3 +251,41 @@ def test_a_worker_that_died_before_the_watch_keeps_its_number(dogwatch, spawn, c
     assert f"worker 1 (pid {pids[1]})" in found[0]["text"]
     assert found[0]["level"] == "critical"
     assert [worker["pid"] for worker in only_job()["workers"]] == pids
+
+
+def test_the_alert_of_a_crash_names_the_worker_and_quotes_its_log(dogwatch, spawn, crew: Crew, receiver) -> None:
+    """What arrives at the webhook while the other worker still works: critical, worker 1, the line of its stderr."""
+    added = dogwatch("alerts", "add", "webhook", receiver.url)
+    assert added.returncode == 0, added.stderr
+    crash = crew.logs / "crash-now"
+    crew.write_pids([crew.start(0), crew.start(1, "--crash-file", str(crash))])
+    spawn(*crew.watch("--num-workers", "2", "--total-items", "1600"))
+    wait_until(lambda: "all 2 workers" in dogwatch("events").stdout)
+    crash.touch()
+    crew.started[1].wait(20)
+
+    def critical() -> list[str]:
+        return [json.dumps(got.json) for got in list(receiver.got) if '"critical"' in json.dumps(got.json)]
+
+    alert = wait_until(critical, timeout=30)[0]
+    assert "worker 1" in alert
+    assert "illegal memory access was encountered (worker_1_stderr.log:" in alert
+    assert crew.started[0].poll() is None
+
+
+def test_logs_without_numbers_belong_to_whoever_writes_them(dogwatch, spawn, crew: Crew, only_job) -> None:
+    """alpha.log and beta.log: the crashed worker's own is the one that it had open."""
+    crash = crew.logs / "crash-now"
+    pids = []
+    for name, more in (("alpha", []), ("beta", ["--crash-file", str(crash)])):
+        command = [sys.executable, str(crew.script), "--items", "800", *more]
+        with (crew.logs / f"{name}.log").open("w") as log:
+            crew.started.append(subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log))
+        pids.append(crew.started[-1].pid)
+    spawn(*crew.watch("--pid", *map(str, pids), "--log-pattern", "*.log"))
+    wait_until(lambda: [one.get("log") for one in only_job().get("workers", ())][1:] == [str(crew.logs / "beta.log")])
+    crash.touch()
+    crew.started[1].wait(20)
+    (finding,) = wait_until(lambda: [one for one in only_job()["findings"] if one["rule"] == "worker_gone"])
+    assert "(beta.log:" in finding["text"]
+    assert finding["level"] == "critical"

@@ -35,7 +35,7 @@ SCRIPTS = (".py", ".pyc", ".pyz", ".sh", ".bash", ".zsh", ".jl", ".r", ".pl", ".
 OWN_NUMBER = re.compile(
     r"--?(?:worker|rank|shard|local[-_]rank|worker[-_](?:id|index|rank|num)|node[-_]rank)(?:=(\d+))?$"
 )
-MOST_LISTED = 40
+MOST_LISTED, MOST_NEAR = 40, 3
 
 
 def is_dogwatch(argv: "list[str]") -> bool:
@@ -211,6 +211,19 @@ def numbers_of(some: "list[Match]", want: "int | None") -> "list[int] | None":
     return [number - 1 for number in told] if low == 1 and high == count else None
 
 
+def near_misses(name: str, uid: "int | None") -> "list[tuple[int, str]]":
+    """Processes of a user that have the name as a part of a word: what somebody may have meant."""
+    ours, found = ancestors(), []
+    for entry in os.listdir("/proc"):
+        pid = int(entry) if entry.isdigit() else 0
+        if not pid or pid in ours or owner_of(pid) != uid:
+            continue
+        argv = argv_of(pid, 4096)
+        if name in " ".join(argv) and not is_dogwatch(argv) and program_of(argv) not in ONLOOKERS | SHELLS:
+            found.append((pid, " ".join(argv)))
+    return sorted(found)
+
+
 def find_by_name(name: str, want: "int | None", uid: "int | None") -> "dict[str, Any]":
     """The workers that a name means among the processes of one user; or the list to choose from, and why."""
     found = matches(name)
@@ -225,6 +238,10 @@ def find_by_name(name: str, want: "int | None", uid: "int | None") -> "dict[str,
         why = "several programs" if want is None else "%d processes, where %d are expected," % (len(unsure), want)
         return {"choice": unsure[:MOST_LISTED], "problem": "%s have the name %r" % (why, name), "count": len(unsure)}
     problem = "no process has the name %r" % name
+    near = [] if found else near_misses(name, uid)
+    if near:
+        shown = ", ".join("%d %s" % (pid, line[:80]) for pid, line in near[:MOST_NEAR])
+        problem += ", though %d have it inside another word (%s)" % (len(near), shown)
     if found:
         problem += " (%d of other users do: %s)" % (len(found), ", ".join(str(one.pid) for one in found[:8]))
     return {"problem": problem, "others": len(found)}
