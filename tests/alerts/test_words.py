@@ -102,7 +102,7 @@ def test_several_channels_are_removed_or_none(dogwatch):
 def test_a_silence_is_listed_and_ended_by_its_number(dogwatch):
     """With why and until when."""
     dogwatch("alerts", "silence", "llama-*", "--for", "2h", "--rule", "slow", "--why", "new nodes")
-    assert "#1        llama-* (slow) until 20" in dogwatch("alerts").stdout
+    assert "#1        llama-* (slow) until " in dogwatch("alerts").stdout
     assert "new nodes" in dogwatch("alerts").stdout
     assert dogwatch("alerts", "unsilence", "#1").stdout == "silence #1: ended\n"
     assert "nothing is silenced" in dogwatch("alerts").stdout
