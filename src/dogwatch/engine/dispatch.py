@@ -96,7 +96,7 @@ class Dispatch:
         else:
             channels = {row["name"]: row for row in alerts.channels(self._store)}
             trouble = self._prepare(channels, now_or_never) or trouble
-            self._send(channels)
+            self._send(channels, now_or_never)
         if trouble is not None:
             raise trouble
 
@@ -244,7 +244,7 @@ class Dispatch:
             alerts.redecide(self._store, changed)
         return bool(changed)
 
-    def _send(self, channels: Channels) -> None:
+    def _send(self, channels: Channels, now_or_never: bool) -> None:
         """Whatever is due, one at a time on each channel. A message about a job waits for the earlier ones about it;
         a critical one only for those that are critical or close something."""
         seen = {name: set[str]() for name in channels}
@@ -264,7 +264,7 @@ class Dispatch:
             if blocked or self._senders.busy(name) or row["key"] in unheard:
                 continue
             now, mono = self._clock.now(), self._clock.mono()
-            if self._schedule.due(row, now, mono, told.critical):
+            if self._schedule.due(row, now, mono, critical=told.critical, now_or_never=now_or_never):
                 self._send_one(name, channels[name], row)
                 self._hear()  # the sooner a receipt is written down, the less a kill repeats
                 self._record()

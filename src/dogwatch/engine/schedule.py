@@ -57,7 +57,10 @@ class Schedule:
         planned, rest = self._messages.get(row["key"]), self._channels.get(row["channel"], _Rest())
         return max(0.0, rest.until - mono, row["due"] - now if planned is None else planned.mono - mono)
 
-    def due(self, row: Mapping[str, Any], now: float, mono: float, critical: bool = False) -> bool:
+    def due(
+        self, row: Mapping[str, Any], now: float, mono: float, *, critical: bool = False, now_or_never: bool = False
+    ) -> bool:
+        """Whether to try a message now; one who leaves (`now_or_never`) tries what others have tried once more."""
         planned, rest = self._messages.get(row["key"]), self._channels.get(row["channel"], _Rest())
         if planned is not None and planned.due != row["due"]:
             return True
@@ -65,4 +68,4 @@ class Schedule:
         if rests or planned is not None:
             return not rests and planned is not None and mono >= planned.mono
         # A clock that was set back must not make a message wait until it has caught up.
-        return bool(row["due"] <= now or row["due"] > now + 2 * LONGEST_WAIT or row["created"] > now)
+        return now_or_never or bool(row["due"] <= now or row["due"] > now + 2 * LONGEST_WAIT or row["created"] > now)
