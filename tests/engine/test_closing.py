@@ -151,6 +151,9 @@ def test_what_keeps_a_job_from_starting_is_gone_when_it_runs() -> None:
     """Or waits for another reason."""
     assert how(RUNNING, "cannot_start", "held") is Closing.RESOLVED
     assert how(replace(RUNNING, known=known(Waiting(""))), "cannot_start", "held") is Closing.RESOLVED
+    ended = replace(RUNNING, known=known(Ended(Outcome.SUCCEEDED, at=NOW)), verdict=None)
+    assert how(replace(ended, facts={"started_at": 1.0}), "cannot_start", "held") is Closing.RESOLVED
+    assert how(ended, "cannot_start", "held") is Closing.ENDED_WITH_JOB
 
 
 def test_a_new_attempt_closes_what_stood_of_the_old_one() -> None:

@@ -90,7 +90,7 @@ def _fate(case: Case, finding: Finding, found: Iterable[Finding]) -> Closing:
     rule = _by_name().get(finding.rule)
     if rule is not None and not hasattr(rule, "judge"):
         return Closing.RESOLVED  # it was about not seeing the job, which is seen
-    if isinstance(case.known.state, Ended):
+    if isinstance(case.known.state, Ended) and Ended not in getattr(rule, "gone_in", ()):
         return Closing.ENDED_WITH_JOB
     if rule is None:
         return Closing.RESOLVED

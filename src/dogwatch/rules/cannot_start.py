@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dogwatch.model import Finding, Level, Running, Waiting
+from dogwatch.model import Closing, Ended, Finding, Level, Running, Waiting
 from dogwatch.rules.interface import Case
 
 name = "cannot_start"
 states = (Waiting,)
 gives_way_to = ("cannot_start",)
-gone_in = (Waiting, Running)  # when it runs, or waits for nothing of the kind; not when it is merely missing
+gone_in = (Waiting, Running, Ended)  # not when it is merely missing
 
 
 def judge(case: Case, now: float) -> Iterator[Finding]:
@@ -21,3 +21,9 @@ def judge(case: Case, now: float) -> Iterator[Finding]:
         yield Finding(case.job.ref, name, Level.CRITICAL, f"it can never start as it is: {never}", "never")
     elif held:
         yield Finding(case.job.ref, name, Level.WARNING, f"it will not start by itself: {held}", "held")
+
+
+def gone(case: Case, what: str) -> Closing:
+    """When it runs or has run, or waits for nothing of the kind; one that was cancelled before never started."""
+    never_ran = isinstance(case.known.state, Ended) and not case.facts.get("started_at")
+    return Closing.ENDED_WITH_JOB if never_ran else Closing.RESOLVED
