@@ -91,6 +91,8 @@ def _survived(hit: Hit, after: Gap) -> bool:
             after.closed and hit.aside,
             after.progress and (hit.aside or hit.excused),
             after.lines > MORE and hit.excused,
+            # mere words of trouble, and then it counted on
+            after.progress and not (hit.raised or hit.fatal or told_to_stop),
             # another run wrote what is below
             after.again or after.reopened >= opening.SURE,
             alive and another,

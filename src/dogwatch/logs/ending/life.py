@@ -19,6 +19,7 @@ PROGRESS = re.compile(
     rb"\d ?(?:it/s|s/it)|\d%\||^\s{0,12}\[?\d{1,9}/\d{1,9}\]?(?! ?\d\d:\d\d)[\s:]"
     rb"|(?:loss|step|steps|epoch|iter|iteration|global_step|batch)['\"]?\s{0,3}[:=\[(/| ]\s{0,3}[\[(]?\d"
     rb"|\btrial \d{1,6} (?:finished|pruned|complete)|http/[12](?:\.[01])?\" [24]\d\d\b|throughput: \d"
+    rb"|\bprocessed \d{1,12} ?(?:/|of) ?\d"
 )
 LOGGER = re.compile(
     rb"^.{0,50}\d\d:\d\d:\d\d.{0,60}\b(?:info|debug|warning|warn)\b|^.{0,20}\b(?:info|debug)\b.{0,30}\d\d:\d\d:\d\d"
