@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dogwatch.estimate.series import add
-from dogwatch.estimate.slowdown import slowdown, straggler
+from dogwatch.estimate.slowdown import has_recovered, slowdown, straggler
 from dogwatch.model import Point
 
 NUMBERS = st.one_of(st.floats(allow_nan=True, allow_infinity=True), st.floats(0, 1e4))
@@ -120,3 +120,54 @@ def test_whatever_the_history_what_is_found_makes_sense(pairs, now):
     if found is not None:
         assert 0 <= found.to_rate < found.from_rate < math.inf
     straggler({i: points for i in range(4)}, now)
+
+
+@pytest.mark.parametrize("look", [5.0, 15.0, 60.0])
+def test_six_times_slower_is_seen_within_minutes(look):
+    """After two minutes at full speed, whatever the interval between looks (a minute where the job is long)."""
+    first = [Point(at, at * 6) for at in (look * i for i in range(int(120 / min(look, 15.0)) + 1)) if at <= 120]
+    first = first if len(first) > 8 else [Point(15.0 * i, 90.0 * i) for i in range(9)]
+    slow = [Point(120 + look * i, 720 + look * i) for i in range(1, int(840 / look))]
+    seen = next(point.at for i, point in enumerate(slow) if slowdown([*first, *slow[: i + 1]], point.at) is not None)
+    assert seen - 120 <= 360
+
+
+def test_a_fifth_less_is_seen_when_it_has_lasted_and_not_before():
+    """Ten to fifteen minutes of a run of an hour."""
+    steady, slower = trace((360, 1.0)), 1.3
+    for points, seen in (
+        (steady, False),
+        (trace((360, 1.0), (40, slower)), False),
+        (trace((360, 1.0), (90, slower)), True),
+    ):
+        assert (slowdown(points, points[-1].at) is not None) is seen
+
+
+def test_one_burst_is_no_peak():
+    """A minute at five times the speed, over what was done before, is not what the rest is measured by."""
+    points = trace((40, 1.0), (30, 0.2), (200, 1.0))
+    assert slowdown(points, points[-1].at) is None
+
+
+def test_a_job_that_is_uneven_by_nature_is_not_slow_by_chance():
+    """Gaps that vary by half: an unlucky stretch is no slow-down, half the speed for long is one."""
+    rng, at, points = Random(3), 0.0, []
+    for number in range(600):
+        at += 30 * rng.lognormvariate(0, 0.5)
+        points.append(Point(at, 10.0 * number))
+    assert not any(slowdown(points[:upto], points[upto - 1].at) for upto in range(30, 600, 5))
+    for number in range(600, 700):
+        at += 90 * rng.lognormvariate(0, 0.5)
+        points.append(Point(at, 10.0 * number))
+    assert slowdown(points, at) is not None
+
+
+def test_a_slow_job_has_recovered_when_it_is_nearly_as_quick_as_before():
+    """Not at the first quick step, and not by a little."""
+    points = trace((200, 1.0), (60, 2.0))
+    found = slowdown(points, points[-1].at)
+    assert found is not None
+    assert not has_recovered(points, points[-1].at, found)
+    for more, pace, back in ((2, 1.0, False), (40, 1.25, False), (40, 1.0, True)):
+        later = trace((200, 1.0), (60, 2.0), (more, pace))
+        assert has_recovered(later, later[-1].at, found) is back

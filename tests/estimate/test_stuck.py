@@ -114,6 +114,17 @@ def test_sleep_that_proves_nothing_shortens_nothing(usage: Usage) -> None:
     assert not asleep(silent(300.0, usage=usage))
 
 
+def test_a_gpu_at_100_percent_with_nothing_moving_is_a_hang() -> None:
+    """Past the job's silence limit, in every reading, whatever it draws: work has its lulls. Before that it proves
+    nothing, and bytes are work still."""
+    full = Gpu(percent=100.0, watts=650.0, usual_watts=650.0, share=1.0, lowest=100.0)
+    found = verdict(silent(ALLOWED, usage=SPIN, gpu=full), WORKING)
+    assert found.word is Standing.STALLED
+    assert "100 %" in found.why
+    assert word(silent(ALLOWED, usage=SPIN, gpu=replace(full, lowest=97.0))) is Standing.SILENT_BUT_BUSY
+    assert word(silent(0.9 * ALLOWED, usage=SPIN, gpu=full)) is Standing.WORKING
+
+
 def test_gpus_that_are_all_busy_far_below_their_usual_power_wait_for_another_rank() -> None:
     """A hung collective: patience ends as for processes that sleep, and the verdict says why."""
     hung = Gpu(percent=100.0, watts=300.0, usual_watts=1300.0, share=0.28, lowest=100.0)

@@ -164,3 +164,28 @@ def test_a_success_that_lacks_its_outputs_is_contradicted() -> None:
     assert (found.level, found.text) == (Level.CRITICAL, "incomplete: only 97 of 100 items")
     assert list(not_verified.judge(replace(RUNNING, known=replace(known, final=Outcome.SUCCEEDED)), 0.0)) == []
     assert list(all_ended.judge(replace(RUNNING, known=known), 0.0)) == []
+
+
+MONITORED = replace(RUNNING, job=replace(JOB, expect=Expectation(stall_warning=300.0)))
+
+
+def told(case: Case) -> list[tuple[str, Level]]:
+    return [(found.rule, found.level) for module in (silent, stalled) for found in module.judge(case, 0.0)]
+
+
+def test_no_progress_for_as_long_as_the_owner_wants_to_wait_is_one_warning() -> None:
+    """It becomes critical when the job is called stalled, under the same name; without the wish nobody is warned."""
+    case = replace(MONITORED, verdict=Verdict(Standing.WORKING, 0.0, patience=2400.0), stood=310.0)
+    assert told(case) == [("stalled", Level.WARNING)]
+    assert "5 min" in next(iter(stalled.judge(case, 0.0))).text
+    assert told(replace(case, stood=0.0)) == []
+    assert told(replace(case, job=JOB)) == []
+    hung = Verdict(Standing.STALLED, 0.0, patience=2400.0, why="nothing of it has moved")
+    assert told(replace(case, verdict=hung)) == [("stalled", Level.CRITICAL)]
+
+
+@pytest.mark.parametrize(("patience", "rule"), [(2400.0, "stalled"), (60.0, "silent")])
+def test_a_silence_gives_one_warning_by_whichever_rule_spoke_first(patience: float, rule: str) -> None:
+    """Silent but busy before the five minutes are over, or after them: never two warnings, and no false end of one."""
+    busy = Verdict(Standing.SILENT_BUT_BUSY, 0.0, patience=patience, why="nothing of it has moved")
+    assert told(replace(MONITORED, verdict=busy, stood=310.0)) == [(rule, Level.WARNING)]

@@ -36,6 +36,7 @@ FLAGS = (
     *("alert_email", "alert_slack"),
 )
 PIDS = "worker_pids.txt"
+STALL_WARNING = 300.0  # seconds without progress that are worth a warning; how long is too long, only the job can tell
 OUTPUTS, LOGS, CHECKPOINTS = "output_worker_*.json", "worker_*.log", "checkpoint_*"
 
 
@@ -88,6 +89,7 @@ def _expectation(args: Namespace, file: JobFile, every: float | None) -> tuple[E
     checkpoint_dir = _directory(chosen("checkpoint_dir", file.checkpoint_dir), "--checkpoint-dir", later) or output_dir
     launch = args.launch_timeout
     stall, least = args.stall_timeout, args.min_growth
+    stall_timeout = duration(stall, "--stall-timeout") if stall is not None else file.stall_timeout
     workers, items = (
         _number(chosen(*pair)) for pair in (("num_workers", file.workers), ("total_items", file.total_items))
     )
@@ -109,7 +111,8 @@ def _expectation(args: Namespace, file: JobFile, every: float | None) -> tuple[E
             total_items=positive(items, "--total-items"),
             launch_timeout=duration(launch, "--launch-timeout") if launch is not None else file.launch_timeout or 60.0,
             min_growth=growth(least, "--min-growth") if least is not None else file.min_growth,
-            stall_timeout=duration(stall, "--stall-timeout") if stall is not None else file.stall_timeout,
+            stall_timeout=stall_timeout,
+            stall_warning=None if stall_timeout is not None and stall_timeout <= STALL_WARNING else STALL_WARNING,
             check_interval=every if every is not None else file.check_interval,
             progress_patterns=progress,
             error_patterns=errors,

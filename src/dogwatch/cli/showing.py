@@ -89,12 +89,19 @@ def done(view: View) -> bool:
 
 
 def _given_up(job: Any) -> bool:
-    """A stall timeout or launch timeout that the owner set has passed; being stalled by our own patience, which
-    may be shorter, ends nobody's watch."""
+    """A stall timeout or launch timeout that the owner set has passed. Being stalled by our own patience, which may be
+    shorter, ends nobody's watch; in the monitor form, which promises an exit code, twice that does."""
     limit, verdict = (job.get("expect") or {}).get("stall_timeout"), job.get("verdict") or {}
+    limit = limit if limit is not None else _own_limit(job, verdict)
     stalled = limit is not None and verdict.get("word") == "stalled" and verdict["silent_seconds"] >= limit
     unlaunched = job["state"] == "waiting" and any(f["rule"] == "launch_failed" for f in job["findings"])
     return stalled or unlaunched
+
+
+def _own_limit(job: Any, verdict: Any) -> float | None:
+    """The silence after which the monitor form gives up by itself: twice the job's own silence limit."""
+    warning, patience = (job.get("expect") or {}).get("stall_warning"), verdict.get("patience_seconds")
+    return None if warning is None or patience is None else max(2 * patience, warning)
 
 
 def _recent(store: Any, refs: Sequence[str]) -> list[dict[str, Any]]:

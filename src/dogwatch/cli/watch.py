@@ -17,7 +17,8 @@ EPILOG = """\
 Without REF and without flags: everything that has not ended. The classic form attaches to workers that
 somebody else started: by --pid, by LOG_DIR/worker_pids.txt if it is there, or by the job name. A process has the
 job's name if that is one of its arguments or the name of its program, script or module (with or without .py).
-exit codes: 0 completed and verified, 1 failed (or stalled for longer than --stall-timeout, if that was given)"""
+exit codes: 0 completed and verified, 1 failed or stalled: for longer than --stall-timeout, or in the classic form
+without it for twice the silence that the job's own pauses explain"""
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -42,7 +43,7 @@ def arguments(parser: ArgumentParser) -> None:
     classic.add_argument("--checkpoint-pattern", metavar="GLOB", help="default: checkpoint_*")
     classic.add_argument("--launch-timeout", metavar="S", help="how long the workers may take to appear (default: 60)")
     classic.add_argument(
-        "--stall-timeout", metavar="S", help="the most patience: give up when nothing moves for so long"
+        "--stall-timeout", metavar="S", help="give up when nothing moves for so long (a warning comes after 300)"
     )
     parser.add_argument("--min-growth", metavar="RATE", help="the least its outputs must grow, as in 10MB/h")
     classic.add_argument("--alert-email", metavar="ADDR", help="send alerts about the job there")

@@ -53,6 +53,8 @@ class Memory:
     errors: dict[str, dict[str, Any]] = field(default_factory=dict)  # lines that error patterns matched, counted
     worker_ends: dict[str, list[Any]] = field(default_factory=dict)  # what the logs of those that ended say of it
     hush: dict[str, Hush] = field(default_factory=dict)
+    slow: list[float] | None = None  # while it is called slow: since when, from and to how many units a second
+    at_work: list[float] = field(default_factory=list)  # how many workers are done or gone, and since when
     phase: str = "starting"
     gaps: dict[str, Gaps] = field(default_factory=dict)
     counter: Gaps = field(default_factory=Gaps)
@@ -99,6 +101,7 @@ class Memory:
         self.worker_ends = {}
         self.unseen_hush, self.lines.last = 0.0, ""
         self.ram, self.losses = {}, {}
+        self.slow, self.at_work = None, []
         self.launch, self.verified_launch = None, False
         of_the_end = ("sound", "contradiction")
         self.facts = {key: value for key, value in self.facts.items() if key not in of_the_end}

@@ -9,9 +9,18 @@ from typing import Any
 from dogwatch.clock import stamp
 from dogwatch.engine.memory import Memory
 from dogwatch.engine.reading import News
-from dogwatch.estimate.patience import STEADY, has_paused
+from dogwatch.estimate.patience import STARTS, STEADY, has_paused
 from dogwatch.estimate.places import LOST, Way, way
-from dogwatch.estimate.stuck import Evidence, Gpu, Usage, ask_after, verdict
+from dogwatch.estimate.stuck import (
+    COUNTER_MOVES,
+    Evidence,
+    Gpu,
+    Usage,
+    ask_after,
+    is_steady_work,
+    stands_too_long,
+    verdict,
+)
 from dogwatch.logs.interface import EXACT
 from dogwatch.model import Job, Progress, Standing, Verdict, Worker
 
@@ -22,6 +31,7 @@ SOON = 1.0
 UNANSWERED = 3  # looks that asked in vain before the verdict does without
 LIVING = frozenset({"running", "sleeping", "uninterruptible", "stopped"})
 OUT_OF_PATIENCE = frozenset({Standing.STALLED, Standing.SILENT_BUT_BUSY})
+KNOWN_PAUSE = 1.25  # times the longest pause that it came back from: no warning of the same again
 DONE = 0.999  # of the total: what comes now is a last evaluation, an export, an upload
 LASTS = frozenset({STEADY, "validating", "checkpointing"})  # what a job that is done may still be said to do
 
@@ -112,7 +122,9 @@ def judged(
     usage = usage_of(memory)
     quiet = _quiet(job, memory)
     before = before if before is not None else _remembered(memory)
-    slows = phase == STEADY or (before is not None and before.word is Standing.SLOW)  # what was is not over by a phase
+    slows = is_steady_work(phase) or (
+        before is not None and before.word is Standing.SLOW
+    )  # what was is not over by a phase
     asking = bool(living_pids(workers)) and closely and usage is None
     found = verdict(
         Evidence(
@@ -138,6 +150,22 @@ def judged(
     )
     memory.verdict = {"word": found.word.value, "since": found.since}
     return found
+
+
+def stood(job: Job, memory: Memory) -> float:
+    """Seconds without any progress, once they are more than its owner wants to be warned of, and more than a pause that
+    the job came back from; else 0. A log that goes on is no progress of a job whose counter stands."""
+    limit = job.expect.stall_warning
+    if limit is None:
+        return 0.0
+    known = [gaps.longest for phase, gaps in memory.gaps.items() if phase not in STARTS]
+    silent = memory.hush_of("signs").seconds
+    if silent >= max(limit, KNOWN_PAUSE * max(known, default=0.0)):
+        return silent
+    if memory.counter.count < COUNTER_MOVES or not is_steady_work(memory.phase):
+        return 0.0
+    counted = min(memory.hush[what].seconds for what in ("progress", "output", "checkpoint") if what in memory.hush)
+    return counted if stands_too_long(counted, memory.counter, limit) else 0.0
 
 
 def _way(memory: Memory, progress: Progress | None) -> Way:

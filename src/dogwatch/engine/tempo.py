@@ -8,12 +8,12 @@ from functools import lru_cache
 
 from dogwatch.engine.memory import Memory
 from dogwatch.estimate.patience import STEADY, patience
-from dogwatch.estimate.slowdown import slowdown, straggler
+from dogwatch.estimate.slowdown import Slowdown, has_recovered, slowdown, straggler
 from dogwatch.estimate.stuck import moment
 from dogwatch.model import Job, Point, Step, Straggler, Worker
 
 EVERY, SHARE = 30.0, 0.005  # seconds between two judgements of a job, which walk its whole history; or of its age
-LASTS, LASTS_SHARE = 900.0, 0.05  # seconds, or of its age, for which it must be found slow before that is said
+OVER = frozenset({"gone", "zombie"})
 MOST_POINTS, MOST_WORKERS = 20, 64
 STANDS_MOVES = 8  # moves of the others that a worker must have let pass before it is said to stand
 
@@ -21,11 +21,6 @@ STANDS_MOVES = 8  # moves of the others that a worker must have let pass before 
 def due(memory: Memory, last: float, mono: float) -> bool:
     """Whether a job's tempo is to be judged again."""
     return not 0 <= mono - last < max(EVERY, SHARE * memory.age)
-
-
-def lasts(memory: Memory, since: float, mono: float) -> bool:
-    """Whether what has been found since a moment has been found for long enough to be no passing thing."""
-    return mono - since >= max(LASTS, LASTS_SHARE * memory.age)
 
 
 def keep_worker_point(memory: Memory, worker: str, mono: float, done: float) -> None:
@@ -45,10 +40,17 @@ def keep_worker_point(memory: Memory, worker: str, mono: float, done: float) -> 
 
 
 def slow_since(memory: Memory, mono: float, at: float) -> tuple[float, str] | None:
-    """Since when the job is slow, and how slow, in words; None when it is not."""
-    found = slowdown(memory.points, mono)
+    """Since when the job is slow, and how slow, in words; None when it is not. One that was called slow stays so until
+    it has recovered."""
+    points = [point for point in memory.points if point.at >= memory.at_work[1]] if memory.at_work else memory.points
+    found = slowdown(points, mono)
+    if found is None and memory.slow is not None:
+        before = Slowdown(*memory.slow)
+        found = before if not has_recovered(points, mono, before) else None
     if found is None or found.from_rate <= 0:
+        memory.slow = None
         return None
+    memory.slow = [found.since, found.from_rate, found.to_rate]
     since = at - (mono - found.since)
     less = _tens(1 - found.to_rate / found.from_rate)
     return since, f"since {moment(since)} it does about {less} % less than at its peak"
@@ -61,10 +63,19 @@ def compared(memory: Memory, steps: Mapping[str, Step], workers: Sequence[Worker
 
 
 def _series(memory: Memory, steps: Mapping[str, Step], workers: Sequence[Worker]) -> dict[str, list[Point]]:
-    over = {str(worker.index) for worker in workers if worker.doing in ("gone", "zombie")}
+    over = {str(worker.index) for worker in workers if worker.doing in OVER}
     alike = equals({worker: step for worker, step in steps.items() if worker not in over})
     series = {worker: [Point(*pair) for pair in memory.worker_points.get(worker, ())] for worker in alike}
     return {worker: points for worker, points in series.items() if points}
+
+
+def note_at_work(memory: Memory, steps: Mapping[str, Step], workers: Sequence[Worker], mono: float) -> None:
+    """Remember since when so many workers do the work: all together are slower when one of them is done or gone, and
+    that is no slow-down."""
+    over = {str(worker.index) for worker in workers if worker.doing in OVER}
+    over |= {worker for worker, step in steps.items() if step.total and step.done >= step.total}
+    if not memory.at_work or memory.at_work[0] != len(over):
+        memory.at_work = [float(len(over)), mono if memory.at_work or over else float("-inf")]
 
 
 def behind(

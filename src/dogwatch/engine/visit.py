@@ -34,9 +34,9 @@ from dogwatch.engine.reading import (
 from dogwatch.engine.room import Rooms, gone_in
 from dogwatch.engine.said import begins, checkpoint_event, is_new_attempt, moved
 from dogwatch.engine.spent import Sample, add_up, measured, sampled
-from dogwatch.engine.standing import judged, stays, take_usage
+from dogwatch.engine.standing import judged, stays, stood, take_usage
 from dogwatch.engine.steady import SAVE_EVERY, is_at_rest, is_idle, is_steady, is_told, must_save
-from dogwatch.engine.tempo import behind, compared, due, lasts, slow_since
+from dogwatch.engine.tempo import behind, compared, due, note_at_work, slow_since
 from dogwatch.engine.verify import NOT_ENDED, final
 from dogwatch.engine.weighing import FACT, with_trees
 from dogwatch.engine.worker_ends import with_ends
@@ -93,7 +93,6 @@ class Watched:
     slow: tuple[float, str] | None = None
     straggler: Straggler | None = None
     slow_at: float = float("-inf")
-    slow_found: float | None = None
     gone_in: Mapping[tuple[str, str], float] = field(default_factory=dict)
     room_at: float = float("-inf")
     gpus: tuple[Gpu, ...] = ()
@@ -313,10 +312,8 @@ class Visit:
             one.slow = one.straggler = None
         elif due(self.memory, one.slow_at, self.mono):
             one.slow_at = self.mono
-            found = slow_since(self.memory, self.mono, self.at)
-            one.slow_found = None if found is None else self.mono if one.slow_found is None else one.slow_found
-            ripe = one.slow_found is not None and lasts(self.memory, one.slow_found, self.mono)
-            one.slow = found if ripe else None
+            note_at_work(self.memory, counted, self.workers, self.mono)
+            one.slow = slow_since(self.memory, self.mono, self.at)
             one.straggler = behind(self.job, self.memory, counted, self.workers, self.mono, self.at)
             one.fresh.compared = compared(self.memory, counted, self.workers)
 
@@ -365,6 +362,7 @@ class Visit:
         case.verdict, case.straggler, case.gone_in = self.one.verdict, self.one.straggler, self._gone_in()
         case.held = self._held() if self.workers or memory.ram else None
         case.unsure, case.compared = unsure(self.one), self.one.fresh.compared
+        case.stood = stood(self.job, memory)
         case.workers, case.eta, case.gpus, case.gpu_past = self.workers, self.eta, self.one.gpus, self.one.gpu_past
         return case
 
@@ -394,6 +392,7 @@ class Visit:
             launch=memory.launch,
             compared=self.one.fresh.compared,
             unsure=unsure(self.one),
+            stood=stood(self.job, memory),
         )
 
     def _held(self) -> Held | None:

@@ -19,7 +19,16 @@ from dogwatch.model import Point
 SLOW = 0.8  # of the peak: the fifth that is worth a word
 UNSEEN = 0.93  # of the slowest earlier stretch of that length: less than it has ever been
 LEAST_MOVES = 8
-LEAST_SHARE = 0.05  # of the run so far that a slow-down must last
+# How long a slow-down must last before it is one: a great loss shows soon and in few moves, a small one has to last,
+# and the longer the run, the longer.
+SHARP, SHARP_MOVES = 0.5, 4  # the loss from which on few moves are enough
+LASTS_LOST = 150.0  # seconds, as if all had been lost; half as much lost has to last twice as long
+LEAST_LASTS = 180.0
+LEAST_SHARE = 0.1  # of the run so far, for a loss of a fifth
+PEAK = 0.9  # of the earlier stretches are slower than the peak: one burst is none
+LEAST_EARLIER = 60.0  # seconds at the earlier pace: less may be a burst over what was done before
+SURE, EVEN = 5.0, 0.05  # standard errors, of gaps that vary by so much at least: a job that is uneven by nature
+BACK = 0.87  # of the peak: from here on it has recovered
 LEAST_SECONDS = 120.0
 NO_PHASE = 0.9
 PAUSES = 2  # the longest gaps that may not be what makes it slow
@@ -98,6 +107,17 @@ class _Curve:
         )
         return rates[len(rates) * 3 // 4]
 
+    def unevenness(self, first: int, last: int) -> float:
+        """How far the pace of one gap is from the usual one, as a logarithm; pauses do not count, being few."""
+        paces = [
+            math.log((t1 - t0) / (c1 - c0))
+            for (t0, t1), (c0, c1) in zip(
+                pairwise(self.times[first : last + 1]), pairwise(self.counts[first : last + 1]), strict=True
+            )
+        ]
+        middle = median(paces)
+        return max(EVEN, 1.48 * median(abs(pace - middle) for pace in paces))
+
 
 def _seconds(gap: tuple[tuple[float, float], tuple[float, float]]) -> float:
     return gap[1][0] - gap[0][0]
@@ -108,15 +128,25 @@ def slowdown(points: Sequence[Point], now: float) -> Slowdown | None:
     before; None if there is none, or too little to tell."""
     curve = _Curve(points, now)
     start = _started(curve)
-    while len(curve) - start > 2 * LEAST_MOVES:
+    while len(curve) - start > 2 * SHARP_MOVES:
         knee = _knee(curve, start)
-        if knee is None or len(curve) - knee <= LEAST_MOVES:
+        if knee is None or len(curve) - knee <= SHARP_MOVES:
             return None
         found = _judge(curve, _started(curve), knee)
         if found is not None:
             return found
         start = knee
     return None
+
+
+def has_recovered(points: Sequence[Point], now: float, slow: Slowdown) -> bool:
+    """Whether a job that was slow is again about as quick as before, for as long as it takes to tell."""
+    curve = _Curve(points, now)
+    if len(curve) <= SHARP_MOVES:
+        return True  # it began anew
+    end = curve.times[-1]
+    start = min(end - LEAST_SECONDS, curve.times[-1 - SHARP_MOVES])
+    return start >= slow.since and curve.rate(start, end) >= BACK * slow.from_rate
 
 
 def _started(curve: _Curve) -> int:
@@ -144,21 +174,29 @@ def _knee(curve: _Curve, start: int) -> int | None:
 def _judge(curve: _Curve, start: int, knee: int) -> Slowdown | None:
     begin, turn, end = curve.times[start], curve.times[knee], curve.times[-1]
     lasted = end - turn
-    if lasted < max(LEAST_SECONDS, LEAST_SHARE * (end - begin)):
+    if lasted < LEAST_LASTS or turn - begin < LEAST_EARLIER:
         return None
     width = min(lasted, (turn - begin) / 2)
-    if curve.since(begin + width) - start < LEAST_MOVES:
-        return None
     shift = max(width / 4, (turn - begin) / 400)
     starts = [begin + i * shift for i in range(int((turn - width - begin) / shift) + 1)]
-    earlier = [curve.rate(at, at + width) for at in starts]
-    peak, worst = max(earlier), min(earlier)
+    earlier = sorted(curve.rate(at, at + width) for at in starts)
+    peak, worst = earlier[int(PEAK * (len(earlier) - 1))], earlier[0]
     recent = max(width if width < lasted else 0.0, lasted / 2)
     rates = curve.rate(turn, end), curve.rate(end - recent, end), curve.rate_without_pauses(knee)
-    if max(rates) > SLOW * peak or max(rates[:2]) > UNSEEN * worst:
+    if not 0 < max(rates) <= SLOW * peak or max(rates[:2]) > UNSEEN * worst:
         return None
-    if curve.quick(knee, len(curve) - 1) > NO_PHASE * curve.quick(start, knee):
-        return None  # it is as quick as ever between pauses that are new
+    lost = 1 - max(rates) / peak
+    if lasted < max(LASTS_LOST / lost, LEAST_SHARE * (1 - SLOW) / lost * (end - begin)):
+        return None
+    if lost >= SHARP:
+        moves, enough = knee - start, SHARP_MOVES
+    else:
+        moves, enough = min(curve.since(begin + width) - start, len(curve) - 1 - knee), LEAST_MOVES
+    usual = earlier[len(earlier) // 2]
+    if math.log(usual / max(rates)) < SURE * curve.unevenness(start, knee) / math.sqrt(len(curve) - 1 - knee):
+        return None
+    if moves < enough or curve.quick(knee, len(curve) - 1) > NO_PHASE * curve.quick(start, knee):
+        return None  # too little to tell, or as quick as ever between pauses that are new
     return Slowdown(turn, peak, rates[0])
 
 

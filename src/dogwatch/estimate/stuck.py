@@ -5,9 +5,9 @@ What each witness is worth:
 - The counter, new bytes in the log, an output that grows, a checkpoint that appears or changes: signs of life. One of
   them within the job's own patience is work, whatever the others do: a log that is flushed by the block stands still
   for minutes beside a checkpoint that grows.
-- Bytes that the processes read and write, or GPU power near what this job usually draws: work that shows nowhere
-  else. For as long as they last, the job is silent but busy. A trickle proves nothing: loggers and heartbeats write
-  while the work hangs.
+- Bytes that the processes read and write, or GPU power near what this job usually draws on GPUs that have their lulls:
+  work that shows nowhere else. For as long as they last, the job is silent but busy. A trickle proves nothing: loggers
+  and heartbeats write while the work hangs.
 - CPU time and GPU utilisation: nothing. A hung collective spins, with a full core for each process and every GPU at
   100 %, for ever; and a patience that is long enough for jobs whose processes nobody can see is long enough for these.
 - No CPU and no bytes at all, from processes that usually compute: strong, because a job that loads, compiles,
@@ -28,7 +28,7 @@ from dataclasses import dataclass, field
 
 from dogwatch.clock import stamp
 from dogwatch.estimate.lines import Lines
-from dogwatch.estimate.patience import SAFETY, STEADY, Gaps, patience
+from dogwatch.estimate.patience import SAFETY, STEADY, Gaps, kind_of, patience
 from dogwatch.estimate.places import COUNTED, LOST, Ground, Way
 from dogwatch.model import Standing, Verdict, Witness
 
@@ -38,6 +38,7 @@ WORK, TRICKLE = 32_768.0, 4096.0
 BUSY, ASLEEP, COMPUTES = 0.3, 0.02, 0.1
 GPU_BUSY, GPU_IDLE, POWER_SHARE = 50.0, 5.0, 0.6
 GPU_FULL, WAITING_SHARE = 90.0, 0.5
+GPU_PINNED = 99.5
 LONG_ENOUGH = 60.0  # seconds over which sleep must be seen, less where patience is short
 STOPPED = 60.0
 SERVING = "serving"
@@ -113,7 +114,8 @@ def verdict(evidence: Evidence, before: Verdict | None = None) -> Verdict:
     word, since, why = _judged(evidence, before, patient)
     if before is not None and before.word is word:
         since = before.since
-    return Verdict(word, since, witnesses(evidence), patient, evidence.silent, why)
+    silent = evidence.quiet["progress"] if stands_past_limit(evidence) else evidence.silent
+    return Verdict(word, since, witnesses(evidence), patient, silent, why)
 
 
 def _judged(e: Evidence, before: Verdict | None, patient: float) -> tuple[Standing, float, str]:
@@ -137,13 +139,30 @@ def _judged(e: Evidence, before: Verdict | None, patient: float) -> tuple[Standi
 
 def _moving(e: Evidence) -> tuple[Standing, float, str]:
     """It shows signs of life often enough; but does it get anywhere?"""
+    if stands_past_limit(e):
+        since = e.at - e.quiet["progress"]
+        why = f"its counter has stood still since {moment(since)} (the limit given is {span(e.limit or 0.0)})"
+        return Standing.STALLED, since, f"{why}, though its log is still written"
     if e.slow_since is not None:
         return Standing.SLOW, e.slow_since, e.slow_why
-    stands, known = e.quiet.get("progress", 0.0), e.phase == STEADY and e.counter.count >= COUNTER_MOVES
+    stands, known = e.quiet.get("progress", 0.0), is_steady_work(e.phase) and e.counter.count >= COUNTER_MOVES
     if known and stands - e.silent >= max(COUNTER_PATIENCE, COUNTER_SAFETY * e.counter.longest):
         since = e.at - stands
         return Standing.SLOW, since, f"its counter has stood still since {moment(since)} while other signs moved"
     return Standing.WORKING, e.at, ""
+
+
+def stands_past_limit(e: Evidence) -> bool:
+    """Whether the counter of a job whose owner set a limit has stood for longer, while at most its log moved."""
+    if e.limit is None or e.counter.count < COUNTER_MOVES or not is_steady_work(e.phase):
+        return False
+    made = [e.quiet[what] for what in ("progress", "output", "checkpoint") if what in e.quiet]
+    return "progress" in e.quiet and stands_too_long(min(made), e.counter, e.limit)
+
+
+def is_steady_work(phase: str) -> bool:
+    """Whether a phase is the job's steady work, whatever it calls that; no pause that its log announced."""
+    return kind_of(phase) == STEADY and phase != SERVING
 
 
 def stands_too_long(quiet: float, counter: Gaps, patient: float) -> bool:
@@ -157,8 +176,11 @@ def _silent(e: Evidence, patient: float) -> tuple[Standing, float, str]:
     if e.usage is not None and e.usage.bytes is not None and e.usage.bytes >= WORK:
         return Standing.SILENT_BUT_BUSY, e.moved_at, f"{told}, but its processes read and write"
     gpu = e.gpu or Gpu()
-    if (share := power_share(gpu)) is not None and share >= POWER_SHARE:
+    if (share := power_share(gpu)) is not None and share >= POWER_SHARE and not pinned(gpu):
         return Standing.SILENT_BUT_BUSY, e.moved_at, f"{told}, but its GPUs draw as much power as usual"
+    if pinned(gpu) and not waits(gpu):
+        why = "all its GPUs are at 100 % without a lull, as in a hung kernel or collective"
+        return Standing.STALLED, e.moved_at, f"{told}; {why}"
     if waits(gpu):
         why = f"all its GPUs are busy at {share or 0:.0%} of their usual power or less, as in a hung collective"
         return Standing.STALLED, e.moved_at, f"{told}; {why}"
@@ -196,6 +218,12 @@ def power_share(gpu: Gpu) -> float | None:
 def waits(gpu: Gpu) -> bool:
     """Whether every GPU has been fully busy for several readings, and none at more than half of its usual power."""
     return gpu.lowest is not None and gpu.lowest >= GPU_FULL and gpu.share is not None and gpu.share <= WAITING_SHARE
+
+
+def pinned(gpu: Gpu) -> bool:
+    """Whether every GPU was at 100 % in each of several readings: a kernel that never returns looks like that, while
+    work has its lulls."""
+    return gpu.lowest is not None and gpu.lowest >= GPU_PINNED
 
 
 def spins(e: Evidence) -> bool:

@@ -36,6 +36,7 @@ class Expectation:
     progress_patterns: Mapping[str, str] = field(default_factory=dict)
     error_patterns: tuple[tuple[str, str], ...] = ()
     min_growth: float | None = None  # bytes per second
+    stall_warning: float | None = None  # seconds without progress after which its owner is warned
 
 
 @dataclass(frozen=True, slots=True)

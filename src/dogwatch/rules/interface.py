@@ -99,7 +99,8 @@ class Case:
     each was written, `gone_in` the seconds until a disk has no "bytes", "inodes" or "quota" left, where a trend says
     so; `gpus` are those it was given or has processes on, and none where nothing was learnt of them; then `gpu_past`
     is None; `made` is what it produces, where anything is known of that. `compared` are the workers whose pace could be
-    compared, and `unsure` names rules of which this look cannot say whether what they found is gone."""
+    compared, and `unsure` names rules of which this look cannot say whether what they found is gone. `stood` is the
+    seconds without any progress, once they are more than its owner wants to be warned of."""
 
     job: Job
     known: Known
@@ -124,6 +125,7 @@ class Case:
     launch: Mapping[str, Any] | None = None
     compared: frozenset[str] = frozenset()
     unsure: frozenset[str] = frozenset()
+    stood: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

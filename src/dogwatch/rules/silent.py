@@ -14,5 +14,13 @@ gives_way_to = ("stalled",)
 
 def judge(case: Case, now: float) -> Iterator[Finding]:
     found = case.verdict
-    if found is not None and found.word is Standing.SILENT_BUT_BUSY and isinstance(case.known.state, Running):
+    busy = found is not None and found.word is Standing.SILENT_BUT_BUSY and isinstance(case.known.state, Running)
+    if found is not None and busy and not _is_warned(case):
         yield Finding(case.job.ref, name, Level.WARNING, f"silent but busy: {found.why}")
+
+
+def _is_warned(case: Case) -> bool:
+    """Whether the warning of no progress at all, which came first, stands for this one too."""
+    limit = case.job.expect.stall_warning
+    patience = case.verdict.patience if case.verdict is not None else None
+    return bool(case.stood) and limit is not None and (patience or 0.0) >= limit

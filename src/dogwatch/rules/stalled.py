@@ -1,4 +1,5 @@
-"""Nothing of the job has moved for longer than its own pauses explain, and its processes do not work either."""
+"""Nothing of the job has moved for longer than its own pauses explain, and its processes do not work either; or, as a
+warning, for longer than its owner wants to wait for a word."""
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ from collections.abc import Iterator
 
 from dogwatch.model import Finding, Level, Running, Standing
 from dogwatch.rules.interface import Case
+from dogwatch.text import lasting
 
 name = "stalled"
 states, needs = (Running,), "verdict"
@@ -13,5 +15,20 @@ states, needs = (Running,), "verdict"
 
 def judge(case: Case, now: float) -> Iterator[Finding]:
     found = case.verdict
-    if found is not None and found.word is Standing.STALLED and isinstance(case.known.state, Running):
+    if found is None or not isinstance(case.known.state, Running):
+        return
+    if found.word is Standing.STALLED:
         yield Finding(case.job.ref, name, Level.CRITICAL, f"stalled: {found.why}")
+    elif warns(case):
+        limit = f"; it is called stalled after {lasting(found.patience)} of silence" if found.patience else ""
+        text = f"no progress for more than {lasting(case.job.expect.stall_warning or 0.0)}{limit}"
+        yield Finding(case.job.ref, name, Level.WARNING, text)
+
+
+def warns(case: Case) -> bool:
+    """Whether its owner is warned before it is called stalled. One that was called silent but busy before that has had
+    its warning."""
+    found, limit = case.verdict, case.job.expect.stall_warning
+    if not case.stood or limit is None or found is None:
+        return False
+    return found.word is not Standing.SILENT_BUT_BUSY or (found.patience or 0.0) >= limit

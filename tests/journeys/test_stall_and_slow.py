@@ -1,0 +1,128 @@
+"""A job that stops or slows down reaches people within minutes, in the monitor form; time is sped up."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.journeys.fast import Fast
+from tests.support import jobs, wait_until
+
+# Counts up; obeys files: while `hang` is there it stands, while `slow` is there it takes six times as long for an item.
+WORKER = """
+import os, sys, time
+folder, talks = sys.argv[1], len(sys.argv) > 2
+for done in range(1, 1_000_001):
+    while os.path.exists(f"{folder}/hang"):
+        time.sleep(5)
+        if talks:
+            print("waiting for the server", flush=True)
+    print(f"Processed {done * 10}/1000000 items", flush=True)
+    time.sleep(30 if os.path.exists(f"{folder}/slow") else 5)
+"""
+
+
+class Monitored:
+    """A foreign worker with its log, and the alerts that arrived."""
+
+    def __init__(self, folder: Path, fast: Fast, dogwatch, spawn, environment: dict[str, str], receiver) -> None:
+        self.folder, self.fast, self.dogwatch, self.spawn, self.receiver = folder, fast, dogwatch, spawn, receiver
+        self.logs, self.environment = folder / "logs", environment
+        self.worker: subprocess.Popen[bytes] | None = None
+        self.logs.mkdir()
+
+    def start(self, *flags: object, talks: bool = False) -> subprocess.Popen[str]:
+        """Start the worker, then `dogwatch watch --job-name …`; its Popen."""
+        self.dogwatch("alerts", "add", "webhook", self.receiver.url)
+        argv = [sys.executable, "-c", WORKER, str(self.folder), *(["talks"] if talks else [])]
+        with (self.logs / "worker_0.log").open("w") as log:
+            self.worker = subprocess.Popen(argv, stdout=log, stderr=log, env=self.environment)
+        given = ["--pid", self.worker.pid, "--num-workers", 1, "--log-dir", self.logs, "--total-items", 1000000]
+        watch: subprocess.Popen[str] = self.spawn("watch", "--job-name", "embed", *given, "--check-interval", 5, *flags)
+        wait_until(lambda: self.job().get("progress"))
+        return watch
+
+    def do(self, what: str, *, on: bool = True) -> None:
+        path = self.folder / what
+        path.touch() if on else path.unlink()
+
+    def job(self) -> dict[str, Any]:
+        return jobs(self.dogwatch).get("embed", {})
+
+    def alerts(self, rule: str) -> list[str]:
+        """The level of each alert of this rule that arrived, `resolved` for a good one."""
+        told = [one for got in list(self.receiver.got) for one in got.json["jobs"] if one["rule"] == rule]
+        return ["resolved" if one["resolved"] else one["level"] for one in told]
+
+    def has_counted_for(self, seconds: float) -> bool:
+        return float((self.job()["progress"] or {}).get("step") or 0) >= 2 * seconds
+
+
+@pytest.fixture
+def monitored(fast: Fast, tmp_path, dogwatch, spawn, environment, receiver) -> Iterator[Monitored]:
+    made = Monitored(tmp_path, fast, dogwatch, spawn, environment, receiver)
+    yield made
+    if made.worker is not None:
+        made.worker.kill()
+        made.worker.wait()
+
+
+def test_five_minutes_without_progress_give_one_warning_in_the_monitor_form(monitored: Monitored) -> None:
+    """Its own silence limit is not reached: no critical alert and no end of the watch; resolved when it goes on."""
+    watch = monitored.start()
+    with monitored.fast(30):
+        wait_until(lambda: monitored.has_counted_for(90), timeout=40, pause=0.3)
+        monitored.do("hang")
+        began = monitored.fast.ahead
+        wait_until(lambda: monitored.alerts("stalled"), timeout=60, pause=0.2)
+        waited = monitored.fast.ahead - began
+    assert monitored.alerts("stalled") == ["warning"]
+    assert 280 <= waited < 500
+    assert watch.poll() is None
+    monitored.do("hang", on=False)
+    with monitored.fast(30):
+        wait_until(lambda: len(monitored.alerts("stalled")) > 1, timeout=60, pause=0.2)
+    assert monitored.alerts("stalled") == ["warning", "resolved"]
+
+
+def test_a_log_that_only_says_that_it_waits_is_no_progress(monitored: Monitored) -> None:
+    """The counter stands while lines come every few seconds: the same warning, and no estimate."""
+    monitored.start(talks=True)
+    with monitored.fast(30):
+        wait_until(lambda: monitored.has_counted_for(90), timeout=40, pause=0.3)
+        monitored.do("hang")
+        wait_until(lambda: monitored.alerts("stalled"), timeout=60, pause=0.2)
+    assert monitored.alerts("stalled") == ["warning"]
+
+
+def test_an_explicit_stall_timeout_gives_a_critical_alert_and_exit_code_1(monitored: Monitored) -> None:
+    """The warning comes first, at five minutes; then the limit that the owner gave."""
+    watch = monitored.start("--stall-timeout", 400)
+    with monitored.fast(30):
+        wait_until(lambda: monitored.has_counted_for(90), timeout=40, pause=0.3)
+        monitored.do("hang")
+        assert watch.wait(timeout=60) == 1
+    assert monitored.job()["no_eta_reason"] == "stalled"
+    assert monitored.alerts("stalled")[0] == "warning"
+    assert [one["level"] for one in monitored.job()["findings"] if one["rule"] == "stalled"] == ["critical"]
+
+
+def test_a_job_that_is_six_times_slower_is_reported_within_minutes(monitored: Monitored) -> None:
+    """Two minutes at full speed, then fourteen at a sixth of it: a warning before they are over; resolved when it is as
+    quick as before for some minutes."""
+    monitored.start()
+    with monitored.fast(30):
+        wait_until(lambda: monitored.has_counted_for(120), timeout=40, pause=0.3)
+        monitored.do("slow")
+        began = monitored.fast.ahead
+        wait_until(lambda: monitored.alerts("slow"), timeout=60, pause=0.2)
+        waited = monitored.fast.ahead - began
+        assert waited < 600
+        monitored.do("slow", on=False)
+        wait_until(lambda: len(monitored.alerts("slow")) > 1, timeout=90, pause=0.3)
+    assert monitored.alerts("slow") == ["warning", "resolved"]
