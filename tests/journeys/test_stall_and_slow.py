@@ -75,17 +75,17 @@ def monitored(fast: Fast, tmp_path, dogwatch, spawn, environment, receiver) -> I
 def test_five_minutes_without_progress_give_one_warning_in_the_monitor_form(monitored: Monitored) -> None:
     """Its own silence limit is not reached: no critical alert and no end of the watch; resolved when it goes on."""
     watch = monitored.start()
-    with monitored.fast(30):
+    with monitored.fast(20):
         wait_until(lambda: monitored.has_counted_for(90), timeout=40, pause=0.3)
         monitored.do("hang")
         began = monitored.fast.ahead
         wait_until(lambda: monitored.alerts("stalled"), timeout=60, pause=0.2)
         waited = monitored.fast.ahead - began
     assert monitored.alerts("stalled") == ["warning"]
-    assert 280 <= waited < 500
+    assert 280 <= waited < 580
     assert watch.poll() is None
     monitored.do("hang", on=False)
-    with monitored.fast(30):
+    with monitored.fast(20):
         wait_until(lambda: len(monitored.alerts("stalled")) > 1, timeout=60, pause=0.2)
     assert monitored.alerts("stalled") == ["warning", "resolved"]
 
@@ -93,7 +93,7 @@ def test_five_minutes_without_progress_give_one_warning_in_the_monitor_form(moni
 def test_a_log_that_only_says_that_it_waits_is_no_progress(monitored: Monitored) -> None:
     """The counter stands while lines come every few seconds: the same warning, and no estimate."""
     monitored.start(talks=True)
-    with monitored.fast(30):
+    with monitored.fast(20):
         wait_until(lambda: monitored.has_counted_for(90), timeout=40, pause=0.3)
         monitored.do("hang")
         wait_until(lambda: monitored.alerts("stalled"), timeout=60, pause=0.2)
@@ -103,20 +103,19 @@ def test_a_log_that_only_says_that_it_waits_is_no_progress(monitored: Monitored)
 def test_an_explicit_stall_timeout_gives_a_critical_alert_and_exit_code_1(monitored: Monitored) -> None:
     """The warning comes first, at five minutes; then the limit that the owner gave."""
     watch = monitored.start("--stall-timeout", 400)
-    with monitored.fast(30):
+    with monitored.fast(20):
         wait_until(lambda: monitored.has_counted_for(90), timeout=40, pause=0.3)
         monitored.do("hang")
         assert watch.wait(timeout=60) == 1
     assert monitored.job()["no_eta_reason"] == "stalled"
-    assert monitored.alerts("stalled")[0] == "warning"
-    assert [one["level"] for one in monitored.job()["findings"] if one["rule"] == "stalled"] == ["critical"]
+    assert monitored.alerts("stalled") == ["warning", "critical"]
 
 
 def test_a_job_that_is_six_times_slower_is_reported_within_minutes(monitored: Monitored) -> None:
     """Two minutes at full speed, then fourteen at a sixth of it: a warning before they are over; resolved when it is as
     quick as before for some minutes."""
     monitored.start()
-    with monitored.fast(30):
+    with monitored.fast(20):
         wait_until(lambda: monitored.has_counted_for(120), timeout=40, pause=0.3)
         monitored.do("slow")
         began = monitored.fast.ahead
