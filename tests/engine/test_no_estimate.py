@@ -36,6 +36,7 @@ def why(memory: Memory, workers: list[Worker] | None = None, **told: object) -> 
         given["eta"],  # type: ignore[arg-type]
         given["verdict"],  # type: ignore[arg-type]
         given["straggler"],  # type: ignore[arg-type]
+        1000.0,
     )
 
 
@@ -95,6 +96,15 @@ def test_a_stalled_or_held_job_says_so() -> None:
     assert why(memory, [], native="SUSPENDED") == "suspended"
 
 
+def test_a_worker_that_hangs_with_its_share_undone_is_named_also_when_the_others_are_done() -> None:
+    """The last it did is longer ago than the silence limit; what the others did does not count for it."""
+    memory = of_shares((1000.0, 1000.0, 500.0, 1000.0))
+    memory.worker_points["2"] = [[100.0 * i, 100.0 * i] for i in range(1, 6)]
+    assert why(memory) == "worker 2 stalled"
+    memory.worker_points["2"] = [[100.0 * i, 100.0 * i] for i in range(5, 10)]
+    assert why(memory) == ""
+
+
 def test_a_counter_that_stands_for_longer_than_the_silence_limit_gives_no_estimate() -> None:
     """Though its log goes on talking; within the limit, and within what its own moves take, the estimate stays."""
     memory = of_shares()
@@ -111,9 +121,9 @@ def test_a_counter_that_stands_for_longer_than_the_silence_limit_gives_no_estima
 def test_where_nothing_can_be_estimated_it_says_what_is_missing() -> None:
     """Not only that there is no estimate."""
     assert why(of_shares(), eta=None) == "no end in sight"
-    assert no_estimate.reason(Memory(), {}, "", (), None, None, WORKING, None) == "no progress counted yet"
+    assert no_estimate.reason(Memory(), {}, "", (), None, None, WORKING, None, 0.0) == "no progress counted yet"
     endless = Progress(5.0, None, "items", 1.0, 1.0, 0.0)
-    assert no_estimate.reason(Memory(), {}, "", (), endless, None, WORKING, None) == "no total known"
+    assert no_estimate.reason(Memory(), {}, "", (), endless, None, WORKING, None, 0.0) == "no total known"
 
 
 def test_a_worker_that_does_not_count_any_more_shows_no_rate() -> None:

@@ -45,8 +45,8 @@ def unsure(one: Watched) -> frozenset[str]:
     # What the last words of workers that have ended moved does not show that the others go on.
     if fresh.left > float("-inf") and fresh.moved <= fresh.left:
         found |= {"stalled", "silent"}
-    if one.slow_found is not None:
-        found.add("slow")  # it is as slow as before, only not for long under our eyes
+    if one.memory.slow is not None:
+        found.add("slow")  # it has not recovered, whatever else it does now
     if not fresh.loss:
         found.add("loss_bad")
     return frozenset(found)

@@ -9,6 +9,7 @@ from typing import Any
 from dogwatch.engine.memory import Memory
 from dogwatch.engine.reading import worker_of
 from dogwatch.engine.standing import LIVING
+from dogwatch.estimate.patience import SAFETY
 from dogwatch.estimate.stuck import COUNTER_MOVES, stands_too_long
 from dogwatch.model import Eta, Outcome, Progress, Standing, Step, Straggler, Verdict, Worker
 from dogwatch.text import is_suspended
@@ -29,12 +30,14 @@ def reason(
     eta: Eta | None,
     verdict: Verdict | None,
     straggler: Straggler | None,
+    mono: float,
 ) -> str:
     """In words, why no estimate is shown of a running job; nothing where the estimate holds."""
     return (
         _exited(memory, track, workers, progress)
         or _held(native, workers)
-        or _stands(memory, verdict, straggler)
+        or _stands(memory, verdict)
+        or _one_stands(memory, track, workers, verdict, straggler, mono)
         or ("" if eta is not None else _unknown(progress))
     )
 
@@ -111,11 +114,34 @@ def _held(native: str, workers: Sequence[Worker]) -> str:
     return f"{_named(stopped)} stopped" if stopped else ""
 
 
-def _stands(memory: Memory, verdict: Verdict | None, straggler: Straggler | None) -> str:
-    if verdict is not None and verdict.word is Standing.STALLED:
-        return "stalled"
+def _one_stands(
+    memory: Memory,
+    track: Mapping[str, Any],
+    workers: Sequence[Worker],
+    verdict: Verdict | None,
+    straggler: Straggler | None,
+    mono: float,
+) -> str:
+    """A worker that has not moved for longer than the silence limit and has its own share to do still: others that go
+    on, or are done, do not do it."""
     if straggler is not None and straggler.stands:
         return f"worker {straggler.worker} stalled"
+    if verdict is None or verdict.patience is None or len(workers) < 2:
+        return ""
+    shares, hung = own_counters(memory, track), []
+    for worker in workers:
+        step, points = shares.get(str(worker.index)), memory.worker_points.get(str(worker.index), [])
+        if step is None or not step.total or step.done >= step.total or len(points) < NEWEST:
+            continue
+        usual = max(later[0] - earlier[0] for earlier, later in pairwise(points))
+        if worker.doing in LIVING and mono - points[-1][0] >= max(verdict.patience, SAFETY * usual):
+            hung.append(worker.index)
+    return f"{_named(hung)} stalled" if hung else ""
+
+
+def _stands(memory: Memory, verdict: Verdict | None) -> str:
+    if verdict is not None and verdict.word is Standing.STALLED:
+        return "stalled"
     if verdict is None or verdict.patience is None or "progress" not in memory.hush:
         return ""
     busy = verdict.word is Standing.SILENT_BUT_BUSY

@@ -428,7 +428,7 @@ class Visit:
             return ""
         one, native = self.one, self.after.native
         found = (self.workers, self.progress, self.eta, one.verdict, one.straggler)
-        return no_estimate.reason(self.memory, self.job.track, native, *found)
+        return no_estimate.reason(self.memory, self.job.track, native, *found, self.mono)
 
     def update(self) -> JobUpdate | Proved:
         if self.steady:
