@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
+import json
+
 from dogwatch.engine.memory import Memory
-from dogwatch.engine.tempo import MOST_POINTS, MOST_WORKERS, behind, equals, keep_worker_point, slow_since
+from dogwatch.engine.tempo import (
+    MOST_POINTS,
+    MOST_WORKERS,
+    behind,
+    equals,
+    keep_worker_point,
+    note_at_work,
+    slow_since,
+)
 from dogwatch.model import Job, Point, Step, Straggler, Worker
 
 JOB = Job("here/process:t", "here", "process", "t", "t")
@@ -69,6 +79,21 @@ def test_what_is_remembered_of_workers_is_bounded() -> None:
     assert max(map(len, memory.worker_points.values())) <= MOST_POINTS
     keep_worker_point(memory, "0", 4000.0, 3.0)
     assert memory.worker_points["0"] == [[4000.0, 3.0]]
+
+
+def test_a_worker_that_is_done_makes_no_slow_down_and_a_memory_keeps_it() -> None:
+    """Half of the throughput goes with one of two workers; the next watcher sees a real one too."""
+    points = [Point(10.0 * i, 100.0 * i) for i in range(100)]
+    points += [Point(1000.0 + 10.0 * i, 10000.0 + 50.0 * i) for i in range(100)]
+    memory = Memory(points=points)
+    note_at_work(memory, {"0": Step(5.0, 10.0)}, (), 5.0)
+    note_at_work(memory, {"0": Step(10.0, 10.0)}, (Worker(1, "running"),), 1000.0)
+    assert slow_since(memory, 2000.0, AT) is None
+    fresh = Memory(points=points)
+    note_at_work(fresh, {"0": Step(5.0, 10.0)}, (), 5.0)
+    fresh = Memory.from_json(json.loads(json.dumps(fresh.to_json(), allow_nan=False)))
+    assert slow_since(fresh, 2000.0, AT) is not None
+    assert fresh.slow is not None
 
 
 def test_a_lasting_slow_down_is_told_with_its_beginning_in_wall_time() -> None:

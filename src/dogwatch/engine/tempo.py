@@ -42,7 +42,8 @@ def keep_worker_point(memory: Memory, worker: str, mono: float, done: float) -> 
 def slow_since(memory: Memory, mono: float, at: float) -> tuple[float, str] | None:
     """Since when the job is slow, and how slow, in words; None when it is not. One that was called slow stays so until
     it has recovered."""
-    points = [point for point in memory.points if point.at >= memory.at_work[1]] if memory.at_work else memory.points
+    began = memory.at_work[1] if memory.at_work else 0.0
+    points = [point for point in memory.points if point.at >= began] if 0 < began <= mono else memory.points
     found = slowdown(points, mono)
     if found is None and memory.slow is not None:
         before = Slowdown(*memory.slow)
@@ -75,7 +76,7 @@ def note_at_work(memory: Memory, steps: Mapping[str, Step], workers: Sequence[Wo
     over = {str(worker.index) for worker in workers if worker.doing in OVER}
     over |= {worker for worker, step in steps.items() if step.total and step.done >= step.total}
     if not memory.at_work or memory.at_work[0] != len(over):
-        memory.at_work = [float(len(over)), mono if memory.at_work or over else float("-inf")]
+        memory.at_work = [float(len(over)), mono if memory.at_work or over else 0.0]
 
 
 def behind(
