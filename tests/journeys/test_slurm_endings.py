@@ -57,9 +57,11 @@ def test_cancelling_your_own_job_alarms_nobody(cluster: Lab, dogwatch, alerts: R
     assert [(one["rule"], one["level"]) for one in job(dogwatch, "taken")["findings"]] == [
         ("cancelled_by_others", "warning")
     ]
-    said = [item for got in list(alerts.got) for item in got.json["jobs"]]
-    levels = {name: {item["level"] for item in said if item["name"] == name} for name in ("own", "taken")}
-    assert levels == {"own": {"info"}, "taken": {"warning"}}
+    said = {(item["name"], item["level"], item["rule"]) for got in list(alerts.got) for item in got.json["jobs"]}
+    assert said - {("own", "info", "started"), ("taken", "info", "started")} == {
+        ("own", "info", "ended"),
+        ("taken", "warning", "cancelled_by_others"),
+    }
 
 
 def test_a_suspended_job_is_shown_as_suspended(cluster: Lab, dogwatch) -> None:

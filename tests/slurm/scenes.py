@@ -12,7 +12,7 @@ EAT_MEMORY = "python3 -c 'kept = [bytearray(10**7) for _ in range(100)]'"
 SAVE_STEPS = "for n in 1 2 3; do echo step $n/3; done"
 WAITING = ("dependent", "patient", "held", "too long", "closed", "limited", "later")
 AGAIN = ("requeued", "preempted")
-LASTING = (*WAITING, *AGAIN, "array", "scrap", "first of limited")
+LASTING = (*WAITING, *AGAIN, "array", "first of limited")
 
 
 @dataclass

@@ -87,13 +87,10 @@ def test_a_success_with_a_failed_step_is_doubted(seen, scenes):
     assert [proof["by"] for proof in seen["zero"]["proof"]] == ["Slurm"]
 
 
-def test_preempted_is_no_ending_while_slurm_may_put_it_back(seen):
-    """Not even where its partition cancels what it preempts: five minutes out of the queue have to pass."""
-    why = "preempted; Slurm may still put it back in the queue"
-    assert words(seen["scrap"]) in {
-        ("missing", None, "PREEMPTED", why),
-        ("running", None, "PREEMPTED", "preempted: another job took its nodes; Slurm may put it back in the queue"),
-    }
+def test_preempted_has_ended_where_its_partition_cancels_what_it_preempts(seen):
+    """Slurm leaves Requeue=1 as it was; that the queue still lists it as PREEMPTED tells that it does not come back."""
+    why = "preempted: another job took its nodes, and Slurm did not put it back"
+    assert words(seen["scrap"]) == ("ended", "preempted", "PREEMPTED", why)
 
 
 def test_a_job_sent_to_a_dead_node_and_put_back_ends_as_its_second_run_did(seen):
