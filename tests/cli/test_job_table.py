@@ -30,6 +30,7 @@ def job(name: str, number: str = "1a2b3c", **more: object) -> dict:
     known |= dict.fromkeys(("worst", "alert", "unreachable_since"))
     known |= {"ref": f"here/process:{name}-{number}", "id": f"{name}-{number}", "place": "here", "name": name}
     known |= {"state": "running", "reason": "", "verdict": "working", "step": 421, "fraction": 0.4219}
+    known |= {"native": "sleeping", "attempts": 1}
     known |= {"started": NOW - 3600, "since": NOW - 3600, "proved_at": NOW - 62}
     return known | {"eta_at": "2027-01-15T08:12:00.000Z"} | more
 
