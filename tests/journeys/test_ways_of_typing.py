@@ -42,6 +42,33 @@ def test_what_is_typed_wrong_is_told_in_one_sentence(dogwatch, typed, words):
     assert jobs(dogwatch) == {}
 
 
+def test_a_name_with_blanks_and_regex_signs(crew, dogwatch):
+    """The name is taken letter by letter, on the command line, in the match and in every command after it."""
+    name = "my job (v2) [a+b]*"
+    crew.start(f"{name}.py", 2, text=COUNTS)
+    watched = dogwatch("watch", "--job-name", name, "--num-workers", 2, *crew.flags(), "--check-interval", 1)
+    assert watched.returncode == 0, watched.stdout + watched.stderr
+    assert name in watched.stdout
+    for verb in ("status", "why", "logs", "report"):
+        assert dogwatch(verb, name).returncode == 0
+    assert jobs(dogwatch)[name]["outcome"] == "completed"
+
+
+def test_numbers_with_commas_and_paths_from_here_and_home(crew, dogwatch):
+    """--total-items 2,000, a relative directory and ~ mean what they mean everywhere."""
+    crew.start("typed.py", 2, text=COUNTS)
+    watched = dogwatch(
+        *("watch", "--job-name", "typed", "--num-workers", 2, "--total-items", "2,000", "--check-interval", 1),
+        *("--log-dir", "logs", "--output-dir", "~/outputs/"),
+        cwd=crew.place,
+        env={"HOME": str(crew.place)},
+    )
+    assert watched.returncode == 0, watched.stdout + watched.stderr
+    job = jobs(dogwatch)["typed"]
+    assert (job["outcome"], job["progress"]["step"], job["progress"]["total"]) == ("completed", 2000, 2000)
+    assert len(job["outputs"]) == 2
+
+
 def test_nobody_of_that_name_comes(dogwatch, tmp_path):
     """Without --num-workers too, a job whose workers never appear is given up after the launch timeout."""
     watched = dogwatch("watch", "--job-name", "nobody_is_called_so", "--launch-timeout", 2, "--check-interval", 1)

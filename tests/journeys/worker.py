@@ -17,7 +17,7 @@ parser.add_argument("--log-file", required=True)
 args = parser.parse_args()
 
 items, steps = int(os.environ.get("ITEMS", "25000")), int(os.environ.get("STEPS", "25"))
-pause = float(os.environ.get("PAUSE", "0.12"))
+pause = float(os.environ.get("PAUSE", "0.2"))
 
 logging.basicConfig(
     level=logging.INFO,
