@@ -103,7 +103,7 @@ def test_the_end_is_told_in_full_and_once():
     over = replace(view, jobs=[sample.ended()])
     told = lines(view, over, NOW)
     assert told[0] == "20:00:00  train-7b-sft (here/process:7f3a91): succeeded after 2h 33m"
-    assert told[-1] == "20:00:00    workers      all 4 succeeded"
+    assert told[-1] == "20:00:00    workers      all 4 ended with exit code 0"
     assert lines(over, over, NOW + 1) == []
 
 

@@ -144,7 +144,7 @@ def test_when_done_the_frame_and_the_summary_stay_in_the_scrollback(terminal):
     assert emulator.finish() == "True"
     after = bytes(emulator.raw).rpartition(b"\x1b[?1049l")[2].decode()
     assert "succeeded after 2h 33m" in after
-    assert "all 4 succeeded" in after
+    assert "all 4 ended with exit code 0" in after
     assert not emulator.cursor_hidden()
 
 

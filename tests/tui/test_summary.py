@@ -16,7 +16,7 @@ def test_a_success_with_one_witness_says_that_it_has_one():
         "  progress     1,980,000 of 1,980,000 images, 1,180 images/s on average",
         "  outputs      4 files, 1.2 GB",
         "  checkpoints  14, last 19:56 (4m ago), newest step-1400.pt",
-        "  workers      all 4 succeeded",
+        "  workers      all 4 ended with exit code 0",
     ]
 
 

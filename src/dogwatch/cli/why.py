@@ -55,11 +55,11 @@ def run(args: Namespace) -> int:
         raise UsageError("name a job, log files with --log, or how it ended (--exit-code, --signal, --state)")
     if args.stacks and args.ref is None:
         raise UsageError("--stacks asks the processes of a running job: name the job")
-    found = _of_job(args) if args.ref is not None else _of_logs(args)
+    job, found = _of_job(args) if args.ref is not None else ({}, _of_logs(args))
     if args.json:
         emit(found)
         return 0
-    lay_out([*_doubt(found), *block(found, many=len(args.log or ()) != 1)])
+    lay_out([*_doubt(found), *_outcome(job, found), *block(found, many=len(args.log or ()) != 1)])
     return 0
 
 
@@ -72,6 +72,13 @@ def _doubt(found: dict[str, Any]) -> list[str]:
     return [text] if text else []
 
 
+def _outcome(job: dict[str, Any], found: dict[str, Any]) -> list[str]:
+    """How the job ended, above why."""
+    from dogwatch.tui.phrases import outcome
+
+    return [f"outcome: {outcome(job)}"] if job.get("outcome") and found["cause"] is not None else []
+
+
 def _of_logs(args: Namespace) -> dict[str, Any]:
     from dogwatch.desk import why
 
@@ -81,7 +88,7 @@ def _of_logs(args: Namespace) -> dict[str, Any]:
     return why.of_logs(args.log or (), args.exit_code, number, args.state, args.from_line)
 
 
-def _of_job(args: Namespace) -> dict[str, Any]:
+def _of_job(args: Namespace) -> tuple[dict[str, Any], dict[str, Any]]:
     from dogwatch import assemble
     from dogwatch.clock import Clock
     from dogwatch.desk import ask, changed, logs, stacks, why
@@ -100,20 +107,20 @@ def _of_job(args: Namespace) -> dict[str, Any]:
         if job["state"] not in (None, "ended") and not args.json and not ask.watched(store):
             say(UNWATCHED)
     if place is None or job["unreachable"]:
-        return why.of_job(job)
+        return job, why.of_job(job)
     deadline = logs.HERE_DEADLINE if place.kind == "here" else logs.FAR_DEADLINE
     reach = assemble.reach(place, Clock())
     try:
         if lives:
             closer = stacks.look(reach, job, spy=args.stacks or stacks.wanted(job))
             fallen = why.fallen(reach, job, deadline)
-            return why.of_job(job, processes=closer.processes, family=closer.family, fallen=fallen)
+            return job, why.of_job(job, processes=closer.processes, family=closer.family, fallen=fallen)
         found = why.of_job(job, () if why.is_settled(job) else _tails(reach, job, deadline))
         if better is not None:
             found = {**found, "changed": changed.compare_attempts(reach, job, better, deadline)}
         if good is not None:
             found = {**found, "changed": changed.compare(job, good, changed.ask(reach, job, good, deadline))}
-        return found
+        return job, found
     finally:
         reach.close()
 

@@ -100,7 +100,7 @@ def of_job(
         return {**document(None), "title": title}
     told: dict[str, Any] | None = job.get("diagnosis")
     if is_settled(job) or not tails:
-        return told or document(None)
+        return told or _nothing(job)
     slurm_id, outcome = str(job["id"]) if job["source"] == "slurm" else "", str(job["ended_as"])
     logs = tuple(_own_part(tail, job) for tail in tails)
     evidence = Evidence(
@@ -118,11 +118,19 @@ def of_job(
         told is None or told["cause"] == "unknown" or found["role"] == "root"
     )
     answer = found if better or told is None else told
+    if answer["cause"] is None:
+        return _nothing(job)
     if answer["cause"] != "unknown" or any(quote["file"] for quote in answer["evidence"]):
         return answer
     where = f"dogwatch logs {shlex.quote(str(job['name']))}"
     advice = f"run the commands named with the likeliest causes, or read its logs: {where}"
     return {**_with_last_words(answer, logs), "advice": [advice]}
+
+
+def _nothing(job: Mapping[str, Any]) -> dict[str, Any]:
+    """The answer where no error explains the ending."""
+    why = plain(str(job["reason"]), 400) if job["reason"] else "nothing shows that it failed"
+    return {**document(None), "title": f"it ended, outcome {job['outcome']}: {why}"}
 
 
 def _title(job: Mapping[str, Any]) -> str:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
 from dogwatch.engine.memory import Memory
 from dogwatch.engine.reading import News
-from dogwatch.engine.verify import FAILED, PASSED, PENDING, TOO_MUCH, Final, short_of
+from dogwatch.engine.streams import keys, merged
+from dogwatch.engine.verify import FAILED, PASSED, PENDING, Final, short_of
 from dogwatch.logs.interface import INNER
 from dogwatch.model import (
     Ended,
@@ -31,7 +32,9 @@ from dogwatch.rules.interface import Check
 # Which part of the evidence a check belongs to.
 PARTS = {"items": "items", "checkpoint": "checkpoints", "workers": "workers"}
 PARTS_IN_ORDER = ("items", "outputs", "checkpoints", "workers")
-SHORT = 0.01
+# How much of a total may lack that was only not reported: a part of it, or one stride from report to report, which is
+# hardly longer than a part either, a smaller one where there are many.
+SHORT, STRIDE, LONG_STRIDE, MANY = 0.01, 0.05, 0.25, 40
 
 
 def concluded(
@@ -90,13 +93,13 @@ def _log_end(
     unknown = isinstance(state, Ended) and state.outcome is Outcome.UNKNOWN
     if fell is not None and (unknown or not news.finished):
         return LogEnd.FAILED, error_words(fell)
-    against = _stopped_short(memory, progress, news) if unknown else ""
+    against = _stopped_short(job, memory, progress, news) if unknown else ""
     against = against or short_of(job, memory, progress, news.finished, after)
     if against:
         return LogEnd.CONTRADICTS, against
-    if unknown and progress is not None and progress.total and progress.step > TOO_MUCH * progress.total:
+    if unknown and progress is not None and progress.is_too_much:
         return LogEnd.CONTRADICTS, f"its logs count {_counted(progress)}, more than there are"
-    done = _finished(memory, news)
+    done = _finished(job, memory, news)
     return (LogEnd.FINISHED, done) if done else (LogEnd.SILENT, "")
 
 
@@ -106,24 +109,31 @@ def error_words(fell: Mapping[str, Any]) -> str:
     return str(quote["text"] if quote is not None else fell["title"])
 
 
-def _stopped_short(memory: Memory, progress: Progress | None, news: News) -> str:
+def _stopped_short(job: Job, memory: Memory, progress: Progress | None, news: News) -> str:
     """Of a job whose exit nobody recorded: a log of it counted up to a total, stopped before, and does not say why."""
     if progress is None or memory.may_stop or not memory.points:
         return ""
     done = [0.0, *(point.done for point in memory.points)]
     stride = min((later - earlier for earlier, later in pairwise(done) if later > earlier), default=0.0)
-    for log, step in memory.steps.items():
+    listed = {path: at for kind in ("logs", "progress") for at, path in enumerate(job.track.get(kind) or ())}
+    for log, step in merged(memory.steps, listed, job.expect.workers, items=bool(job.expect.total_items)).items():
         total = step.total or 0.0
-        if log not in news.claims and total - step.done > max(SHORT * total, stride):
+        usual = min(stride, max(1.0, (STRIDE if total >= MANY else LONG_STRIDE) * total))
+        if log not in news.claims and total - step.done > max(SHORT * total, usual):
             return f"its log stops at {step.done:,.0f} of {total:,.0f} {step.unit}"
     return ""
 
 
-def _finished(memory: Memory, news: News) -> str:
+def _finished(job: Job, memory: Memory, news: News) -> str:
     """What every log that counts says of its end: its words that the work is done, or a counter at its total."""
-    logs = {**memory.steps, **dict.fromkeys(news.claims)}
-    said = [news.claims.get(log) or _arrived(memory, memory.steps.get(log)) for log in logs]
-    return f"its log says: {said[0]}" if said and all(said) else ""
+    listed = {path: at for kind in ("logs", "progress") for at, path in enumerate(job.track.get(kind) or ())}
+    streams: dict[Hashable, str] = {}
+    for log, key in keys({**memory.steps, **dict.fromkeys(news.claims)}, listed, job.expect.workers).items():
+        told = news.claims.get(log) or _arrived(memory, memory.steps.get(log))
+        streams[key] = streams.get(key) or told
+    said = [*streams.values()]
+    enough = len(said) >= min(job.expect.workers or 1, len(memory.logs))
+    return f"its log says: {said[0]}" if said and enough and all(said) else ""
 
 
 def _arrived(memory: Memory, step: Step | None) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 from dogwatch.engine.memory import Memory
 from dogwatch.engine.reading import News, worker_of
+from dogwatch.engine.streams import merged
 from dogwatch.engine.task_progress import of_tasks
 from dogwatch.engine.tempo import keep_worker_point
 from dogwatch.estimate.series import combine
@@ -45,12 +46,17 @@ def count(
     if before is not None and not anew and are_of(before, news.said, job) and before.tasks == tasks:
         before.until = mono
         return before
-    by_worker = _by_worker(memory, news, job.track, mono, before)
+    listed = {path: index for kind in ("logs", "progress") for index, path in enumerate(job.track.get(kind) or ())}
+    chosen = news.items if items else {}
+    memory.steps.update({path: chosen.get(path, step) for path, step in news.steps.items()})
     told = frozenset(job.track.get("progress") or ())
     exact = {path: step for path, step in memory.steps.items() if path in told}
-    whole = combine(exact or memory.steps, items)
+    streams = merged(exact or memory.steps, listed, job.expect.workers, items=bool(items))
+    new = {path: streams[path] for path in news.steps if path in streams}
+    by_worker = _by_worker(memory, new, listed, mono, before)
+    whole = combine(streams, items)
     if not items and tasks:
-        whole = of_tasks(tasks, exact or memory.steps) or whole
+        whole = of_tasks(tasks, streams) or whole
     return Counts(whole, by_worker, mono, mono, news.said, job.track, items, tasks)
 
 
@@ -61,13 +67,11 @@ def are_of(counts: Counts, said: News | None, job: Job) -> bool:
 
 
 def _by_worker(
-    memory: Memory, news: News, track: Mapping[str, Any], mono: float, before: Counts | None
+    memory: Memory, steps: Mapping[str, Step], listed: Mapping[str, int], mono: float, before: Counts | None
 ) -> dict[str, Step]:
     """The counter of each worker's log, taken into the memory with how fast it went since the last look."""
     found: dict[str, Step] = {}
-    listed = {path: index for kind in ("logs", "progress") for index, path in enumerate(track.get(kind) or ())}
-    for path, step in news.steps.items():
-        memory.steps[path] = step
+    for path, step in steps.items():
         index = worker_of(path, listed)
         if index is None:
             continue

@@ -26,7 +26,7 @@ VERIFYING, VERIFIED, UNPROVEN, FAILED, UNSEEN = "verifying", "verified", "unprov
 GPU_WAIT = 15.0  # for the first word about GPUs that it was given; where nobody can read them, none comes
 LOST = ("gone", "zombie")
 PRECISE = 15.0  # what came between two looks further apart than this is told as a bound
-FINE = (*GOOD, Outcome.CANCELLED)
+FINE = (*GOOD, Outcome.CANCELLED, Outcome.INCOMPLETE)  # it did start
 
 Why = Callable[[Worker], "dict[str, Any] | None"]
 

@@ -157,4 +157,6 @@ def _unknown(progress: Progress | None) -> str:
         return "no progress counted yet"
     if progress.total is None:
         return "no total known"
+    if progress.is_too_much:
+        return "more was counted than there is"
     return "not enough progress yet" if progress.rate_average is None else "no end in sight"

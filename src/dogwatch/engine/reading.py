@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any
 
 from dogwatch.engine.hearing import Hearing
 from dogwatch.engine.memory import Memory, grow
+from dogwatch.engine.streams import number_of
 from dogwatch.estimate.patience import STEADY
 from dogwatch.logs.begun import begun
 from dogwatch.logs.last_line import kind
@@ -36,6 +35,7 @@ class News:
     """What was new in one look at a job's files."""
 
     steps: dict[str, Step] = field(default_factory=dict)
+    items: dict[str, Step] = field(default_factory=dict)  # where a log counts items beside what tells its progress
     metrics: dict[str, float] = field(default_factory=dict)
     phase: str = ""
     finished: Finished | None = None
@@ -153,6 +153,7 @@ def _said(memory: Memory, readers: Readers) -> News:
 
 def _add(said: News, news: News) -> None:
     news.steps.update(said.steps)
+    news.items.update(said.items)
     news.metrics.update(said.metrics)
     news.phase = said.phase or news.phase
     news.finished = said.finished or news.finished
@@ -241,6 +242,8 @@ def _note_gap(path: str, found: Mapping[str, Any], known: bool, news: News) -> N
 def _take(reading: Reading, path: str, news: News) -> None:
     if reading.step is not None:
         news.steps[path] = reading.step
+        if reading.items is not None:
+            news.items[path] = reading.items
     news.metrics.update(reading.metrics)
     news.broken.update(reading.broken)
     news.phase = reading.phase or news.phase
@@ -368,11 +371,5 @@ def _pass(memory: Memory, what: str, there: bool, grew: bool, watched: float) ->
 
 
 def worker_of(path: str, listed: Mapping[str, int]) -> int | None:
-    """Which worker writes this log: by the run's own list, else by the last number in its name."""
-    return listed[path] if path in listed else _last_number(path)
-
-
-@lru_cache(maxsize=4096)
-def _last_number(path: str) -> int | None:
-    numbers = re.findall(r"[0-9]+", os.path.basename(path))
-    return int(numbers[-1]) if numbers and len(numbers[-1]) < 6 else None
+    """Which worker writes this log: by the run's own list, else by the number that its name tells."""
+    return listed[path] if path in listed else number_of(path)

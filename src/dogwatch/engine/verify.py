@@ -12,13 +12,14 @@ from typing import Any
 from dogwatch.engine.memory import Memory
 from dogwatch.engine.proving import FACT
 from dogwatch.engine.reading import OTHER_CLOCKS, OTHERS
+from dogwatch.estimate.series import SHARED
 from dogwatch.logs.interface import INNER
 from dogwatch.model import Ended, Finished, Job, Known, Outcome, Progress, Sighting, Worker
+from dogwatch.model.progress import TOO_MUCH
 from dogwatch.results.sound import SOUND
 from dogwatch.rules.interface import Check, Verified
 
 ENOUGH = 0.99
-TOO_MUCH = 1.01  # the last batch of each worker may be padded; more contradicts the total
 # Looks after which a check that got no answer is given up; dark ones do not count.
 MOST_TRIES = 5
 MOST_NAMED = 3
@@ -205,6 +206,9 @@ def _items(total: int, progress: Progress | None) -> Check:
     """The items that were said, against a counter of items; a counter of something else, against its own total."""
     if progress is None:
         return Check("items", UNKNOWN, f"nothing in its logs counts its {total:,} items")
+    if progress.unit in SHARED and not progress.total:
+        text = f"its logs count {progress.step:,.0f} {progress.unit}, and nothing in them counts its {total:,} items"
+        return Check("items", UNKNOWN, text)
     done, of, unit = progress.step, float(total), "items"
     if progress.total and progress.total != total:
         of, unit = progress.total, progress.unit

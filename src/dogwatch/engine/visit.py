@@ -412,7 +412,7 @@ class Visit:
 
     def _eta(self) -> Eta | None:
         """The estimate; one that is still good, less the time that has passed since."""
-        if self.progress is None or not isinstance(self.after.state, Running):
+        if self.progress is None or self.progress.is_too_much or not isinstance(self.after.state, Running):
             return None
         one, passed = self.one, self.mono - self.one.eta_at
         if not self.rests and not 0 <= passed < good_for(one.eta, stands=self.stands):

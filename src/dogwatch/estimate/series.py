@@ -107,10 +107,13 @@ def _rate(start: Point, last: Point, end: float) -> float | None:
 
 def combine(steps: Mapping[Any, Step], total_items: float | None = None) -> Step | None:
     """One counter for a job of several workers: done and totals summed where units agree (the unit that
-    most workers use), epochs and percents averaged. The user's own total wins wherever items are counted."""
+    most workers use), epochs and percents averaged. The user's own total selects the counters of
+    items, and wins wherever those are counted."""
     if not steps:
         return None
     units = Counter([step.unit for step in steps.values()])
+    if total_items and (counted := {unit: units[unit] for unit in units if unit not in NOT_ITEMS}):
+        units = Counter(counted)
     unit = max(units, key=lambda unit: (units[unit], unit))
     agreeing = [step for step in steps.values() if step.unit == unit]
     share = len(agreeing) if unit in SHARED else 1

@@ -28,6 +28,7 @@ OWNER = 100  # added to the rank of a counter that the job's owner described
 PLAIN, BAR, TRAINER, SUITE = 0, 1, 2, 3
 
 STEPS = frozenset({"steps", "iterations", "updates", "it", "batches"})  # count the same thing
+COARSE = STEPS | {"epochs", "%"}  # units that are no items
 
 
 BEGUN = "begun "  # before the name of a counter: the places where it started

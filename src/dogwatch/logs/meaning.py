@@ -9,7 +9,7 @@ from typing import Any
 
 from dogwatch.logs.current import Known, Slot, current
 from dogwatch.logs.formats import named
-from dogwatch.logs.interface import INNER, PLAIN, RUN, STEPS, SUITE
+from dogwatch.logs.interface import BEGUN, COARSE, INNER, OWNER, PLAIN, RUN, STEPS, SUITE
 from dogwatch.logs.structure import Structure
 from dogwatch.model import Finished, Interval, Mark, Metric, Origin, Phase, Resumed, Step, Total, Trouble
 
@@ -33,7 +33,7 @@ class Reading:
     """What the log says now. `troubles` are of the last piece alone; the rest is the newest
     word so far, whichever piece it came in. `format` names what seems to have written the log, `at` is the
     place of the line that `step` came from. `broken` are metrics whose newest value is no finite number, `intervals`
-    what a configuration says of how often it saves, evaluates and logs."""
+    what a configuration says of how often it saves, evaluates and logs; `items` a counter of items beside `step`."""
 
     step: Step | None
     metrics: Mapping[str, float]
@@ -44,6 +44,7 @@ class Reading:
     at: int | None = None
     broken: tuple[str, ...] = ()
     intervals: tuple[Interval, ...] = ()
+    items: Step | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +153,7 @@ class Meaning:
             slot.at if slot else None,
             tuple(name for name in self._metrics if name not in metrics),
             heard.often(),
+            None if step is None or step.rank >= OWNER or step.unit not in COARSE else heard.items(),
         )
 
     def state(self) -> dict[str, Any]:
@@ -231,6 +233,13 @@ class _Heard:
         beside = (slot for slot in self.slots if slot.step.unit == unit and slot.at - at < RECORD)
         return unit not in ("steps", "epochs") and any(count <= slot.step.done + 1 for slot in beside)
 
+    def items(self) -> Step | None:
+        """The counter of items among all that the log has; tokens and their like only where nothing else is counted."""
+        found = [slot for slot in self.slots if slot.step.unit not in COARSE]
+        found = [slot for slot in found if INNER <= slot.step.rank < OWNER and not slot.name.startswith(BEGUN)]
+        named = max(found, key=lambda slot: (slot.step.unit == "items", _worth(slot)), default=None)
+        return named.step if named is not None else None
+
     def often(self) -> tuple[Interval, ...]:
         """What was said of intervals, the newest last; an epoch is its part of all steps where nobody says it."""
         told = [interval for _, interval in sorted(self.intervals, key=lambda said: said[0])]
@@ -247,6 +256,11 @@ class _Heard:
         if slot is None or at >= slot.at:
             return says or None
         return "training" if learns or slot.step.unit in STEPS - {"it"} or slot.step.unit == "epochs" else "running"
+
+
+def _worth(slot: Slot) -> tuple[bool, bool, int, int, float]:
+    step = slot.step
+    return step.unit not in ("tokens", "episodes"), bool(step.total), slot.at, step.rank, step.done
 
 
 def _in_passing(slot: Slot) -> bool:

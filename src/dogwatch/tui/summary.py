@@ -123,7 +123,12 @@ def _workers(job: Document) -> list[tuple[str, str]]:
     if not workers:
         return []
     if not bad:
-        return [("workers", f"all {len(workers)} succeeded" if len(workers) > 1 else "1 succeeded")]
+        return [
+            (
+                "workers",
+                f"all {len(workers)} ended with exit code 0" if len(workers) > 1 else "1 ended with exit code 0",
+            )
+        ]
     unknown = all(worker.get("outcome") in (None, "unknown") for worker in bad)
     what = "ended nobody knows how" if unknown else "did not succeed"
     lines = [("workers", f"{len(bad)} of {len(workers)} {what}")]
