@@ -428,7 +428,8 @@ class Visit:
             return ""
         one, native = self.one, self.after.native
         found = (self.workers, self.progress, self.eta, one.verdict, one.straggler)
-        return no_estimate.reason(self.memory, self.job.track, native, *found, self.mono)
+        why = no_estimate.reason(self.memory, self.job.track, native, *found, self.mono)
+        return why or ("no progress" if stood(self.job, self.memory) else "")
 
     def update(self) -> JobUpdate | Proved:
         if self.steady:
