@@ -12,7 +12,7 @@ import platform
 import re
 import shutil
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,7 +23,7 @@ from dogwatch.errors import UsageError
 from dogwatch.model import Dark
 from dogwatch.reach.interface import Answer, Reach
 from dogwatch.reach.tails import BYTES, LINES, tails
-from dogwatch.redaction import redacted
+from dogwatch.redaction import redacted, redacted_lines
 from dogwatch.store.database import Store
 from dogwatch.text import plain
 
@@ -34,8 +34,6 @@ HERE_DEADLINE, FAR_DEADLINE = 10.0, 30.0
 KEPT, KEPT_BYTES, KEPT_SECONDS = 20, 200 << 20, 30 * 24 * 3600.0
 DRAFT = ".draft-"
 NAME = "dogwatch-"
-_KEY_BEGINS, _KEY_ENDS = "-----BEGIN", "-----END"
-_KEY_BODY = re.compile(r"[A-Za-z0-9+/=]{24,200}", re.ASCII)
 
 README = """\
 A diagnostics bundle of {ref}, made {at} by Dogwatch {version}.
@@ -174,21 +172,7 @@ def _read(answer: Answer | Dark | None, job: Mapping[str, Any]) -> tuple[dict[st
 def _lines(text: bytes) -> list[str]:
     """The end of a log as harmless lines without secrets."""
     shown = text.decode("utf-8", "replace").replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    return list(_without_keys([redacted(plain(line, LINE_CHARACTERS)) for line in shown[-LINES - 1 :]]))
-
-
-def _without_keys(lines: Sequence[str]) -> Iterator[str]:
-    """Lines without the body of a private key, of which the head or the foot may have been cut off."""
-    inside = next((_KEY_ENDS in line for line in lines if _KEY_BEGINS in line or _KEY_ENDS in line), False)
-    for line in lines:
-        if _KEY_BEGINS in line and "KEY" in line:
-            inside = True
-        elif _KEY_ENDS in line:
-            inside = False
-        elif inside and _KEY_BODY.fullmatch(line.strip()):
-            yield "[redacted]"
-            continue
-        yield line
+    return redacted_lines([plain(line, LINE_CHARACTERS) for line in shown[-LINES - 1 :]])
 
 
 def _versions(body: Mapping[str, Any]) -> dict[str, Any]:

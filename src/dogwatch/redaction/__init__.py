@@ -1,0 +1,54 @@
+"""Secrets taken out of text before anybody else sees it: tokens by their vendors' formats, values by what names them.
+
+`formats.py` is a table of token formats, `named.py` the rules about names, flags, commands and URLs. A token keeps its
+first characters, so that its owner can tell which one it was. Everything is linear in the text (RE2).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import Any
+
+from dogwatch.redaction.named import REDACTED, without_named
+
+_KEPT = 4
+_KEY_BEGINS, _KEY_ENDS = "-----BEGIN ", "-----END "
+# A line of a key's body, perhaps behind a logger's timestamp; its last line may be short.
+_KEY_BODY = re.compile(r"(^|.*[\s:|>\]])([A-Za-z0-9+/=]{8,})\s*$", re.ASCII | re.DOTALL)
+
+
+def redacted(text: str) -> str:
+    """`text` without secrets; unchanged where there is none."""
+    return without_named(_tokens().sub(lambda found: f"{found.group()[:_KEPT]}…{REDACTED}", text))
+
+
+def redacted_lines(lines: Sequence[str]) -> list[str]:
+    """Lines of one text without secrets, nor the body of a private key, whose head or foot may have been cut off."""
+    return list(_without_keys(lines))
+
+
+def _without_keys(lines: Sequence[str]) -> Iterator[str]:
+    inside = next((_KEY_ENDS in line for line in lines if _KEY_BEGINS in line or _KEY_ENDS in line), False)
+    for line in lines:
+        if _KEY_BEGINS in line and "PRIVATE KEY" in line:
+            inside = True
+        elif _KEY_ENDS in line:
+            inside = False
+        elif inside and (body := _KEY_BODY.match(line)):
+            yield f"{redacted(body.group(1))}{REDACTED}"
+            continue
+        yield redacted(line)
+
+
+@cache
+def _tokens() -> Any:
+    import re2
+
+    from dogwatch.redaction.formats import FORMATS
+
+    return re2.compile(rf"\b(?:{'|'.join(one.pattern for one in FORMATS)})|{_PRIVATE_KEY}")
+
+
+_PRIVATE_KEY = r"-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----(?s:.*?)(?:-----END [A-Z0-9 ]{0,40}-----|\z)"

@@ -1,0 +1,1 @@
+"""Redaction: secrets that must not get through, and ordinary lines that must."""
