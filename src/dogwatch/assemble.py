@@ -67,9 +67,10 @@ def channel(row: Mapping[str, Any], smtp: Smtp, clock: Clock) -> Channel:
     if kind == "webhook":
         made: Channel = module.Webhook(url, secret.read(told["secret"]) if told.get("secret") else None, clock=clock)
     elif kind == "email":
-        password = secret.read(smtp.password) if smtp.password else None
-        host, port = told.get("host", smtp.host), told.get("port", smtp.port)
-        server = module.Server(host, port, smtp.sender, smtp.user, password, smtp.tls)
+        used = smtp.at(told.get("host"), told.get("port"))
+        password = secret.read(used.password) if used.password else None
+        inside = used is smtp or not told.get("outside")
+        server = module.Server(used.host, used.port, used.sender, used.user, password, used.tls, inside)
         made = module.Email(told["to"], server)
     elif kind == "command":
         made = module.Command(told["argv"])

@@ -24,6 +24,9 @@ _HOURS = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)\s?-\s?([01]?\d|2[0-3]):([0-5]\d
 _HOUR = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)")
 
 
+SUBMISSION, TLS_FROM_START = 587, 465  # ports of mail servers, RFC 6409 and 8314
+
+
 @dataclass(frozen=True, slots=True)
 class Smtp:
     """How mail leaves this machine; the password by reference."""
@@ -34,6 +37,15 @@ class Smtp:
     user: str | None = None
     password: str | None = None
     tls: str = "starttls"
+
+    def at(self, host: str | None, port: int | None) -> Smtp:
+        """This server, or another one in its place. User, password and TLS belong to the server they were configured
+        for: another one gets no credentials, and its encryption is decided for itself."""
+        same = host is None or host.lower().rstrip(".") == self.host.lower()
+        port = port or (self.port if same else SUBMISSION)
+        if same and port == self.port:
+            return self
+        return Smtp(host or self.host, port, self.sender, tls="tls" if port == TLS_FROM_START else "starttls")
 
 
 @dataclass(frozen=True, slots=True)

@@ -147,7 +147,14 @@ def test_a_name_in_a_job_file_that_leads_inside_is_found_out_when_it_is_used(hom
     """Nothing is sent there, for good; the same URL as the owner's own word is used."""
     with open_store(str(home)) as store:
         for outside in (True, False):
-            desk.for_job(store, Clock(), f"far-{outside}", None, "https://hooks.example/x", outside=outside)
+            desk.for_job(
+                store,
+                Clock(),
+                f"far-{outside}",
+                None,
+                "https://hooks.example/x",
+                from_file=["slack"] if outside else [],
+            )
         for row in alerts.channels(store):  # the name's address is another one now
             Path(row["settings"]["url"].removeprefix("file:")).write_text(receiver.url)
         receipts = {row["name"]: channel(row, Smtp(), Clock()).deliver(message()) for row in alerts.channels(store)}

@@ -44,13 +44,13 @@ def job(tmp_path: Path, alerts: str) -> Path:
     return file
 
 
-def test_a_webhook_is_connected_to_and_no_word_is_sent(preflight: Preflight, tmp_path: Path, listener) -> None:
+def test_a_webhook_is_connected_to_and_no_word_is_sent(preflight: Preflight, dogwatch, listener) -> None:
     """The URL stays a secret, and so does the path in it."""
     port, heard = listener()
-    told = preflight(
-        job(tmp_path, '  slack: {webhook: "env:HOOK"}'), env={"HOOK": f"http://127.0.0.1:{port}/T0/hidden"}
-    )
-    assert told.of("channel train-slack") == ("pass", "127.0.0.1 answers; nothing was sent")
+    added = dogwatch("alerts", "add", "--name", "team", "--slack", f"http://127.0.0.1:{port}/T0/hidden")
+    assert added.returncode == 0, added.stderr
+    told = preflight("--", "true")
+    assert told.of("channel team") == ("pass", "127.0.0.1 answers; nothing was sent")
     assert heard == [b""]
     assert "hidden" not in str(told.document)
 
@@ -59,15 +59,19 @@ def test_a_mail_server_greets_and_is_left(preflight: Preflight, tmp_path: Path, 
     """No sender, no recipient, no letter."""
     port, heard = listener(b"220 mail.example.org ESMTP\r\n")
     alerts = f"  email: {{address: me@example.org, smtp_server: 127.0.0.1, smtp_port: {port}}}"
-    told = preflight(job(tmp_path, alerts))
+    config = tmp_path / "dogwatch" / "config.toml"
+    config.parent.mkdir()
+    config.write_text(f'[smtp]\nhost = "127.0.0.1"\nport = {port}\n')
+    told = preflight(job(tmp_path, alerts), env={"XDG_CONFIG_HOME": str(tmp_path)})
     assert told.of("channel train-email") == ("pass", f"127.0.0.1 port {port} answers; nothing was sent")
     assert heard == [b"QUIT\r\n"]
 
 
 def test_channels_that_would_not_answer_fail(preflight: Preflight, tmp_path: Path, dogwatch) -> None:
     """A port where nobody is, a secret that is not set, a program that is not there; each with its remedy."""
-    told = preflight(job(tmp_path, '  slack: {webhook: "env:HOOK"}'), env={"HOOK": "http://127.0.0.1:1/x"})
-    assert told.of("channel train-slack") == ("fail", "cannot be reached: Connection refused")
+    added = dogwatch("alerts", "add", "--name", "team", "--slack", "http://127.0.0.1:1/x")
+    assert added.returncode == 0, added.stderr
+    assert preflight("--", "true").of("channel team") == ("fail", "cannot be reached: Connection refused")
     assert preflight(job(tmp_path, '  slack: {webhook: "env:NOT_THERE"}')).verdict("channel train-slack") == "fail"
     added = dogwatch("alerts", "add", "--name", "pager", "--command", "/no/such/pager")
     assert added.returncode == 0, added.stderr

@@ -12,7 +12,7 @@ from email.utils import format_datetime
 
 from dogwatch.channels.interface import DEADLINE, Receipt
 from dogwatch.channels.picture import NAME, picture
-from dogwatch.channels.timed import connect, secure_context
+from dogwatch.channels.timed import Private, connect, secure_context
 from dogwatch.channels.timed import deadline as until_when
 from dogwatch.channels.wording import lines, subject
 from dogwatch.model import Level, Message
@@ -33,6 +33,7 @@ class Server:
     user: str | None = None
     password: str | None = None
     tls: str = "starttls"
+    inside: bool = True  # whether it may be on a private network
 
 
 class Email:
@@ -65,6 +66,8 @@ class Email:
             return Receipt(False, f"{server.host}: {plain(str(error), 120)}", permanent=True)
         except ssl.SSLError as error:
             return Receipt(False, f"{server.host} offers no encryption to be trusted: {plain(str(error.reason), 80)}")
+        except Private:
+            return Receipt(False, f"{server.host} is an address of a private network", permanent=True)
         except (OSError, smtplib.SMTPException) as error:
             why = getattr(error, "strerror", None) or type(error).__name__
             return Receipt(False, f"{server.host} could not be reached: {plain(str(why), 120)}")
@@ -91,7 +94,7 @@ class Email:
 
     def _connected(self) -> smtplib.SMTP:
         server = self._server
-        smtp = _Smtp(until_when(DEADLINE), server.tls == "tls")
+        smtp = _Smtp(until_when(DEADLINE), server.tls == "tls", server.inside)
         code, words = smtp.connect(server.host, server.port)
         if code != 220:
             raise smtplib.SMTPConnectError(code, words)
@@ -104,12 +107,12 @@ class Email:
 class _Smtp(smtplib.SMTP):
     """With one deadline for the whole conversation."""
 
-    def __init__(self, until: float, secure: bool) -> None:
-        self.until, self._secure = until, secure
+    def __init__(self, until: float, secure: bool, inside: bool) -> None:
+        self.until, self._secure, self._inside = until, secure, inside
         super().__init__()
 
     def _get_socket(self, host: str, port: int, timeout: float) -> socket.socket:
-        made = connect(host, port, self.until)
+        made = connect(host, port, self.until, self._inside)
         return secure_context(self.until).wrap_socket(made, server_hostname=host) if self._secure else made
 
 

@@ -56,7 +56,8 @@ def attach(args: Namespace, store: Store, clock: Clock, every: float | None) -> 
     gpus = args.gpu_ids if args.gpu_ids is not None else file.gpu_ids
     email = {"to": args.alert_email} if args.alert_email is not None else file.email
     slack = args.alert_slack if args.alert_slack is not None else file.slack
-    alerts.for_job(store, clock, name, email, slack, outside=args.alert_slack is None)
+    given = {"email": args.alert_email, "slack": args.alert_slack}
+    alerts.for_job(store, clock, name, email, slack, from_file=[kind for kind in given if given[kind] is None])
     reach = assemble.here(clock)
     try:
         return tell.add_processes(

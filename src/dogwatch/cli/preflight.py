@@ -165,7 +165,7 @@ def _plan(args: Namespace, file: JobFile, host: str | None) -> Plan:
 def _channels(file: JobFile) -> list[Line]:
     """The channels of the store and of the files; a store that is not there yet has none."""
     from dogwatch import assemble
-    from dogwatch.desk import preflight
+    from dogwatch.desk import alerts, preflight
     from dogwatch.desk.preflight import channels
     from dogwatch.errors import DogwatchError
     from dogwatch.settings import Smtp
@@ -181,5 +181,6 @@ def _channels(file: JobFile) -> list[Line]:
     rows = assemble.known_channels() | rows
     for kind, settings in (("email", file.email), ("slack", None if file.slack is None else {"url": file.slack})):
         if settings is not None:
-            rows[f"{file.name}-{kind}"] = {"name": f"{file.name}-{kind}", "kind": kind, "settings": settings}
+            name = f"{file.name}-{kind}"
+            rows[name] = {"name": name, "kind": kind, "settings": {**settings, alerts.OUTSIDE: True}}
     return wrong + list(channels.judge(list(rows.values()), smtp))

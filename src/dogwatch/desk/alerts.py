@@ -7,7 +7,7 @@ import hashlib
 import os
 import pkgutil
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from fnmatch import fnmatchcase
 from secrets import token_hex
 from typing import Any
@@ -23,11 +23,11 @@ from dogwatch.store import alerts, bell, faults, jobs
 from dogwatch.store.database import Store
 from dogwatch.store.home import make_private, open_private, sync_directory
 from dogwatch.store.tick import open_findings, queue_notices
-from dogwatch.text import named
+from dogwatch.text import named, plain
 
 SECRETS = "secrets"
 FROM_CONFIG = "from_config"
-OUTSIDE = "outside"  # of a channel whose URL came out of a job's file: it may not lead into a private network
+OUTSIDE = "outside"  # of a channel that a job's file names, in whatever form: it may not lead into a private network
 SPOKEN = ("ended", "started", "milestone", "checkpoint", "progress", "digest", "flapping", "channel_dead", "store_full")
 RULES = {one.name for one in pkgutil.iter_modules(rules.__path__) if one.name != "interface"} | set(SPOKEN)
 WEB = ("webhook", "slack", "discord")
@@ -73,20 +73,45 @@ def add(
 
 
 def for_job(
-    store: Store, clock: Clock, job: str, email: Mapping[str, Any] | None, slack: str | None, outside: bool = False
+    store: Store,
+    clock: Clock,
+    job: str,
+    email: Mapping[str, Any] | None,
+    slack: str | None,
+    from_file: Collection[str] = (),
 ) -> None:
-    """The channels that a job's own flags or file name; they take what is said about that job, and are made once. A
-    URL that stands in the file (`outside`) is not the owner's word: it may not be one of a private network."""
-    strange = {OUTSIDE: True} if outside and slack is not None and not slack.startswith(secret.KINDS) else {}
-    if strange and slack is not None and is_inside(slack):
+    """The channels that a job's own flags or file name; they take what is said about that job, and are made once. What
+    stands in the file (`from_file` names the kinds) is not the owner's word: it may not lead into a private network."""
+    wanted = {"email": email, "slack": None if slack is None else {"url": slack}}
+    for kind, settings in wanted.items():
+        if settings is not None:
+            marked = of_job_file(kind, settings) if kind in from_file else settings
+            add(store, clock, kind, marked, {"jobs": [_literally(job)]}, f"{job}-{kind}", instead=True)
+
+
+def of_job_file(kind: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """A channel as a job's file names it, marked as such; a private address is refused, before anything connects to
+    it, unless it is the mail server of the owner's own configuration."""
+    marked = {**settings, OUTSIDE: True}
+    url = str(settings.get("url", ""))
+    if url and not url.startswith(secret.KINDS) and is_inside(url):
         raise UsageError(
             "the Slack URL of the job file is on a private network, where only you may point: say it as --alert-slack"
         )
-    wanted = {"email": email, "slack": None if slack is None else {"url": slack, **strange}}
-    for kind, settings in wanted.items():
-        name = f"{job}-{kind}"
-        if settings is not None:
-            add(store, clock, kind, settings, {"jobs": [_literally(job)]}, name, instead=True)
+    host = settings.get("host")
+    if kind == "email" and host is not None and is_inside(f"smtp://{bracketed(host)}"):
+        own = file.load(file.path(os.environ)).smtp
+        if own.at(host, settings.get("port")) is not own:
+            raise UsageError(
+                f"smtp_server {plain(host, 60)} of the job file is on a private network, where only you may point:"
+                " name it in the [smtp] section of your configuration file"
+            )
+    return marked
+
+
+def bracketed(host: str) -> str:
+    """A host as it stands in a URL."""
+    return f"[{host}]" if ":" in host else host
 
 
 def _literally(name: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from dogwatch import secret
-from dogwatch.channels.timed import connect, deadline, secure_context
+from dogwatch.channels.timed import Private, connect, deadline, secure_context
 from dogwatch.desk.checklist import Line
 from dogwatch.desk.preflight.facts import FAIL, PASS, WARN
 from dogwatch.settings import Smtp
@@ -18,6 +18,7 @@ from dogwatch.text import plain
 
 PATIENCE = 8.0
 NOT_SENT = "nothing was sent"
+PRIVATE = "say it yourself: --alert-slack, `dogwatch alerts add`, or [smtp] in the configuration file"
 
 
 def judge(rows: Sequence[Mapping[str, Any]], smtp: Smtp) -> Iterator[Line]:
@@ -36,7 +37,8 @@ def _one(row: Mapping[str, Any], smtp: Smtp) -> Line:
     test = "`dogwatch alerts test` sends a word on it"
     try:
         if kind == "email":
-            text = _mail(told.get("host", smtp.host), told.get("port", smtp.port), smtp.tls)
+            used = smtp.at(told.get("host"), told.get("port"))
+            text = _mail(used, inside=used is smtp or not told.get("outside"))
         elif kind == "command":
             text = _program(told["argv"][0])
         elif kind == "desktop":
@@ -44,11 +46,14 @@ def _one(row: Mapping[str, Any], smtp: Smtp) -> Line:
         elif kind == "file":
             text = _file(told["path"])
         else:
-            text = _web(secret.read(told["url"]) if told["url"].startswith(secret.KINDS) else told["url"])
+            url = secret.read(told["url"]) if told["url"].startswith(secret.KINDS) else told["url"]
+            text = _web(url, inside=not told.get("outside"))
     except secret.NoSecret as error:
         return Line(FAIL, what, str(error), "set what it refers to, where the watcher runs")
     except ssl.SSLError as error:
         return Line(FAIL, what, f"its encryption is not to be trusted: {plain(str(error.reason), 80)}", test)
+    except Private:
+        return Line(FAIL, what, "leads into a private network, where a job file may not point", PRIVATE)
     except TimeoutError:
         return Line(FAIL, what, f"did not answer in {PATIENCE:g} s", test)
     except (OSError, ValueError) as error:
@@ -61,7 +66,7 @@ class _Wrong(ValueError):
     """What is wrong with a channel, in words without its secret."""
 
 
-def _web(url: str) -> str:
+def _web(url: str, inside: bool) -> str:
     """A connection, encrypted where the URL says so; no request is made on it."""
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https"):
@@ -69,18 +74,18 @@ def _web(url: str) -> str:
     if not parts.hostname:
         raise _Wrong("its URL names no host")
     until = deadline(PATIENCE)
-    made = connect(parts.hostname, parts.port or (443 if parts.scheme == "https" else 80), until)
+    made = connect(parts.hostname, parts.port or (443 if parts.scheme == "https" else 80), until, inside)
     with made:
         if parts.scheme == "https":
             secure_context(until).wrap_socket(made, server_hostname=parts.hostname).close()
     return f"{plain(parts.hostname, 100)} answers"
 
 
-def _mail(host: str, port: int, tls: str) -> str:
+def _mail(server: Smtp, inside: bool) -> str:
     """The greeting of the mail server, and nothing more."""
-    until = deadline(PATIENCE)
-    with connect(host, port, until) as made:
-        if tls == "tls":
+    until, host, port = deadline(PATIENCE), server.host, server.port
+    with connect(host, port, until, inside) as made:
+        if server.tls == "tls":
             with secure_context(until).wrap_socket(made, server_hostname=host) as secured:
                 greeting = secured.recv(512)
         else:
