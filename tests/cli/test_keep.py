@@ -66,7 +66,7 @@ def test_another_interval_takes_the_place_of_the_first(keep, table) -> None:
 def test_print_makes_nothing(keep, table, home) -> None:
     """Just the command, for a scheduler of one's own."""
     done = keep("on", "--print")
-    assert done.stdout == f"/usr/bin/env DOGWATCH_HOME={home} {sys.executable} -P -m dogwatch keep tick\n"
+    assert done.stdout == f"/usr/bin/env DOGWATCH_HOME={home} {sys.executable} -E -P -m dogwatch keep tick\n"
     assert not table.exists()
 
 

@@ -237,6 +237,6 @@ def test_a_program_that_hangs_or_fails_is_told_and_left(rig, here):
 def test_a_machine_without_gpus_has_none_and_nothing_failed(rig, here):
     """Not having a tool is no failure of it."""
     assert look(here) | {"seconds": 0} == {
-        **{"by": None, "gpus": [], "driver": "", "xids": None, "failed": {}},
+        **{"by": None, "gpus": [], "driver": "", "xids": None, "program": None, "failed": {}},
         "seconds": 0,
     }

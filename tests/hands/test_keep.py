@@ -51,7 +51,7 @@ def test_the_command_is_absolute_and_carries_its_home(home) -> None:
     words = keep.command(str(home))
     assert words[:2] == ["/usr/bin/env", f"DOGWATCH_HOME={home}"]
     assert os.path.isabs(words[2])
-    assert words[3:] == ["-P", "-m", "dogwatch", "keep", "tick"]
+    assert words[3:] == ["-E", "-P", "-m", "dogwatch", "keep", "tick"]
 
 
 def test_it_is_made_once_and_removed_to_the_letter(home, world) -> None:

@@ -7,6 +7,7 @@ import os
 from dogwatch.channels.interface import Receipt
 from dogwatch.channels.wording import fitted, lines, subject
 from dogwatch.model import Level, Message
+from dogwatch.programs import find_program
 from dogwatch.reach.once import Late, NotStarted, run
 
 URGENCY = {Level.CRITICAL: "critical", Level.WARNING: "normal", Level.INFO: "low", Level.PROGRESS: "low"}
@@ -19,7 +20,10 @@ class Desktop:
 
     def deliver(self, message: Message) -> Receipt:
         text = fitted("\n".join(lines(message, 3)), 300).replace("&", "&amp;").replace("<", "&lt;")
-        argv = ["notify-send", "--app-name=dogwatch", f"--urgency={URGENCY[message.level]}", "--"]
+        program = find_program("notify-send")
+        if program is None:
+            return Receipt(False, "there is no notify-send here", permanent=True)
+        argv = [program, "--app-name=dogwatch", f"--urgency={URGENCY[message.level]}", "--"]
         try:
             code, _ = run([*argv, subject(message), text], b"", dict(os.environ), 5.0)
         except Late:

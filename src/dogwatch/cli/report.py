@@ -72,6 +72,9 @@ def _price(given: str | None) -> float | None:
 
 
 def _write(path: str, found: dict[str, Any], now: float) -> None:
+    import os
+    from errno import ELOOP
+
     from dogwatch.tui.page import page
 
     text = page(found, now)
@@ -79,10 +82,13 @@ def _write(path: str, found: dict[str, Any], now: float) -> None:
         print(text, end="")
         return
     try:
-        with open(path, "w", encoding="utf-8") as file:
+        # A report quotes logs: for its owner alone, and never through a link that somebody laid there.
+        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        with open(fd, "w", encoding="utf-8") as file:
             file.write(text)
     except OSError as error:
-        raise UsageError(f"{path} cannot be written: {error.strerror}") from None
+        why = "it is a link, and reports are not written through links" if error.errno == ELOOP else error.strerror
+        raise UsageError(f"{path} cannot be written: {why}") from None
     say(f"the report is in {path}")
 
 

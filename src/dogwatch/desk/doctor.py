@@ -56,6 +56,7 @@ def gpus(reach: Reach) -> Line:
     names = Counter(plain(str(gpu.get("name") or "a GPU"), 60) for gpu in found["gpus"] if not gpu.get("parent"))
     told = ", ".join(f"{count} × {name}" for name, count in names.items())
     by, driver = WAYS.get(found["by"], found["by"]), plain(str(found.get("driver") or ""), 40)
+    by = plain(str(found.get("program") or by), 200)
     text = f"{told}, read by {by}" + (f" (driver {driver})" if driver else "")
     return Line("warn" if failed else "ok", "GPUs", text + (f"; {plain(failed, 200)}" if failed else ""))
 

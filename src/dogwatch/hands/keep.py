@@ -14,7 +14,6 @@ import os
 import pwd
 import re
 import shlex
-import shutil
 import stat
 import subprocess
 import sys
@@ -23,6 +22,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dogwatch.errors import COULD_NOT_LOOK, DogwatchError, UsageError
+from dogwatch.programs import find_program
 
 SHORTEST, LONGEST = 60.0, 86400.0
 LOG, LAST = "keep.log", "keep.json"
@@ -73,12 +73,13 @@ def tag(home: str) -> str:
 
 
 def command(home: str) -> list[str]:
-    """What is started. No shell syntax but quoting, because SHELL in a crontab may be any; -P, because the
-    folder it is started in must not lend it modules."""
+    """What is started. No shell syntax but quoting, because SHELL in a crontab may be any; -P and -E,
+    because neither the folder it is started in nor PYTHONPATH may lend it modules."""
     return [
         "/usr/bin/env",
         f"DOGWATCH_HOME={os.path.realpath(home)}",
         sys.executable,
+        "-E",
         "-P",
         "-m",
         "dogwatch",
@@ -92,7 +93,7 @@ def plan(home: str, every: float) -> Plan:
     _check(home, every)
     if systemd_works() and _lingers():
         return systemd_plan(home, every)
-    if shutil.which("crontab", path=_path()):
+    if find_program("crontab"):
         _crontab()
         return cron_plan(home, every)
     if systemd_works():
@@ -146,7 +147,7 @@ def cron_schedule(every: float, spread: int = 0) -> tuple[str, float]:
 
 def found(home: str) -> Kept | None:
     """What is on for this home, if anything is."""
-    if shutil.which("crontab", path=_path()):
+    if find_program("crontab"):
         inside = _split(_crontab(), home)[1]
         if inside:
             every = re.search(r" every (\d+) s;", inside)
@@ -185,7 +186,7 @@ def remove(home: str, unless: Callable[[], bool] = lambda: False) -> Kept | None
 
 def systemd_works() -> bool:
     """Whether a systemd for this user answers, not merely whether its program is installed."""
-    if not shutil.which("systemctl", path=_path()):
+    if not find_program("systemctl"):
         return False
     try:
         _, out, _ = _run(("systemctl", "--user", "is-system-running"))
@@ -372,9 +373,9 @@ def _insist(words: Sequence[str]) -> None:
 
 
 def _run(words: Sequence[str], text: str | None = None) -> tuple[int, str, str]:
-    program = shutil.which(words[0], path=_path())
+    program = find_program(words[0])
     if program is None:
-        raise KeepFailed(f"there is no {words[0]} on this system")
+        raise KeepFailed(f"there is no {words[0]} on this system that only root or you can write")
     environment = {**os.environ, "PATH": _path(), "LC_ALL": "C"}
     given: dict[str, Any] = {"stdin": subprocess.DEVNULL} if text is None else {"input": text}
     try:

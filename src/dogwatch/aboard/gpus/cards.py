@@ -3,7 +3,7 @@
 import time
 
 from dogwatch.aboard.gpus.amd import amd_smi_look, rocm_smi_look
-from dogwatch.aboard.gpus.figures import isolated
+from dogwatch.aboard.gpus.figures import isolated, tool
 from dogwatch.aboard.gpus.kernel import recent_xids
 from dogwatch.aboard.gpus.nvidia_smi import nvidia_smi_look
 from dogwatch.aboard.gpus.nvml import nvml_look
@@ -30,7 +30,7 @@ def errand(call: "dict[str, Any]") -> "dict[str, Any]":
     """`by` is the way that answered; `failed` says why others did not, and is silent about those not there."""
     began, seconds = time.monotonic(), float(call.get("seconds", 5.0))
     failed: "dict[str, str]" = {}
-    answer: "dict[str, Any]" = {"by": None, "gpus": [], "driver": "", "xids": None}
+    answer: "dict[str, Any]" = {"by": None, "gpus": [], "driver": "", "xids": None, "program": None}
     for by, look in WAYS:
         if by in call.get("skip", ()):
             continue
@@ -38,7 +38,7 @@ def errand(call: "dict[str, Any]") -> "dict[str, Any]":
         if found.get("why"):
             failed[by] = found["why"]
         if found.get("gpus"):
-            answer.update(found, by=by)
+            answer.update(found, by=by, program=tool(by))
             break
     name_owners(answer["gpus"])
     if answer["by"] in ("nvml", "nvidia-smi") or any(by in failed for by in ("nvml", "nvidia-smi")):

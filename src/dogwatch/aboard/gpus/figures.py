@@ -59,12 +59,22 @@ def card(index: int, **known: "Any") -> "dict[str, Any]":
 
 
 def tool(name: str) -> "str | None":
-    """Where a program lies that a login by ssh may not have on its PATH."""
+    """Where a program lies that a login by ssh may not have on its PATH; only one that root or this user alone can
+    write, since PATH may hold folders of others."""
     for directory in os.environ.get("PATH", os.defpath).split(":") + list(BESIDE_PATH):
-        path = os.path.join(directory or "/", name)
-        if os.path.isfile(path) and os.access(path, os.X_OK):
+        path = os.path.join(directory, name)
+        if directory.startswith("/") and os.access(path, os.X_OK) and nobody_else_writes(path, directory):
             return path
     return None
+
+
+def nobody_else_writes(*paths: str) -> bool:
+    """Whether these belong to root or this user, and no other user may change them."""
+    try:
+        rows = [os.stat(path) for path in paths]
+    except OSError:
+        return False
+    return all(row.st_uid in (0, os.geteuid()) and not row.st_mode & 0o022 for row in rows)
 
 
 def run_tools(commands: "list[list[str]]", seconds: float) -> "list[tuple[str, str]]":

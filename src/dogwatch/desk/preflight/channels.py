@@ -13,6 +13,7 @@ from dogwatch import secret
 from dogwatch.channels.timed import Private, connect, deadline, secure_context
 from dogwatch.desk.checklist import Line
 from dogwatch.desk.preflight.facts import FAIL, PASS, WARN
+from dogwatch.programs import find_program
 from dogwatch.settings import Smtp
 from dogwatch.text import plain
 
@@ -42,7 +43,7 @@ def _one(row: Mapping[str, Any], smtp: Smtp) -> Line:
         elif kind == "command":
             text = _program(told["argv"][0])
         elif kind == "desktop":
-            text = _program("notify-send")
+            text = _program(find_program("notify-send") or "notify-send")
         elif kind == "file":
             text = _file(told["path"])
         else:
