@@ -20,7 +20,7 @@ PARTS = (
 # Programs that ride with the one request that needs them; the last `errand(call)` in one is what is called.
 ERRANDS = {
     "sound": (
-        *("body", "compressed", "texts", "arrays", "archives", "tables", "images", "tree"),
+        *("body", "compressed", "texts", "arrays", "pickles", "archives", "tables", "images", "tree"),
         *("lines", "held", "found", "held_open", "call"),
     ),
     "quota": ("limits",),

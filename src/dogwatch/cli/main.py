@@ -149,7 +149,8 @@ def _run(argv: list[str]) -> int:
     try:
         args, strange = parser.parse_known_args(words)
         if strange:
-            parser.error(f"{strange[0]!r} is not known here{_hint(verb, module, parser, strange[0])}")
+            wrong = "is not an option" if strange[0].startswith("-") else "is not expected"
+            parser.error(f"{strange[0]!r} {wrong} here{_hint(verb, module, parser, strange[0])}")
         args.command = command
         return _finish(module, args)
     except SystemExit as done:  # argparse has said what was wrong, or printed its help
@@ -205,7 +206,9 @@ def parser_of(verb: str, module: ModuleType):  # type: ignore[no-untyped-def]
     """The parser of a verb, as `dogwatch VERB --help` prints it."""
     import argparse
 
-    parser = argparse.ArgumentParser(
+    from dogwatch.cli.parser import OneSentence
+
+    parser = OneSentence(
         prog=f"dogwatch {verb}",
         description=module.HELP + ".",
         epilog="\n\n".join([_examples(module), *filter(None, [getattr(module, "EPILOG", None)])]),

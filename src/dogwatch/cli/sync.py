@@ -23,6 +23,8 @@ Reads DIR/.claude/active_jobs.json and DIR/.claude/agents/*/active_jobs.json. Ne
 brought up to date, and entries whose end is recorded are taken out; an entry that cannot be taken is named and left.
 Writers that take `flock` on the file's name plus .lock lose nothing. exit codes: 2 when a --file cannot be used"""
 
+MOST_NOTES = 10  # a file of thousands of wrong entries is one thing that is wrong
+
 
 def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--file", action="append", default=[], metavar="PATH", help="this registry (repeatable)")
@@ -113,8 +115,10 @@ def adopting(store: Store, clock: Clock) -> Iterator[Adopt]:
 def _tell(done: Synced, quiet: bool) -> None:
     from dogwatch.text import plain
 
-    for note in (*done.notes, *([] if done.refused is None else [done.refused])):
+    for note in (*done.notes[:MOST_NOTES], *([] if done.refused is None else [done.refused])):
         say(note)
+    if len(done.notes) > MOST_NOTES:
+        say(f"{len(done.notes) - MOST_NOTES:,} more entries were not taken; correct these first")
     if quiet:
         return
     for each in done.adopted:

@@ -68,6 +68,9 @@ def add_processes(
     exactly the workers; a name counts only where the pid file, if one is given, does not exist."""
     expect = expect or Expectation()
     pids = list(dict.fromkeys(pids))
+    impossible = [pid for pid in pids if not 0 < pid < 1 << 31]
+    if impossible:
+        raise UsageError(f"{impossible[0]} is no process id; `ps` lists those that there are")
     if pids and expect.workers not in (None, len(pids)):
         raise UsageError(
             f"{len(pids)} pids were given and {expect.workers} workers are expected; give all pids or another number"

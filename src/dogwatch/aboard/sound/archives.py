@@ -7,6 +7,7 @@ import zlib
 from dogwatch.aboard.sound.arrays import npy_end, npy_head
 from dogwatch.aboard.sound.body import CHUNK, Body, BodyFile, Broken, Report, Spent, Unclear
 from dogwatch.aboard.sound.compressed import unpacked
+from dogwatch.aboard.sound.pickles import MOST_PICKLE, risky_imports, would_run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,7 +33,20 @@ def check_torch(body: Body) -> Report:
     if not any(name.endswith(("/data.pkl", "/constants.pkl")) or name == "data.pkl" for name in names):
         raise Broken("is a zip without the data.pkl that every PyTorch file has")
     _, note = try_entries(archive)
-    return Report(sum("/data/" in name for name in names), note)
+    return Report(sum("/data/" in name for name in names), warning_of(archive) or note)
+
+
+def warning_of(archive: zipfile.ZipFile) -> str:
+    """What the pickles of a PyTorch file would import that no model needs."""
+    names: "list[str]" = []
+    for row in archive.infolist():
+        if row.filename.endswith(".pkl") and row.file_size <= MOST_PICKLE:
+            try:
+                with archive.open(row) as member:
+                    names += risky_imports(member.read())
+            except (Spent, NotImplementedError) + ZIP_WRONG:
+                continue
+    return would_run(names)
 
 
 def check_npz(body: Body) -> Report:

@@ -18,6 +18,7 @@ from dogwatch.aboard.sound.arrays import HDF5, NPY, check_gguf, check_hdf5, chec
 from dogwatch.aboard.sound.body import BROKEN, SOUND, UNCLEAR, Body, Broken, Budget, Report, Spent, Unclear, is_blank
 from dogwatch.aboard.sound.compressed import check_bzip2, check_gzip, check_xz, check_zstd
 from dogwatch.aboard.sound.images import PNG, check_bmp, check_gif, check_jpeg, check_png, check_riff
+from dogwatch.aboard.sound.pickles import check_pickle
 from dogwatch.aboard.sound.tables import ARROW, FEATHER_1, PARQUET, check_arrow, check_feather, check_parquet
 from dogwatch.aboard.sound.texts import check_csv, check_json, check_jsonl, check_tsv
 
@@ -33,7 +34,6 @@ UNFINISHED = re.compile(
     r"\.(?:tmp|temp|part|partial|incomplete|crdownload)(?:[._-]?\w{0,12})?\Z|\A\.?tmp[-_]?checkpoint"
 )
 SHARD = re.compile(r"\A(.{1,120}?)[-_]?(\d{3,6})-of-(\d{3,6})(\.[A-Za-z0-9_.]{1,30})\Z")
-PICKLED = "is pickled, and what is pickled is never opened: it would be executed"
 
 # By how a name ends; the longest ending first.
 BY_NAME: "tuple[tuple[str, str, Any], ...]" = (
@@ -112,7 +112,7 @@ def recognised(name: str, head: bytes) -> "tuple[str, Any]":
         if by_mark is not None and by_mark[2] == "zip":
             return "torch", check_torch
         if head[:1] == b"\x80":
-            raise Unclear(PICKLED)
+            return "pickle", check_pickle
         if by_mark is None and len(head) < 4:
             raise Broken("is too short to be anything")
         if by_mark is None:
@@ -125,7 +125,7 @@ def recognised(name: str, head: bytes) -> "tuple[str, Any]":
     if by_mark is not None:
         return by_mark[2], by_mark[3]
     if name.lower().endswith((".pkl", ".pickle", ".joblib", ".dill")):
-        raise Unclear(PICKLED)
+        return "pickle", check_pickle
     raise Unclear("is of no format that can be judged")
 
 
