@@ -16,6 +16,7 @@ from dogwatch.model import Dark
 from dogwatch.reach.child import Child, Graves, fd_of, start
 from dogwatch.reach.interface import DEADLINE, Answer
 from dogwatch.reach.repeats import Repeats
+from dogwatch.wire.answer import Malformed, read
 
 REPLY_CAP = 64 << 20
 SLACK = 1.0  # how long past the deadline bytes that are already there are still read
@@ -73,10 +74,10 @@ class Here:
         if sentinel != b"DOGWATCH-END %s %d" % (request["nonce"].encode("ascii"), len(reply)):
             raise _Void("the probe's answer was not whole")
         try:
-            body = json.loads(reply)
-        except (ValueError, RecursionError) as error:
-            raise _Void("the probe's answer was not JSON") from error
-        if not isinstance(body, dict) or body.get("nonce") != request["nonce"]:
+            body = read(reply)
+        except Malformed as error:
+            raise _Void(f"the probe's answer cannot be used: {error}") from error
+        if body.get("nonce") != request["nonce"]:
             raise _Void("the probe answered another question")
         if "error" in body:
             raise _Void(f"the probe refused the request: {body['error']}", mad=False)

@@ -19,6 +19,7 @@ from dogwatch.reach.child import Child, Graves, fd_of, start
 from dogwatch.reach.excuse import GARBLED, LATE, NO_PYTHON, REFUSED, excuse, last_words
 from dogwatch.reach.interface import Answer
 from dogwatch.reach.target import SSH, Target
+from dogwatch.wire.answer import Malformed, read
 
 DEADLINE = 90.0  # a queue that hangs takes 30 s, the accounting 40 s, and both are worth waiting for
 OUTPUT_CAP = 100_000_000
@@ -134,12 +135,10 @@ class Ssh:
 
     def _opened(self, reply: bytes, nonce: str) -> dict[str, Any]:
         try:
-            body = json.loads(reply)
-        except (ValueError, RecursionError) as error:
-            raise _Dark(
-                GARBLED, f"the answer of {self.place} is not JSON: something else was printed into it"
-            ) from error
-        if not isinstance(body, dict) or body.get("nonce") != nonce:
+            body = read(reply)
+        except Malformed as error:
+            raise _Dark(GARBLED, f"the answer of {self.place} cannot be used: {error}") from error
+        if body.get("nonce") != nonce:
             raise _Dark(GARBLED, f"{self.place} answered another question")
         if "error" in body:
             raise _Dark(REFUSED, f"the probe on {self.place} refused the request: {body['error']}")

@@ -1,0 +1,206 @@
+"""The answers of the extra programs that ride with a poll: GPUs, files, quotas, memory, stacks, the checklist."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct
+
+from dogwatch.wire.limits import MOST_ROWS, Count, Identity, Name, Number, Path, Said, Seconds, Whole
+
+Listed = Meta(max_length=MOST_ROWS)
+Few = Meta(max_length=4096)
+
+
+class Strict(Struct, forbid_unknown_fields=True):
+    """Nothing but what is named here."""
+
+
+class Why(Strict):
+    """Why there is no answer, or that it may come later."""
+
+    why: Said = ""
+    pending: bool = False
+
+
+class Holder(Strict):
+    """A process on a GPU."""
+
+    pid: Count
+    memory: Count | None
+    seen: bool
+    name: Said = ""
+    above: Annotated[list[Count], Few] = []
+    led_by: Annotated[list[Whole], Few] = []
+    served: bool = False
+    slurm: Name | None = None
+    user: Name | None = None
+
+
+class Gpu(Strict):
+    index: Whole
+    uuid: Name
+    name: Said
+    pci: Name
+    parent: Name
+    trouble: Said
+    throttle: Annotated[list[Name], Few]
+    processes: Annotated[list[Holder], Few] | None
+    used: Number | None
+    memory_used: Count | None
+    memory_total: Count | None
+    watts: Number | None
+    watts_limit: Number | None
+    celsius: Number | None
+    mhz: Number | None
+    mhz_most: Number | None
+    ecc: Any
+
+
+class Xid(Strict):
+    age: Seconds
+    pci: Name
+    xid: Count
+    pid: Count | None
+
+
+class Gpus(Strict):
+    by: Name | None
+    gpus: Annotated[list[Gpu], Few]
+    driver: Name
+    xids: Annotated[list[Xid], Few] | None
+    failed: dict[Name, Said]
+    seconds: Seconds
+    program: Path | None = None
+    why: Said = ""
+
+
+class FileVerdict(Struct):
+    """Whether a file is intact; a checkpoint also says its iteration."""
+
+    file: Path
+    verdict: Name
+    why: Said
+    format: Name | None = None
+    size: Count | None = None
+    records: Count | None = None
+
+
+class Lines(Strict):
+    known: tuple[Identity, Count, Count]
+    size: Count
+
+
+class CloserLook(Strict):
+    lines: Annotated[dict[Path, Lines], Listed]
+    files: Annotated[dict[Path, FileVerdict], Listed]
+    checkpoints: Annotated[dict[Path, FileVerdict], Listed]
+    guessed: Annotated[list[Path], Listed] = []
+    weak: Any = None
+
+
+class Sound(Strict):
+    files: Annotated[list[FileVerdict], Listed] = []
+    checkpoints: Annotated[dict[Path, FileVerdict], Listed] = {}
+    jobs: Annotated[dict[Name, CloserLook], Listed] = {}
+    why: Said = ""
+
+
+class Quota(Strict):
+    who: Name
+    used: Count
+    soft: Count
+    limit: Count
+    files: Count
+    files_soft: Count
+    files_limit: Count
+
+
+class Quotas(Strict):
+    quotas: Annotated[dict[Path, Annotated[list[Quota], Few]], Listed]
+
+
+class Trees(Strict):
+    bytes: Annotated[dict[Name, Count], Listed]
+    processes: Count
+    rough: Count
+
+
+class Memory(Strict):
+    """What a Slurm job holds, by its cgroup or by sstat."""
+
+    used: Count
+    by: Name
+    limit: Count | None = None
+    top: Count = 0
+    usual: Count = 0
+    nodes: Count = 1
+    given: Count | None = None
+    left: Seconds | None = None
+
+
+class SlurmMemory(Strict):
+    jobs: Annotated[dict[Name, Memory], Listed]
+    pieces: Annotated[dict[Name, dict[Name, Memory]], Listed]
+    counts: dict[Name, Count]
+    about: dict[Name, Name] = {}
+
+
+class Ram(Strict):
+    cpu: Seconds
+    trees: Trees | None = None
+    slurm: SlurmMemory | None = None
+
+
+class Frame(Strict):
+    name: Said
+    file: Path
+    line: Whole
+
+
+class Thread(Strict):
+    name: Said
+    active: bool
+    frames: Annotated[list[Frame], Few]
+
+
+class Spied(Strict):
+    pid: Count
+    command: Said
+    doing: Name
+    waits: Said
+    threads: Annotated[list[Thread], Few]
+    why: Said
+
+
+class Zombie(Strict):
+    pid: Count
+    parent: Count
+    status: Whole | None
+
+
+class Family(Strict):
+    processes: Count
+    zombies: Annotated[list[Zombie], Few]
+    dead: Count
+    stopped: Annotated[list[Count], Few]
+    blocked: Annotated[list[Count], Few]
+    cpu_percent: Number
+
+
+class Stacks(Strict):
+    processes: Annotated[list[Spied], Few]
+    ptrace: Any
+    family: Family
+
+
+# By the key under which a request carries the program. The checklist is asked for by a person and read line by line.
+PROGRAMS: dict[str, Any] = {
+    "gpus": Gpus,
+    "sound": Sound,
+    "closer": Sound,
+    "quota": Quotas,
+    "ram": Ram,
+    "stacks": Stacks,
+    "preflight": dict[Name, Any],
+}
