@@ -20,7 +20,7 @@ from dogwatch.engine.visit import Watched
 from dogwatch.engine.weighing import Weighing
 from dogwatch.logs.user import UserPatterns, compile_patterns
 from dogwatch.model import Change, Dark, Ended, Finding, Job, Known, Outcome, Place, follow
-from dogwatch.reach.excuse import LATE
+from dogwatch.reach.excuse import GARBLED, LATE
 from dogwatch.reach.interface import Reach
 from dogwatch.sources.interface import Source
 from dogwatch.store import places
@@ -64,6 +64,7 @@ class Post:
         self._sources, self._clock, self._every = sources, clock, every
         self._jobs: dict[str, Watched] = {}
         self._version: int | None = None
+        self._anew = False  # whether every job is read anew from the store, since one was changed halfway
         self._dark_looks, self._most = 0, ANSWER_BYTES
         self._dark_since: float | None = None
         self._last_seen: float | None = None
@@ -89,8 +90,8 @@ class Post:
             return
         if self._version is None:
             self._take_over(store)
-        before = self._jobs
-        self._jobs = {}
+        before = {} if self._anew else self._jobs
+        self._jobs, self._anew = {}, False
         for tracked in rows.load(store, self.place.name):
             old = before.get(tracked.job.ref)
             if old is not None and _same_story(old.known, tracked.known):
@@ -116,6 +117,14 @@ class Post:
     def hurry(self, deadline: float | None) -> None:
         """Wait for an answer no longer than this, where that is less than usual."""
         self._deadline = self._deadline if deadline is None else min(self._deadline, deadline)
+
+    def failed(self, why: str) -> Looked:
+        """A look that came to nothing by a fault of ours: nothing was learnt, and what was concluded halfway is thrown
+        away with it."""
+        at, mono = self._clock.now(), self._clock.mono()
+        known = {ref: one.known for ref, one in self._jobs.items()}
+        self._version, self._anew = None, True
+        return Looked(Glance(Dark(self.place.name, at, 0.0, why, GARBLED)), known, (), mono)
 
     def forget_all(self) -> None:
         """Start again from the store: what was concluded since could not be committed."""

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 
 class Scouts:
-    """Sends looks out and takes them back in the loop's own thread. A scout only looks: what it brings is
+    """Sends looks out and takes them back in the loop's own thread. A scout only looks: what it brings, be it a bug, is
     concluded and committed by whoever called `back()`."""
 
     def __init__(self) -> None:
-        self._back: deque[tuple[Post, Looked | BaseException]] = deque()
+        self._back: deque[tuple[Post, Looked | Exception]] = deque()
         self._out: set[str] = set()
         self._ring_in, self._ring_out = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
 
@@ -32,16 +32,14 @@ class Scouts:
         self._out.add(post.place.name)
         threading.Thread(target=self._go, args=(post,), name=f"look at {post.place.name}", daemon=True).start()
 
-    def back(self) -> list[tuple[Post, Looked]]:
-        """The looks that have come back; a bug in one is raised here, not lost with its thread."""
+    def back(self) -> list[tuple[Post, Looked | Exception]]:
+        """The looks that have come back, or what was raised instead of one."""
         with contextlib.suppress(BlockingIOError):
             os.read(self._ring_in, 4096)
         came = []
         while self._back:
             post, looked = self._back.popleft()
             self._out.discard(post.place.name)
-            if isinstance(looked, BaseException):
-                raise looked
             came.append((post, looked))
         return came
 
@@ -55,10 +53,10 @@ class Scouts:
         return not self._out
 
     def _go(self, post: Post) -> None:
-        brought: Looked | BaseException
+        brought: Looked | Exception
         try:
             brought = post.look()
-        except BaseException as bug:  # noqa: BLE001 - carried to the loop's thread and raised there
+        except Exception as bug:  # noqa: BLE001 - carried to the loop's thread, where it fails this poll
             brought = bug
         self._back.append((post, brought))
         os.write(self._ring_out, b".")

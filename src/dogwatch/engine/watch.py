@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import select
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -15,12 +15,14 @@ from dogwatch.engine.bundles import Bundles
 from dogwatch.engine.deliver import Delivery
 from dogwatch.engine.dispatch import LEAVE, STOPPED, Dispatch
 from dogwatch.engine.experiment_log import ExperimentLog
+from dogwatch.engine.faults import Faults
 from dogwatch.engine.heartbeat import Heartbeat
 from dogwatch.engine.judge import Identity
 from dogwatch.engine.post import Looked, Post, index
 from dogwatch.engine.record import RECORD, Record
 from dogwatch.engine.round import Round
 from dogwatch.engine.scouts import Scouts
+from dogwatch.errors import DogwatchError
 from dogwatch.model import Finding, Place
 from dogwatch.store import backup, places, reserve
 from dogwatch.store import tick as rows
@@ -74,6 +76,7 @@ class Watch:
         self._who, self._narrate = who, narrate
         self._record = Record(store, complain or narrate)
         self._delivery = Delivery(store, channels, clock)
+        self._faults = Faults(store.home, complain or narrate)
         self._begun = self._useful = False
         self._backup_after = float("-inf")
         self._stop_in, self._stop_out = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
@@ -264,14 +267,19 @@ class Watch:
 
     def tick(self, post: Post) -> Round | None:
         """One look at one place, concluded and committed."""
-        return self._conclude(post, post.look())
+        looked: Looked | Exception
+        try:
+            looked = post.look()
+        except Exception as bug:  # noqa: BLE001 - it fails this poll, and the watch goes on
+            looked = bug
+        return self._conclude(post, looked)
 
-    def _conclude(self, post: Post, looked: Looked) -> Round | None:
+    def _conclude(self, post: Post, looked: Looked | Exception) -> Round | None:
         """Commit what follows from a look; None when it could not be written down, in which case the next
         one concludes it again from what the store still says."""
         open_now: dict[Identity, Finding] = {}
         if self._record.attempt(READ, lambda: open_now.update(self._open_now())):
-            round_ = post.conclude(looked, open_now, 0.0 if self._record.owes else self._write_every)
+            round_ = self._concluded(post, looked, open_now)
             if round_.waits or self._record.commit(round_.tick, open_now):
                 if round_.tick.opened or round_.tick.resolved or self._record.spoke:
                     self._findings = None
@@ -285,6 +293,19 @@ class Watch:
         post.forget_all()
         post.due = self._clock.mono() + max(1.0, post.place.floor)
         return None
+
+    def _concluded(self, post: Post, looked: Looked | Exception, open_now: Mapping[Identity, Finding]) -> Round:
+        """What follows from a look. Whatever is raised on the way fails the poll of this place, and of no other; only
+        our own store may end the watch."""
+        write_every = 0.0 if self._record.owes else self._write_every
+        try:
+            if isinstance(looked, Exception):
+                raise looked
+            return post.conclude(looked, open_now, write_every)
+        except DogwatchError:
+            raise
+        except Exception as bug:  # noqa: BLE001 - see above
+            return post.conclude(post.failed(self._faults.note(post.place.name, bug)), open_now, write_every)
 
     def _open_now(self) -> dict[Identity, Finding]:
         """The open findings, read anew when somebody else has committed or we ourselves have opened or resolved one."""
