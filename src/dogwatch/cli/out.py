@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from typing import Any, TextIO
 
 
+LONGEST_LINE = 20_000
 UNDER = 4  # a line that is indented further stands under another one's text already
 UNWATCHED = "nobody is watching: what you see was true when it was last proved"
 
@@ -42,9 +43,13 @@ def emit(document: Any, compact: bool = False) -> None:
 
 
 def say(text: str) -> None:
-    """One line of narration; a stderr that takes none (a full disk, a closed terminal) stops nobody."""
+    """One line of narration, with nothing in it that a terminal would obey; a stderr that takes none (a full disk, a
+    closed terminal) stops nobody."""
+    from dogwatch.text import plain
+
     try:
-        print("\n".join(folded(f"dogwatch: {text}", width(sys.stderr))), file=sys.stderr, flush=True)
+        line = f"dogwatch: {plain(text, LONGEST_LINE)}"
+        print("\n".join(folded(line, width(sys.stderr))), file=sys.stderr, flush=True)
     except (OSError, ValueError):
         return
 
@@ -76,10 +81,13 @@ def cut(line: str, width: int) -> str:
 
 
 def lay_out(lines: Sequence[str]) -> None:
-    """Lines for a person, each folded to the terminal's width where there is one."""
+    """Lines for a person, with nothing in them that a terminal would obey, each folded to its width where there is
+    one."""
+    from dogwatch.text import plain
+
     room = width()
     for line in lines:
-        print("\n".join(folded(line, room)), flush=True)
+        print("\n".join(folded(plain(line, LONGEST_LINE), room)), flush=True)
 
 
 def folded(line: str, width: int | None) -> list[str]:
