@@ -82,8 +82,13 @@ def launch(crew, letters):
     def run(**wrong):
         return subprocess.run(
             ["bash", "launch_and_monitor.sh"],
-            **{"cwd": crew.place, "env": {**crew.environment, **wrong}, "timeout": 60, "text": True},
-            **{"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "stdin": subprocess.DEVNULL},
+            cwd=crew.place,
+            env={**crew.environment, **wrong},
+            timeout=60,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
         )
 
     return run

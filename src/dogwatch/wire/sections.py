@@ -149,6 +149,8 @@ class SlurmSection(Strict):
     cluster: Name | None = None
     version: Name | None = None
     answered: bool = True
+    requeue: Annotated[dict[Name, bool], Listed] = {}
+    names: Annotated[dict[Name, Name], Listed] = {}
     counts: dict[Name, Count] = {}
 
 
