@@ -161,7 +161,7 @@ def _changes(changed: dict[str, Any]) -> list[str]:
     """What is different from the last run that went well."""
     from dogwatch.text import plain
 
-    since = f"  since {changed['since']} " + (_how(changed) if "how" in changed else "succeeded")
+    since = f"  since {changed['since']} " + (_how(changed) if "how" in changed else "ended well")
     if not changed["changes"]:
         return [f"{since}, nothing that is recorded has changed"]
     lines = [f"{since}:"]
