@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dogwatch.causes.interface import Cause, Retry, Sign
 
-_BAD = r"\b(?:nan|inf(?:inite|inity)?|non-?finite|not finite)s?\b"
+# A bare "inf" counts only as a value: it begins too many other words, and each line that may match is read closer.
+_BAD = r"(?:\bnans?\b|(?:=|: |is |= )inf\b|\binfinit(?:e|y)\b|\bnon-?finite\b|\bnot finite\b)"
 _OF = r"\b(?:loss(?:es)?|grad(?:ient)?s?(?: norm)?)\b"
 _GIVES_UP = (
     r"\b(?:abort(?:ing|ed)?|exit(?:ing|ed)?|stop(?:ping|ped)?|terminat(?:e|ing|ed)|halt(?:ing|ed)?|quit(?:ting)?"
@@ -36,7 +37,7 @@ rows = (
             ),
             # It says that it ends because of them, in whatever words.
             Sign(
-                "nan|inf|finite",
+                "nan|=inf|: inf|is inf|= inf|finite|infinity",
                 rf"{_BAD}.{{0,60}}{_OF}.{{0,60}}{_GIVES_UP}|{_OF}.{{0,60}}{_BAD}.{{0,60}}{_GIVES_UP}"
                 rf"|{_GIVES_UP}.{{0,60}}{_OF}.{{0,60}}{_BAD}|{_GIVES_UP}.{{0,60}}{_BAD}.{{0,60}}{_OF}",
                 0.96,
