@@ -78,6 +78,13 @@ def test_a_secret_in_a_long_text_does_not_get_through(secret, filling):
     assert redacted(filling * LONG) == filling * LONG
 
 
+def test_a_name_that_is_no_text_stays_as_it_is():
+    """A file's name may hold any byte; where a secret stands beside it, only that is taken out."""
+    name = b"out-\xff.json".decode("utf-8", "surrogateescape")
+    assert redacted(name) == name
+    assert SECRET not in redacted(f"{name} token={SECRET}")
+
+
 @given(st.text(max_size=400))
 def test_redacting_twice_is_redacting_once(text):
     """It ends on any text, and what it made needs no second pass."""

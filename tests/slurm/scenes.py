@@ -92,7 +92,7 @@ class Scenes:
             "parts": lab.sbatch("alice", "exit $((SLURM_ARRAY_TASK_ID % 2))", "--array=1-4"),
             "het": self._heterogeneous(),
             "cancelled": lab.sbatch("alice", "sleep 600", "--hold"),
-            "stopped": lab.sbatch("bob", "touch ~/begun; exec sleep 600"),
+            "stopped": lab.sbatch("bob", "touch ~/begun; exec sleep 600", "--exclude=gpu03,gpu04"),
             "memory": lab.sbatch("alice", EAT_MEMORY, "--mem=50M"),
             "memory in srun": lab.sbatch("alice", f"srun {EAT_MEMORY}", "--mem=50M"),
         }

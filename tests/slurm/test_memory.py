@@ -108,7 +108,7 @@ def test_a_leak_of_a_batch_job_is_told_before_it_is_out_of_memory(watch: Watch, 
     text = told_ahead(watch, job, lambda size: hold(watch.lab, "one", size))
     assert "the memory that the job may use" in text
     assert "of 0.4 GB) will be full in about" in text
-    assert "will be full in about" in watch.must("why", job)
+    assert "will be full in about" in watch.must("why", job, "--no-poll")
 
 
 def test_a_leak_of_one_task_of_an_array_is_told_with_its_number(watch: Watch, start: Start) -> None:

@@ -67,7 +67,8 @@ class Purge:
         repaired = f"time_start={long_ago}, time_end={long_ago}"
         lab.sql(f"UPDATE lab_job_table SET {repaired} WHERE id_job={self.jobs['repaired']}")
         lab.sql(f"UPDATE lab_job_table SET id_job={lags + NOBODY} WHERE id_job={lags}")
-        self.watch.add(self.jobs["good"], NOBODY)
+        self.watch.add(self.jobs["good"])
+        self.watch.adopt(NOBODY)
         self.look("without a record")
         lab.sql(f"UPDATE lab_job_table SET id_job={lags}, state=1, time_end=0 WHERE id_job={lags + NOBODY}")
         self.look("with an old record")
@@ -154,7 +155,7 @@ def test_a_purged_id_is_found_in_the_accounting_and_one_that_never_was_ends_noth
 def test_a_single_purged_id_is_no_error_of_the_host(lab, make_watch):
     """squeue says `Invalid job id` and fails when it is asked about one alone."""
     watch = make_watch()
-    watch.add(NOBODY)
+    watch.adopt(NOBODY)
     assert watch.patrol().returncode == 0
     assert watch.job(NOBODY)["reason"] == "neither the queue nor the accounting lists it yet"
     assert watch.place()["dark_since"] is None

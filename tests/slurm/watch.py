@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -45,6 +46,13 @@ class Watch:
 
     def add(self, *ids: object, host: str = "lab", flags: tuple[object, ...] = ()) -> None:
         self.must("add", "slurm", *ids, "--host", host, *flags)
+
+    def adopt(self, *ids: object) -> None:
+        """Watch ids as an agent's registry names them: Slurm need not know them, as `add` demands."""
+        entry = {"type": "slurm", "host": "lab", "submitted": time.strftime("%Y-%m-%d %H:%M"), "description": "adopted"}
+        registry = self.home / "active_jobs.json"
+        registry.write_text(json.dumps([{**entry, "id": str(one)} for one in ids]))
+        self.must("sync", "--file", registry)
 
     def patrol(self, *flags: object) -> subprocess.CompletedProcess[str]:
         """A real look: one that came too soon for the place is tried again."""

@@ -125,7 +125,7 @@ def test_a_look_asks_the_scheduler_once_and_doctor_tells(calm_lab: Lab, dogwatch
     for _ in range(3):
         assert watch.patrol().returncode == 0
     assert _asked(lab) == {"queue": before["queue"] + 3, "accounting": before["accounting"]}
-    watch.add(900_000, 900_001)
+    watch.adopt(900_000, 900_001)
     assert watch.patrol().returncode == 0
     assert _asked(lab) == {"queue": before["queue"] + 4, "accounting": before["accounting"] + 1}
     told = json.loads(watch.run("doctor", "--json").stdout)

@@ -14,14 +14,18 @@ from typing import Any
 from dogwatch.redaction.named import REDACTED, without_named
 
 _KEPT = 4
+_SURROGATES = re.compile("[\ud800-\udfff]")
 _KEY_BEGINS, _KEY_ENDS = "-----BEGIN ", "-----END "
 # A line of a key's body, perhaps behind a logger's timestamp; its last line may be short.
 _KEY_BODY = re.compile(r"(^|.*[\s:|>\]])([A-Za-z0-9+/=]{8,})\s*$", re.ASCII | re.DOTALL)
 
 
 def redacted(text: str) -> str:
-    """`text` without secrets; unchanged where there is none."""
-    return without_named(_tokens().sub(lambda found: f"{found.group()[:_KEPT]}…{REDACTED}", text))
+    """`text` without secrets; unchanged where there is none. What RE2 cannot encode (a byte of a file's name that is no
+    UTF-8) is replaced, but only where something is redacted."""
+    readable = _SURROGATES.sub("\ufffd", text)
+    done = without_named(_tokens().sub(lambda found: f"{found.group()[:_KEPT]}…{REDACTED}", readable))
+    return text if done == readable else done
 
 
 def redacted_lines(lines: Sequence[str]) -> list[str]:
