@@ -19,6 +19,8 @@ WRONG = [
     ("alerts add --email", "--email needs a value"),
     ("report x --html", "--html needs a value"),
     ("report --htm x y", "did you mean --html?"),
+    ("patrol --log-file /proc/no/such/file", "--log-file /proc/no/such/file cannot be written"),
+    ("daemon --log-file /proc", "--log-file /proc cannot be written"),
 ]
 
 

@@ -27,10 +27,21 @@ def log_file_flag(parser: ArgumentParser) -> None:
 
 
 def log_path(given: str | None) -> str | None:
-    """The experiment log, absolute: the watcher may well run somewhere else."""
+    """The experiment log, absolute: the watcher may well run somewhere else. One that cannot be written is refused
+    before anything is polled."""
     import os
 
-    return None if given is None else os.path.abspath(os.path.expanduser(given))
+    from dogwatch.errors import UsageError
+
+    if given is None:
+        return None
+    path = os.path.abspath(os.path.expanduser(given))
+    try:
+        with open(path, "ab"):
+            return path
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        raise UsageError(f"--log-file {given} cannot be written: {why}; name a file that can") from None
 
 
 def emit(document: Any, compact: bool = False) -> None:
