@@ -20,7 +20,8 @@ def of_tasks(tasks: Mapping[str, Any], steps: Mapping[str, Step]) -> Step | None
         return None
     left = sum(states.get(word, 0) for word in NOT_OVER)
     if not left:
-        return Step(float(states.get("succeeded", 0)), float(tasks["count"]), UNIT)
+        # In the poll that sees the last one end, Slurm may tell of a task both in its queue and in its accounting.
+        return Step(float(min(states.get("succeeded", 0), tasks["count"])), float(tasks["count"]), UNIT)
     over = tasks["count"] - left
     return Step(over + _under_way(tasks, steps, over), float(tasks["count"]), UNIT)
 
