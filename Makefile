@@ -1,6 +1,6 @@
 # Everything here sets itself up first; a second run with an unchanged pyproject.toml asks no network.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test journeys fuzz lint bench chaos lab lab-down clean tools
+.PHONY: help setup demo test journeys fuzz lint docs bench chaos lab lab-down clean tools
 MAKEFLAGS += --no-print-directory
 
 BIN := .venv/bin
@@ -19,10 +19,11 @@ test: tools lint ## lint, types, import contracts, then every test
 	@$(BIN)/python -m pytest -p tests.side_by_side -n 3 --no-loadscope-reorder
 
 journeys: .venv/.ready .venv/.ready-dev tools ## what people do with the real program, from the first command to the last alert
-	@$(BIN)/python -m pytest -p tests.side_by_side -n 3 --no-loadscope-reorder tests/journeys
+	@$(BIN)/python -m pytest -p tests.side_by_side -n 4 --no-loadscope-reorder tests/journeys
 
-fuzz: .venv/.ready .venv/.ready-dev ## the tests that make up their inputs, with others than the last time
-	@$(BIN)/python -m pytest -p tests.side_by_side -n 2 -m hypothesis --hypothesis-profile fuzz
+fuzz: .venv/.ready .venv/.ready-dev ## every parser against hostile inputs, FUZZ_SECONDS each (600); one: TARGET=name SECONDS=60
+	@$(BIN)/python -m tests.fuzz --seconds $(or $(SECONDS),$(FUZZ_SECONDS),600) $(TARGET)
+	@$(if $(TARGET),,$(BIN)/python -m pytest -p tests.side_by_side -n 2 -m hypothesis --hypothesis-profile fuzz)
 
 lint: .venv/.ready .venv/.ready-dev ## ruff, mypy --strict, import contracts
 	@$(BIN)/ruff check $(CHECKED)
@@ -30,8 +31,11 @@ lint: .venv/.ready .venv/.ready-dev ## ruff, mypy --strict, import contracts
 	@$(BIN)/mypy $(CHECKED)
 	@$(BIN)/lint-imports --no-logo
 
-bench: .venv/.ready .venv/.ready-dev ## what watching costs, as ratios measured in one run
-	@$(BIN)/python -m bench
+docs: .venv/.ready ## write docs/json.md and docs/schema.json from the definitions of the documents
+	@$(BIN)/python tools/json_docs.py
+
+bench: .venv/.ready .venv/.ready-dev ## what watching costs and what got worse; some of it: NAMES="slurm gpus"; ACCEPT=1 accepts the figures
+	@$(BIN)/python -m bench $(if $(ACCEPT),--accept) $(NAMES)
 
 chaos: .venv/.ready .venv/.ready-dev ## 2,000 kills of the real programs, 50 of a Slurm controller, 1,000 over 20,000 alerts, all checked
 	@tools/setup chaos
@@ -44,7 +48,7 @@ lab-down: ## stop it
 	@$(BIN)/python -m tests.lab stop
 
 clean: ## remove the virtual environment and every cache
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .fuzz .bench build dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 tools:

@@ -9,10 +9,11 @@ from statistics import median
 
 from bench.figures import Figure
 from bench.stage import DOGWATCH, Stage
-from dogwatch.model import Ended, Expectation, Job, Known, Outcome, Proof, Running
-from dogwatch.store.database import Store, open_store
-from dogwatch.store.register import register
-from dogwatch.store.tick import Event, JobUpdate, Tick, commit
+from dogwatch.model import Ended, Evidence, Expectation, Job, Known, Outcome, Running
+from dogwatch.store.rows.registration import register
+from dogwatch.store.rows.tick import Event, JobUpdate, Tick, commit
+from dogwatch.store.sqlite.database import SqliteStore as Store
+from dogwatch.store.sqlite.location import open_store
 
 ENDED, ACTIVE, BATCH, RUNS = 10_000, 20, 1000, 60
 WORK = (
@@ -84,16 +85,18 @@ def _job(number: int, now: float) -> Job:
 
 
 def _running(now: float) -> Known:
-    return Known(Running(now - 60), since=now - 60, attempt="1", attempts=1, proved_at=now, proof=(_proof(now),))
+    return Known(
+        Running(now - 60), since=now - 60, attempt="1", attempts=1, confirmed_at=now, evidence=(_evidence(now),)
+    )
 
 
 def _ended(now: float) -> Known:
     state = Ended(Outcome.SUCCEEDED, exit_code=0, at=now)
-    return Known(state, since=now, attempt="1", attempts=1, proved_at=now, proof=(_proof(now),))
+    return Known(state, since=now, attempt="1", attempts=1, confirmed_at=now, evidence=(_evidence(now),))
 
 
-def _proof(now: float) -> Proof:
-    return Proof("keeper", "exit code 0", now)
+def _evidence(now: float) -> Evidence:
+    return Evidence("supervisor", "exit code 0", now)
 
 
 def _update(job: Job, known: Known, now: float) -> JobUpdate:

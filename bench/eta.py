@@ -9,10 +9,10 @@ from pathlib import Path
 
 from bench.figures import Figure
 from bench.traces import KINDS, traces
-from dogwatch.desk.eta import series
+from dogwatch.api.eta import series
 from dogwatch.estimate.backtest import OURS, Moment, backtest, unfit
 from dogwatch.estimate.eta import estimate
-from dogwatch.estimate.rows import Row
+from dogwatch.estimate.progress_rows import Row
 from dogwatch.estimate.series import add
 from dogwatch.model import Point
 
@@ -65,7 +65,12 @@ def _told(what: str, moments: Sequence[Moment]) -> list[Figure]:
             Figure(f"{what}, at {moment.share:.0%}: the best other's share near the truth, by ours", best / ours)
         )
         figures.append(
-            Figure(f"{what}, at {moment.share:.0%}: coverage of the 90 % interval", 100 * (moment.coverage or 0), "%")
+            Figure(
+                f"{what}, at {moment.share:.0%}: coverage of the 90 % interval",
+                100 * (moment.coverage or 0),
+                "%",
+                more_is_better=True,
+            )
         )
     behind = max(figure.value for figure in figures[::2])
     return [*figures, Figure(f"{what}: the best other by ours, at the worst moment", behind, limit=1.05, aim=1.0)]

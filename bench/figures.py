@@ -9,13 +9,14 @@ from statistics import median
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One measured value. Without a limit it is told for information and cannot fail."""
+    """One measured value; less is better, unless it says otherwise. Without a limit it is told for information."""
 
     what: str
     value: float
     unit: str = "×"
     limit: float | None = None
     aim: float | None = None
+    more_is_better: bool = False
 
     @property
     def kept(self) -> bool:
@@ -32,9 +33,7 @@ class Figure:
 
 def table(figures: Sequence[Figure]) -> str:
     rows = [("", "measured", "limit", "aim", "")]
-    rows += [
-        (f.what, _shown(f.value, f.unit), _shown(f.limit, f.unit), _shown(f.aim, f.unit), f.verdict) for f in figures
-    ]
+    rows += [(f.what, shown(f.value, f.unit), shown(f.limit, f.unit), shown(f.aim, f.unit), f.verdict) for f in figures]
     widths = [max(len(row[at]) for row in rows) for at in range(5)]
     lines = []
     for what, *numbers, verdict in rows:
@@ -43,7 +42,8 @@ def table(figures: Sequence[Figure]) -> str:
     return "\n".join(lines)
 
 
-def _shown(value: float | None, unit: str) -> str:
+def shown(value: float | None, unit: str) -> str:
+    """A value as people read it."""
     if value is None:
         return "-"
     digits = 4 if unit == "×" and abs(value - 1) < 0.1 else 2 if value < 10 else 1

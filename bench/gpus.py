@@ -1,4 +1,4 @@
-"""What it costs to read the GPUs of a machine, and what a driver that hangs does to a look."""
+"""What it costs to read the GPUs of a machine, and what a driver that hangs does to a poll."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from statistics import median
 
 from bench.figures import Figure
 from bench.proc import cpu_seconds, family
-from dogwatch.aboard import errand, probe_once
-from dogwatch.engine.gpus import HERE_WAIT, YOUNG
-from dogwatch.reach.here import Here
+from dogwatch.remote import extra_probe, probe_once
+from dogwatch.transport.local import Here
+from dogwatch.watcher.job.gpus import HERE_WAIT, YOUNG
 from tests.gpus.rig import GB, H100, Rig, build, look
 
 GPUS, TIMES, HUNG = 8, 40, 5
@@ -56,8 +56,8 @@ def _reading(rig: Rig) -> list[Figure]:
     return [
         Figure(f"reading {GPUS} GPUs, of a core at one every {YOUNG:g} s", 100 * cpu / YOUNG, "%", limit=0.5),
         Figure("CPU of one reading", 1000 * cpu, "ms"),
-        Figure("a look with GPUs", 1000 * wall, "ms"),
-        Figure("a look without", 1000 * median(alone), "ms"),
+        Figure("a poll with GPUs", 1000 * wall, "ms"),
+        Figure("a poll without", 1000 * median(alone), "ms"),
     ]
 
 
@@ -73,8 +73,8 @@ def _hanging(rig: Rig) -> Figure:
 
 
 def _travelling() -> list[Figure]:
-    plain, gpus = len(probe_once(b"{}", 10.0)), len(errand("gpus"))
+    plain, gpus = len(probe_once(b"{}", 10.0)), len(extra_probe("gpus"))
     return [
-        Figure("text of a look over ssh", plain / 1000, "kB"),
+        Figure("text of a poll over ssh", plain / 1000, "kB"),
         Figure("and of one that asks for GPUs", (plain + gpus) / 1000, "kB"),
     ]

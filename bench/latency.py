@@ -9,8 +9,9 @@ from pathlib import Path
 
 from bench.figures import Figure, percentile
 from bench.stage import Stage
-from dogwatch.store import events
-from dogwatch.store.database import Store, open_store
+from dogwatch.store.rows import events
+from dogwatch.store.sqlite.database import SqliteStore as Store
+from dogwatch.store.sqlite.location import open_store
 
 JOBS, WORKERS, ROUNDS, SPAN, INTERVAL, POLL = 10, 4, 5, 12.0, 30.0, 0.003
 WORK = (
@@ -54,7 +55,7 @@ def _listen(store: Store, refs: set[str], told: dict[str, tuple[float, float]], 
         if time.time() > until:
             raise TimeoutError(f"{len(waiting)} jobs were not seen to end")
         time.sleep(POLL)
-        if version == (version := store.changed()):
+        if version == (version := store.revision_of_others()):
             continue
         fresh = events.read(store, since=seq)
         now = time.time()
@@ -64,7 +65,7 @@ def _listen(store: Store, refs: set[str], told: dict[str, tuple[float, float]], 
             if event["kind"] == "finding.opened" and event["body"].get("rule") == "worker_gone":
                 told.setdefault(f"{event['ref']} {event['body']['what']}", (now, at))
             elif event["kind"] == "job.state" and event["body"].get("after") == "ended":
-                told.setdefault(event["ref"], (now, at))
+                told.setdefault(event["ref"] or "", (now, at))
                 waiting.discard(event["ref"])
 
 

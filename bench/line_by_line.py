@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 
-from dogwatch.causes.table import stems
+from dogwatch.diagnosis.table import stems
 from dogwatch.logs.formats import shipped
 
 

@@ -8,7 +8,7 @@ from dogwatch.estimate import loss
 from dogwatch.logs.reader import Reader
 from dogwatch.model import Loss
 
-LOOKS = 240  # pieces in which a log comes, at most
+PIECES = 240  # pieces in which a log comes, at most
 APART = 60.0  # seconds between two of them
 LEAST = 512  # bytes of a piece
 
@@ -16,7 +16,7 @@ LEAST = 512  # bytes of a piece
 def replay(text: bytes) -> Loss | None:
     """The first thing that is said of a log's loss while it grows."""
     reader, series = Reader(), dict[str, loss.Samples]()
-    size = max(LEAST, math.ceil(len(text) / LOOKS))
+    size = max(LEAST, math.ceil(len(text) / PIECES))
     for look, start in enumerate(range(0, len(text), size)):
         said = reader.feed(text[start : start + size])
         step = said.step.done if said.step is not None else None

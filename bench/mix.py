@@ -60,14 +60,14 @@ def write(directory: Path, size: int) -> list[Path]:
     words, left = Words(20), size
     paths: list[Path] = []
     while left > 0:
-        text = _log(PLAN[len(paths) % len(PLAN)], words, min(left, words.whole(JOB // 2, JOB * 3 // 2)))
+        text = log(PLAN[len(paths) % len(PLAN)], words, min(left, words.whole(JOB // 2, JOB * 3 // 2)))
         paths.append(directory / f"{len(paths):04d}.log")
         paths[-1].write_bytes(text)
         left -= len(text)
     return paths
 
 
-def _log(kind: Kind, words: Words, size: int) -> bytes:
+def log(kind: Kind, words: Words, size: int) -> bytes:
     """The log of a job, cut at this size; one that ends sooner is started again, as jobs are."""
     parts: list[bytes] = []
     length, settings = 0, words.whole(0, 1 << 20)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 
-from dogwatch.causes import Gather
+from dogwatch.diagnosis import LineCollector
 from dogwatch.logs import native, scan
 from dogwatch.logs.reader import Reader
 
-PIECE = 4 << 20  # bytes: the most that a probe brings of a log in one look
+PIECE = 4 << 20  # bytes: the most that a probe brings of a log in one poll
 
 
 def main(engine: str, *paths: str) -> None:
@@ -16,12 +16,12 @@ def main(engine: str, *paths: str) -> None:
     native.prefer(engine != "plain")
     told = hits = 0
     for path in paths:
-        reader, gather = Reader(), Gather()
+        reader, gather = Reader(), LineCollector()
         with open(path, "rb", buffering=0) as file:
             while piece := file.read(PIECE):
                 told += reader.feed(piece).step is not None
                 gather.feed(piece)
-        hits += len(gather.notes().hits)
+        hits += len(gather.collected().hits)
     print(f"{told} pieces with progress, {hits} lines that tell of an ending")
 
 

@@ -16,8 +16,8 @@ from pathlib import Path
 
 from bench.figures import Figure
 from bench.mix import SHARES, write
-from dogwatch.causes import Gather
-from dogwatch.causes.table import CAUSES, stems
+from dogwatch.diagnosis import LineCollector
+from dogwatch.diagnosis.table import CAUSES, stems
 from dogwatch.logs.formats import shipped
 from dogwatch.logs.native import library
 from dogwatch.logs.reader import Reader
@@ -105,9 +105,9 @@ def _cost(line: bytes) -> float:
     while len(costs) < ROUNDS and min(costs, default=99.0) > 25:
         started = time.process_time()
         Reader().feed(line + b"\n")
-        gather = Gather()
+        gather = LineCollector()
         gather.feed(line)
-        gather.notes()
+        gather.collected()
         costs.append(1000 * (time.process_time() - started))
     return min(costs)
 
@@ -139,11 +139,11 @@ def grep(path: Path, patterns: Iterable[str]) -> list[str]:
 def cause_patterns() -> list[str]:
     """What the causes are known by, as grep spells it; one that it cannot spell is known by its literals alone."""
     written = []
-    for sign in (sign for cause in CAUSES.values() for sign in cause.signs):
-        if not sign.pattern or re.search(r"\(\?[^:]|[*+}]\?|\[[^\]]*[\[\\]", sign.pattern):
-            written += [escaped(stem) for stem in sign.stem.split("|")]
+    for pattern in (pattern for cause in CAUSES.values() for pattern in cause.patterns):
+        if not pattern.pattern or re.search(r"\(\?[^:]|[*+}]\?|\[[^\]]*[\[\\]", pattern.pattern):
+            written += [escaped(stem) for stem in pattern.stem.split("|")]
         else:
-            written.append(sign.pattern.replace("(?:", "(").replace(r"\d", "[0-9]"))
+            written.append(pattern.pattern.replace("(?:", "(").replace(r"\d", "[0-9]"))
     return list(dict.fromkeys(written))
 
 

@@ -9,17 +9,17 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import Any
 
-from dogwatch.engine import pace
-from dogwatch.engine.judge import Identity, identity
-from dogwatch.engine.look import glance
-from dogwatch.engine.memory import Memory
-from dogwatch.engine.reading import Readers
-from dogwatch.engine.round import seen_round
-from dogwatch.engine.standing import asks_usage, living_pids, patience_left
-from dogwatch.engine.visit import Watched
-from dogwatch.model import Dark, Expectation, Finding, Job, Known, Standing, follow
-from dogwatch.reach.interface import Answer
+from dogwatch.model import Expectation, Finding, Job, Known, StallState, Unreachable, follow
 from dogwatch.sources.process import source
+from dogwatch.transport.interface import Answer
+from dogwatch.watcher.job.memory import Memory
+from dogwatch.watcher.job.probe_answer import probe_answer
+from dogwatch.watcher.job.read_files import Readers
+from dogwatch.watcher.job.stall import asks_usage, living_pids, silence_left
+from dogwatch.watcher.job.watched import WatchedJob
+from dogwatch.watcher.tick import poll_interval
+from dogwatch.watcher.tick.conclude import answered_tick
+from dogwatch.watcher.tick.judge import Identity, identity
 
 REF, LOG, BOOT = "here/process:replayed", "/replayed/log", "b"
 EPOCH = 1_800_000_000.0
@@ -62,7 +62,7 @@ class Stand:
     def close(self) -> None:
         pass
 
-    def ask(self, request: Mapping[str, Any], deadline: float = 0.0) -> Answer | Dark:
+    def ask(self, request: Mapping[str, Any], deadline: float = 0.0) -> Answer | Unreachable:
         body: dict[str, Any] = {"process": self._process(), "disks": {"ok": True, "disks": {}}}
         body["logs"] = {"ok": True, REF: self._log(request["logs"][REF]["known"].get(LOG, {}))}
         if "usage" in request:
@@ -89,7 +89,7 @@ class Stand:
 
 
 class Replay:
-    """One watcher over one replayed job. `step()` makes the next look, at the pace at which a watcher makes it."""
+    """One watcher over one replayed job. `step()` makes the next poll, at the pace at which a watcher makes it."""
 
     def __init__(self, run: Run, processes: str = "hidden", memory: Memory | None = None, now: float = 0.0) -> None:
         self.stand = Stand(run, processes, now)
@@ -102,11 +102,11 @@ class Replay:
             track={"workers": [[PID, START, BOOT]]},
             expect=Expectation(logs=(LOG,)),
         )
-        self.one = Watched(job, Known(), memory or Memory(), Readers(None))
+        self.one = WatchedJob(job, Known(), memory or Memory(), Readers(None))
         self.opened: list[Finding] = []
         self._open: dict[Identity, Finding] = {}
         self._last: float | None = None
-        self.nearest = 0.0  # the most of its patience that a silence took
+        self.nearest = 0.0  # the most of its silence limit that a silence took
         self.stalled_at: float | None = None  # when it was first called so
 
     @property
@@ -115,12 +115,12 @@ class Replay:
 
     @property
     def stalled(self) -> bool:
-        return self.one.verdict is not None and self.one.verdict.word is Standing.STALLED
+        return self.one.verdict is not None and self.one.verdict.word is StallState.STALLED
 
     def interval(self) -> float:
         one = self.one
         remaining = one.eta.remaining if one.eta is not None else None
-        return pace.interval(one.memory.age, remaining, patience_left(one.memory, one.verdict, one.workers))
+        return poll_interval.interval(one.memory.age, remaining, silence_left(one.memory, one.verdict, one.workers))
 
     def step(self) -> None:
         """Let one interval pass, and look."""
@@ -128,7 +128,7 @@ class Replay:
         one, at = self.one, EPOCH + self.stand.now
         silent = {REF: living_pids(one.workers)} if asks_usage(one.memory, now) else {}
         known = {REF: one.known}
-        seen = glance(
+        seen = probe_answer(
             self.stand,
             {source.kind: source},
             [one.job],
@@ -139,30 +139,30 @@ class Replay:
             deadline=1.0,
             silent={ref: pids for ref, pids in silent.items() if pids},
         )
-        assert not isinstance(seen.look, Dark)
+        assert not isinstance(seen.look, Unreachable)
         after, changes = follow(known, seen.look)
-        round_ = seen_round(
+        result = answered_tick(
             seen,
             seen.look,
             changes,
             after,
             {REF: one},
             watched=0.0 if self._last is None else now - self._last,
-            was_dark=False,
+            was_unreachable=False,
             open_now=self._open,
             mono=now,
             may_wait=True,
         )
         self._last = now
-        self.one = round_.jobs[REF]
-        if self.one.verdict is not None and self.one.verdict.patience:
-            self.nearest = max(self.nearest, self.one.verdict.silent / self.one.verdict.patience)
+        self.one = result.jobs[REF]
+        if self.one.verdict is not None and self.one.verdict.silence_limit:
+            self.nearest = max(self.nearest, self.one.verdict.silent / self.one.verdict.silence_limit)
         if self.stalled and self.stalled_at is None:
             self.stalled_at = now
-        self.opened += round_.opened
-        for finding in round_.resolved:
+        self.opened += result.opened
+        for finding in result.resolved:
             del self._open[identity(finding)]
-        self._open.update({identity(finding): finding for finding in round_.opened})
+        self._open.update({identity(finding): finding for finding in result.opened})
 
     def to_end(self, end: float) -> None:
         while self.now < end:
@@ -192,7 +192,7 @@ class Called:
 @dataclass(frozen=True, slots=True)
 class Measured:
     """The rules that spoke of the healthy run, the first silence of it that was called a stall, and the most of its
-    patience that it took; and by kind of hang, the seconds from its last line before each cut to the verdict."""
+    silence limit that it took; and by kind of hang, the seconds from its last line before each cut to the verdict."""
 
     alarms: Sequence[str]
     called: Called | None

@@ -16,16 +16,18 @@ from typing import Any
 from bench.figures import Figure
 from dogwatch import assemble
 from dogwatch.clock import Clock
-from dogwatch.engine.post import Post
-from dogwatch.engine.watch import Watch
 from dogwatch.model import Job, Running
 from dogwatch.model.job import Place
-from dogwatch.reach.interface import Answer
-from dogwatch.reach.ssh import Ssh
-from dogwatch.sources.slurm import source
-from dogwatch.store import places, register
-from dogwatch.store.database import Store, open_store
-from dogwatch.store.home import prepare
+from dogwatch.sources.slurm import requests, source
+from dogwatch.store.rows import places
+from dogwatch.store.rows import registration as register
+from dogwatch.store.sqlite.database import SqliteStore as Store
+from dogwatch.store.sqlite.home import prepare
+from dogwatch.store.sqlite.location import open_store
+from dogwatch.transport.interface import Answer
+from dogwatch.transport.ssh import Ssh
+from dogwatch.watcher.loop.watcher import Watcher
+from dogwatch.watcher.tick.place_poller import PlacePoller
 from tests.lab.ground import why_not
 from tests.lab.lab import Lab
 from tests.lab.lease import SESSION, only_one
@@ -44,16 +46,18 @@ WORK = (
 )
 
 
-def measure() -> list[Figure]:
+def measure() -> Iterator[Figure]:
+    """The figures of each part as it ends: what comes after it, the tear-down too, cannot lose them."""
     reason = why_not()
     if reason:
         print(f"  skipped: {reason}")
-        return []
+        return
     with only_one(SESSION, 600, "the laboratory is used by somebody else"):
         lab = Lab.start()
         try:
             lab.heal()
-            return [*_against_the_bare_commands(lab), *_many_hosts(lab), *_own_cpu(lab)]
+            for part in (_against_the_bare_commands, _many_hosts, _own_cpu):
+                yield from part(lab)
         finally:
             lab.heal()
             lab.leave()
@@ -99,8 +103,8 @@ def _against_the_bare_commands(lab: Lab) -> list[Figure]:
     with _store() as store:
         _register(store, _place(lab, "lab"), jobs, clock)
         watch = assemble.watch(store, clock, who="bench")
-        watch.look_once()  # the first look learns the owners and the cluster: from then on ticks are alike
-        watch.look_once()
+        watch.poll_once()  # the first poll learns the owners and the cluster: from then on ticks are alike
+        watch.poll_once()
         bare = _bare_argv(lab, jobs, [str(id) for id in nowhere], clock)
         ratios, ours = [], []
         for _ in range(PAIRS):
@@ -132,10 +136,10 @@ def _timed_bare(argv: list[str]) -> float:
     return took
 
 
-def _timed_look(watch: Watch, store: Store) -> float:
+def _timed_look(watch: Watcher, store: Store) -> float:
     began = time.monotonic()
-    if watch.look_once() != ["lab"]:
-        raise RuntimeError(f"lab did not answer: {places.places(store)[-1]['dark_why']}")
+    if watch.poll_once() != ["lab"]:
+        raise RuntimeError(f"lab did not answer: {places.places(store)[-1]['unreachable_why']}")
     return time.monotonic() - began
 
 
@@ -162,12 +166,12 @@ def _many_hosts(lab: Lab) -> list[Figure]:
 def _answers(store: Store, clock: Clock, names: list[str]) -> float:
     """Seconds of one round until the last of `names` was written down; what is hung may take longer."""
     watch = assemble.watch(store, clock, who="bench")
-    before = {row["name"]: row["looks"] for row in places.places(store)}
+    before = {row["name"]: row["polls"] for row in places.places(store)}
     began = time.monotonic()
     took: list[float] = []
 
     def note(*_: object) -> bool:
-        looks = {row["name"]: row["looks"] for row in places.places(store)}
+        looks = {row["name"]: row["polls"] for row in places.places(store)}
         if not took and all(looks[name] > before[name] for name in names):
             took.append(time.monotonic() - began)
         return bool(took)
@@ -201,10 +205,11 @@ class Replay:
         for ref, row in request.get("logs", {}).items():
             new = {path: self._log for path in row["globs"] if path not in row["known"]}
             logs[ref] = {**self._quiet, "files": new, "unchanged": list(row["known"])}
-        queue = {**self._body["slurm"]["queue"], "out": self._queue.replace("@MARK@", request["slurm"]["mark"])}
-        slurm = {**self._body["slurm"], "accounting": None, "queue": queue}
+        section, mark = self._body["commands"], request["commands"][requests.QUEUE]["rows"]["mark"]
+        queue = {**section["ran"][requests.QUEUE], "out": self._queue.replace("@MARK@", mark)}
+        commands = {**section, "ran": {requests.QUEUE: queue, requests.CONFIG: section["ran"][requests.CONFIG]}}
         rest = {"disks": {path: self._body["disk"] for path in request.get("disks", ())}, "ok": True, "seconds": 0.0}
-        whole = {**self._body, "slurm": slurm, "logs": logs, "disks": rest, "files": {"ok": True, "seconds": 0.0}}
+        whole = {**self._body, "commands": commands, "logs": logs, "disks": rest, "files": {"ok": True, "seconds": 0.0}}
         return json.dumps(whole)
 
 
@@ -217,16 +222,16 @@ def _own_cpu(lab: Lab) -> list[Figure]:
     with _store("/dev/shm") as store:  # ten thousand registrations are as many fsyncs, which nobody measures here
         _register(store, _place(lab, "lab"), [_job("lab", id, clock) for id in ids], clock)
         replay = Replay(clock, body, queue, log)
-        post = Post(_place(lab, "lab"), replay, assemble.Sources(), clock)
-        watch = Watch(store, (post,), clock, who="bench")
+        poller = PlacePoller(_place(lab, "lab"), replay, assemble.Sources(), clock)
+        watch = Watcher(store, (poller,), clock, who="bench")
         for _ in range(RUNS + 3):
             clock.by += MINUTE
             replay.spent, began = 0.0, time.process_time()
-            watch.look_once()
+            watch.poll_once()
             spent.append(time.process_time() - began - replay.spent)
-        running = sum(isinstance(one.known.state, Running) for one in post.jobs.values())
-        if (len(post.jobs), running) != (KNOWN, KNOWN * 9 // 10):
-            raise RuntimeError(f"{running} of {len(post.jobs)} jobs were seen running")
+        running = sum(isinstance(one.known.state, Running) for one in poller.jobs.values())
+        if (len(poller.jobs), running) != (KNOWN, KNOWN * 9 // 10):
+            raise RuntimeError(f"{running} of {len(poller.jobs)} jobs were seen running")
     first, steady = spent[0], spent[3:]
     print(f"  CPU of a tick over {KNOWN:,} jobs: first {first:.2f} s, then {min(steady):.2f} to {max(steady):.2f} s")
     return [Figure(f"our CPU for a tick over {KNOWN:,} known jobs", median(steady), "s", limit=0.5)]
@@ -242,7 +247,7 @@ def _captured(lab: Lab, clock: Clock) -> tuple[dict[str, Any], list[str], dict[s
     way = Ssh("lab", "lab", str(lab.ssh_config), clock)
     path = lab.show(running[0])["StdOut"]
     request = {
-        "slurm": source.ask(jobs, {}, clock.now()),
+        "commands": source.ask(jobs, {}, clock.now()),
         "disks": ["/"],
         "logs": {"x": {"globs": [path], "known": {}}},
     }
@@ -255,7 +260,7 @@ def _captured(lab: Lab, clock: Clock) -> tuple[dict[str, Any], list[str], dict[s
     answer = way.ask({**request, "logs": {"x": {"globs": [], "known": {path: known}}}}, 60.0)
     if not isinstance(answer, Answer) or answer.body["logs"]["x"]["unchanged"] != [path]:
         raise RuntimeError("a log that did not grow was not told as the same")
-    out = answer.body["slurm"]["queue"]["out"]
+    out = answer.body["commands"]["ran"][requests.QUEUE]["out"]
     ours = {job.id for job in jobs}  # the queue also lists what has just been cancelled
     rows = [row for row in (line.split("\x1f") for line in out.split("\n")) if row[0] in ours]
     lines = ["\x1f".join(_blank(row)) + "\n" for row in rows]

@@ -16,7 +16,7 @@ from pathlib import Path
 
 DOGWATCH = str(Path(sys.executable).with_name("dogwatch"))
 JOB = [sys.executable, "-I", "-S", str(Path(__file__).with_name("job.py"))]
-PATIENCE = 30.0
+TIMEOUT = 30.0
 
 
 class Stage:
@@ -35,7 +35,7 @@ class Stage:
             self.stop(process)
         for record in Path(self.home, "runs").glob("*/worker-*.start.json"):
             _end_worker(json.loads(record.read_bytes()))
-        for _ in range(20):  # a keeper that records its workers' ends may still be writing here
+        for _ in range(20):  # a supervisor that records its workers' ends may still be writing here
             with contextlib.suppress(OSError):
                 shutil.rmtree(self.directory)
                 return
@@ -85,10 +85,10 @@ class Stage:
 
 
 def wait_for(there: Callable[[], object], what: str) -> None:
-    limit = time.monotonic() + PATIENCE
+    limit = time.monotonic() + TIMEOUT
     while not there():
         if time.monotonic() > limit:
-            raise TimeoutError(f"waited {PATIENCE:.0f} s for {what}")
+            raise TimeoutError(f"waited {TIMEOUT:.0f} s for {what}")
         time.sleep(0.05)
 
 

@@ -19,14 +19,14 @@ from typing import NamedTuple
 
 from bench.figures import Figure
 from bench.replay import Called, Measured, Run, measure_run
-from dogwatch.engine import outlook
+from dogwatch.watcher.job import eta
 
 WORK = (
     "Healthy runs are replayed by their own clock through the real looks, reader, rules and verdict; every `stalled`"
     " is a false alarm. Then each hangs for ever from three moments of its time, drawn from its first, second and last"
     " third. The time to notice is from its last line to `stalled`, as a multiple of the longest gap of the healthy"
-    " run; also by how long that is, since no patience of a few seconds is sound. What both would be with less"
-    " patience, or more, is told beside it. A hang is seen by the log alone (a node of a cluster), with processes"
+    " run; also by how long that is, since no silence limit of a few seconds is intact. What both would be with less"
+    " silence limit, or more, is told beside it. A hang is seen by the log alone (a node of a cluster), with processes"
     " asleep (a deadlock) or with processes that spin (a hung collective). 70 generated runs, the corpus where"
     " DOGWATCH_CORPUS or ../shared/corpus has one, and the runs of the folder DOGWATCH_RUNS: a file each, with a line"
     " of JSON that names it and then [seconds, text] of every line. Where runs come from few families, the median of"
@@ -105,8 +105,8 @@ def _tally(runs: Sequence[Run]) -> Tally:
 
 
 def _spare() -> None:
-    """An estimate only decides here when the next look is due, and is most of what one costs: it is good for longer."""
-    outlook.SHARE, outlook.LONGEST = 0.1, 1800.0
+    """An estimate only decides here when the next poll is due, and is most of what one costs: it is good for longer."""
+    eta.SHARE, eta.LONGEST = 0.1, 1800.0
 
 
 def _measure(run: Run) -> Measured:
@@ -115,8 +115,9 @@ def _measure(run: Run) -> Measured:
 
 
 def _trade(name: str, tally: Tally) -> None:
-    """Print what more or less patience would do: a healthy run alarms at the scale that its longest silence took."""
-    print(f"  {name}: with so many times the patience, healthy runs called stalled / gaps until a hang is noticed")
+    """Print what more or less silence limit would do: a healthy run alarms at the scale that its longest silence
+    took."""
+    print(f"  {name}: with so many times the silence limit, healthy runs called stalled / gaps until a hang is noticed")
     print("  " + "".join(f"{scale:>15g}" for scale in SCALES))
     middle = median(tally.multiples("hidden"))
     alarms = [sum(near >= scale for near in tally.nearest) / max(1, tally.runs) for scale in SCALES]
@@ -160,7 +161,10 @@ def _figures(name: str, tally: Tally, limit: bool) -> list[Figure]:
         figures.append(Figure(f"{name}: the same, each family once, {told}", median(tally.of_families(kind)), "gaps"))
     figures.append(
         Figure(
-            f"{name}: the same, within {WITHIN:g} gaps, by its log alone", 100 * _within(tally.multiples("hidden")), "%"
+            f"{name}: the same, within {WITHIN:g} gaps, by its log alone",
+            100 * _within(tally.multiples("hidden")),
+            "%",
+            more_is_better=True,
         )
     )
     for kind, told in KINDS.items():

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from random import Random
 
-from dogwatch.estimate.rows import Row
+from dogwatch.estimate.progress_rows import Row
 
 KINDS = (
     "warm-up",

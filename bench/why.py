@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from bench.figures import Figure
-from bench.losses import LOOKS, replay
-from dogwatch.causes import Evidence, Log, diagnose
+from bench.losses import PIECES, replay
+from dogwatch.diagnosis import Evidence, Log, diagnose
 
 SURE = 0.9
 LISTS = ("out of memory|OOM|CUDA error", "Traceback|Error|FAILED", "Error|Exception|CUDA")
@@ -121,7 +121,7 @@ def _bad_losses(records: Sequence[tuple[dict[str, Any], bytes]]) -> float:
     """The share of healthy logs of which the rule about losses says anything while they grow."""
     healthy = [text for record, text in records if record["kind"] != "failed"]
     accused = sum(replay(text) is not None for text in healthy)
-    print(f"  losses called bad while a healthy log grew in {LOOKS} pieces: {accused} of {len(healthy)}")
+    print(f"  losses called bad while a healthy log grew in {PIECES} pieces: {accused} of {len(healthy)}")
     return accused / len(healthy)
 
 

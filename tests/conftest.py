@@ -19,7 +19,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-from dogwatch.reach.here import Here
+from dogwatch.transport.local import Here
 from tests.support import wait_until
 
 needs_root = pytest.mark.needs_root
@@ -42,9 +42,9 @@ signal.signal(signal.SIGHUP, signal.SIG_DFL)
 @pytest.fixture
 def here() -> Iterator[Here]:
     """The probe of this machine, gone afterwards."""
-    reach = Here()
-    yield reach
-    reach.close()
+    transport = Here()
+    yield transport
+    transport.close()
 
 
 @pytest.fixture(autouse=True)
@@ -85,7 +85,7 @@ def _no_fuse() -> str | None:
 
 @pytest.fixture
 def home(tmp_path: Path) -> Iterator[Path]:
-    """A fresh DOGWATCH_HOME; every keeper and worker recorded in it is killed when the test is over."""
+    """A fresh DOGWATCH_HOME; every supervisor and worker recorded in it is killed when the test is over."""
     path = tmp_path / "home"
     path.mkdir(mode=0o700)
     yield path
@@ -157,8 +157,8 @@ def _end(process: subprocess.Popen[str]) -> None:
 
 
 def kill_recorded(home: Path) -> None:
-    """End what runs/*/ names: keepers first, so that none of them starts another worker meanwhile."""
-    for pattern in ("keeper.json", "worker-*.start.json"):
+    """End what runs/*/ names: supervisors first, so that none of them starts another worker meanwhile."""
+    for pattern in ("supervisor.json", "worker-*.start.json"):
         killed = [pid for path in glob.glob(f"{home}/runs/*/{pattern}") for pid in _kill(path)]
         for pid in killed:
             wait_until(partial(_is_over, pid))

@@ -8,9 +8,12 @@ from xdist.scheduler import LoadScopeScheduling
 # The one laboratory serves one process. It waits more than it works and takes longest, so it comes first.
 # Journeys that need it are called test_slurm_*.
 LABORATORY = (
-    *("tests/lab/", "tests/slurm/", "tests/slurm_link/", "tests/reach/", "tests/desk/test_on_the_cluster.py"),
+    *("tests/lab/", "tests/slurm/", "tests/slurm_link/", "tests/transport/", "tests/api/test_on_the_cluster.py"),
     "tests/journeys/test_slurm_",
 )
+
+# Of the rest, those that take longest: begun last, one of them would run alone at the end.
+LONG = tuple(f"tests/journeys/test_{name}.py" for name in ("stall_and_slow", "common_issues_slow", "no_false_eta"))
 
 
 class ByFile(LoadScopeScheduling):  # type: ignore[misc]  # xdist ships no types
@@ -25,4 +28,4 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> ByFile:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    items.sort(key=lambda item: not item.nodeid.startswith(LABORATORY))
+    items.sort(key=lambda item: (not item.nodeid.startswith(LABORATORY), not item.nodeid.startswith(LONG)))

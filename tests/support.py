@@ -14,7 +14,7 @@ from typing import TypeVar
 
 import pytest
 
-from dogwatch import aboard
+from dogwatch import remote
 from dogwatch.clock import Clock
 
 T = TypeVar("T")
@@ -70,5 +70,5 @@ class Ahead(Clock):
 
 
 def with_the_probe(name: str) -> bytes:
-    """An errand as it finds itself where it is run: behind the text of the probe, whose names it may use."""
-    return aboard.probe_text() + zlib.decompress(base64.b64decode(aboard.errand(name)))
+    """An extra probe as it finds itself where it is run: behind the text of the probe, whose names it may use."""
+    return remote.probe_text() + zlib.decompress(base64.b64decode(remote.extra_probe(name)))

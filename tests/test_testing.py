@@ -10,7 +10,7 @@ import pytest
 
 from dogwatch.channels.terminal import Terminal
 from dogwatch.logs.formats import hf_trainer, tqdm
-from dogwatch.model import Ended, Job, Outcome, Sighting
+from dogwatch.model import Ended, Job, Observation, Outcome
 from dogwatch.sources.process import ProcessSource, source
 from dogwatch.sources.slurm import source as slurm
 from dogwatch.testing import check_channel, check_log_format, check_source
@@ -22,7 +22,11 @@ GONE = {"runs": {}, "pids": {JOB.ref: [{"pid": 1, "doing": "gone"}]}, "find": {}
 def test_the_sources_that_we_ship_conform() -> None:
     """Both kinds, with an answer and with an empty one."""
     check_source(source, [JOB], [GONE])
-    check_source(slurm, [replace(JOB, ref="hpc/slurm:7", id="7", source="slurm", track={})], [{}, {"queue": {"rc": 1}}])
+    check_source(
+        slurm,
+        [replace(JOB, ref="hpc/slurm:7", id="7", source="slurm", track={})],
+        [{}, {"ran": {"slurm.queue": {"rc": 1}}}],
+    )
 
 
 def test_a_source_that_reads_silence_as_success_is_caught() -> None:
@@ -30,7 +34,7 @@ def test_a_source_that_reads_silence_as_success_is_caught() -> None:
 
     class Hopeful(ProcessSource):
         def read(self, answer: Any, jobs: Any, known: Any, at: float) -> Any:
-            seen = {job.ref: Sighting(job.ref, "1", Ended(Outcome.SUCCEEDED)) for job in jobs}
+            seen = {job.ref: Observation(job.ref, "1", Ended(Outcome.SUCCEEDED)) for job in jobs}
             return frozenset(seen), seen
 
     with pytest.raises(AssertionError, match="nobody vouches"):
@@ -39,10 +43,10 @@ def test_a_source_that_reads_silence_as_success_is_caught() -> None:
 
 def test_log_formats_conform_and_a_format_that_misses_its_own_lines_is_caught() -> None:
     """An example without a needle would never be read in a real log."""
-    check_log_format(tqdm, [" 37%|###7      | 37/100 [00:10<00:17,  3.61it/s]"])
-    check_log_format(hf_trainer, ["{'loss': 0.5, 'learning_rate': 1e-05, 'epoch': 1.2}"])
+    check_log_format(tqdm.PLUGIN, [" 37%|###7      | 37/100 [00:10<00:17,  3.61it/s]"])
+    check_log_format(hf_trainer.PLUGIN, ["{'loss': 0.5, 'learning_rate': 1e-05, 'epoch': 1.2}"])
     with pytest.raises(AssertionError, match="no needle"):
-        check_log_format(tqdm, ["nothing to see here"])
+        check_log_format(tqdm.PLUGIN, ["nothing to see here"])
 
 
 def test_the_terminal_conforms_also_when_it_is_gone() -> None:

@@ -1,4 +1,4 @@
-"""Assemble: put the parts together for a face. Nothing here decides anything; everything is imported
+"""Assemble: put the parts together for an interface. Nothing here decides anything; everything is imported
 where it is used, because `dogwatch ls` pays for every import."""
 
 from __future__ import annotations
@@ -8,10 +8,10 @@ import os
 import sys
 
 from dogwatch.clock import Clock
-from dogwatch.store.database import Store as Store
-from dogwatch.store.database import open_store
-from dogwatch.store.home import locate, prepare
-from dogwatch.store.lease import POLL as POLL
+from dogwatch.store import DAEMON
+from dogwatch.store import POLL as POLL
+from dogwatch.store.sqlite.home import locate, prepare
+from dogwatch.store.sqlite.location import Home
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,21 +19,25 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from typing import Any
 
+    from dogwatch.api.bundle import Bundle
     from dogwatch.channels.interface import Channel
-    from dogwatch.desk.bundle import Bundle
-    from dogwatch.engine.bundles import Bundles
-    from dogwatch.engine.eyes import Eyes
-    from dogwatch.engine.watch import Watch
     from dogwatch.model import Expectation, Place
-    from dogwatch.reach.here import Here
-    from dogwatch.reach.interface import Reach
-    from dogwatch.settings import Settings, Smtp
+    from dogwatch.settings import Settings
     from dogwatch.sources.interface import Source
-    from dogwatch.store.lease import Lease
+    from dogwatch.store.interface import Lease
+    from dogwatch.store.interface import Location as Location
+    from dogwatch.store.interface import Store as Store
+    from dogwatch.store.rows.channels import ChannelRow
+    from dogwatch.transport.interface import Transport
+    from dogwatch.transport.local import Here
+    from dogwatch.watcher.loop.background_watch import BackgroundWatch
+    from dogwatch.watcher.loop.watcher import Watcher
+    from dogwatch.watcher.reports.bundles import Bundles
+    from dogwatch.wire.documents.commands import ReceiptDocument
 
 TAKE_OVER = 0.5  # seconds between two tries of a daemon that waits for the lease
 
-POLL_PATIENCE = 2.0  # how long a poll waits for another one, which may be about what it was to ask
+POLL_TIMEOUT = 2.0  # how long a poll waits for another one, which may be about what it was to ask
 
 
 def home() -> str:
@@ -43,44 +47,28 @@ def home() -> str:
     return path
 
 
+def location() -> Location:
+    """Where the store of this user is."""
+    return Home(home())
+
+
 def store(*, readonly: bool = False) -> Store:
-    """The store of this user, opened; read-only for faces that only look."""
-    return open_store(locate(os.environ), readonly=readonly)
+    """The store of this user, opened; read-only for interfaces that only look."""
+    return Home(locate(os.environ)).open(readonly=readonly)
 
 
 def here(clock: Clock, place: str = "here") -> Here:
     """The reach to this machine."""
-    from dogwatch.reach.here import Here
+    from dogwatch.transport.local import Here
 
     return Here(place, clock)
 
 
-def channel(row: Mapping[str, Any], smtp: Smtp, clock: Clock) -> Channel:
+def channel(row: ChannelRow, told: Settings, clock: Clock) -> Channel:
     """A channel as its row in the store describes it, with its secrets read now."""
-    import importlib
+    from dogwatch.channels.registry import open_channel
 
-    from dogwatch import secret
-
-    kind, told = row["kind"], row["settings"]
-    module = importlib.import_module(f"dogwatch.channels.{kind}")
-    url = secret.read(told["url"]) if "url" in told else ""
-    if kind == "webhook":
-        made: Channel = module.Webhook(url, secret.read(told["secret"]) if told.get("secret") else None, clock=clock)
-    elif kind == "email":
-        used = smtp.at(told.get("host"), told.get("port"))
-        password = secret.read(used.password) if used.password else None
-        inside = used is smtp or not told.get("outside")
-        server = module.Server(used.host, used.port, used.sender, used.user, password, used.tls, inside)
-        made = module.Email(told["to"], server)
-    elif kind == "command":
-        made = module.Command(told["argv"])
-    elif kind == "file":
-        made = module.File(told["path"])
-    elif kind in ("slack", "discord"):
-        made = getattr(module, kind.capitalize())(url, inside=not told.get("outside"))
-    else:
-        made = getattr(module, kind.capitalize())(*([url] if url else []))
-    return made
+    return open_channel(row.kind, row.settings, told.accounts, clock)
 
 
 def settings() -> Settings:
@@ -90,47 +78,52 @@ def settings() -> Settings:
     return file.load(file.path(os.environ))
 
 
-def known_channels() -> dict[str, dict[str, Any]]:
+def known_channels() -> dict[str, ChannelRow]:
     """The channels of the store by name; none where there is no store yet or none that can be opened."""
     from dogwatch.errors import DogwatchError
-    from dogwatch.store import alerts
+    from dogwatch.store.rows import channels as channel_rows
 
     try:
         with store(readonly=True) as opened:
-            return {row["name"]: row for row in alerts.channels(opened)}
+            return {row.name: row for row in channel_rows.channels(opened)}
     except DogwatchError:
         return {}
 
 
-def test_channels(opened: Store, clock: Clock, names: Sequence[str]) -> list[dict[str, Any]]:
+def test_channels(opened: Store, clock: Clock, names: Sequence[str]) -> list[ReceiptDocument]:
     """Send a word on channels, by the way that alerts take, and say what came of it."""
-    from dogwatch.engine.dispatch import try_channel
+    from dogwatch.channels.registry import CHANNELS
     from dogwatch.errors import UsageError
-    from dogwatch.settings import Smtp
-    from dogwatch.store import alerts
+    from dogwatch.settings import Settings
+    from dogwatch.store.rows import channels as channel_rows
+    from dogwatch.watcher.alerts.dispatch import try_channel
 
-    rows = alerts.channels(opened)
-    unknown = [name for name in names if name not in {row["name"] for row in rows}]
+    rows = channel_rows.channels(opened)
+    unknown = [name for name in names if name not in {row.name for row in rows}]
     if unknown or not rows:
         raise UsageError(f"there is no channel {unknown[0]!r}" if unknown else "there is no channel to test yet")
-    wanted = [row for row in rows if not names or row["name"] in names]
-    smtp = settings().smtp if any(row["kind"] == "email" for row in wanted) else Smtp()
-    return [try_channel(row, lambda one: channel(one, smtp, clock), clock.now()) for row in wanted]
+    wanted = [row for row in rows if not names or row.name in names]
+    plugins = [CHANNELS.find(row.kind) for row in wanted]
+    told = settings() if any(plugin is not None and plugin.account for plugin in plugins) else Settings()
+    results: list[ReceiptDocument] = []
+    for row in wanted:
+        receipt = try_channel(row, lambda row: channel(row, told, clock), clock.now())
+        results.append({"channel": row.name, "ok": receipt.ok, "detail": receipt.detail})
+    return results
 
 
-def send_test(opened: Store, clock: Clock) -> list[dict[str, Any]]:
-    """A test that takes the whole way of an alert: a notice, letters, messages, receipts. By the watcher that runs, or
-    else by us."""
+def send_test(opened: Store, clock: Clock) -> list[ReceiptDocument]:
+    """A test that takes the whole way of an alert: a notification, deliveries, messages, receipts. By the watcher that
+    runs, or else by us."""
     import time
 
-    from dogwatch.desk import alerts
+    from dogwatch.api import alerts
     from dogwatch.errors import LeaseHeld
-    from dogwatch.store import lease
     from dogwatch.tuning import Tuning
 
     key = alerts.queue_test(opened, clock)
     try:
-        with lease.take(opened.home, "doctor", clock.now()):
+        with opened.location.lease("doctor", clock.now()):
             Tuning(opened, clock, lambda text: None, channel).dispatch.flush(again=False)
     except LeaseHeld:
         until = clock.mono() + 60.0
@@ -144,10 +137,9 @@ def send_queued(opened: Store, clock: Clock) -> None:
     import contextlib
 
     from dogwatch.errors import LeaseHeld
-    from dogwatch.store import lease
     from dogwatch.tuning import Tuning
 
-    with contextlib.suppress(LeaseHeld), lease.take(opened.home, "watch", clock.now()):
+    with contextlib.suppress(LeaseHeld), opened.location.lease("watch", clock.now()):
         Tuning(opened, clock, lambda text: None, channel).dispatch.flush()
 
 
@@ -156,54 +148,63 @@ def watch(
     clock: Clock,
     *,
     who: str,
-    channels: Sequence[Channel] = (),
+    terminal: Channel | None = None,
     narrate: Callable[[str], None] = lambda text: None,
     complain: Callable[[str], None] | None = None,
     every: float | None = None,
     write_every: float = 0.0,
     log_file: str | None = None,
-) -> Watch:
+) -> Watcher:
     """A watcher over every place of the store. The caller holds the lease."""
-    from dogwatch.engine.post import Post
-    from dogwatch.engine.watch import Watch
+    from dogwatch.api import plugins
+    from dogwatch.plugins import FAILURES
     from dogwatch.tuning import Tuning
+    from dogwatch.watcher.loop.watcher import Watcher
+    from dogwatch.watcher.tick.place_poller import PlacePoller
 
     known_sources = Sources()
-    tuning = Tuning(opened, clock, narrate, channel)
-    made = bundles(opened.home, clock, narrate)
+    tuning = Tuning(opened, clock, narrate, channel, terminal)
+    for broken in plugins.broken():
+        narrate(f"{broken.sentence}; nothing of it is used")
 
-    def make_post(place: Place) -> Post:
-        return Post(place, reach(place, clock), known_sources, clock, every, bundles=made is not None)
+    def tune() -> None:
+        tuning.again()
+        for sentence in FAILURES.take():
+            narrate(sentence)
 
-    return Watch(
+    made = bundles(opened.location, clock, narrate)
+
+    def make_poller(place: Place) -> PlacePoller:
+        return PlacePoller(place, transport(place, clock), known_sources, clock, every, bundles=made is not None)
+
+    return Watcher(
         opened,
         (),
         clock,
         who=who,
-        channels=channels,
         narrate=narrate,
         complain=complain,
         write_every=write_every,
-        make_post=make_post,
+        make_poller=make_poller,
         log_file=log_file,
         dispatch=tuning.dispatch,
         heartbeat=tuning.heartbeat,
-        tune=tuning.again,
+        tune=tune,
         bundles=made,
     )
 
 
-def bundle(home: str, ref: str, folder: str, clock: Clock) -> Bundle:
+def bundle(location: Location, ref: str, folder: str, clock: Clock) -> Bundle:
     """A diagnostics bundle of a job in a folder, with what its place can add to what the store knows."""
-    from dogwatch.desk import ask
-    from dogwatch.desk import bundle as bundling
+    from dogwatch.api import bundle as bundling
+    from dogwatch.api import queries
     from dogwatch.errors import UsageError
 
-    with open_store(home, readonly=True) as opened:
+    with location.open(readonly=True) as opened:
         answer = None
-        name = ask.documents(opened, [ref])[0]["place"]
+        name = queries.documents(opened, [ref])[0]["place"]
         with contextlib.suppress(UsageError):  # the host was removed: there is no way any more
-            way = reach(ask.place(opened, name), clock)
+            way = transport(queries.place(opened, name), clock)
             try:
                 answer = bundling.ask_place(way, opened, ref)
             finally:
@@ -211,28 +212,28 @@ def bundle(home: str, ref: str, folder: str, clock: Clock) -> Bundle:
         return bundling.make(opened, ref, folder, answer, clock.now(), settings().price_per_gpu_hour)
 
 
-def bundles(home: str, clock: Clock, narrate: Callable[[str], None]) -> Bundles | None:
+def bundles(location: Location, clock: Clock, narrate: Callable[[str], None]) -> Bundles | None:
     """Bundles of what fails, made for as long as somebody watches; None when the configuration file wants none."""
-    from dogwatch.engine.bundles import Bundles
+    from dogwatch.watcher.reports.bundles import Bundles
 
-    folder = bundle_folder(home)
+    folder = bundle_folder(location)
     if folder is None:
         return None
 
     def make(ref: str, gathered: Mapping[str, Any] | None) -> None:
-        from dogwatch.desk import bundle as bundling
-        from dogwatch.reach.interface import Answer
+        from dogwatch.api import bundle as bundling
+        from dogwatch.transport.interface import Answer
 
         now = clock.now()
         answer = None if gathered is None else Answer("", now, 0.0, dict(gathered))
-        with open_store(home, readonly=True) as opened:
+        with location.open(readonly=True) as opened:
             bundling.make(opened, ref, folder, answer, now, settings().price_per_gpu_hour)
         bundling.sweep(folder, now)
 
     return Bundles(make, narrate)
 
 
-def bundle_folder(home: str) -> str | None:
+def bundle_folder(location: Location) -> str | None:
     """Where bundles of what fails go: into the home, where the configuration file says, or nowhere."""
     from dogwatch.errors import DogwatchError
 
@@ -242,76 +243,75 @@ def bundle_folder(home: str) -> str | None:
         told = True
     if isinstance(told, str):
         return told
-    return os.path.join(home, "bundles") if told else None
+    return location.path("bundles") if told else None
 
 
 class Sources(dict):  # type: ignore[type-arg]
     """The kinds of thing that jobs live in, each loaded when a job of that kind is first watched."""
 
     def __missing__(self, kind: str) -> Source:
-        import importlib
+        from dogwatch import sources
 
-        self[kind] = importlib.import_module(f"dogwatch.sources.{kind}").source
-        found: Source = self[kind]
-        return found
+        source: Source = sources.build(kind)
+        self[kind] = source
+        return source
 
 
-def reach(place: Place, clock: Clock) -> Reach:
+def transport(place: Place, clock: Clock) -> Transport:
     """The way to a place."""
-    from dogwatch.model.job import CLUSTER_HERE
+    from dogwatch.model.job import is_here
 
-    if place.kind in ("here", CLUSTER_HERE):
+    if is_here(place.kind):
         return here(clock, place.name)
-    from dogwatch.reach.ssh import Ssh
+    from dogwatch.transport.ssh import Ssh
 
-    return Ssh(place.name, str(place.reach["ssh"]), place.reach.get("config"), clock)
+    return Ssh(place.name, str(place.transport["ssh"]), place.transport.get("config"), clock)
 
 
-def eyes(
-    opened_home: str,
+def background_watch(
+    location: Location,
     clock: Clock,
     *,
     who: str,
-    channels: Sequence[Channel] = (),
+    terminal: Channel | None = None,
     complain: Callable[[str], None] | None = None,
     every: float | None = None,
     log_file: str | None = None,
-) -> Eyes:
-    """Somebody watching for as long as the face that asked is open: this process only if nobody else does."""
-    from dogwatch.engine.eyes import Eyes
+) -> BackgroundWatch:
+    """Somebody watching for as long as the interface that asked is open: this process only if nobody else does."""
+    from dogwatch.watcher.loop.background_watch import BackgroundWatch
 
-    def make(own: Store) -> Watch:
-        return watch(own, clock, who=who, channels=channels, complain=complain, every=every, log_file=log_file)
+    def make(own: Store) -> Watcher:
+        return watch(own, clock, who=who, terminal=terminal, complain=complain, every=every, log_file=log_file)
 
-    return Eyes(opened_home, who, clock, make)
+    return BackgroundWatch(location, who, clock, make)
 
 
 def held(
     clock: Clock,
     *,
     who: str,
-    channels: Sequence[Channel] = (),
+    terminal: Channel | None = None,
     narrate: Callable[[str], None] = lambda text: None,
     every: float | None = None,
     write_every: float = 0.0,
     log_file: str | None = None,
     lease: Lease | None = None,
-) -> AbstractContextManager[Watch]:
+) -> AbstractContextManager[Watcher]:
     """A watcher with the lease, its store repaired first if it is damaged; LeaseHeld says who has it."""
     from contextlib import contextmanager
 
-    from dogwatch.engine.start import sound_store
-    from dogwatch.store.lease import take
+    from dogwatch.watcher.loop.start import intact_store
 
     @contextmanager
-    def holding() -> Iterator[Watch]:
-        path = home()
-        with lease or take(path, who, clock.now()), sound_store(path, clock, narrate) as opened:
+    def holding() -> Iterator[Watcher]:
+        where = location()
+        with lease or where.lease(who, clock.now()), intact_store(where, clock, narrate) as opened:
             watcher = watch(
                 opened,
                 clock,
                 who=who,
-                channels=channels,
+                terminal=terminal,
                 narrate=narrate,
                 every=every,
                 write_every=write_every,
@@ -335,20 +335,19 @@ def daemon(
     from contextlib import contextmanager
 
     from dogwatch.errors import LeaseHeld
-    from dogwatch.store import lease
 
     @contextmanager
     def alone() -> Iterator[Lease | None]:
-        path, told = home(), ""
-        with lease.take_daemon(path, clock.now()):
+        where, told = location(), ""
+        with where.lease(DAEMON, clock.now(), DAEMON):
             while not stopped():
                 try:
-                    taken = lease.take(path, lease.DAEMON, clock.now())
+                    taken = where.lease(DAEMON, clock.now())
                 except LeaseHeld as held:
-                    if held.who == lease.DAEMON:
+                    if held.who == DAEMON:
                         raise
                     who = f"dogwatch {held.who} (pid {held.pid})"
-                    if who != told and held.who != lease.POLL:
+                    if who != told and held.who != POLL:
                         narrate(f"{who} watches now; this daemon takes over when that one has ended")
                     told = who
                     time.sleep(TAKE_OVER)
@@ -360,7 +359,7 @@ def daemon(
     return alone()
 
 
-def look_once(
+def poll_once(
     opened: Store,
     clock: Clock,
     log_file: str | None = None,
@@ -374,20 +373,19 @@ def look_once(
     called when all is committed, before alerts are sent. Beside a running watcher only the experiment log is brought
     up to date."""
     from dogwatch.errors import LeaseHeld
-    from dogwatch.store import lease
 
     try:
-        held_lease = lease.take_after_poll(opened.home, who, clock, POLL_PATIENCE if who == POLL else 0.0)
+        held_lease = opened.location.lease(who, clock.now(), silence_limit=POLL_TIMEOUT if who == POLL else 0.0)
     except LeaseHeld:
         if log_file is not None:
-            from dogwatch.engine.experiment_log import advance
+            from dogwatch.watcher.reports.experiment_log import advance
 
             advance(opened, log_file, clock.now())
         return []
     with held_lease:
         watcher = watch(opened, clock, who=who, log_file=log_file)
         try:
-            return watcher.look_once(only, deadline, looked)
+            return watcher.poll_once(only, deadline, looked)
         finally:
             watcher.close()
 
@@ -395,10 +393,10 @@ def look_once(
 def poll(opened: Store, places: Mapping[str, float | None], seconds: float) -> list[str]:
     """Poll these places, last polled then, in a process of its own and wait for it at most so long; those that are not
     polled by then."""
-    from dogwatch.desk import ask
-    from dogwatch.hands import poll as polls
+    from dogwatch.actions import poll as polls
+    from dogwatch.api import queries
 
-    if not os.access(opened.home, os.W_OK):  # what is found could not be written down
+    if not opened.location.writable():  # what is found could not be written down
         return []
     try:
         started = polls.start(tuple(places))
@@ -407,14 +405,14 @@ def poll(opened: Store, places: Mapping[str, float | None], seconds: float) -> l
     try:
         if polls.wait(started, seconds):
             return []
-        late = ask.unpolled(opened, Clock().now())
+        late = queries.unpolled(opened, Clock().now())
         return [name for name, last in places.items() if name in late and late[name] == last]
     finally:
         os.close(started)
 
 
 def terminal(shown: bool = False) -> Channel:
-    """The channel that says notices on stderr, or nowhere when a live screen shows them anyway."""
+    """The channel that says notifications on stderr, or nowhere when a live screen shows them anyway."""
     from dogwatch.channels.terminal import Terminal
 
     return Terminal(None if shown else sys.stderr)
@@ -433,18 +431,20 @@ def start_run(
     cwd: str | None,
     expect: Expectation,
 ) -> str:
-    """Write the intent, register the job, start the keeper: in this order, so that no worker ever runs
+    """Write the intent, register the job, start the supervisor: in this order, so that no worker ever runs
     unregistered and nothing is registered that was refused."""
-    from dogwatch.desk import tell
+    from dogwatch.actions import launch
+    from dogwatch.api import commands
     from dogwatch.errors import DogwatchError
-    from dogwatch.hands import launch
     from dogwatch.text import named
 
     named(name, "--name")
-    launch.sweep(opened.home, lambda: tell.run_ids(opened), clock.now())
-    run = launch.prepare(opened.home, name, argv, workers=workers, gpus=gpus, env=env, cwd=cwd, now=clock.now())
+    launch.sweep(opened.location.path(), lambda: commands.run_ids(opened), clock.now())
+    run = launch.prepare(
+        opened.location.path(), name, argv, workers=workers, gpus=gpus, env=env, cwd=cwd, now=clock.now()
+    )
     try:
-        ref = tell.add_run(
+        ref = commands.add_run(
             opened,
             clock,
             run_id=run.id,
@@ -463,8 +463,8 @@ def start_run(
     try:
         launch.start(run)
     except DogwatchError:
-        # A keeper that reported too late keeps its run, and the job stays: its records tell the truth.
+        # A supervisor that reported too late keeps its run, and the job stays: its records tell the truth.
         with contextlib.suppress(launch.AlreadyStarted, OSError), launch.discarding(run):
-            tell.forget(opened, clock, ref)
+            commands.forget(opened, clock, ref)
         raise
     return ref

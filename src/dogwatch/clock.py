@@ -8,7 +8,7 @@ _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 
 
 class Clock:
-    """Wall time for people and records, monotonic time for every timer and patience.
+    """Wall time for people and records, monotonic time for every timer and silence limit.
 
     `mono` goes on counting while the machine sleeps (CLOCK_BOOTTIME), so a suspended laptop
     sees its own gap instead of silence.
@@ -35,6 +35,11 @@ def stamp(at: float | None) -> str | None:
     if not 0 <= whole < 253402300800:  # strftime cannot print what lies beyond the year 9999
         return None
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(whole)) + f".{int((at - whole) * 1000):03d}Z"
+
+
+def recorded(at: float) -> str:
+    """A moment that somebody recorded, as documents have it; one that no calendar has is the nearest that one has."""
+    return stamp(min(max(at, 0.0), 253402300799.0)) or ""
 
 
 def local(at: float, now: float, seconds: bool = False) -> str:

@@ -6,17 +6,20 @@ expanded or guessed. A value that the file does not set is None, so that a flag 
 
 from __future__ import annotations
 
-import difflib
 import math
 import os
 import re
 import stat
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from dogwatch.errors import UsageError
+from dogwatch.plugin_config import keys
 from dogwatch.text import named, plain
+
+if TYPE_CHECKING:
+    from dogwatch.channels.plugin import ChannelPlugin
 
 LARGEST = 1 << 20
 MOST_EVENTS = 20_000
@@ -52,8 +55,7 @@ class JobFile:
     error_patterns: tuple[tuple[str, str], ...] | None = None
     terminal: bool | None = None
     refresh_rate: float | None = None
-    email: Mapping[str, Any] | None = None
-    slack: str | None = None
+    channels: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # what the file says of each, by kind
     preflight: Mapping[str, Any] | None = None
 
 
@@ -213,6 +215,8 @@ def _scalar(node: Any) -> Any:
 
 def _known(name: str, value: _Value, choices: Mapping[str, Any], file: str, kind: str) -> None:
     if name not in choices:
+        import difflib
+
         near = difflib.get_close_matches(name, choices, 1, 0.5)
         remedy = f"did you mean '{near[0]}'?" if near else f"use one of {', '.join(choices)}"
         raise value.refuse(file, f"is not a known {kind}; {remedy}")
@@ -320,40 +324,44 @@ def _errors(section: _Value, file: str) -> dict[str, Any]:
     return {"error_patterns": tuple(found)}
 
 
-_CHANNELS = {"email": ("address", "smtp_server", "smtp_port"), "slack": ("webhook",)}
-
-
 def _alerts(section: _Value, file: str) -> dict[str, Any]:
     """Where alerts about this job go, besides the terminal; what is not enabled is only checked."""
+    from dogwatch.channels.registry import CHANNELS
+
     found: dict[str, Any] = {}
+    channels: dict[str, dict[str, Any]] = {}
     for name, value in _mapping(section, file).items():
-        _known(name, value, {**_CHANNELS, "terminal": None}, file, "key")
+        plugin = None if name == "terminal" else CHANNELS.find(name)
+        if name != "terminal" and (plugin is None or not plugin.job_file):
+            offered = {kind: None for kind, known in CHANNELS.all().items() if known.job_file}
+            _known(name, value, {**offered, "terminal": None}, file, "key")
         if value.held is None:
             continue
-        if name == "terminal":
+        if plugin is None:
             found.update(_TERMINAL(value, file))
             continue
-        told = _mapping(value, file)
-        for key, inner in told.items():
-            _known(key, inner, dict.fromkeys(("enabled", *_CHANNELS[name])), file, "key")
-        if "enabled" in told and not _truth(told["enabled"], file):
-            continue
-        first = _CHANNELS[name][0]
-        if first not in told:
-            raise value.refuse(file, f"needs {first!r}, or enabled: false")
-        wanted = _text_value(told[first], file)
-        found[name] = wanted if name == "slack" else {"to": wanted, **_server(told, file)}
-    return found
+        settings = _channel(plugin, value, file)
+        if settings is not None:
+            channels[name] = settings
+    return {**found, "channels": channels}
 
 
-def _server(told: Mapping[str, _Value], file: str) -> dict[str, Any]:
-    """The SMTP server of a job file, where it names one."""
-    found: dict[str, Any] = {}
-    if "smtp_server" in told:
-        found["host"] = _text_value(told["smtp_server"], file)
-    if "smtp_port" in told:
-        found["port"] = _whole(told["smtp_port"], file)
-    return found
+def _channel(plugin: ChannelPlugin, value: _Value, file: str) -> dict[str, Any] | None:
+    """What a channel's own keys are in a job's file; None where it is not enabled."""
+    given = _mapping(value, file)
+    for key, inner in given.items():
+        _known(key, inner, dict.fromkeys(("enabled", *plugin.job_file)), file, "key")
+    if "enabled" in given and not _truth(given["enabled"], file):
+        return None
+    known = keys(plugin.config)
+    for called, name in plugin.job_file.items():
+        if known[name][1].needed and called not in given:
+            raise value.refuse(file, f"needs {called!r}, or enabled: false")
+    return {
+        name: (_whole if known[name][1].number else _text_value)(given[called], file)
+        for called, name in plugin.job_file.items()
+        if called in given
+    }
 
 
 def _texts(value: _Value, file: str) -> tuple[str, ...]:

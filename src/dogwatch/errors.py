@@ -1,6 +1,6 @@
 """The small tree of errors a person can meet; each knows its exit code.
 
-Not reaching a place is an everyday fact and travels as a value (`model.Dark`); what is raised here
+Not reaching a place is an everyday fact and travels as a value (`model.Unreachable`); what is raised here
 is a wrong request, a store that cannot be trusted, or a job that does not exist. A message names
 the file or key, what is wrong with it and what to do next, in one sentence.
 """
@@ -10,10 +10,11 @@ from __future__ import annotations
 FINE = 0
 ENDED_BADLY = 1
 USAGE = 2
-COULD_NOT_LOOK = 3
+COULD_NOT_POLL = 3
 NO_SUCH_JOB = 4
 TIMED_OUT = 124
 INTERRUPTED = 130
+NO_READER = 141  # as the shell tells of a program that SIGPIPE ended
 
 
 class DogwatchError(Exception):
@@ -44,10 +45,10 @@ class NoSuchJob(DogwatchError):
     exit_code = NO_SUCH_JOB
 
 
-class CouldNotLook(DogwatchError):
-    """Every place that was asked stayed dark."""
+class CouldNotPoll(DogwatchError):
+    """Every place that was asked stayed unreachable."""
 
-    exit_code = COULD_NOT_LOOK
+    exit_code = COULD_NOT_POLL
 
 
 class HomeRefused(DogwatchError):
@@ -57,7 +58,7 @@ class HomeRefused(DogwatchError):
 class StoreError(DogwatchError):
     """The store could not be read or written."""
 
-    exit_code = COULD_NOT_LOOK
+    exit_code = COULD_NOT_POLL
 
 
 class StoreTooNew(StoreError):

@@ -1,7 +1,7 @@
 """Plots as SVG text that needs nothing else: no script, no font, no file, no request.
 
-Colours are CSS variables with a fallback, so that a page can restyle them for a dark screen. Every text is escaped
-here; a number that is not finite is left out.
+Colours are CSS variables with a fallback, so that a page can restyle them for a dark screen. Every text is
+escaped here; a number that is not finite is left out.
 """
 
 from __future__ import annotations

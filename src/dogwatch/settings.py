@@ -9,43 +9,23 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from dogwatch import secret
+from dogwatch.channels.registry import CHANNELS, wanted
 from dogwatch.config import duration
 from dogwatch.errors import UsageError
-from dogwatch.text import named
+from dogwatch.plugin_config import checked, keys
+from dogwatch.text import named, plain
 
 MOST = 1 << 20
 LEVELS = ("critical", "warning", "info", "progress")
 _HOURS = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)\s?-\s?([01]?\d|2[0-3]):([0-5]\d)")
+CORE = frozenset({"alerts", "price_per_gpu_hour", "bundles"})
+ROUTED = ("name", "kind", "levels", "jobs", "rules")  # what every channel may say besides its own keys
 _HOUR = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)")
-
-
-SUBMISSION, TLS_FROM_START = 587, 465  # ports of mail servers, RFC 6409 and 8314
-
-
-@dataclass(frozen=True, slots=True)
-class Smtp:
-    """How mail leaves this machine; the password by reference."""
-
-    host: str = "localhost"
-    port: int = 25
-    sender: str = ""
-    user: str | None = None
-    password: str | None = None
-    tls: str = "starttls"
-
-    def at(self, host: str | None, port: int | None) -> Smtp:
-        """This server, or another one in its place. User, password and TLS belong to the server they were configured
-        for: another one gets no credentials, and its encryption is decided for itself."""
-        same = host is None or host.lower().rstrip(".") == self.host.lower()
-        port = port or (self.port if same else SUBMISSION)
-        if same and port == self.port:
-            return self
-        return Smtp(host or self.host, port, self.sender, tls="tls" if port == TLS_FROM_START else "starttls")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +42,7 @@ class Channel:
 class Settings:
     """Everything that the file can say. Times of day are minutes after midnight, local time."""
 
-    smtp: Smtp = field(default_factory=Smtp)
+    accounts: Mapping[str, Any] = field(default_factory=dict)  # the owner's, by the table that describes each
     channels: tuple[Channel, ...] = ()
     quiet: tuple[int, int] | None = None
     repeat: float = 4 * 3600.0
@@ -98,8 +78,8 @@ def read(said: str, file: str) -> Settings:
     """The settings that a file's text means; defaults where it says nothing."""
     try:
         tree = tomllib.loads(said)
-    except tomllib.TOMLDecodeError as error:
-        raise UsageError(f"{file} is not TOML: {error}") from None
+    except (ValueError, RecursionError) as error:  # of numbers and depths that Python refuses too
+        raise UsageError(f"{file} is not TOML: {plain(str(error), 200)}") from None
     return _Reader(file).settings(tree)
 
 
@@ -115,7 +95,8 @@ class _Reader:
         self._file = file
 
     def settings(self, tree: Mapping[str, Any]) -> Settings:
-        self._known("", tree, ("smtp", "alerts", "price_per_gpu_hour", "bundles"))
+        tables = {name: plugin for name, plugin in _accounts().items() if name in tree} if set(tree) - CORE else {}
+        self._known("", tree, (*tables, *sorted(CORE)))
         alerts = self._table("alerts", tree.get("alerts", {}))
         self._known("alerts.", alerts, ("quiet_hours", "repeat", "digest", "heartbeat", "heartbeat_every", "channel"))
         listed = alerts.get("channel", [])
@@ -127,7 +108,7 @@ class _Reader:
             if names.count(name) > 1:
                 raise self._wrong("alerts.channel", f"has two channels called {name!r}; give one another name = …")
         return Settings(
-            smtp=self._smtp(self._table("smtp", tree.get("smtp", {}))),
+            accounts={name: self._account(name, kind, tree[name]) for name, kind in tables.items()},
             channels=channels,
             quiet=self._hours("alerts.quiet_hours", alerts.get("quiet_hours")),
             repeat=self._span("alerts.repeat", alerts.get("repeat"), 4 * 3600.0),
@@ -149,53 +130,35 @@ class _Reader:
             raise self._wrong("bundles", "is true, false or the absolute path of a directory")
         return value
 
-    def _smtp(self, table: Mapping[str, Any]) -> Smtp:
-        self._known("smtp.", table, ("host", "port", "from", "user", "password", "tls"))
-        port = table.get("port", 25)
-        if not isinstance(port, int) or isinstance(port, bool) or not 0 < port < 65536:
-            raise self._wrong("smtp.port", "is a number from 1 to 65535")
-        tls = table.get("tls", "starttls")
-        if tls not in ("starttls", "tls", "none"):
-            raise self._wrong("smtp.tls", "is starttls, tls or none")
-        host = self._text("smtp.host", table.get("host", "localhost"))
-        if tls == "none" and host not in ("localhost", "127.0.0.1", "::1"):
-            raise self._wrong("smtp.tls", "can be none only where the server is this machine")
-        user = table.get("user")
-        return Smtp(
-            host=host,
-            port=port,
-            sender=self._text("smtp.from", table.get("from", "")),
-            user=None if user is None else self._text("smtp.user", user),
-            password=self._reference("smtp.password", table.get("password")),
-            tls=tls,
-        )
+    def _account(self, name: str, kind: type, value: Any) -> Any:
+        """An account of the owner's; its secrets stay references until they are used."""
+        try:
+            kept = checked(kind, self._table(name, value), f"{name}.")
+            return kind(**{keys(kind)[key][0]: value for key, value in kept.items()})
+        except UsageError as error:
+            raise UsageError(f"{self._file}: {error}") from None
 
     def _channel(self, number: int, table: Mapping[str, Any]) -> Channel:
         where = f"alerts.channel {number}: "
         kind = table.get("kind")
-        if kind not in NEEDS:
-            raise self._wrong(where + "kind", f"is one of {', '.join(NEEDS)}")
-        needs = NEEDS[kind]
-        self._known(where, table, ("name", "kind", "levels", "jobs", "rules", *needs))
-        settings: dict[str, Any] = {}
-        for key, check in needs.items():
-            if table.get(key) is None and key not in OPTIONAL:
-                raise self._wrong(where + key, "is needed")
-            if table.get(key) is not None:
-                try:
-                    settings[key] = check(table[key], key)
-                except UsageError as error:
-                    raise UsageError(f"{self._file}: {where}{error}") from None
+        try:
+            plugin = wanted(kind, where)
+            settings = checked(plugin.config, {k: v for k, v in table.items() if k not in ROUTED}, where)
+        except UsageError as error:
+            raise UsageError(f"{self._file}: {error}") from None
         route = {key: self._texts(where + key, table[key]) for key in ("levels", "jobs", "rules") if key in table}
         check_route(route, f"{self._file}: {where}")
-        return Channel(
-            named(self._text(where + "name", table.get("name", kind)), "channel name"), kind, settings, route
-        )
+        given = self._text(where + "name", table.get("name", plugin.name))
+        try:
+            name = named(given, "channel name")
+        except UsageError as error:
+            raise UsageError(f"{self._file}: {where}{error}") from None
+        return Channel(name, plugin.name, settings, route)
 
     def _known(self, where: str, table: Mapping[str, Any], names: tuple[str, ...]) -> None:
         for key in table:
             if key not in names:
-                raise self._wrong(where + key, f"is not known; there are {', '.join(names)}")
+                raise self._wrong(where + plain(key, 60), f"is not known; there are {', '.join(names)}")
 
     def _table(self, where: str, value: Any) -> Mapping[str, Any]:
         if not isinstance(value, dict):
@@ -245,50 +208,6 @@ def check_route(route: Mapping[str, Any], where: str) -> None:
         raise UsageError(f"{where}levels has {unknown[0]!r}; there are {', '.join(LEVELS)}")
 
 
-def _reference(value: Any, what: str) -> str:
-    return secret.checked(str(value), what)
-
-
-def address(value: Any, what: str) -> str:
-    """An e-mail address that cannot be anything else."""
-    if not isinstance(value, str) or not re.fullmatch(r"[^\s@<>,;:\"\\()\[\]]{1,64}@[A-Za-z0-9.-]{1,253}", value):
-        raise UsageError(f"{what} takes one e-mail address, not {str(value)[:80]!r}")
-    return value
-
-
-def _argv(value: Any, what: str) -> list[str]:
-    if not isinstance(value, list) or not value or not all(isinstance(one, str) and "\0" not in one for one in value):
-        raise UsageError(f"{what} is a list: the program and its arguments, no shell line")
-    return value
-
-
-def _path(value: Any, what: str) -> str:
-    if not isinstance(value, str) or not value.startswith("/"):
-        raise UsageError(f"{what} is an absolute path")
-    return value
-
-
-def _host(value: Any, what: str) -> str:
-    if not isinstance(value, str) or not re.fullmatch(r"[A-Za-z0-9:][A-Za-z0-9.:-]{0,252}", value):
-        raise UsageError(f"{what} is the name of a mail server")
-    return value
-
-
-def _port(value: Any, what: str) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 < value < 65536:
-        raise UsageError(f"{what} is a number from 1 to 65535")
-    return value
-
-
-# What each kind of channel needs; secrets, and a URL is one, by reference.
-NEEDS: dict[str, dict[str, Callable[[Any, str], Any]]] = {
-    "webhook": {"url": _reference, "secret": _reference},
-    "slack": {"url": _reference},
-    "discord": {"url": _reference},
-    "apprise": {"url": _reference},
-    "email": {"to": address, "host": _host, "port": _port},
-    "command": {"argv": _argv},
-    "file": {"path": _path},
-    "desktop": {},
-}
-OPTIONAL = frozenset({"secret", "host", "port"})
+def _accounts() -> dict[str, type]:
+    """The tables that describe an account of the owner's, as channels know them."""
+    return {plugin.section: plugin.account for plugin in CHANNELS.all().values() if plugin.account is not None}

@@ -25,7 +25,7 @@ _SPACES = frozenset(map(chr, [0xA0, 0x1680, *range(0x2000, 0x200B), 0x202F, 0x20
 def plain(text: str, limit: int = 500, keep: str = "") -> str:
     """`text` as it may touch a terminal: escape sequences dropped whole, other controls, bidi marks and
     line separators shown escaped, zero-width characters removed, at most `limit` characters long.
-    Characters in `keep` (say a newline) pass as they are."""
+    Characters in `service` (say a newline) pass as they are."""
     if text.isascii() and text.isprintable():
         return text if len(text) <= limit else text[: limit - 1] + "…"
     text = text[: 16 * limit + 4096]

@@ -5,37 +5,44 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 from dogwatch import secret
 from dogwatch import settings as file
+from dogwatch.api import alerts
 from dogwatch.channels.interface import Channel
 from dogwatch.clock import Clock
-from dogwatch.desk import alerts
-from dogwatch.engine.alerting import Quiet
-from dogwatch.engine.dispatch import Dispatch
-from dogwatch.engine.heartbeat import Heartbeat
 from dogwatch.errors import StoreError, UsageError
-from dogwatch.settings import Settings, Smtp
-from dogwatch.store.database import Store
+from dogwatch.settings import Settings
+from dogwatch.store.interface import Store
+from dogwatch.store.rows.channels import ChannelRow
+from dogwatch.watcher.alerts.dispatch import Dispatch
+from dogwatch.watcher.alerts.heartbeat import Heartbeat
+from dogwatch.watcher.alerts.policy import Quiet
 
 LAST = "config.last.toml"
 EVERY = 10.0
-Make = Callable[[Mapping[str, Any], Smtp, Clock], Channel]
+Make = Callable[[ChannelRow, Settings, Clock], Channel]
 
 
 class Tuning:
     """Holds the parts that the file is about. A file that is wrong changes nothing and is told of once; what it last
     said when it was right is kept beside the store, so that this holds over a restart too."""
 
-    def __init__(self, store: Store, clock: Clock, narrate: Callable[[str], None], make: Make) -> None:
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        narrate: Callable[[str], None],
+        make: Make,
+        terminal: Channel | None = None,
+    ) -> None:
         self._store, self._clock, self._narrate, self._make = store, clock, narrate, make
         first = Settings()
-        self.dispatch = Dispatch(store, clock, self._maker(first))
+        self.dispatch = Dispatch(store, clock, self._maker(first), terminal=terminal)
         self.heartbeat = Heartbeat(None, first.heartbeat_every, narrate)
-        self._file, self._last = file.path(os.environ), os.path.join(store.home, LAST)
+        self._file, self._last = file.path(os.environ), store.location.path(LAST)
         self._heard: str | None = None
         self._used: str | None = None
         self._reading: threading.Thread | None = None
@@ -46,7 +53,7 @@ class Tuning:
             self._follow(self._text())
 
     def again(self) -> None:
-        """Look whether the file has changed, and take over what two looks in a row have seen: the first may have come
+        """Look whether the file has changed, and take over what two polls in a row have seen: the first may have come
         while it was written. In a thread, because its file system may hang, and the watching must not."""
         if self._reading is not None and self._reading.is_alive():
             return
@@ -57,10 +64,10 @@ class Tuning:
             self._earlier = read
         if self._clock.mono() >= self._due:
             self._due = self._clock.mono() + EVERY
-            self._reading = threading.Thread(target=self._look, name="configuration", daemon=True)
+            self._reading = threading.Thread(target=self._read_files, name="configuration", daemon=True)
             self._reading.start()
 
-    def _look(self) -> None:
+    def _read_files(self) -> None:
         self._read = self._text()
 
     def _text(self) -> tuple[str, str]:
@@ -114,5 +121,5 @@ class Tuning:
         self.dispatch.tune(self._maker(told), quiet, told.repeat, told.digest)
         self.heartbeat.tune(partial(secret.read, told.heartbeat) if told.heartbeat else None, told.heartbeat_every)
 
-    def _maker(self, told: Settings) -> Callable[[Mapping[str, Any]], Channel]:
-        return lambda row: self._make(row, told.smtp, self._clock)
+    def _maker(self, told: Settings) -> Callable[[ChannelRow], Channel]:
+        return lambda row: self._make(row, told, self._clock)

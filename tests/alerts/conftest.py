@@ -13,7 +13,7 @@ import pytest
 from aiosmtpd.controller import Controller
 
 from dogwatch.channels import http
-from dogwatch.channels.email import Server
+from dogwatch.channels.email import Smtp
 from dogwatch.model import Item, Level, Message
 from tests.alerts.receiver import Receiver
 
@@ -52,13 +52,13 @@ class Box:
 
 
 @pytest.fixture
-def box(request: pytest.FixtureRequest) -> Iterator[tuple[Box, Server]]:
+def box(request: pytest.FixtureRequest) -> Iterator[tuple[Box, Smtp]]:
     """A real SMTP server and the box that it fills; a test may name another kind of box."""
     handler = getattr(request, "param", Box)()
     port = free_port()
     controller = Controller(handler, hostname="127.0.0.1", port=port)
     controller.start()
-    yield handler, Server("127.0.0.1", port, "watch@example.org")
+    yield handler, Smtp("127.0.0.1", port, "watch@example.org")
     controller.stop()
 
 

@@ -15,15 +15,17 @@ from pathlib import Path
 
 from dogwatch.assemble import channel
 from dogwatch.channels import apprise, command, email, file, webhook  # noqa: F401 - loaded before the first fork
+from dogwatch.channels.terminal import Terminal
 from dogwatch.clock import Clock
-from dogwatch.engine import senders
-from dogwatch.engine.alerting import Pace
-from dogwatch.engine.dispatch import Dispatch
-from dogwatch.model import Level, Notice
-from dogwatch.settings import Smtp
-from dogwatch.store import alerts
-from dogwatch.store.database import open_store
-from dogwatch.store.tick import queue_notices
+from dogwatch.model import Level, Notification
+from dogwatch.settings import Settings
+from dogwatch.store.rows import deliveries
+from dogwatch.store.rows import findings as finding_rows
+from dogwatch.store.rows.notifications import queue_all
+from dogwatch.store.sqlite.location import open_store
+from dogwatch.watcher.alerts import senders
+from dogwatch.watcher.alerts.dispatch import Dispatch
+from dogwatch.watcher.alerts.policy import Pace
 
 NAMES = ("one", "two", "three")
 
@@ -39,18 +41,21 @@ class InPlace(threading.Thread):
 
 
 def cycle(home: str) -> None:
-    """Write notices, promise a silence, and send until nothing is left; what was done before is not done again."""
+    """Write notifications, promise a silence, and send until nothing is left; what was done before is not done
+    again."""
     clock = Clock()
     with open_store(home) as store:
         now = clock.now()
-        said = [Notice(f"{n:0>32}", f"job-{n}", Level.CRITICAL, n, "worker_gone", "0", now) for n in NAMES]
-        queue_notices(store, said, now)
-        number = alerts.silence(store, "other", "", None, now + 9999, "", now)
+        said = [Notification(f"{n:0>32}", f"job-{n}", Level.CRITICAL, n, "worker_gone", "0", now) for n in NAMES]
+        queue_all(store, said, now)
+        number = finding_rows.silence(store, "other", "", None, now + 9999, "", now)
         with Path(f"{home}.promised").open("a") as promised:
             promised.write(f"{number}\n")
-        dispatch = Dispatch(store, clock, lambda row: channel(row, Smtp(), clock), pace=Pace(0.0, 0.0))
+        dispatch = Dispatch(
+            store, clock, lambda row: channel(row, Settings(), clock), pace=Pace(0.0, 0.0), terminal=Terminal(None)
+        )
         dispatch.step()
-        while any(alerts.pending(store)):
+        while any(deliveries.pending(store)):
             dispatch.step()
         dispatch.end()
 

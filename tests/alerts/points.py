@@ -16,9 +16,9 @@ from pathlib import Path
 from aiosmtpd.controller import Controller
 
 from dogwatch.clock import Clock
-from dogwatch.store import alerts
-from dogwatch.store.check import check
-from dogwatch.store.database import open_store
+from dogwatch.store.rows import channels as channel_rows
+from dogwatch.store.rows import findings as finding_rows
+from dogwatch.store.sqlite.location import open_store
 from tests.alerts.conftest import Box, free_port
 from tests.alerts.cycle import NAMES
 from tests.alerts.receiver import Receiver, answer
@@ -104,10 +104,10 @@ def scene(folder: Path) -> Iterator[tuple[Path, Receiver, Receiver, Box]]:
             path = folder / name
             path.touch(mode=0o600)
             path.write_text(receiver.url)
-            alerts.add_channel(store, name, "webhook", {"url": f"file:{path}"}, {}, Clock().now())
-        alerts.add_channel(store, "file", "file", {"path": str(folder / "alerts.jsonl")}, {}, Clock().now())
+            channel_rows.add_channel(store, name, "webhook", {"url": f"file:{path}"}, {}, Clock().now())
+        channel_rows.add_channel(store, "file", "file", {"path": str(folder / "alerts.jsonl")}, {}, Clock().now())
         mail = {"to": "me@example.org", "host": "127.0.0.1", "port": port}
-        alerts.add_channel(store, "mail", "email", mail, {}, Clock().now())
+        channel_rows.add_channel(store, "mail", "email", mail, {}, Clock().now())
     try:
         yield home, good, bad, box
     finally:
@@ -182,8 +182,8 @@ def _at_point(
     figures.most_together = max(figures.most_together, together)
     promised = {int(line) for line in Path(f"{copy}.promised").read_text().splitlines()}
     with open_store(str(copy)) as store:
-        held = {row["key"] for row in alerts.silences(store)}
-        figures.flaws += [f"at {call} {when}: {fault}" for fault in check(store)]
+        held = {row.key for row in finding_rows.silences(store)}
+        figures.flaws += [f"at {call} {when}: {fault}" for fault in store.check()]
     figures.silences += len(promised)
     figures.silences_lost += len(promised - held)
     shutil.rmtree(copy)

@@ -7,17 +7,19 @@ from pathlib import Path
 from typing import Any
 
 from dogwatch.assemble import channel
+from dogwatch.channels.terminal import Terminal
 from dogwatch.clock import Clock
-from dogwatch.engine.alerting import Quiet
-from dogwatch.engine.dispatch import Dispatch
-from dogwatch.engine.queue import notices
 from dogwatch.errors import StoreError
-from dogwatch.model import Finding, Job, Level, Notice, Place
-from dogwatch.settings import Smtp
-from dogwatch.store import alerts, tick
-from dogwatch.store.database import Store
-from dogwatch.store.places import known_places
-from dogwatch.store.register import add_place, register
+from dogwatch.model import Finding, Job, Level, Notification, Place
+from dogwatch.settings import Settings
+from dogwatch.store.rows import channels as channel_rows
+from dogwatch.store.rows import deliveries, notifications, tick
+from dogwatch.store.rows.places import add_place, known_places
+from dogwatch.store.rows.registration import register
+from dogwatch.store.sqlite.database import SqliteStore as Store
+from dogwatch.watcher.alerts.dispatch import Dispatch
+from dogwatch.watcher.alerts.policy import Quiet
+from dogwatch.watcher.tick import announcements
 
 NOON = 1_800_000_000.0  # 2027-01-15 08:00 UTC
 
@@ -45,22 +47,20 @@ class Stage:
 
     def __init__(self, store: Store, folder: Path, quiet: Quiet | None = None, **more: Any) -> None:
         self.store, self.folder, self.clock = store, folder, Hand()
-        self._how: dict[str, Any] = {"quiet": quiet, **more}
+        self._how: dict[str, Any] = {"quiet": quiet, "terminal": Terminal(None), **more}
         self.trouble: StoreError | None = None
-        self.dispatch = self._made()
+        self.restart()
 
-    def _made(self) -> Dispatch:
-        return Dispatch(self.store, self.clock, lambda row: channel(row, Smtp(), self.clock), **self._how)
-
-    def restart(self) -> None:
-        """As after a kill: all that was in memory is gone."""
-        self.dispatch = self._made()
+    def restart(self, **how: Any) -> None:
+        """As after a kill: all that was in memory is gone. `how` is different from now on."""
+        self._how |= how
+        self.dispatch = Dispatch(self.store, self.clock, lambda row: channel(row, Settings(), self.clock), **self._how)
 
     def hook(self, name: str, url: str, **route: Any) -> None:
         path = self.folder / f"{name}.url"
         path.touch(mode=0o600)
         path.write_text(url)
-        alerts.add_channel(self.store, name, "webhook", {"url": f"file:{path}"}, route, self.clock.now())
+        channel_rows.add_channel(self.store, name, "webhook", {"url": f"file:{path}"}, route, self.clock.now())
 
     def job(self, name: str, place: str = "here") -> str:
         ref = f"{place}/process:{name}"
@@ -73,18 +73,24 @@ class Stage:
     def find(self, *found: Finding) -> None:
         """A tick that opens these findings."""
         at = self.clock.now()
-        tick.commit(self.store, tick.Tick(at, 1.0, opened=found, notices=tuple(notices((), found, (), at))))
+        tick.commit(
+            self.store,
+            tick.Tick(at, 1.0, opened=found, notifications=tuple(announcements.notifications((), found, (), at))),
+        )
 
     def resolve(self, *gone: Finding) -> None:
         at = self.clock.now()
         over = tuple((one.subject, one.rule, one.what) for one in gone)
-        tick.commit(self.store, tick.Tick(at, 1.0, resolved=over, notices=tuple(notices((), (), gone, at))))
+        tick.commit(
+            self.store,
+            tick.Tick(at, 1.0, resolved=over, notifications=tuple(announcements.notifications((), (), gone, at))),
+        )
 
     def say(self, texts: Iterable[str]) -> None:
-        """Plain notices, each about something of its own."""
+        """Plain notifications, each about something of its own."""
         at = self.clock.now()
-        said = [Notice(f"{text:0>32}", text, Level.CRITICAL, text, "worker_gone", "0", at) for text in texts]
-        tick.queue_notices(self.store, said, at)
+        said = [Notification(f"{text:0>32}", text, Level.CRITICAL, text, "worker_gone", "0", at) for text in texts]
+        notifications.queue_all(self.store, said, at)
 
     def beat(self) -> None:
         """One step, and what was sent in it heard; a full disk is what some tests are about."""
@@ -110,5 +116,5 @@ def gone(ref: str, level: Level = Level.CRITICAL) -> Finding:
 
 
 def decisions(store: Store, subject: str | None = None) -> list[tuple[str, str]]:
-    """(state, reason) of the letters, oldest first."""
-    return [(one["state"], one["reason"]) for one in reversed(alerts.letters_of(store, subject, 1000))]
+    """(state, reason) of the deliveries, oldest first."""
+    return [(one.decision.state, one.decision.reason) for one in reversed(deliveries.deliveries(store, subject, 1000))]

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dogwatch.clock import Clock
-from dogwatch.store import alerts
-from dogwatch.store.check import check
-from dogwatch.store.database import open_store
+from dogwatch.store.rows import channels as channel_rows
+from dogwatch.store.rows import findings as finding_rows
+from dogwatch.store.sqlite.location import open_store
 from tests.alerts.pusher import written
 from tests.alerts.receiver import Receiver
 
@@ -51,7 +51,7 @@ def storm(home: Path, kills: int, count: int, seed: int) -> Figures:
         path = home / "hook"
         path.touch(mode=0o600)
         path.write_text(receiver.url)
-        alerts.add_channel(store, "hook", "webhook", {"url": f"file:{path}"}, {}, clock.now() - 1)
+        channel_rows.add_channel(store, "hook", "webhook", {"url": f"file:{path}"}, {}, clock.now() - 1)
     killed, promised = 0, set[int]()
     try:
         while True:
@@ -63,8 +63,8 @@ def storm(home: Path, kills: int, count: int, seed: int) -> Figures:
                 break
             assert code in (0, -9), said
         with open_store(str(home)) as store:
-            held = {row["key"] for row in alerts.silences(store)}
-            faults, total = tuple(check(store)), written(store)
+            held = {row.key for row in finding_rows.silences(store)}
+            faults, total = tuple(store.check()), written(store)
     finally:
         receiver.close()
     names = Counter(receiver.names())

@@ -16,6 +16,7 @@ from dogwatch.channels.apprise import Apprise
 from dogwatch.channels.command import Command
 from dogwatch.channels.discord import Discord
 from dogwatch.channels.file import File
+from dogwatch.channels.http import Network
 from dogwatch.channels.slack import Slack
 from dogwatch.channels.timed import public
 from dogwatch.channels.webhook import Webhook
@@ -163,7 +164,7 @@ def test_private_addresses_are_known_in_every_wrapping(address, open_to_all):
 
 def test_a_url_of_somebody_else_does_not_reach_inside(receiver):
     """Nothing is sent, and it is refused for good."""
-    receipt = Webhook(receiver.url, inside=False).deliver(message())
+    receipt = Webhook(receiver.url, network=Network(private=False)).deliver(message())
     assert (receipt.ok, receipt.permanent, receiver.got) == (False, True, [])
 
 

@@ -1,4 +1,4 @@
-"""Whether a notice goes out on a channel, and the reason that is given."""
+"""Whether a notification goes out on a channel, and the reason that is given."""
 
 from __future__ import annotations
 
@@ -6,15 +6,19 @@ from typing import Any
 
 import pytest
 
-from dogwatch.engine.alerting import Now, Pace, Quiet, backoff, decide, decide_again, ready_at
+from dogwatch.store.rows.deliveries import Decision, Delivery
+from dogwatch.store.rows.findings import SilenceRow
+from dogwatch.store.rows.notifications import NotificationRow
+from dogwatch.watcher.alerts.policy import Now, Pace, Quiet, Route, backoff, decide, decide_again, ready_at
 
 NOW = 1.8e9  # 2027-01-15 08:00 UTC
 JOB = "lab/slurm:7"
 
 
-def notice(**more: Any) -> dict[str, Any]:
+def notification(**more: Any) -> NotificationRow:
     told = {"subject": JOB, "rule": "worker_gone", "what": "0", "level": "critical", "resolved": 0, "created": NOW}
-    return {**told, "since": NOW - 60, **more}
+    empty = dict.fromkeys(("key", "text", "why", "remedy"), "")
+    return NotificationRow(**{**empty, **told, "since": NOW - 60, **more})
 
 
 def now(**more: Any) -> Now:
@@ -28,10 +32,10 @@ def now(**more: Any) -> Now:
 
 
 def decided(
-    about: dict[str, Any], route: dict[str, Any], at: Now, flaps: int = 1, said: bool = True
+    about: NotificationRow, route: dict[str, Any], at: Now, flaps: int = 1, said: bool = True
 ) -> tuple[str, str]:
-    found = decide(about, route, at, flaps=flaps, opening_said=said)
-    return found.state, found.reason
+    decision = decide(about, Route(**route), at, flaps=flaps, opening_said=said)
+    return decision.state, decision.reason
 
 
 @pytest.mark.parametrize(
@@ -43,22 +47,23 @@ def decided(
         ({}, {"jobs": ["llama/*"]}, {}, ("waiting", "it goes out with the next message")),
         ({}, {"jobs": ["bert*"]}, {}, ("muted", "this channel takes only jobs like bert*")),
         ({}, {"rules": ["disk*"]}, {}, ("muted", "this channel takes only rules like disk*")),
-        ({}, {}, {"dark": frozenset({"lab"})}, ("held", "lab does not answer; that is what was said instead")),
+        ({}, {}, {"unreachable": frozenset({"lab"})}, ("held", "lab does not answer; that is what was said instead")),
         (
-            {"rule": "place_dark", "subject": "place:lab"},
+            {"rule": "host_unreachable", "subject": "place:lab"},
             {},
-            {"dark": frozenset({"lab"})},
+            {"unreachable": frozenset({"lab"})},
             ("waiting", "it goes out with the next message"),
         ),
     ],
 )
 def test_a_decision_has_its_reason(about, route, context, expected):
     """The words that `alerts explain` prints."""
-    assert decided(notice(**about), route, now(**context)) == expected
+    assert decided(notification(**about), route, now(**context)) == expected
 
 
-def silence(**more: Any) -> dict[str, Any]:
-    return {"key": 3, "subject": "llama/*", "rule": "", "what": None, "until": NOW + 60, "created": NOW, **more}
+def silence(**more: Any) -> SilenceRow:
+    told = {"key": 3, "subject": "llama/*", "rule": "", "what": None, "until": NOW + 60, "created": NOW, "why": ""}
+    return SilenceRow(**{**told, **more})
 
 
 @pytest.mark.parametrize(
@@ -75,20 +80,20 @@ def silence(**more: Any) -> dict[str, Any]:
 )
 def test_a_silence_covers_what_it_names_for_as_long_as_it_says(one, state):
     """By name or ref, by rule, up to its end; an acknowledgement covers one finding."""
-    assert decided(notice(), {}, now(silences=[one]))[0] == state
+    assert decided(notification(), {}, now(silences=[one]))[0] == state
 
 
 def test_a_resolution_is_said_where_the_opening_was():
     """And nowhere else."""
-    assert decided(notice(resolved=1, level="info"), {}, now(), said=False)[0] == "muted"
-    assert decided(notice(resolved=1, level="info"), {}, now())[0] == "waiting"
+    assert decided(notification(resolved=1, level="info"), {}, now(), said=False)[0] == "muted"
+    assert decided(notification(resolved=1, level="info"), {}, now())[0] == "waiting"
 
 
 def test_what_flaps_is_muted_but_its_end_is_said():
     """From the sixth time within an hour."""
-    assert decided(notice(), {}, now(), flaps=5)[0] == "waiting"
-    assert decided(notice(), {}, now(), flaps=6) == ("muted", "it is flapping: 6 times within the hour")
-    assert decided(notice(resolved=1, level="info"), {}, now(), flaps=6)[0] == "waiting"
+    assert decided(notification(), {}, now(), flaps=5)[0] == "waiting"
+    assert decided(notification(), {}, now(), flaps=6) == ("muted", "it is flapping: 6 times within the hour")
+    assert decided(notification(resolved=1, level="info"), {}, now(), flaps=6)[0] == "waiting"
 
 
 def test_quiet_hours_hold_what_is_not_critical(monkeypatch):
@@ -98,37 +103,41 @@ def test_quiet_hours_hold_what_is_not_critical(monkeypatch):
 
     time.tzset()
     quiet = Quiet(22 * 60, 9 * 60)
-    found = decide(notice(level="warning"), {}, now(quiet=quiet), flaps=1, opening_said=True)
-    assert (found.state, found.due) == ("held", NOW + 3600)
-    assert decide(notice(), {}, now(quiet=quiet), flaps=1, opening_said=True).state == "waiting"
+    decision = decide(notification(level="warning"), Route(), now(quiet=quiet), flaps=1, opening_said=True)
+    assert (decision.state, decision.due) == ("held", NOW + 3600)
+    assert decide(notification(), Route(), now(quiet=quiet), flaps=1, opening_said=True).state == "waiting"
     assert Quiet(9 * 60, 10 * 60).until(NOW) is None
 
 
 def test_what_was_held_back_goes_out_only_if_it_is_still_true():
     """An ending is true for ever."""
-    assert decide_again(notice(), now()).state == "waiting"
-    assert decide_again(notice(), now(open=frozenset())).state == "dropped"
-    assert decide_again(notice(rule="ended"), now(open=frozenset())).state == "waiting"
+    assert decide_again(notification(), now()).state == "waiting"
+    assert decide_again(notification(), now(open=frozenset())).state == "dropped"
+    assert decide_again(notification(rule="ended"), now(open=frozenset())).state == "waiting"
 
 
-def letter(created: float, due: float) -> dict[str, Any]:
-    return {"due": due, "about": {"created": created, "rule": "worker_gone"}}
+def delivery(created: float, due: float, level: str = "warning") -> Delivery:
+    return Delivery(1, "hook", Decision("waiting", "", due), notification(created=created, level=level))
 
 
 @pytest.mark.parametrize(
     ("waiting", "last", "at", "expected"),
     [
-        ([letter(NOW, NOW)], None, NOW + 4, False),
-        ([letter(NOW, NOW)], None, NOW + 5, True),
-        ([letter(NOW, NOW), letter(NOW + 4, NOW + 4)], None, NOW + 6, False),
-        ([letter(NOW, NOW), letter(NOW + 58, NOW + 58)], None, NOW + 60, True),
-        ([letter(NOW, NOW)], NOW - 10, NOW + 6, False),
-        ([letter(NOW, NOW)], NOW - 55, NOW + 6, True),
-        ([letter(NOW + 9999, NOW + 9999)], None, NOW, True),
+        ([delivery(NOW, NOW)], [], NOW + 4, False),
+        ([delivery(NOW, NOW)], [], NOW + 5, True),
+        ([delivery(NOW, NOW), delivery(NOW + 4, NOW + 4)], [], NOW + 6, False),
+        ([delivery(NOW, NOW), delivery(NOW + 58, NOW + 58)], [], NOW + 60, True),
+        ([delivery(NOW, NOW)], [NOW - 10], NOW + 6, False),
+        ([delivery(NOW, NOW)], [NOW - 55], NOW + 6, True),
+        ([delivery(NOW, NOW, "critical")], [NOW - 1, NOW - 2], NOW + 5, True),
+        ([delivery(NOW, NOW, "critical")], [NOW - 1, NOW - 2, NOW - 3], NOW + 6, False),
+        ([delivery(NOW, NOW, "critical")], [NOW - 1, NOW - 2, NOW - 55], NOW + 6, True),
+        ([delivery(NOW + 9999, NOW + 9999)], [], NOW, True),
     ],
 )
 def test_a_message_waits_for_company_but_not_for_long(waiting, last, at, expected):
-    """Five seconds without another, sixty at most, and one message a minute; a clock set back holds nothing."""
+    """Five seconds without another, sixty at most, and one message a minute, three if they are critical; a clock set
+    back holds nothing."""
     assert (ready_at(waiting, last, at, Pace()) <= at) is expected
 
 

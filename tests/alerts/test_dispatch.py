@@ -9,17 +9,18 @@ from pathlib import Path
 
 import pytest
 
+from dogwatch.api import alerts as desk
+from dogwatch.api import commands
 from dogwatch.channels.interface import Receipt
-from dogwatch.desk import alerts as desk
-from dogwatch.desk import tell
-from dogwatch.engine.alerting import Quiet
-from dogwatch.engine.senders import Senders
-from dogwatch.model import Finding, Level, Notice
+from dogwatch.model import Finding, Level, Notification
 from dogwatch.settings import Channel, Settings
-from dogwatch.store import alerts, tick
-from dogwatch.store.check import check
-from dogwatch.store.database import Store, open_store
-from dogwatch.store.tables import MESSAGES
+from dogwatch.store.rows import channels as channel_rows
+from dogwatch.store.rows import deliveries, notifications
+from dogwatch.store.rows.channels import MessageRow
+from dogwatch.store.sqlite.database import SqliteStore as Store
+from dogwatch.store.sqlite.location import open_store
+from dogwatch.watcher.alerts.policy import Quiet
+from dogwatch.watcher.alerts.senders import Senders
 from tests.alerts.conftest import message
 from tests.alerts.receiver import Receiver, answer
 from tests.alerts.stage import NOON, Stage, decisions, gone
@@ -33,7 +34,7 @@ DAY = 86400.0
 def store(home: Path) -> Iterator[Store]:
     with open_store(str(home)) as opened:
         yield opened
-        assert check(opened) == []
+        assert opened.check() == []
 
 
 @pytest.fixture
@@ -71,7 +72,7 @@ def test_a_receiver_that_is_down_for_a_day_gets_everything_afterwards_in_order(
     for n in range(24):
         stage.say([f"hour{n}"])
         stage.clock.pass_(1)
-        tick.queue_notices(stage.store, [_step(n, stage.clock.now())], stage.clock.now())
+        notifications.queue_all(stage.store, [_step(n, stage.clock.now())], stage.clock.now())
         stage.go(3600, 60)
         if n == 11:
             receiver = Receiver(port=receiver.port)
@@ -91,8 +92,8 @@ def test_a_receiver_that_is_down_for_a_day_gets_everything_afterwards_in_order(
         one.close()
 
 
-def _step(n: int, at: float) -> Notice:
-    return Notice(f"{n:032d}", "job", Level.CRITICAL, f"step {n}", "worker_gone", str(n), at)
+def _step(n: int, at: float) -> Notification:
+    return Notification(f"{n:032d}", "job", Level.CRITICAL, f"step {n}", "worker_gone", str(n), at)
 
 
 def test_what_a_receiver_asks_for_is_kept_however_long(stage: Stage, receiver: Receiver) -> None:
@@ -125,7 +126,7 @@ def test_a_clock_that_is_set_loses_nothing_and_repeats_nothing(
         stage.go(200)
     assert receiver.got.pop(0).key in {got.key for got in receiver.got}
     once(receiver, {"tried", "waiting", "written", "atTrue", "atFalse"})
-    assert alerts.messages(stage.store, alerts.DEAD) == []
+    assert deliveries.channel_messages(stage.store, channel_rows.DEAD) == []
 
 
 def test_a_clock_that_leaps_a_year_gives_nothing_up(stage: Stage, receiver: Receiver) -> None:
@@ -137,7 +138,7 @@ def test_a_clock_that_leaps_a_year_gives_nothing_up(stage: Stage, receiver: Rece
     stage.go(60)
     receiver.always = answer(200, b"ok")
     stage.go(300)
-    assert not any(alerts.pending(stage.store))
+    assert not any(deliveries.pending(stage.store))
 
 
 def test_what_nobody_takes_for_a_week_is_given_up_and_can_be_asked_for(stage: Stage, receiver: Receiver) -> None:
@@ -145,12 +146,12 @@ def test_what_nobody_takes_for_a_week_is_given_up_and_can_be_asked_for(stage: St
     receiver.always = answer(503, b"busy")
     stage.say(["a"])
     stage.go(8 * DAY, 1800)
-    (dead,) = alerts.messages(stage.store, alerts.DEAD)
-    assert "given up after a week" in dead["detail"]
+    (dead,) = deliveries.channel_messages(stage.store, channel_rows.DEAD)
+    assert "given up after a week" in dead.detail
     receiver.always = answer(200, b"ok")
     assert desk.retry(stage.store, stage.clock) == 1
     stage.go(30)
-    assert alerts.messages(stage.store, alerts.SENT)[0]["key"] == dead["key"]
+    assert deliveries.channel_messages(stage.store, channel_rows.SENT)[0].key == dead.key
 
 
 def test_flapping_is_one_notice_and_a_final_word(stage: Stage, receiver: Receiver) -> None:
@@ -198,14 +199,14 @@ def test_what_stands_after_flapping_is_said_and_its_end_too(stage: Stage, receiv
 def test_a_dark_place_is_one_message_and_its_jobs_wait(stage: Stage, receiver: Receiver) -> None:
     """After its return only what is still true is said."""
     refs = [stage.job(f"far{n}", "lab") for n in range(3)]
-    dark = Finding("place:lab", "place_dark", Level.WARNING, "lab does not answer")
-    stage.find(dark)
+    unreachable = Finding("place:lab", "host_unreachable", Level.WARNING, "lab does not answer")
+    stage.find(unreachable)
     stage.find(*(gone(ref) for ref in refs))
     stage.go(600)
     (only,) = receiver.got
-    assert [job["rule"] for job in only.json["jobs"]] == ["place_dark"]
+    assert [job["rule"] for job in only.json["jobs"]] == ["host_unreachable"]
     stage.resolve(gone(refs[0]))
-    stage.resolve(dark)
+    stage.resolve(unreachable)
     stage.go(120)
     assert Counter(receiver.names()) == Counter({"place:lab": 2, "far1": 1, "far2": 1})
     assert ("dropped", "it was no longer true when it could have been said") in decisions(stage.store, refs[0])
@@ -219,16 +220,16 @@ def test_a_channel_of_some_jobs_hears_that_their_place_is_dark(stage: Stage, rec
     mine, theirs = Receiver(), Receiver()
     stage.hook("mine", mine.url, jobs=["bert*"])
     stage.hook("theirs", theirs.url, jobs=["gpt-*"])
-    dark = Finding("place:lab", "place_dark", Level.WARNING, "lab does not answer")
-    stage.find(dark)
+    unreachable = Finding("place:lab", "host_unreachable", Level.WARNING, "lab does not answer")
+    stage.find(unreachable)
     stage.go(120)
-    tell.forget(stage.store, stage.clock, bert)  # what was said to have begun is said to have ended, come what may
-    stage.resolve(dark)
+    commands.forget(stage.store, stage.clock, bert)  # what was said to have begun is said to have ended, come what may
+    stage.resolve(unreachable)
     stage.go(120)
     for heard in (receiver, mine):
         assert [(job["rule"], job["resolved"]) for got in heard.got for job in got.json["jobs"]] == [
-            ("place_dark", False),
-            ("place_dark", True),
+            ("host_unreachable", False),
+            ("host_unreachable", True),
         ]
     assert theirs.got == []
     assert ("muted", "this channel takes only jobs like gpt-*") in decisions(stage.store, "place:lab")
@@ -302,14 +303,14 @@ def test_a_resolution_is_said_only_where_the_opening_was(stage: Stage, receiver:
 
 
 def test_messages_of_one_channel_keep_their_distance_also_after_restarts(stage: Stage, receiver: Receiver) -> None:
-    """One a minute at the most, whoever composes them."""
+    """Of criticals three a minute at the most, whoever composes them."""
     for n in range(60):
         stage.say([f"n{n}"])
         stage.restart()
         stage.go(5)
     stage.go(120)
     once(receiver, {f"n{n}" for n in range(60)})
-    assert len(receiver.got) <= 7
+    assert len(receiver.got) <= 3 * 7
 
 
 def test_a_changed_channel_of_the_config_file_loses_nothing(stage: Stage, receiver: Receiver) -> None:
@@ -319,7 +320,7 @@ def test_a_changed_channel_of_the_config_file_loses_nothing(stage: Stage, receiv
         (stage.folder / f"{name}.ref").touch(mode=0o600)
         (stage.folder / f"{name}.ref").write_text(url)
     config = [Settings(channels=(_hook(stage.folder / f"{name}.ref"),)) for name in ("old", "new")]
-    alerts.remove_channel(stage.store, "hook", NOON)
+    channel_rows.remove_channel(stage.store, "hook", NOON)
     desk.adopt(stage.store, config[0], stage.clock.now())
     receiver.always = answer(503)
     stage.say(["tried"])
@@ -335,7 +336,7 @@ def test_a_changed_channel_of_the_config_file_loses_nothing(stage: Stage, receiv
     desk.adopt(stage.store, Settings(), stage.clock.now())
     stage.go(60)
     assert decisions(stage.store)[-1] == ("dropped", "the channel was removed")
-    assert not any(alerts.pending(stage.store))
+    assert not any(deliveries.pending(stage.store))
     new.close()
 
 
@@ -344,12 +345,12 @@ def _hook(path: Path) -> Channel:
 
 
 def test_a_channel_removed_while_it_sends_leaves_nothing_open(stage: Stage, receiver: Receiver) -> None:
-    """Neither a message nor a letter, and a new channel of that name starts afresh."""
+    """Neither a message nor a delivery, and a new channel of that name starts afresh."""
     receiver.always = answer(503)
     stage.say(["a"])
     stage.go(10)
     stage.dispatch.step()
-    alerts.remove_channel(stage.store, "hook", stage.clock.now())
+    channel_rows.remove_channel(stage.store, "hook", stage.clock.now())
     stage.say(["nobody"])
     stage.go(20)
     receiver.always = answer(200, b"ok")
@@ -365,10 +366,10 @@ def test_ten_thousand_dead_letters_cost_an_idle_step_nothing(stage: Stage, recei
     receiver.always = answer(404)
     stage.say(["a"])
     stage.go(20)
-    with stage.store.writing() as db:
-        (row,) = db.execute(MESSAGES.select).fetchall()
+    with stage.store.writing() as tx:
+        (row,) = tx.rows(MessageRow, "WHERE channel = 'hook'")
         for n in range(10_000):
-            MESSAGES.add(db, {**MESSAGES.unpack(row), "token": f"t{n}"})
+            tx.add(row.replaced({"token": f"t{n}"}))
     stage.go(100)
     asked: list[str] = []
     stage.store.db.set_trace_callback(asked.append)
@@ -381,7 +382,8 @@ def test_ten_thousand_dead_letters_cost_an_idle_step_nothing(stage: Stage, recei
 
 @needs_root
 def test_a_full_disk_stops_no_alert_at_any_stage_of_its_way(receiver: Receiver, tmp_path: Path) -> None:
-    """Written, waiting or composed: all leave, once, and it is written down when there is room."""
+    """Written, waiting or composed: all leave, once, with one alert about the store (`watch`), and it is written down
+    when there is room."""
     with mounted(tmp_path / "small", "size=6m") as home, open_store(str(home)) as store:
         stage = Stage(store, tmp_path)
         stage.hook("hook", receiver.url)
@@ -395,18 +397,37 @@ def test_a_full_disk_stops_no_alert_at_any_stage_of_its_way(receiver: Receiver, 
         receiver.got.clear()
         fill_up(home)
         stage.go(300)
-        once(receiver, {"composed", "waiting", "written", "written too"})
+        once(receiver, {"composed", "waiting", "written", "written too", "watch"})
         assert stage.trouble is not None
         (home / "ballast").unlink()
         stage.trouble = None
         stage.go(60)
         assert stage.trouble is None
-        assert not any(alerts.pending(store))
-        assert {one["state"] for one in alerts.messages(store, alerts.SENT)} == {"sent"}
+        assert not any(deliveries.pending(store))
+        assert {one.state for one in deliveries.channel_messages(store, channel_rows.SENT)} == {"sent"}
         stage.restart()
         stage.go(60)
-        once(receiver, {"composed", "waiting", "written", "written too"})
-        assert check(store) == []
+        once(receiver, {"composed", "waiting", "written", "written too", "watch"})
+        assert store.check() == []
+
+
+def test_each_time_that_the_store_takes_no_writes_is_said_once(stage: Stage, receiver: Receiver) -> None:
+    """By the alert from memory or by the finding that is written later, not by both; also while another channel is
+    down and keeps the outbox from ever being empty."""
+    stage.hook("down", "http://127.0.0.1:9/")
+    full = Finding("watch", "store_full", Level.CRITICAL, "There is no room")
+    for episode in (1, 2):
+        stage.dispatch.refusal = "There is no room"
+        stage.go(20)
+        stage.dispatch.refusal = ""
+        stage.find(full)
+        stage.go(70)
+        stage.resolve(full)
+        stage.go(70)
+        assert [got.json["level"] for got in receiver.got] == ["critical", "info"] * episode
+    stage.find(full)
+    stage.go(70)
+    assert [got.json["level"] for got in receiver.got] == [*["critical", "info"] * 2, "critical"]
 
 
 class Sleeper:
@@ -429,14 +450,14 @@ def test_a_channel_that_ends_its_thread_is_only_a_failed_try() -> None:
 
 
 def test_a_secret_that_a_job_printed_or_is_called_by_goes_nowhere(stage: Stage, receiver: Receiver) -> None:
-    """Neither into the store's notices nor into a message."""
+    """Neither into the store's notifications nor into a message."""
     token = "ghp_" + "a1B2" * 9
     ref = stage.job(f"train-{token}")
     stage.find(Finding(ref, "worker_gone", Level.CRITICAL, f"login with {token} failed", "0"))
     stage.go(20)
     assert token not in receiver.got[0].body.decode()
-    with stage.store.reading() as db:
-        assert token not in str(db.execute("SELECT text FROM notices").fetchall())
+    with stage.store.reading() as tx:
+        assert token not in str(tx.query("SELECT text FROM notifications"))
 
 
 def test_what_a_server_repeats_of_our_url_is_not_kept(stage: Stage, receiver: Receiver) -> None:
@@ -444,9 +465,9 @@ def test_what_a_server_repeats_of_our_url_is_not_kept(stage: Stage, receiver: Re
     receiver.always = answer(404, b"The requested URL /hook/secret-token was not found on this server.")
     stage.say(["a"])
     stage.go(20)
-    (dead,) = alerts.messages(stage.store, alerts.DEAD)
-    assert "not found on this server" in dead["detail"]
-    assert "secret-token" not in dead["detail"]
+    (dead,) = deliveries.channel_messages(stage.store, channel_rows.DEAD)
+    assert "not found on this server" in dead.detail
+    assert "secret-token" not in dead.detail
 
 
 def test_adding_a_channel_whose_name_is_taken_leaves_the_other_its_secret(stage: Stage, receiver: Receiver) -> None:
@@ -459,5 +480,5 @@ def test_adding_a_channel_whose_name_is_taken_leaves_the_other_its_secret(stage:
     stage.go(20)
     once(other, {"a"})
     desk.remove(stage.store, stage.clock, "mine")
-    assert list((Path(stage.store.home) / "secrets").iterdir()) == []
+    assert list(Path(stage.store.location.path("secrets")).iterdir()) == []
     other.close()

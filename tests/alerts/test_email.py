@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from dogwatch.channels.email import Email, Server
+from dogwatch.channels.email import Email, Smtp
 from tests.alerts.conftest import message
 
 
@@ -54,7 +54,7 @@ def test_the_servers_number_says_whether_to_try_again(box, at, says, permanent):
 def test_a_server_elsewhere_without_encryption_gets_nothing(box):
     """An offer that somebody has stripped is no offer: no plain text instead."""
     handler, server = box
-    elsewhere = Server("127.0.0.2", server.port, server.sender)
+    elsewhere = Smtp("127.0.0.2", server.port, server.sender)
     receipt = Email("me@example.org", elsewhere).deliver(message())
     assert not receipt.ok
     assert handler.mails == []
@@ -66,7 +66,7 @@ def test_a_server_that_never_ends_its_sentence_is_left(short, says):
     with socket.create_server(("127.0.0.1", 0)) as listener:
         done = threading.Event()
         threading.Thread(target=_drip, args=(listener, says, done), daemon=True).start()
-        server = Server("127.0.0.1", listener.getsockname()[1], "watch@example.org")
+        server = Smtp("127.0.0.1", listener.getsockname()[1], "watch@example.org")
         receipt = Email("me@example.org", server).deliver(message())
         done.set()
     assert (receipt.ok, receipt.permanent) == (False, False)

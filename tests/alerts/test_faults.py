@@ -12,8 +12,8 @@ import pytest
 
 from dogwatch.assemble import channel
 from dogwatch.errors import StoreFull
-from dogwatch.store import alerts
-from dogwatch.store.database import open_store
+from dogwatch.store.rows import channels as channel_rows
+from dogwatch.store.sqlite.location import open_store
 from dogwatch.tuning import Tuning
 from tests.alerts.receiver import Receiver, answer
 from tests.alerts.stage import Hand
@@ -146,22 +146,22 @@ def test_a_watcher_starts_on_a_full_disk_with_a_configuration_that_is_new(home: 
         fill_up(home)
         tuning = Tuning(store, clock, told.append, channel)
         assert tuning.heartbeat.due < float("inf")
-        assert alerts.channels(store) == []
+        assert channel_rows.channels(store) == []
         with pytest.raises(StoreFull):
             look(tuning, clock, 4)
         (home / "ballast").unlink()
         look(tuning, clock, 4)
-        assert [row["name"] for row in alerts.channels(store)] == ["one", "two"]
+        assert [row.name for row in channel_rows.channels(store)] == ["one", "two"]
     assert told == []
 
 
 def test_a_configuration_file_that_is_half_written_or_wrong_drops_nothing(home: Path, config: Path) -> None:
-    """It is taken over when it has been the same for two looks, told of once when it is wrong, and what it said when it
+    """It is taken over when it has been the same for two polls, told of once when it is wrong, and what it said when it
     was right holds meanwhile: also for a watcher that is started then."""
     told, clock = list[str](), Hand()
 
     def names() -> list[str]:
-        return [row["name"] for row in alerts.channels(store)]
+        return [row.name for row in channel_rows.channels(store)]
 
     with open_store(str(home)) as store:
         config.write_text(CONFIG)

@@ -22,8 +22,9 @@ from dogwatch.channels.discord import Discord
 from dogwatch.channels.email import Email
 from dogwatch.channels.picture import LEAST, PANELS_MOST, picture
 from dogwatch.model import Curve, Message
-from dogwatch.store import alerts, cells, readings
-from dogwatch.store.database import open_store
+from dogwatch.store.rows import channels as channel_rows
+from dogwatch.store.rows import readings
+from dogwatch.store.sqlite.location import open_store
 from tests.alerts.conftest import Box, message
 from tests.alerts.receiver import Receiver, answer
 from tests.alerts.stage import NOON, Stage, gone
@@ -163,17 +164,17 @@ def stage(home: Path, tmp_path: Path, receiver: Receiver) -> Iterator[Stage]:
     with open_store(str(home)) as store:
         made = Stage(store, tmp_path)
         made.hook("discord", receiver.url)
-        (row,) = alerts.channels(store)
-        alerts.change_channel(store, "discord", "discord", row["settings"], {})
+        (row,) = channel_rows.channels(store)
+        channel_rows.change_channel(store, "discord", "discord", row.settings, {})
         yield made
 
 
 def measure(stage: Stage, ref: str, count: int, since: float) -> None:
     """So many readings, half a minute apart, from then on."""
-    with stage.store.writing() as db:
-        (key,) = db.execute("SELECT key FROM jobs WHERE ref = ?", (cells.pack(ref),)).fetchone()
+    with stage.store.writing() as tx:
+        ((key,),) = tx.query("SELECT key FROM jobs WHERE ref = ?", ref)
         for n in range(count):
-            readings.keep(db, key, since + 30.0 * n, {"step": 10 * n, "rate": 0.3, "loss": 9.0 / (n + 3)})
+            readings.keep(tx, key, since + 30.0 * n, {"step": 10 * n, "rate": 0.3, "loss": 9.0 / (n + 3)})
 
 
 def test_an_alert_shows_how_its_job_went_until_then(stage: Stage, receiver: Receiver):

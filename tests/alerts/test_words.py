@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from dogwatch.api import alerts as desk
 from dogwatch.assemble import channel
 from dogwatch.clock import Clock
-from dogwatch.desk import alerts as desk
-from dogwatch.settings import Smtp
-from dogwatch.store import alerts
-from dogwatch.store.database import open_store
+from dogwatch.settings import Settings
+from dogwatch.store.rows import channels as channel_rows
+from dogwatch.store.sqlite.location import open_store
 from tests.alerts.conftest import message
 from tests.alerts.receiver import Receiver
 
@@ -34,13 +34,13 @@ def channels(dogwatch) -> dict[str, dict]:
         (("add", "webhook"), "takes one URL"),
         (("add", "webhook", "http://x/", "http://y/"), "takes one URL"),
         (("add", "desktop", "now"), "takes nothing more"),
-        (("add", "carrier-pigeon"), "takes webhook"),
+        (("add", "carrier-pigeon"), "takes apprise"),
         (("add", "pigeon-post://coop"), "Apprise knows no pigeon-post: URLs"),
         (("add", "slack://hunter2"), "knows slack: URLs, but cannot use this one"),
         (("add", "--slack", "https://hooks.example/x y"), "no blanks"),
         (("add", "--email", "nobody"), "one e-mail address"),
         (("add", "--email", "a@b.example", "--slack", "env:X"), "one channel at a time"),
-        (("add", "--command"), "takes webhook"),
+        (("add", "--command"), "takes apprise"),
         (("add", "webhook", "http://x/", "--secret", "hunter2"), "by reference only"),
         (("add", "slack", "http://x/", "--secret", "env:X"), "no use for a secret"),
         (("add", "webhook", "http://x/", "--levels", "loud"), "there are critical"),
@@ -147,17 +147,14 @@ def test_a_name_in_a_job_file_that_leads_inside_is_found_out_when_it_is_used(hom
     """Nothing is sent there, for good; the same URL as the owner's own word is used."""
     with open_store(str(home)) as store:
         for outside in (True, False):
-            desk.for_job(
-                store,
-                Clock(),
-                f"far-{outside}",
-                None,
-                "https://hooks.example/x",
-                from_file=["slack"] if outside else [],
-            )
-        for row in alerts.channels(store):  # the name's address is another one now
-            Path(row["settings"]["url"].removeprefix("file:")).write_text(receiver.url)
-        receipts = {row["name"]: channel(row, Smtp(), Clock()).deliver(message()) for row in alerts.channels(store)}
+            url = "https://hooks.example/x"
+            said, in_file = ({}, {"slack": {"url": url}}) if outside else ({"slack": url}, {})
+            desk.for_job(store, Clock(), f"far-{outside}", said, in_file)
+        for row in channel_rows.channels(store):  # the name's address is another one now
+            Path(row.settings["url"].removeprefix("file:")).write_text(receiver.url)
+        receipts = {
+            row.name: channel(row, Settings(), Clock()).deliver(message()) for row in channel_rows.channels(store)
+        }
     assert (receipts["far-True-slack"].ok, receipts["far-True-slack"].permanent) == (False, True)
     assert "private network" in receipts["far-True-slack"].detail
     assert receipts["far-False-slack"].ok

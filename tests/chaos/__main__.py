@@ -53,14 +53,14 @@ def main() -> int:
     again = f"--kills {args.kills} --seed {seed} --outages {args.outages} --alerts {args.alerts} --points {args.points}"
     print(f"again: python -m tests.chaos {again} --alertmanager {args.alertmanager}")
     if flaws:
-        print(f"kept for a look: {place}")
+        print(f"kept for a poll: {place}")
         return 1
     shutil.rmtree(place)
     return 0
 
 
 def over_programs(place: Path, seed: int, kills: int, seconds: float | None) -> list[Flaw]:
-    """The storm over watchers, commands and keepers of this machine."""
+    """The storm over watchers, commands and supervisors of this machine."""
     home, scratch = place / "home", place / "scratch"
     home.mkdir(mode=0o700)
     scratch.mkdir(mode=0o700)
@@ -136,13 +136,13 @@ def report(storm: Storm, history: History, flaws: list[Flaw], raged: float, took
     kills = storm.kills
     print(
         f"{storm.killed} kills: {kills['watcher']} of watchers, {kills['command']} of commands; "
-        f"and {kills['keeper']} of keepers; {raged:.1f} s, with the check {took:.1f} s"
+        f"and {kills['supervisor']} of supervisors; {raged:.1f} s, with the check {took:.1f} s"
     )
     print(
         f"{len(history.jobs)} jobs listed of {len(storm.plans) + len(storm.foreign)} asked for, "
         f"{len(storm.promised)} promised, {len(storm.cut_short)} cut short, {len(storm.forgotten)} forgotten; "
         f"{len(history.events)} events ({events['job.state']} states, {events['watch.started']} watches); "
-        f"{len(history.notices)} notices"
+        f"{len(history.notifications)} notifications"
     )
     outcomes = Counter(job["outcome"] or job["state"] or "not looked at" for job in history.jobs)
     missing = sum(event["body"].get("after") == "missing" for event in history.events)

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from dogwatch.sources.slurm import words
-from dogwatch.store import jobs, places
-from dogwatch.store.database import open_store
+from dogwatch.store.rows import jobs, places
+from dogwatch.store.sqlite.location import open_store
 from tests.chaos.history import LEFT, LOST, WRONG, Document, Flaw
 from tests.lab.lab import Lab
 from tests.support import wait_until
@@ -94,7 +94,7 @@ class Cluster:
     def _outage(self, number: int) -> None:
         """Two jobs end just before, in, or just after it. How long it lasts decides how often it is looked into."""
         lab, how = self.lab, self.rng.choice(("killed", "stopped"))
-        looks = self.place()["looks"]
+        looks = self.place()["polls"]
         moments = sorted(self.rng.choices(("before", "within", "after"), k=2))
         length = self.rng.uniform(*(LONG if number % LONG_EVERY == 0 else SHORT))
         self._release(moments.count("before"))
@@ -132,11 +132,11 @@ class Cluster:
 
         def seen() -> bool:
             place = self.place()
-            return bool(place["looks"] > looks + 1 and place["dark_since"] is None)
+            return bool(place["polls"] > looks + 1 and place["unreachable_since"] is None)
 
         wait_until(seen, timeout=SETTLE, pause=0.1)
 
-    def place(self) -> dict[str, Any]:
+    def place(self) -> Any:
         with open_store(str(self.home)) as store:
             return next(row for row in places.places(store) if row["name"] == "lab")
 
@@ -189,7 +189,7 @@ class Cluster:
             return subprocess.Popen(argv, env=self._environment(), stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
     def _look_for_what_is_left(self) -> None:
-        """Nothing of a look runs on the host or here once the daemon has gone."""
+        """Nothing of a poll runs on the host or here once the daemon has gone."""
         config = str(self.lab.ssh_config)
 
         def there() -> list[str]:
@@ -240,16 +240,17 @@ def _wrong_verdicts(storm: Cluster, events: list[Document]) -> list[Flaw]:
 
 
 def _alerts(storm: Cluster, events: list[Document]) -> list[Flaw]:
-    """Dark and seen by turns, at most once an outage; findings of the place likewise; of jobs only how they ended."""
+    """Unreachable and seen by turns, at most once an outage; findings of the place likewise; of jobs only how they
+    ended."""
     flaws = []
-    turns = [event["kind"] for event in events if event["kind"] in ("place.dark", "place.seen")]
-    storm.noticed = turns.count("place.dark")
-    if turns != ["place.dark", "place.seen"] * storm.noticed:
-        flaws.append(Flaw(WRONG, f"the place is dark and seen out of turn: {turns}"))
+    turns = [event["kind"] for event in events if event["kind"] in ("place.unreachable", "place.answered")]
+    storm.noticed = turns.count("place.unreachable")
+    if turns != ["place.unreachable", "place.answered"] * storm.noticed:
+        flaws.append(Flaw(WRONG, f"the place is unreachable and seen out of turn: {turns}"))
     if storm.noticed > storm.outages.total():
         flaws.append(Flaw(WRONG, f"{storm.noticed} outages were told, and there were {storm.outages.total()}"))
     opened = [event for event in events if event["kind"] == "finding.opened"]
-    places_found = [event for event in opened if event["body"]["rule"] == "place_dark"]
+    places_found = [event for event in opened if event["body"]["rule"] == "host_unreachable"]
     if len(places_found) > storm.noticed:
         flaws.append(Flaw(WRONG, f"{len(places_found)} alerts for {storm.noticed} outages"))
     ours = [event for event in opened if event["ref"] is not None and event["ref"] not in storm.held_by_slurm]
@@ -264,12 +265,13 @@ def report(storm: Cluster, events: list[Document], flaws: list[Flaw]) -> None:
     kinds = Counter(flaw.kind for flaw in flaws)
     ended = [event for job in storm.codes for event in _moves(events, job) if event["body"]["after"] == "ended"]
     outcomes = Counter(event["body"]["outcome"] for event in ended)
-    alerts = sum(one["kind"] == "finding.opened" and one["body"]["rule"] == "place_dark" for one in events)
+    alerts = sum(one["kind"] == "finding.opened" and one["body"]["rule"] == "host_unreachable" for one in events)
     attempts = sum(event["kind"] == "job.attempt" for event in events)
     place = storm.place()
     print(
         f"slurmctld {storm.outages['killed']} times killed and {storm.outages['stopped']} times stopped, "
-        f"for {min(storm.down):.1f} to {max(storm.down):.1f} s; {place['looks']} looks, {place['dark_looks']} dark; "
+        f"for {min(storm.down):.1f} to {max(storm.down):.1f} s; "
+        f"{place['polls']} polls, {place['failed_polls']} failed; "
         f"{storm.noticed} outages noticed, {alerts} alerts for the place; {storm.took:.0f} s"
     )
     print(

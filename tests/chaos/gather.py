@@ -10,20 +10,22 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from dogwatch.desk.patrol import NEWS
+from dogwatch.api.patrol import NEWS
 from dogwatch.model import Closing
-from dogwatch.store.tables import DELIVERIES, NOTES, NOTICES
-from dogwatch.store.tick import ON_CHANNELS_ONLY
+from dogwatch.store.rows.channels import OPEN, SENT, TERMINAL, DeliveryRow, MessageRow
+from dogwatch.store.rows.notifications import NotificationRow
+from dogwatch.store.sqlite.check import transaction
 from dogwatch.text import plain
+from dogwatch.watcher.alerts.policy import NOT_ON_TERMINALS
 from tests.chaos.history import LEFT, UNKNOWN, WRONG, Ending, Flaw, History, Said, Truth
 from tests.chaos.plans import job_ending
 from tests.chaos.storm import Storm
 
 AT_HOME = {
-    *("dogwatch.db", "dogwatch.db-wal", "dogwatch.db-shm", "store.json", "tip", "reserve", "wake"),
+    *("dogwatch.db", "dogwatch.db-wal", "dogwatch.db-shm", "store.json", "commit-marker", "reserve", "wake"),
     *("watch.lock", "daemon.lock", "make.lock", "write.lock", "backups", "runs", "bundles"),
 }
-IN_A_RUN = re.compile(r"(spec|keeper|worker-\d+\.(start|end))\.json|keeper\.log|worker-\d+\.log")
+IN_A_RUN = re.compile(r"(spec|supervisor|worker-\d+\.(start|end))\.json|supervisor\.log|worker-\d+\.log")
 BACKUP = re.compile(r"dogwatch-\d{8}T\d{2}\.db")
 # The draft of somebody who was killed is swept an hour later.
 BUNDLE = re.compile(r"(\.draft-)?dogwatch-here_process_.+-\d{8}T\d{6}Z\+*")
@@ -47,7 +49,7 @@ def gather(storm: Storm) -> tuple[History, list[Flaw]]:
         started_runs=frozenset(
             f"here/process:{path.parent.name}" for path in storm.home.glob("runs/*/worker-*.start.json")
         ),
-        notices=_notices(storm.home),
+        notifications=_notifications(storm.home),
         printed=storm.printed,
         killed_watchers=storm.kills["watcher"],
         watchers_that_spoke=storm.spoke,
@@ -88,7 +90,7 @@ def _ask(storm: Storm, flaws: list[Flaw], *words: str) -> dict[str, Any]:
 
 
 def _kept(storm: Storm, flaws: list[Flaw]) -> Iterator[Truth]:
-    """The runs, by their plans and by the records that their keepers left."""
+    """The runs, by their plans and by the records that their supervisors left."""
     runs: dict[str, Path] = {}
     for path in (storm.home / "runs").iterdir():
         name = path.name.rpartition("-")[0]
@@ -99,7 +101,7 @@ def _kept(storm: Storm, flaws: list[Flaw]) -> Iterator[Truth]:
     for name, plan in storm.plans.items():
         run = runs.get(name)
         endings: tuple[Ending, ...] = ()
-        if run is not None and (run / "keeper.json").exists():
+        if run is not None and (run / "supervisor.json").exists():
             ends = {k: _end_record(run, k) for k in range(len(plan.parts))}
             ending, wrong = job_ending(plan, {k: end for k, end in ends.items() if end}, run.name in storm.orphaned)
             endings = (ending,)
@@ -121,24 +123,24 @@ def _end_record(run: Path, index: int) -> dict[str, Any] | None:
     return json.loads(path.read_text()) if path.exists() else None
 
 
-def _notices(home: Path) -> list[Said]:
+def _notifications(home: Path) -> list[Said]:
     db = sqlite3.connect(f"file:{home / 'dogwatch.db'}?mode=ro", uri=True)
     try:
-        notes = {note["notice"]: note for note in map(NOTES.unpack, db.execute(NOTES.select))}
-        rows = [NOTICES.unpack(row) for row in db.execute(NOTICES.select)]
-        rows = [row for row in rows if notes[row["id"]]["rule"] not in ON_CHANNELS_ONLY]
-        rows = [row for row in rows if notes[row["id"]]["resolved"] <= Closing.RESOLVED]
-        deliveries = [DELIVERIES.unpack(row) for row in db.execute(DELIVERIES.select)]
+        rows = [row for row in transaction(db).rows(NotificationRow) if row.rule not in NOT_ON_TERMINALS]
+        rows = [row for row in rows if row.resolved <= Closing.RESOLVED]
+        shown = {row.message: row.notification for row in transaction(db).rows(DeliveryRow) if row.channel == TERMINAL}
+        settled = [row for row in transaction(db).rows(MessageRow) if row.key in shown and row.state != OPEN]
     finally:
         db.close()
-    recorded = Counter(one["notice"] for one in deliveries if one["ok"])
-    printed = Counter(one["notice"] for one in deliveries if one["ok"] and not one["detail"])
+    done = {shown[row.key] for row in settled}
+    recorded = Counter(shown[row.key] for row in settled if row.state == SENT)
+    printed = Counter(shown[row.key] for row in settled if row.state == SENT and not row.detail)
     return [
         Said(
-            line=f"{row['level']}: {plain(row['subject'])}: {plain(row['text'])}",
-            done=row["done"] is not None,
-            recorded=recorded[row["id"]],
-            printed=printed[row["id"]],
+            line=f"{row.level}: {plain(row.subject)}: {plain(row.text)}",
+            done=row.id in done,
+            recorded=recorded[row.id],
+            printed=printed[row.id],
         )
         for row in rows
     ]

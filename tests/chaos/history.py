@@ -54,7 +54,7 @@ class Truth:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A notice of the store: the line it makes, whether it is off the queue, how often that was
+    """A notification of the store: the line it makes, whether it is off the queue, how often that was
     recorded, and by how many of those it was really printed."""
 
     line: str
@@ -72,7 +72,7 @@ class History:
     truths: Sequence[Truth] = ()
     glimpsed: Sequence[Document] = ()
     started_runs: frozenset[str] = frozenset()
-    notices: Sequence[Said] = ()
+    notifications: Sequence[Said] = ()
     printed: Mapping[str, int] = field(default_factory=dict)
     killed_watchers: int = 0
     watchers_that_spoke: int = 0
@@ -176,21 +176,23 @@ def runs(history: History) -> Iterator[Flaw]:
         yield Flaw(LOST, f"{ref} has start records and was never registered")
 
 
-def notices(history: History) -> Iterator[Flaw]:
+def notifications(history: History) -> Iterator[Flaw]:
     """Said and recorded once, or still queued; printed again only where a watcher was killed in between."""
     owed: Counter[str] = Counter()
-    for notice in history.notices:
-        if notice.recorded > 1:
-            yield Flaw(WRONG, f"recorded {notice.recorded} times as said: {notice.line}")
-        if notice.done and not notice.recorded:
-            yield Flaw(LOST, f"off the queue, and nobody said it: {notice.line}")
-        owed[notice.line] += notice.printed
+    for notification in history.notifications:
+        if notification.recorded > 1:
+            yield Flaw(WRONG, f"recorded {notification.recorded} times as said: {notification.line}")
+        if notification.done and not notification.recorded:
+            yield Flaw(LOST, f"off the queue, and nobody said it: {notification.line}")
+        owed[notification.line] += notification.printed
     for line, times in owed.items():
         if history.printed.get(line, 0) < times:
             yield Flaw(LOST, f"recorded as said, and never printed: {line}")
     again = sum(max(0, times - owed[line]) for line, times in history.printed.items())
     if again > history.killed_watchers:
-        yield Flaw(WRONG, f"{again} notices were printed again after {history.killed_watchers} kills of a watcher")
+        yield Flaw(
+            WRONG, f"{again} notifications were printed again after {history.killed_watchers} kills of a watcher"
+        )
 
 
 def watchers(history: History) -> Iterator[Flaw]:
@@ -220,7 +222,7 @@ CHECKS: tuple[Callable[[History], Iterator[Flaw]], ...] = (
     listed,
     truths,
     runs,
-    notices,
+    notifications,
     watchers,
     patrols,
 )

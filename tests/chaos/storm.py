@@ -1,4 +1,4 @@
-"""The storm: load through the real command line, and SIGKILL for watchers, commands and keepers meanwhile."""
+"""The storm: load through the real command line, and SIGKILL for watchers, commands and supervisors meanwhile."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from dogwatch.errors import StoreError
-from dogwatch.store import jobs as job_rows
-from dogwatch.store import notices as notice_rows
-from dogwatch.store.database import open_store
+from dogwatch.store.rows import deliveries
+from dogwatch.store.rows import jobs as job_rows
+from dogwatch.store.sqlite.location import open_store
 from tests.chaos.history import LEFT, LOST, WRONG, Flaw
 from tests.chaos.plans import Plan, draw
 from tests.chaos.processes import Call, Family, adopt_orphans, children, kill_recorded, with_home
@@ -25,7 +25,8 @@ CROWD = 4  # commands at once; two cores are busy with them and one watcher
 PAUSE = 0.004
 SETTLE = 90.0
 LEAVE = 15.0
-# What a watcher says of a notice: when, how bad, the job by name and ref (or what else it is about), and the text.
+# What a watcher says of a notification: when, how bad, the job by name and ref (or what else it is about), and the
+# text.
 NOTICE = re.compile(
     r"\d+ \w+ \d+ [\d:]+ (?P<level>info|warning|critical): (?:.*? \()?(?P<ref>[^\s()]+)\)?: (?P<text>.*)"
 )
@@ -263,7 +264,7 @@ class Storm:
                 self.flaws.append(Flaw(LOST, f"event {event['seq']} was shown in two ways"))
 
     def _kill_a_keeper(self) -> None:
-        newest = sorted((self.home / "runs").glob("*/keeper.json"), key=lambda path: path.stat().st_mtime)[-6:]
+        newest = sorted((self.home / "runs").glob("*/supervisor.json"), key=lambda path: path.stat().st_mtime)[-6:]
         if not newest:
             return
         record = self.rng.choice(newest)
@@ -271,7 +272,7 @@ class Storm:
             return
         if kill_recorded(record):
             self.orphaned.add(record.parent.name)
-            self.kills["keeper"] += 1
+            self.kills["supervisor"] += 1
 
     def _settle(self) -> None:
         """One watcher that nobody kills sees everything to its end; then nothing may be left running."""
@@ -296,12 +297,12 @@ class Storm:
         self.flaws += [Flaw(LEFT, f"still running: {pid} {command}") for pid, command in left.items()]
 
     def _quiet(self) -> bool:
-        """Whether every job that ever began has ended in the store, and every notice was said."""
+        """Whether every job that ever began has ended in the store, and every notification was said."""
         if not (self.home / "store.json").exists():
             return False
         try:
             with open_store(str(self.home), readonly=True) as store:
-                active, waiting = job_rows.brief(store), notice_rows.queued(store)
+                active, waiting = job_rows.brief(store), deliveries.unshown(store)
         except StoreError as error:
             self.flaws.append(Flaw(WRONG, f"the store cannot be read: {error}"))
             return True
@@ -309,7 +310,7 @@ class Storm:
         return not begun and not waiting
 
     def _began_run(self, run: str) -> bool:
-        return (self.home / "runs" / run / "keeper.json").exists()
+        return (self.home / "runs" / run / "supervisor.json").exists()
 
     def _learn(self, what: str, call: Call) -> None:
         """How long such a call usually takes here, so that kills fall into its life and not after it."""
@@ -326,7 +327,7 @@ class Storm:
 
     def _end_all(self) -> None:
         """Whatever happened, leave nothing of ours running."""
-        for record in [*self.home.glob("runs/*/keeper.json"), *self.home.glob("runs/*/worker-*.start.json")]:
+        for record in [*self.home.glob("runs/*/supervisor.json"), *self.home.glob("runs/*/worker-*.start.json")]:
             kill_recorded(record)
         for process in list(self.family.ours.values()):
             process.kill()

@@ -9,12 +9,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from dogwatch.clock import Clock
-from dogwatch.model import Finding, Job, Known, Level, Notice, Running
-from dogwatch.reach.here import Here
-from dogwatch.reach.interface import Answer
-from dogwatch.store import events, findings, jobs, notices, register
-from dogwatch.store.database import open_store
-from dogwatch.store.tick import Event, JobUpdate, Tick, commit
+from dogwatch.model import Finding, Job, Known, Level, Notification, Running
+from dogwatch.store.rows import events, findings, jobs, notifications
+from dogwatch.store.rows import registration as register
+from dogwatch.store.rows.tick import Event, JobUpdate, Tick, commit
+from dogwatch.store.sqlite.location import open_store
+from dogwatch.transport.interface import Answer
+from dogwatch.transport.local import Here
 from tests.support import wait_until
 
 CROWD = 2000  # run directories, which take the probe long enough to read
@@ -36,7 +37,7 @@ def test_a_second_connection_in_one_process_does_not_cost_the_log(home, dogwatch
 
 
 def test_a_job_forgotten_during_a_look_has_no_history_after_that(home):
-    """What the look concluded of it is dropped whole: no state, no finding that nobody could resolve."""
+    """What the poll concluded of it is dropped whole: no state, no finding that nobody could resolve."""
     clock = Clock()
     job = Job("here/process:x-1", "here", "process", "x-1", "x")
     update = JobUpdate(job.ref, Known(state=Running(), since=1.0, attempts=1))
@@ -46,11 +47,11 @@ def test_a_job_forgotten_during_a_look_has_no_history_after_that(home):
         tick = Tick(at=clock.now(), mono=clock.mono(), jobs=(update,))
         said = Event("job.state", "new → running", ref=job.ref)
         finding = Finding(job.ref, "silent", Level.WARNING, "silent")
-        notice = Notice("key", job.ref, Level.WARNING, "silent")
-        commit(store, replace(tick, events=(said,), opened=(finding,), notices=(notice,)))
+        notification = Notification("key", job.ref, Level.WARNING, "silent")
+        commit(store, replace(tick, events=(said,), opened=(finding,), notifications=(notification,)))
         assert events.read(store)[-1]["kind"] == "job.forgotten"
         assert findings.open_findings(store) == []
-        assert notices.queued(store) == []
+        assert notifications.unrouted(store) == []
 
 
 def test_a_keeper_that_leaves_during_a_look_is_asked_for_its_last_word(home, dogwatch, tmp_path):
@@ -65,14 +66,14 @@ def test_a_keeper_that_leaves_during_a_look_is_asked_for_its_last_word(home, dog
         (crowd / str(number) / "spec.json").write_text('{"workers": 1}')
     # The hand begins with the second of its units, and is busy with the crowd while the run ends.
     runs = {"0": str(crowd / "0"), "it": str(run)} | {str(n): str(crowd / str(n)) for n in range(1, CROWD)}
-    with closing(Here()) as reach, ThreadPoolExecutor(1) as asking:
-        asked = asking.submit(reach.ask, {"process": {"runs": runs}}, 20.0)
-        wait_until(lambda: _children(reach.pid), pause=0.001)
+    with closing(Here()) as transport, ThreadPoolExecutor(1) as asking:
+        asked = asking.submit(transport.ask, {"process": {"runs": runs}}, 20.0)
+        wait_until(lambda: _children(transport.pid), pause=0.001)
         go.touch()
         answer = asked.result()
     assert isinstance(answer, Answer)
     seen = answer.body["process"]["runs"]["it"]
-    assert seen["keeper_alive"] or seen["workers"][0]["end"] is not None
+    assert seen["supervisor_alive"] or seen["workers"][0]["end"] is not None
 
 
 def _children(pid: int | None) -> str:

@@ -51,7 +51,7 @@ TRUE = History(
     ],
     glimpsed=EVENTS[2:5],
     started_runs=frozenset({A, B, GONE}),
-    notices=[Said("info: j0: completed", True, 1, 1), Said("critical: j1: ended", True, 1, 1)],
+    notifications=[Said("info: j0: completed", True, 1, 1), Said("critical: j1: ended", True, 1, 1)],
     printed={"info: j0: completed": 2, "critical: j1: ended": 1},
     killed_watchers=1,
     watchers_that_spoke=1,
@@ -145,18 +145,18 @@ LIES = {
         WRONG,
         "j0 never began",
     ),
-    "a notice recorded twice": (
-        replace(TRUE, notices=[Said("info: j0: completed", True, 2, 2)]),
+    "a notification recorded twice": (
+        replace(TRUE, notifications=[Said("info: j0: completed", True, 2, 2)]),
         WRONG,
         "recorded 2 times",
     ),
-    "a notice that nobody said": (replace(TRUE, notices=[Said("x", True, 0, 0)]), LOST, "nobody said it"),
-    "a notice recorded and not printed": (
-        replace(TRUE, notices=[Said("info: j7: completed", True, 1, 1)]),
+    "a notification that nobody said": (replace(TRUE, notifications=[Said("x", True, 0, 0)]), LOST, "nobody said it"),
+    "a notification recorded and not printed": (
+        replace(TRUE, notifications=[Said("info: j7: completed", True, 1, 1)]),
         LOST,
         "never printed",
     ),
-    "a notice printed again without a kill": (replace(TRUE, killed_watchers=0), WRONG, "printed again"),
+    "a notification printed again without a kill": (replace(TRUE, killed_watchers=0), WRONG, "printed again"),
     "a watcher that spoke and is not in the history": (replace(TRUE, watchers_that_spoke=2), LOST, "said they watch"),
     "a watcher too many": (replace(TRUE, watchers_launched=0), WRONG, "were started"),
     "news that no patrol reported": (replace(TRUE, patrolled=frozenset({4, 6, 8})), LOST, "reported by no patrol"),
@@ -175,7 +175,7 @@ def test_a_lie_is_caught(lie: History, kind: str, words: str):
 
 
 def test_a_job_ends_as_its_worst_worker_did_and_unknown_only_without_its_keeper():
-    """A missing record is excused by a killed keeper and by nothing else; a record must match the plan."""
+    """A missing record is excused by a killed supervisor and by nothing else; a record must match the plan."""
     plan = Plan("j0", (Part(0.0), Part(0.0, 3)))
     good, bad = {"code": 0, "signal": None}, {"code": 3, "signal": None}
     assert job_ending(plan, {0: good, 1: bad}, False) == (Ending("failed", 3), [])

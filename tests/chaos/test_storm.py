@@ -9,11 +9,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 KILLS = 200
-PATIENCE = 280
+TIMEOUT = 280
 
 
 def test_two_hundred_kills_lose_nothing_and_leave_nothing_wrong(tmp_path: Path):
-    """Watchers, commands and keepers are killed at random moments under load, and the history is whole."""
+    """Watchers, commands and supervisors are killed at random moments under load, and the history is whole."""
     # A process of its own, because it adopts every orphan, which pytest should not.
     words = ["--kills", str(KILLS), "--seed", "20"]
     storm = subprocess.Popen(
@@ -25,7 +25,7 @@ def test_two_hundred_kills_lose_nothing_and_leave_nothing_wrong(tmp_path: Path):
         text=True,
     )
     try:
-        told, _ = storm.communicate(timeout=PATIENCE)
+        told, _ = storm.communicate(timeout=TIMEOUT)
     except subprocess.TimeoutExpired:
         storm.terminate()
         told, _ = storm.communicate(timeout=20)

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from dogwatch.model import Place
-from dogwatch.store import register
-from dogwatch.store.database import open_store
+from dogwatch.store.rows import registration as register
+from dogwatch.store.sqlite.location import open_store
 
 
 @pytest.fixture
@@ -26,7 +26,8 @@ def add(dogwatch, home: Path):
     ("word", "base"), [("12", "12"), ("12_7", "12"), ("12_[3-9%2]", "12"), ("12+1", "12"), ("12.batch", "12")]
 )
 def test_any_part_of_a_job_is_that_job(add, word, base):
-    """Arrays, heterogeneous jobs and steps are watched as the job they belong to, also while the place is dark."""
+    """Arrays, heterogeneous jobs and steps are watched as the job they belong to, also while the place is
+    unreachable."""
     done = add(word, "--name", "run/task/0", "--description", "a sweep", "--json")
     assert done.returncode == 0, done.stderr
     job = json.loads(done.stdout)

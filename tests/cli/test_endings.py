@@ -59,9 +59,9 @@ def test_a_job_that_crashed_while_it_saved_is_told_from_where_to_resume(dogwatch
     script = "mkdir step_10 step_20; echo {} > step_10/a.json; sleep 2; echo { > step_20/a.json; exit 3"
     assert ended(dogwatch, tmp_path, script, "--checkpoint", "step_*").returncode == 1
     shown = dogwatch("status", "job").stdout
-    assert "the newest sound one is step_10" in shown
-    assert "resume from  step_10 (iteration 10), sound" in shown
+    assert "the newest intact one is step_10" in shown
+    assert "resume from  step_10 (iteration 10), intact" in shown
     saved = json.loads(dogwatch("status", "job", "--json").stdout)["jobs"][0]["checkpoints"]
-    assert (saved["newest_verdict"], saved["sound_iteration"]) == ("not sound", 10)
+    assert (saved["newest_verdict"], saved["intact_iteration"]) == ("damaged", 10)
     assert saved["interval_seconds"] is not None
     assert saved["next_at"] is None, "a job that has ended saves no more"

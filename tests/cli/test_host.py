@@ -8,15 +8,15 @@ import shutil
 
 import pytest
 
+from dogwatch.api import hosts
 from dogwatch.clock import Clock
-from dogwatch.desk import hosts
 from dogwatch.errors import UsageError
 from dogwatch.model import Job
 from dogwatch.model.job import Place
-from dogwatch.store import register
-from dogwatch.store.database import open_store
-from tests.reach.conftest import sshd
-from tests.reach.sshd import make_key
+from dogwatch.store.rows import registration as register
+from dogwatch.store.sqlite.location import open_store
+from tests.transport.conftest import sshd
+from tests.transport.sshd import make_key
 
 __all__ = ["sshd"]
 
@@ -41,7 +41,7 @@ def test_a_host_that_answers_is_added_with_what_it_said(dogwatch, sshd, add):
     assert done.stdout.startswith("lab: added, reachable in ")
     (host,) = json.loads(dogwatch("host", "ls", "--json").stdout)["hosts"]
     assert (host["name"], host["ssh"], host["ssh_config"]) == ("lab", "box", str(sshd.config))
-    assert (host["floor_seconds"], host["jobs"], host["seen_at"]) == (60.0, 0, None)
+    assert (host["floor_seconds"], host["jobs"], host["answered_at"]) == (60.0, 0, None)
     tested = dogwatch("host", "test", "lab", "--json")
     assert tested.returncode == 0, tested.stderr
     told = json.loads(tested.stdout)
@@ -188,7 +188,7 @@ def test_a_misspelt_host_is_told_the_nearest(home):
         register.add_place(store, Place("cluster", hosts.KIND, {"ssh": "cluster", "config": None}, 60.0))
         with pytest.raises(UsageError, match="did you mean cluster"):
             hosts.find(store, "clustre")
-        assert hosts.find(store, "cluster").reach["ssh"] == "cluster"
+        assert hosts.find(store, "cluster").transport["ssh"] == "cluster"
 
 
 def test_people_get_a_table(dogwatch, sshd, add):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,7 @@ from dogwatch.cli.out import cells
 NOW = 1_800_000_000.0
 
 
-def job(name: str, number: str = "1a2b3c", **more: object) -> dict:
+def job(name: str, number: str = "1a2b3c", **more: object) -> Any:
     """A local job that has run for an hour and will need 12 minutes more."""
     known: dict = dict.fromkeys(
         (
@@ -31,7 +32,7 @@ def job(name: str, number: str = "1a2b3c", **more: object) -> dict:
     known |= {"ref": f"here/process:{name}-{number}", "id": f"{name}-{number}", "place": "here", "name": name}
     known |= {"state": "running", "reason": "", "verdict": "working", "step": 421, "fraction": 0.4219}
     known |= {"native": "sleeping", "attempts": 1}
-    known |= {"started": NOW - 3600, "since": NOW - 3600, "proved_at": NOW - 62}
+    known |= {"started": NOW - 3600, "since": NOW - 3600, "confirmed_at": NOW - 62}
     return known | {"eta_at": "2027-01-15T08:12:00.000Z"} | more
 
 
@@ -155,7 +156,7 @@ def test_an_ending_is_told_by_its_outcome(outcome, shown, told):
 def test_the_age_is_said_once_or_by_host():
     """One age where all are alike, else one for each host; ended jobs do not age."""
     assert job_table.age([job("a"), job("b")], NOW) == "last confirmed 62 s ago"
-    far = job("c", place="lab", proved_at=NOW - 300)
+    far = job("c", place="lab", confirmed_at=NOW - 300)
     assert job_table.age([job("a"), far], NOW) == "last confirmed: here 62 s ago, lab 5 min ago"
     assert job_table.age([job("d", state="ended")], NOW) == ""
 

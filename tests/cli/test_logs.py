@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 
 from dogwatch.clock import Clock
-from dogwatch.model import Job, Known, Proof, Running
-from dogwatch.store import register, tick
-from dogwatch.store.database import open_store
-from tests.reach.conftest import sshd
-from tests.reach.sshd import Sshd
+from dogwatch.model import Evidence, Job, Known, Running
+from dogwatch.store.rows import registration as register
+from dogwatch.store.rows import tick
+from dogwatch.store.sqlite.location import open_store
 from tests.support import wait_until
+from tests.transport.conftest import sshd
+from tests.transport.sshd import Sshd
 
 __all__ = ["sshd"]
 
@@ -69,7 +70,7 @@ def test_it_is_followed_and_waits_for_a_host_that_goes_away(dogwatch, spawn, ssh
 
 
 def test_a_log_that_slurm_named_is_read_without_being_told(dogwatch, sshd, log, home, tmp_path):
-    """What a look learnt of the job is where its log is looked for; before the first look there is none."""
+    """What a poll learnt of the job is where its log is looked for; before the first poll there is none."""
     other = tmp_path / "slurm-8.out"
     other.write_text("hello\n")
     clock, ref = Clock(), "lab/slurm:8"
@@ -78,7 +79,7 @@ def test_a_log_that_slurm_named_is_read_without_being_told(dogwatch, sshd, log, 
         asked = dogwatch("logs", ref)
         assert (asked.returncode, "nobody has looked at it" in asked.stderr) == (2, True)
         known = Known(
-            Running(clock.now()), clock.now(), "RUNNING", "", "1:0", 1, clock.now(), (Proof("squeue", "", 0),)
+            Running(clock.now()), clock.now(), "RUNNING", "", "1:0", 1, clock.now(), (Evidence("squeue", "", 0),)
         )
         update = tick.JobUpdate(ref, known, detail={"logs": [str(other)]})
         tick.commit(store, tick.Tick(clock.now(), clock.mono(), jobs=(update,)))

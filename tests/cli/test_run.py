@@ -11,7 +11,7 @@ from tests.support import jobs, wait_until
 
 
 def test_exit_codes_and_outcomes_are_told_truthfully(dogwatch) -> None:
-    """Four endings, four different answers, each with its witness."""
+    """Four endings, four different answers, each with its evidence."""
     wanted = {
         "good": ("exit 0", "succeeded", 0, None, 0),
         "bad": ("exit 3", "failed", 3, None, 1),
@@ -26,7 +26,7 @@ def test_exit_codes_and_outcomes_are_told_truthfully(dogwatch) -> None:
         assert waited.returncode == exit_code, waited.stderr
         job = json.loads(waited.stdout)["jobs"][0]
         assert (job["state"], job["outcome"], job["exit_code"], job["signal"]) == ("ended", outcome, code, number)
-        assert job["proof"][0]["by"] == "keeper"
+        assert job["evidence"][0]["by"] == "supervisor"
     assert jobs(dogwatch)["killed"]["reason"] == "killed by SIGKILL; nothing shows by whom or why"
 
 
@@ -54,14 +54,14 @@ def test_a_killed_keeper_leaves_the_worker_running_and_its_end_unknown(dogwatch,
     """The worker is still watched, and nobody claims to know how it ended."""
     dogwatch("run", "--detach", "--name", "orphan", "--", "sleep", "3")
     run = next((home / "runs").iterdir())
-    keeper = json.loads((run / "keeper.json").read_text())["pid"]
-    os.kill(keeper, signal.SIGKILL)
+    supervisor = json.loads((run / "supervisor.json").read_text())["pid"]
+    os.kill(supervisor, signal.SIGKILL)
     dogwatch("patrol")
     assert jobs(dogwatch)["orphan"]["state"] == "running"
     assert dogwatch("wait", "orphan", "--timeout", "30").returncode == 1
     job = jobs(dogwatch)["orphan"]
     assert (job["state"], job["outcome"], job["exit_code"]) == ("ended", "unknown", None)
-    assert "keeper was killed" in job["reason"]
+    assert "supervisor was killed" in job["reason"]
 
 
 def test_one_missing_worker_of_several_is_a_finding_at_once(dogwatch, spawn, home) -> None:
@@ -113,10 +113,10 @@ def test_what_cannot_be_run_is_refused_in_one_sentence_and_leaves_nothing(dogwat
 
 
 def test_a_job_document_has_every_documented_key(dogwatch) -> None:
-    """The same keys in every verb, before the first look and after the end."""
+    """The same keys in every verb, before the first poll and after the end."""
     keys = """ref id source place name description state outcome ended_as native reason exit_code signal attempts since
-        submitted proved_at proof progress eta findings diagnosis started workers outputs checkpoints disks expect
-        outputs_missing gpus launch checks history unreachable time_limit_seconds no_eta_reason
+        submitted confirmed_at evidence progress eta findings diagnosis started workers outputs checkpoints disks expect
+        outputs_missing gpus launch checks history folders unreachable time_limit_seconds no_eta_reason
         verdict verified spent tasks efficiency expected_start time_limit_at nodes stdout logs scores""".split()  # noqa: SIM905 - a list of words
     detached = json.loads(dogwatch("run", "--detach", "--json", "--name", "keys", "--", "true").stdout)
     assert sorted(detached) == sorted(keys)

@@ -12,12 +12,13 @@ from pathlib import Path
 import pytest
 
 from dogwatch.clock import Clock
-from dogwatch.model import Job, Known, Place, Proof, Running
-from dogwatch.store import tick
-from dogwatch.store.database import open_store
-from dogwatch.store.register import add_place, register
-from tests.desk import launchers
-from tests.reach.conftest import sshd
+from dogwatch.model import Evidence, Job, Known, Place, Running
+from dogwatch.store.rows import tick
+from dogwatch.store.rows.places import add_place
+from dogwatch.store.rows.registration import register
+from dogwatch.store.sqlite.location import open_store
+from tests.api import launchers
+from tests.transport.conftest import sshd
 
 __all__ = ["sshd"]
 
@@ -66,13 +67,13 @@ def host(home: Path, name: str = "hpc", alias: str = "login.hpc") -> None:
 
 
 def seen(home: Path, ref: str) -> None:
-    """A job that a look found running."""
+    """A job that a poll found running."""
     clock = Clock()
     place, _, rest = ref.partition("/")
     with open_store(str(home)) as store:
         register(store, Job(ref, place, "slurm", rest.partition(":")[2], "train"), clock.now(), clock.mono())
         known = Known(
-            Running(clock.now()), clock.now(), "RUNNING", "", "1:0", 1, clock.now(), (Proof("squeue", "", 0),)
+            Running(clock.now()), clock.now(), "RUNNING", "", "1:0", 1, clock.now(), (Evidence("squeue", "", 0),)
         )
         tick.commit(store, tick.Tick(clock.now(), clock.mono(), jobs=(tick.JobUpdate(ref, known),)))
 
@@ -221,7 +222,7 @@ def test_a_host_that_cannot_be_asked_is_named_and_nothing_is_concluded(dogwatch,
     assert done.returncode == 3
     assert "lab could not be asked: lab refused the connection" in done.stderr
     told = json.loads(status("--json").stdout)
-    assert told["dark"][0]["place"] == "lab"
+    assert told["unreachable"][0]["place"] == "lab"
     assert (told["jobs"], told["candidates"], told["chosen"]) == ([], [], None)
 
 

@@ -73,7 +73,7 @@ def only_job(dogwatch) -> dict:
 
 
 def test_workers_found_by_name_are_watched_to_a_verified_end(dogwatch, spawn, crew: Crew) -> None:
-    """Nobody recorded their exit codes, and what they made is proof enough for exit 0: completed."""
+    """Nobody recorded their exit codes, and what they made is evidence enough for exit 0: completed."""
     crew.start(2)
     watching = spawn(*crew.flags("--num-workers", "2", "--total-items", "20"))
     reaped(crew)

@@ -218,7 +218,7 @@ def test_why_a_worker_fell_is_told_while_the_others_go_on(dogwatch) -> None:
 
 
 def test_a_job_whose_end_nobody_saw_is_not_called_running(dogwatch) -> None:
-    """What was proved last is told as that, and its processes are looked for now."""
+    """What was confirmed last is told as that, and its processes are looked for now."""
     dogwatch("run", "--detach", "--name", "short", "--", "sleep", "60")
     wait_until(lambda: dogwatch("patrol") and "it runs" in dogwatch("why", "short").stdout)
     told = dogwatch("why", "short")

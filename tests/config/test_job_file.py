@@ -182,8 +182,7 @@ def test_the_channels_of_a_job_file_are_read(tmp_path):
   slack: {enabled: false, webhook: 'env:HOOK'}
 """
     file = load_job_file(write(tmp_path, text))
-    assert file.email == {"to": "me@example.org", "host": "localhost", "port": 2525}
-    assert file.slack is None
+    assert file.channels == {"email": {"to": "me@example.org", "host": "localhost", "port": 2525}}
 
 
 def test_the_section_of_the_checklist_is_read(tmp_path):

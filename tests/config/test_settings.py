@@ -48,7 +48,7 @@ def test_a_whole_file_is_read(tmp_path):
     """And a file that is not there leaves every default."""
     found = load(tmp_path, WHOLE)
     assert (found.quiet, found.repeat, found.digest, found.heartbeat_every) == ((1320, 420), 7200.0, 510, 600.0)
-    assert found.smtp.password == "env:MAIL_PASSWORD"
+    assert found.accounts["smtp"].password == "env:MAIL_PASSWORD"
     ops, command = found.channels
     assert (ops.name, ops.kind, ops.route) == ("ops", "webhook", {"levels": ["critical"], "jobs": ["llama*"]})
     assert (command.name, command.settings) == ("command", {"argv": ["/usr/bin/logger", "-t", "dogwatch"]})
@@ -67,7 +67,7 @@ def test_a_whole_file_is_read(tmp_path):
         ('[smtp]\npassword = "hunter2"\n', "by reference only"),
         ("[smtp]\nport = 0\n", "1 to 65535"),
         ('[smtp]\nhost = "far.example.org"\ntls = "none"\n', "only where the server is this machine"),
-        ('[[alerts.channel]]\nkind = "pigeon"\n', "is one of webhook"),
+        ('[[alerts.channel]]\nkind = "pigeon"\n', "is one of apprise"),
         ('[[alerts.channel]]\nkind = "slack"\n', "url is needed"),
         ('[[alerts.channel]]\nkind = "slack"\nurl = "https://hooks"\n', "by reference only"),
         ('[[alerts.channel]]\nkind = "email"\nto = "a@b@c"\n', "one e-mail address"),

@@ -6,7 +6,7 @@ import pytest
 
 from dogwatch.estimate.backtest import OURS, backtest, unfit
 from dogwatch.estimate.baselines import BASELINES
-from dogwatch.estimate.rows import Row
+from dogwatch.estimate.progress_rows import Row
 from dogwatch.estimate.totals import expected
 from dogwatch.model import Point
 from tests.estimate.traces import run

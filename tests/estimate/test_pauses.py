@@ -7,14 +7,14 @@ from random import Random
 
 import pytest
 
-from dogwatch.estimate.course import course
+from dogwatch.estimate.gap_history import gap_history
 from dogwatch.estimate.pauses import find
 from dogwatch.model import Point
 from tests.estimate.traces import run
 
 
 def found(points: list[Point], silence: float = 0.0):
-    way = course(points, points[-1].at + silence)
+    way = gap_history(points, points[-1].at + silence)
     assert way is not None
     return find(way, silence)
 

@@ -124,7 +124,7 @@ def test_whatever_the_history_what_is_found_makes_sense(pairs, now):
 
 @pytest.mark.parametrize("look", [5.0, 15.0, 60.0])
 def test_six_times_slower_is_seen_within_minutes(look):
-    """After two minutes at full speed, whatever the interval between looks (a minute where the job is long)."""
+    """After two minutes at full speed, whatever the interval between polls (a minute where the job is long)."""
     first = [Point(at, at * 6) for at in (look * i for i in range(int(120 / min(look, 15.0)) + 1)) if at <= 120]
     first = first if len(first) > 8 else [Point(15.0 * i, 90.0 * i) for i in range(9)]
     slow = [Point(120 + look * i, 720 + look * i) for i in range(1, int(840 / look))]

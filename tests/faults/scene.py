@@ -1,4 +1,4 @@
-"""What the tests of faults share: jobs that end when told, a watcher that is up, and what the faces say."""
+"""What the tests of faults share: jobs that end when told, a watcher that is up, and what the interfaces say."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The wall clock set a day forward or back under a running watcher: timers, patience and durations do not care."""
+"""The wall clock set a day forward or back under a running watcher: timers, silence limit and durations do not care."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def moved(tmp_path: Path) -> dict[str, str]:
 
 
 def seen_at(job: dict) -> float:
-    return datetime.fromisoformat(job["proved_at"]).timestamp()
+    return datetime.fromisoformat(job["confirmed_at"]).timestamp()
 
 
 def look_twice(dogwatch, shift: float) -> None:
@@ -100,13 +100,13 @@ def test_a_clock_moved_by_a_day_stalls_nothing_and_ends_nothing(
     wait_until(lambda: jobs(dogwatch)["busy"]["state"] == "ended")
     assert states(dogwatch, "busy") == ["running", "failed"]
     assert jobs(dogwatch)["busy"]["exit_code"] == 6
-    assert events(dogwatch, "place.dark", "watch.gap") == []
+    assert events(dogwatch, "place.unreachable", "watch.gap") == []
 
 
 def test_a_watcher_after_one_with_another_clock_looks_on(
     dogwatch, spawn, home: Path, tmp_path: Path, dial: Callable[[str], None]
 ) -> None:
-    """What was written while the clock was a day ahead forbids no look and makes no negative gap."""
+    """What was written while the clock was a day ahead forbids no poll and makes no negative gap."""
     gate = tmp_path / "gate"
     script = f"while [ ! -e {gate} ]; do sleep 0.05; done"
     dogwatch("run", "--detach", "--name", "job", "--", "sh", "-c", script)

@@ -1,4 +1,4 @@
-"""SIGKILL at single system calls: of `run`, of the keeper it starts, and of `patrol`, wherever they write."""
+"""SIGKILL at single system calls: of `run`, of the supervisor it starts, and of `patrol`, wherever they write."""
 
 from __future__ import annotations
 
@@ -11,17 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from dogwatch.store import events as history
-from dogwatch.store import jobs as rows
-from dogwatch.store.check import check
-from dogwatch.store.database import open_store
+from dogwatch.store.rows import events as history
+from dogwatch.store.rows import jobs as rows
+from dogwatch.store.sqlite.location import open_store
 from tests.conftest import needs_tool
 from tests.faults.scene import jobs
 from tests.support import wait_until
 
 pytestmark = needs_tool("strace")
 
-# (system call, its how-manieth in whichever process comes to it first). The keeper's are among them.
+# (system call, its how-manieth in whichever process comes to it first). The supervisor's are among them.
 IN_RUN = [
     *(("pwrite64", n) for n in (8, 9, 10, 16, 29, 30, 31)),
     *(("write", n) for n in range(1, 7)),
@@ -58,8 +57,8 @@ def test_a_run_killed_at_any_write_is_registered_and_true_or_never_ran(
         told[name] = killed_at(call, when, words, environment)
     assert sum(done.returncode != 0 for done in told.values()) > len(told) / 2
     with open_store(str(home)) as store:
-        assert check(store) == []
-        assert history.verify(store) == []
+        assert store.check() == []
+        assert store.damaged_events() == []
     wait_until(lambda: not any(settling(dogwatch)))
     for name, job in jobs(dogwatch).items():
         ran = (tmp_path / name).exists()
@@ -69,14 +68,14 @@ def test_a_run_killed_at_any_write_is_registered_and_true_or_never_ran(
             case ("ended", "failed"):
                 assert job["signal"] == 9 or (job["native"] == "never started" and not ran), (name, job["reason"])
             case ("ended", "unknown"):
-                assert "keeper was killed" in job["reason"], name
+                assert "supervisor was killed" in job["reason"], name
             case other:
                 raise AssertionError((name, other))
     assert jobs(dogwatch)["vfork-1"]["reason"].startswith("it was never started")
     unregistered = set(told) - set(jobs(dogwatch))
     assert [name for name in unregistered if (tmp_path / name).exists()] == []
     assert [name for name in unregistered if told[name].returncode == 0] == []
-    assert [name for name in unregistered for run in home.glob(f"runs/{name}-*/keeper.json")] == []
+    assert [name for name in unregistered for run in home.glob(f"runs/{name}-*/supervisor.json")] == []
 
 
 def settling(dogwatch) -> list[str]:
@@ -116,7 +115,7 @@ def test_a_patrol_killed_at_any_write_records_the_ending_once_and_says_it(
         said += wait_until(partial(told_by_patrol, dogwatch, there))
         assert "new \u2192 ended, failed" in said, (call, when)
         with open_store(str(home)) as store:
-            assert check(store) == []
+            assert store.check() == []
             found = [event["body"]["outcome"] for event in history.read(store) if event["kind"] == "job.state"]
             (job,) = rows.documents(store, everything=True)
         assert found == ["failed"], (call, when)

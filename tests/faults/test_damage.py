@@ -1,4 +1,5 @@
-"""A damaged, cut, zeroed, deleted or foreign database: refused by the faces, mended by a watcher, never "no jobs"."""
+"""A damaged, cut, zeroed, deleted or foreign database: refused by the interfaces, mended by a watcher, never "no
+jobs"."""
 
 from __future__ import annotations
 
@@ -113,7 +114,7 @@ def test_a_change_by_another_hand_is_named_by_doctor_with_its_range(dogwatch, st
 
 
 def test_a_lost_log_is_not_taken_for_the_whole_truth(dogwatch, spawn, home: Path, tmp_path: Path) -> None:
-    """A write-ahead log that vanished with its commits leaves a sound older file, which is still refused."""
+    """A write-ahead log that vanished with its commits leaves a intact older file, which is still refused."""
     gated(dogwatch, tmp_path / "first", 0)
     daemon, _ = watcher(spawn, home)
     wait_until(lambda: jobs(dogwatch)["first"]["state"] == "running")

@@ -10,12 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from dogwatch.assemble import channel
 from dogwatch.channels.interface import Receipt
 from dogwatch.clock import Clock
-from dogwatch.engine.deliver import Delivery
 from dogwatch.errors import StoreFull
 from dogwatch.model import Message
-from dogwatch.store import notices
+from dogwatch.settings import Settings
+from dogwatch.store.rows import deliveries
+from dogwatch.watcher.alerts.dispatch import Dispatch
 from tests.conftest import kill_recorded, needs_root
 from tests.faults.scene import events, gated, jobs, refused, run_directories, states, watcher
 from tests.store.sample import fill_up, filled, mounted
@@ -66,7 +68,7 @@ def test_a_disk_that_fills_up_under_the_daemon_loses_no_ending(dogwatch, spawn, 
     assert (said().count("cannot record"), said().count("recording again")) == (1, 1)
     assert (said().count("critical: watch: There is no room"), said().count("info: watch: resolved")) == (1, 1)
     assert process.poll() is None
-    assert json.loads(dogwatch("doctor", "--json").stdout)["checks"][3]["text"].endswith("sound")
+    assert json.loads(dogwatch("doctor", "--json").stdout)["checks"][3]["text"].endswith("intact")
 
 
 def test_a_wait_that_begins_on_a_full_disk_says_so_and_ends_when_there_is_room(
@@ -104,9 +106,9 @@ def test_a_daemon_whose_own_messages_do_not_fit_watches_on(dogwatch, spawn, home
 
 
 class Paper:
-    """A channel that keeps what it was told."""
+    """A terminal that keeps what it was told."""
 
-    kind = "paper"
+    kind = "terminal"
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -118,19 +120,48 @@ class Paper:
 
 def test_a_notice_is_said_once_though_the_disk_cannot_note_that_it_was(home: Path) -> None:
     """Sending goes on when the disk is full, and does not become a new alarm every few seconds."""
-    paper = Paper()
+    paper, clock = Paper(), Clock()
     with filled(home) as store:
-        waiting = len(notices.queued(store))
-        delivery = Delivery(store, [paper], Clock())
+        waiting = {notification.text for notification in deliveries.unshown(store)}
+        dispatch = Dispatch(store, clock, lambda row: channel(row, Settings(), clock), terminal=paper)
         fill_up(home)
         for _ in range(3):
             with pytest.raises(StoreFull):
-                delivery.deliver()
-        assert len(paper.lines) == waiting > 1
+                dispatch.step()
+        assert sorted(paper.lines) == sorted(waiting)
+        assert len(waiting) > 1
         make_room(home)
-        delivery.deliver()
-        assert len(paper.lines) == waiting
-        assert notices.queued(store) == []
+        dispatch.step()
+        assert len(paper.lines) == len(waiting)
+        assert deliveries.unshown(store) == []
+
+
+def test_a_full_disk_that_takes_no_tick_is_said_on_every_channel_at_once(
+    dogwatch, spawn, home: Path, tmp_path: Path
+) -> None:
+    """Once, though nothing can be written, by the tick that was not taken; the ending of meanwhile follows later."""
+    outside = tmp_path / "alerts.jsonl"
+
+    def criticals() -> list[tuple[str, str]]:
+        lines = [json.loads(line) for line in outside.read_text().splitlines()] if outside.exists() else []
+        return [(job["name"], job["text"]) for line in lines if line["level"] == "critical" for job in line["jobs"]]
+
+    dogwatch("alerts", "add", "file", str(outside))
+    gated(dogwatch, tmp_path / "bad", 3)
+    _, said = watcher(spawn, home)
+    wait_until(lambda: jobs(dogwatch)["bad"]["state"] == "running")
+    (home / "reserve").unlink()
+    fill_up(home)
+    fill_up_again(home)
+    (tmp_path / "bad").touch()
+    wait_until(lambda: said().count("looking on, and trying again") == 1)
+    wait_until(lambda: [name for name, _ in criticals()] == ["watch"])
+    make_room(home)
+    wait_until(lambda: any("exit code 3" in text for _, text in criticals()), timeout=40)
+    assert len(set(criticals())) == len(criticals())
+    assert [name for name, _ in criticals()].count("watch") == 1
+    assert said().count("looking on, and trying again") == 1
+    assert states(dogwatch, "bad") == ["running", "failed"]
 
 
 def fill_up_again(home: Path) -> None:
@@ -198,7 +229,7 @@ def test_a_disk_without_inodes_is_watched_on_and_takes_no_new_job(dogwatch, spaw
     refused(dogwatch("run", "--detach", "--", "touch", str(ran)), 3)
     assert run_directories(home) == before
     (tmp_path / "good").touch()
-    (home / "inode0").unlink()  # the keeper's end record is a new file too
+    (home / "inode0").unlink()  # the supervisor's end record is a new file too
     wait_until(lambda: jobs(dogwatch)["good"]["outcome"] == "succeeded")
     assert list(jobs(dogwatch)) == ["good"]
     assert process.poll() is None

@@ -65,7 +65,7 @@ def ext4(image: Path, point: Path) -> Iterator[Path]:
 def test_a_disk_that_the_kernel_turned_read_only_is_said_once_and_read_on(
     dogwatch, spawn, home: Path, tmp_path: Path
 ) -> None:
-    """As ext4 does after an error: the faces answer, nothing is claimed, and after the mending all is told."""
+    """As ext4 does after an error: the interfaces answer, nothing is claimed, and after the mending all is told."""
     image = tmp_path / "image"
     with image.open("wb") as file:
         file.truncate(32 << 20)

@@ -1,4 +1,4 @@
-"""Pipes that close and signals that come: every verb leaves in order, and no job notices."""
+"""Pipes that close and signals that come: every verb leaves in order, and no job notifications."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Real workers that hang, and real workers that only look so: one verdict, with the witnesses it rests on."""
+"""Real workers that hang, and real workers that only look so: one verdict, with the evidence it rests on."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from dogwatch.desk import tell
-from dogwatch.engine.post import Post
-from dogwatch.engine.watch import Watch
+from dogwatch.api import commands
 from dogwatch.model import Expectation, Place
-from dogwatch.reach.here import Here
 from dogwatch.sources.process import source
-from dogwatch.store import jobs as job_rows
-from dogwatch.store.database import open_store
+from dogwatch.store.rows import jobs as job_rows
+from dogwatch.store.sqlite.location import open_store
+from dogwatch.transport.local import Here
+from dogwatch.watcher.loop.watcher import Watcher
+from dogwatch.watcher.tick.place_poller import PlacePoller
 from tests.faults.scene import events, jobs, watcher
 from tests.support import Ahead
 from tests.support import wait_until as wait_a_little
@@ -49,7 +49,7 @@ WRITES = COUNTS + (
 
 
 def start(dogwatch, script: str, path: Path, *flags: str) -> str:
-    """A kept worker with the least patience; `path` is its argument. Returns its ref."""
+    """A kept worker with the least silence limit; `path` is its argument. Returns its ref."""
     command = ["--", sys.executable, "-c", script, str(path)]
     done = dogwatch("run", "--detach", "--name", "job", "--stall-timeout", str(LIMIT), *flags, *command)
     assert done.returncode == 0, done.stderr
@@ -57,7 +57,7 @@ def start(dogwatch, script: str, path: Path, *flags: str) -> str:
 
 
 def verdict(dogwatch) -> dict:
-    return jobs(dogwatch)["job"]["verdict"] or {"word": None, "witnesses": [], "silent_seconds": 0.0}
+    return jobs(dogwatch)["job"]["verdict"] or {"word": None, "evidence": [], "silent_seconds": 0.0}
 
 
 def findings(dogwatch) -> list[tuple[str, str]]:
@@ -65,11 +65,11 @@ def findings(dogwatch) -> list[tuple[str, str]]:
 
 
 def says(dogwatch, by: str) -> str:
-    return next((witness["says"] for witness in verdict(dogwatch)["witnesses"] if witness["by"] == by), "")
+    return next((witness["says"] for witness in verdict(dogwatch)["evidence"] if witness["by"] == by), "")
 
 
 def test_a_worker_that_sleeps_for_ever_is_stalled_until_it_moves(dogwatch, spawn, home: Path, tmp_path: Path) -> None:
-    """The finding is critical, every face has the word and the witnesses, and it resolves by itself."""
+    """The finding is critical, every interface has the word and the evidence, and it resolves by itself."""
     ref = start(dogwatch, SLEEPS, tmp_path / "gate")
     watcher(spawn, home)
     wait_until(lambda: findings(dogwatch) == [("stalled", "critical")])
@@ -123,7 +123,7 @@ def test_a_buffered_log_beside_a_growing_checkpoint_is_work(dogwatch, spawn, hom
     def log_is_quiet() -> bool:
         found = verdict(dogwatch)
         assert found["word"] in (None, "working")
-        return any(one["by"] == "log" and one["quiet_seconds"] > 3 * LIMIT for one in found["witnesses"])
+        return any(one["by"] == "log" and one["quiet_seconds"] > 3 * LIMIT for one in found["evidence"])
 
     wait_until(log_is_quiet, pause=0.3)
     assert events(dogwatch, "finding.opened") == []
@@ -149,8 +149,8 @@ def talker(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
         process.kill()
 
 
-def look_after_a_word(watch: Watch, clock: Ahead, log: Path) -> None:
-    """The next look, a second later and with something new in the log."""
+def look_after_a_word(watch: Watcher, clock: Ahead, log: Path) -> None:
+    """The next poll, a second later and with something new in the log."""
     size = log.stat().st_size
     wait_until(lambda: log.stat().st_size > size)
     clock.by += 1.0
@@ -162,23 +162,23 @@ def test_a_lid_that_was_closed_over_worker_and_watcher_is_no_stall(
 ) -> None:
     """Both slept; nobody looked, so nothing was silent."""
     log, clock = tmp_path / "log", Ahead()
-    reach = Here("here", clock)
-    post = Post(Place("here"), reach, {source.kind: source}, clock, every=1.0)
+    transport = Here("here", clock)
+    poller = PlacePoller(Place("here"), transport, {source.kind: source}, clock, every=1.0)
     with open_store(str(home)) as store:
         expect = Expectation(logs=(str(log),), stall_timeout=LIMIT)
-        ref = tell.add_processes(store, clock, reach, pids=[talker.pid], name="job", expect=expect)
-        watch = Watch(store, [post], clock, who="test")
+        ref = commands.add_processes(store, clock, transport, pids=[talker.pid], name="job", expect=expect)
+        watch = Watcher(store, [poller], clock, who="test")
         watch.begin()
         for _ in range(3):
             look_after_a_word(watch, clock, log)
         os.kill(talker.pid, signal.SIGSTOP)
         clock.by += 8 * 3600.0
-        watch.step()  # the first look after waking may come before the worker's first word
+        watch.step()  # the first poll after waking may come before the worker's first word
         os.kill(talker.pid, signal.SIGCONT)
         for _ in range(3):
             look_after_a_word(watch, clock, log)
         (job,) = job_rows.documents(store, refs=[ref])
-        assert job["verdict"]["word"] == "working"
+        assert (job["verdict"] or {"word": ""})["word"] == "working"
         assert not [found for found in job["findings"] if found["rule"] == "stalled"]
         watch.end()
     assert json.dumps(job["verdict"])

@@ -50,7 +50,7 @@ def test_a_stopped_daemon_still_holds_its_lease(dogwatch, spawn, home: Path) -> 
 def test_watch_leaves_the_watching_to_the_daemon_and_takes_over_when_it_dies(
     dogwatch, spawn, home: Path, tmp_path: Path
 ) -> None:
-    """Two faces, one watcher at a time; the ending is recorded once, by whoever is left."""
+    """Two interfaces, one watcher at a time; the ending is recorded once, by whoever is left."""
     gated(dogwatch, tmp_path / "bad", 4)
     daemon, _ = watcher(spawn, home)
     wait_until(lambda: jobs(dogwatch)["bad"]["state"] == "running")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dogwatch.reach.here import Here
+from dogwatch.transport.local import Here
 from tests.gpus.rig import Rig, build
 
 
@@ -28,6 +28,6 @@ def rig(tmp_path: Path, libraries: dict[str, Path], monkeypatch: pytest.MonkeyPa
 
 @pytest.fixture
 def here(rig: Rig) -> Iterator[Here]:
-    reach = Here()
-    yield reach
-    reach.close()
+    transport = Here()
+    yield transport
+    transport.close()

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from dogwatch.aboard import errand
-from dogwatch.reach.interface import Answer, Reach
+from dogwatch.remote import extra_probe
+from dogwatch.transport.interface import Answer, Transport
 from tests.support import wait_until
 
 SOURCE = Path(__file__).with_name("nvml.c")
@@ -68,6 +68,8 @@ else:
     if unknown:
         print('Field "%s" is not a valid field to query.' % unknown[0])
         sys.exit(2)
+    if "warning" in told:
+        print(told["warning"])
     for gpu in told["gpus"]:
         print(", ".join(str(gpu.get(field, "[N/A]")) for field in fields))
 """
@@ -119,12 +121,12 @@ def build(directory: Path) -> dict[str, Path]:
     return made
 
 
-def look(reach: Reach, *, wait: int = 20, seconds: float = 3.0, **call: Any) -> dict[str, Any]:
-    """What the errand says, asked as a look asks."""
-    spec = {"program": errand("gpus"), "call": {"seconds": seconds, **call}, "seconds": 20, "wait": wait}
-    answer = reach.ask({"errands": {"gpus": spec}}, 40.0)
+def look(transport: Transport, *, wait: int = 20, seconds: float = 3.0, **call: Any) -> dict[str, Any]:
+    """What the extra probe says, asked as a poll asks."""
+    spec = {"program": extra_probe("gpus"), "call": {"seconds": seconds, **call}, "seconds": 20, "wait": wait}
+    answer = transport.ask({"extra_probes": {"gpus": spec}}, 40.0)
     assert isinstance(answer, Answer), answer
-    row: dict[str, Any] = answer.body["errands"]["gpus"]
+    row: dict[str, Any] = answer.body["extra_probes"]["gpus"]
     return row
 
 

@@ -1,4 +1,5 @@
-"""Findings that need patience, by a real watcher over real processes and our library, with the clock moved by hand."""
+"""Findings that need silence limit, by a real watcher over real processes and our library, with the clock moved by
+hand."""
 
 from __future__ import annotations
 
@@ -12,12 +13,13 @@ from typing import Any
 import pytest
 
 from dogwatch import assemble
+from dogwatch.api import report
 from dogwatch.clock import Clock
-from dogwatch.desk import report
-from dogwatch.engine.watch import Watch
 from dogwatch.model import Expectation
-from dogwatch.store import jobs
-from dogwatch.store.database import Store, open_store
+from dogwatch.store.interface import Store
+from dogwatch.store.rows import jobs
+from dogwatch.store.sqlite.location import open_store
+from dogwatch.watcher.loop.watcher import Watcher
 from tests.gpus.rig import GB, H100, WORK, Rig, computing, work_environment
 from tests.support import Ahead, wait_until
 
@@ -25,11 +27,11 @@ from tests.support import Ahead, wait_until
 class Shift:
     """A job of two workers on two GPUs, and the watch over it."""
 
-    def __init__(self, store: Store, clock: Ahead, watch: Watch, ref: str) -> None:
+    def __init__(self, store: Store, clock: Ahead, watch: Watcher, ref: str) -> None:
         self._store, self._clock, self._watch, self._ref = store, clock, watch, ref
 
-    def job(self) -> dict[str, Any]:
-        found: dict[str, Any] = jobs.documents(self._store, refs=[self._ref])[0]
+    def job(self) -> Any:
+        found: Any = jobs.documents(self._store, refs=[self._ref])[0]
         return found
 
     def after(self, seconds: float) -> dict[str, str]:
@@ -40,7 +42,7 @@ class Shift:
         return {one["rule"]: one["text"] for one in self.job()["findings"] if one["rule"].startswith("gpu")}
 
     def until(self, rule: str) -> str:
-        """The text of a finding, once it is there. An answer that is late is taken by the next look."""
+        """The text of a finding, once it is there. An answer that is late is taken by the next poll."""
         return wait_until(lambda: self.after(30.0).get(rule, ""))
 
 
@@ -114,7 +116,7 @@ def test_what_the_gpus_did_is_added_up_and_reported(rig, shift, pids, home):
     for _ in range(60):
         shift.after(10.0)
     with open_store(str(home), readonly=True) as store:
-        told = report.document(store, shift.job()["ref"], Clock().now(), price=2.0)
+        told: Any = report.document(store, shift.job()["ref"], Clock().now(), price=2.0)
     gpus, energy = told["gpus"], told["energy"]
     assert gpus["count"] == 2
     assert gpus["tenths"][0] == pytest.approx(0.5, abs=0.05)

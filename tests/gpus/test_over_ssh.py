@@ -1,4 +1,4 @@
-"""The GPUs of another machine, over a real ssh: the errand travels with the look, and finds what is there."""
+"""The GPUs of another machine, over a real ssh: the extra probe travels with the poll, and finds what is there."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from dogwatch.reach.ssh import Ssh
+from dogwatch.transport.ssh import Ssh
 from tests.gpus.rig import GB, H100, Rig, look
 from tests.gpus.test_reading import SMI_ROW
-from tests.reach.conftest import reach, sshd
-from tests.reach.sshd import Sshd
+from tests.transport.conftest import sshd, transport
+from tests.transport.sshd import Sshd
 
-__all__ = ["reach", "sshd"]
+__all__ = ["sshd", "transport"]
 
 
 @pytest.fixture
@@ -27,10 +27,10 @@ def far(tmp_path: Path, libraries: dict[str, Path], sshd: Sshd) -> Rig:
     return made
 
 
-def test_nvidia_smi_of_the_host_is_read(far: Rig, reach: Ssh) -> None:
+def test_nvidia_smi_of_the_host_is_read(far: Rig, transport: Ssh) -> None:
     """Where the host has no library: its columns, and the processes that only it can know."""
     far.program("nvidia-smi", {"gpus": [SMI_ROW, {**SMI_ROW, "index": 1, "uuid": "GPU-00000001"}], "apps": ""})
-    told = look(reach)
+    told = look(transport)
     assert (told["by"], told["driver"], told["failed"]) == ("nvidia-smi", "535.104.05", {})
     assert [(gpu["index"], gpu["uuid"], gpu["used"], gpu["memory_used"]) for gpu in told["gpus"]] == [
         (0, "GPU-00000000", 0.45, GB),
@@ -38,23 +38,23 @@ def test_nvidia_smi_of_the_host_is_read(far: Rig, reach: Ssh) -> None:
     ]
 
 
-def test_the_library_of_the_host_is_read(far: Rig, reach: Ssh) -> None:
+def test_the_library_of_the_host_is_read(far: Rig, transport: Ssh) -> None:
     """Found where the host's own environment says."""
     far.library([H100], f"process 0 {os.getpid()} {2 * GB} 0 0")
-    told = look(reach)
+    told = look(transport)
     assert (told["by"], told["failed"]) == ("nvml", {})
     (gpu,) = told["gpus"]
     assert (gpu["name"], gpu["used"], gpu["watts"]) == ("NVIDIA H100 80GB HBM3", 0.97, 612.0)
 
 
-def test_a_driver_of_the_host_that_hangs_is_told_and_left(far: Rig, reach: Ssh) -> None:
+def test_a_driver_of_the_host_that_hangs_is_told_and_left(far: Rig, transport: Ssh) -> None:
     """The answer comes over the link all the same, and nothing stays behind on the host."""
     far.program("nvidia-smi", {"hang": True})
-    told = look(reach, seconds=1.0)
+    told = look(transport, seconds=1.0)
     assert (told["gpus"], told["failed"]) == ([], {"nvidia-smi": "nvidia-smi did not answer in 1 s"})
 
 
-def test_a_host_without_gpus_has_none(far: Rig, reach: Ssh) -> None:
+def test_a_host_without_gpus_has_none(far: Rig, transport: Ssh) -> None:
     """What is on this machine is not on that one."""
-    told = look(reach)
+    told = look(transport)
     assert (told["by"], told["gpus"], told["failed"]) == (None, [], {})

@@ -1,4 +1,4 @@
-"""The GPUs of a machine as the errand reads them, by every way there is, well or badly."""
+"""The GPUs of a machine as the extra probe reads them, by every way there is, well or badly."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from dogwatch.reach.here import Here
+from dogwatch.transport.local import Here
 from tests.gpus.rig import GB, H100, look, work_environment
 from tests.support import with_the_probe
 
@@ -61,13 +61,13 @@ def test_an_old_python_reads_the_same(rig, here):
     if old is None or subprocess.run([old, "-IS", "-c", "import ctypes"], capture_output=True, timeout=60).returncode:
         pytest.skip("needs a python3.6 with ctypes on the PATH")
     rig.library([H100, {"name": "NVIDIA T4"}], f"process 0 {os.getpid()} {GB} 0 0")
-    reach = Here(python=old)
+    transport = Here(python=old)
     try:
-        assert look(reach) | {"seconds": 0} == look(here) | {"seconds": 0}
+        assert look(transport) | {"seconds": 0} == look(here) | {"seconds": 0}
         rig.library([H100], "crash nvmlInit_v2")
-        assert look(reach)["failed"] == look(here)["failed"] == {"nvml": "NVML crashed with signal 11"}
+        assert look(transport)["failed"] == look(here)["failed"] == {"nvml": "NVML crashed with signal 11"}
     finally:
-        reach.close()
+        transport.close()
 
 
 @pytest.mark.needs_root
@@ -81,9 +81,9 @@ def test_a_pid_from_outside_a_container_is_nobody_inside(rig, tmp_path):
         "import json, mmap, os, sys\n"
         "file = open(sys.argv[2], 'rb')\n"
         "held = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) if sys.argv[3] == 'held' else None\n"
-        "names = {'__name__': 'errand'}\n"
+        "names = {'__name__': 'extra_probe'}\n"
         "exec(open(sys.argv[1], 'rb').read(), names)\n"
-        "print(os.getpid(), json.dumps(names['errand']({'seconds': 5.0})['gpus'][0]['processes']))"
+        "print(os.getpid(), json.dumps(names['extra_probe']({'seconds': 5.0})['gpus'][0]['processes']))"
     )
     seen = {}
     for how in ("held", "not"):
@@ -143,7 +143,7 @@ def test_slices_are_gpus_with_their_own_memory_and_processes(rig, here):
 @pytest.mark.parametrize("trouble", ["hang", "crash"])
 @pytest.mark.parametrize("where", ["nvmlInit_v2", "nvmlDeviceGetUtilizationRates"])
 def test_a_library_that_hangs_or_crashes_gives_way_to_the_program_in_the_same_look(rig, here, trouble, where):
-    """The child that called it is lost; the look is not."""
+    """The child that called it is lost; the poll is not."""
     rig.library([H100], f"{trouble} {where}")
     rig.program("nvidia-smi", {"gpus": [SMI_ROW], "apps": f"GPU-00000000, {os.getpid()}, 900\n"})
     told = look(here, seconds=1.0)
@@ -185,6 +185,13 @@ def test_the_program_is_read_where_there_is_no_library(rig, here):
         **{"celsius": 66, "mhz": 1350, "mhz_most": 1590, "ecc": 0, "throttle": ["power cap", "thermal slowdown"]},
         "processes": [{"pid": NOBODY, "memory": None, "seen": False}],
     }
+
+
+def test_a_warning_before_the_table_is_no_gpu_and_no_driver(rig, here):
+    """What the program says first need not be a row."""
+    rig.program("nvidia-smi", {"gpus": [SMI_ROW], "warning": "WARNING: infoROM is corrupted at gpu 0000:3B:00.0"})
+    told = look(here)
+    assert (told["driver"], len(told["gpus"]), told["failed"]) == ("535.104.05", 1, {})
 
 
 def test_a_program_that_knows_fewer_fields_is_asked_for_fewer(rig, here):

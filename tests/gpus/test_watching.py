@@ -75,11 +75,11 @@ def test_a_worker_that_was_given_a_gpu_that_is_not_there_is_told_at_once(started
 
 
 def test_a_hung_driver_delays_no_look(started, rig, dogwatch, spawn):
-    """The job is seen running, proved anew at every look, and its GPUs are what is lacking."""
+    """The job is seen running, confirmed anew at every poll, and its GPUs are what is lacking."""
     rig.library([H100], "hang nvmlInit_v2")
     spawn("daemon", env=rig.environment())
     seen = wait_until(lambda: (found := job(dogwatch))["state"] == "running" and found)
-    later = wait_until(lambda: (found := job(dogwatch))["proved_at"] > seen["proved_at"] and found)
+    later = wait_until(lambda: (found := job(dogwatch))["confirmed_at"] > seen["confirmed_at"] and found)
     assert later["gpus"] == []
     assert later["findings"] == []
 

@@ -18,12 +18,12 @@ MB = 1 << 20
 
 @pytest.fixture(scope="module")
 def parts() -> dict[str, Any]:
-    """The errand's own functions, as they travel."""
+    """The extra_probe's own functions, as they travel."""
     return _parts()
 
 
 def _parts() -> dict[str, Any]:
-    names: dict[str, Any] = {"__name__": "errand"}
+    names: dict[str, Any] = {"__name__": "extra_probe"}
     exec(with_the_probe("gpus"), names)  # noqa: S102
     return names
 

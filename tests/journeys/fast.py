@@ -1,7 +1,8 @@
 """A clock that runs many times as fast for every process of one journey, for waits that take minutes or hours.
 
 `fast` puts a small library in front of the C library of everything started with `environment` (LD_PRELOAD): Dogwatch,
-its probe and keepers, workers in Python, shell scripts and their `sleep`. Outside `with fast(100):` all of it is real.
+its probe and supervisors, workers in Python, shell scripts and their `sleep`. Outside `with fast(100):` all of it is
+real.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ SOURCE = Path(__file__).with_name("fast.c")
 ROW, ROWS, PIDS = struct.Struct("=qqq"), 50_000, 5_000
 WHO = 16 + ROWS * ROW.size
 SIZE = WHO + 8 * PIDS
-GLANCE = 0.01  # seconds between two glances at who works
+GLANCE = 0.01  # seconds between two probe answers at who works
 
 
 class Fast:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -125,3 +126,26 @@ def test_the_count_is_shown_while_the_job_runs(dogwatch, spawn, work: Work) -> N
     spawn(*work.watch())
     wait_until(lambda: "× parse error" in dogwatch("status").stdout)
     assert "at line 3" in dogwatch("status").stdout
+
+
+def test_lines_of_a_run_before_this_one_do_not_count(dogwatch, spawn, work: Work) -> None:
+    """The log goes on from the last run's, without a time in any line: its errors are not told as this run's."""
+    made = time.time()
+    (work.logs / "worker_0.log").write_text("ERROR: Connection refused\n" * 3)
+    wait_until(lambda: time.time() > made + 2)
+    work.start("all is well")
+    wait_until(lambda: "Processed" in (work.logs / "worker_0.log").read_text())
+    code, said = watched(work, spawn)
+    assert code == 0, said
+    assert errors(dogwatch) == []
+    assert "Connection refused" not in said
+
+
+def test_waiting_tells_the_name(dogwatch) -> None:
+    """`wait` calls a job as every other screen does; where two have one name, their refs are told too."""
+    for _ in range(2):
+        assert dogwatch("run", "--detach", "--name", "twin", "--", "true").returncode == 0
+    refs = [job["ref"] for job in json.loads(dogwatch("ls", "--all", "--json").stdout)["jobs"]]
+    assert dogwatch("wait", refs[0], "--timeout", "30").stdout.startswith("twin  ")
+    both = dogwatch("wait", *refs, "--timeout", "30").stdout
+    assert all(f"twin ({ref})  " in both for ref in refs), both

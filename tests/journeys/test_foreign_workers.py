@@ -105,8 +105,8 @@ def test_the_pids_that_the_question_names_are_taken_as_they_are(dogwatch, spawn,
     spawn(*crew.watch("--num-workers", "2", "--pid", str(pids[0]), str(pids[2])))
     wait_until(lambda: running_pids(only_job) == [pids[0], pids[2]])
     crew.start(3)
-    looked = only_job()["proved_at"]
-    wait_until(lambda: only_job()["proved_at"] > looked)
+    looked = only_job()["confirmed_at"]
+    wait_until(lambda: only_job()["confirmed_at"] > looked)
     assert running_pids(only_job) == [pids[0], pids[2]]
 
 

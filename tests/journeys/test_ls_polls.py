@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.reach.conftest import sshd
 from tests.support import wait_until
+from tests.transport.conftest import sshd
 
 __all__ = ["sshd"]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.hands.standin import stand_in
+from tests.actions.standin import stand_in
 from tests.support import wait_until
 
 
@@ -65,25 +65,25 @@ def test_the_recurring_poll_keeps_the_registry_and_ends_itself(project: Project,
     first = worker("first", "exit 0")
     project.write(entry(first.pid, "embed the corpus"))
     assert "adopted" in project("sync").stdout
-    assert project("keep", "on", "--yes").returncode == 0
+    assert project("service", "on", "--yes").returncode == 0
     table = tmp_path / "stand-in" / "table"
     second = worker("second", "exit 0")
     project.write(*project.entries(), entry(second.pid, "evaluate"))
-    project("keep", "tick")
+    project("service", "tick")
     assert [one["last_status"] for one in project.entries()] == ["RUNNING", "RUNNING"]
     assert [one["owner"] for one in project.entries()] == ["session-1", "session-1"]
     quiet = project("patrol").stdout
     assert project("patrol").stdout == "", quiet
     (tmp_path / "first.stop").touch()
     first.wait(10)
-    wait_until(lambda: project("keep", "tick") and len(project.entries()) == 1, timeout=30, pause=0.5)
+    wait_until(lambda: project("service", "tick") and len(project.entries()) == 1, timeout=30, pause=0.5)
     said = project("patrol").stdout
     assert "embed the corpus" in said
     assert "evaluate" not in said
-    assert "keep tick" in table.read_text()
+    assert "service tick" in table.read_text()
     (tmp_path / "second.stop").touch()
     second.wait(10)
-    wait_until(lambda: project("keep", "tick") and project.entries() == [], timeout=30, pause=0.5)
+    wait_until(lambda: project("service", "tick") and project.entries() == [], timeout=30, pause=0.5)
     assert not table.exists()
 
 

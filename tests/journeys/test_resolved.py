@@ -227,8 +227,8 @@ def test_another_watcher_resolves_nothing_by_coming(dogwatch, spawn, hook, fast)
     first.kill()
     first.wait()
     second = spawn("daemon", "--interval", "1")
-    looks = json.loads(dogwatch("ls", "--json").stdout)["places"][0]["looks"]
-    wait_until(lambda: json.loads(dogwatch("ls", "--json").stdout)["places"][0]["looks"] > looks + 2)
+    looks = json.loads(dogwatch("ls", "--json").stdout)["places"][0]["polls"]
+    wait_until(lambda: json.loads(dogwatch("ls", "--json").stdout)["places"][0]["polls"] > looks + 2)
     leave(second)
     assert events(dogwatch, "finding.resolved") == []
     assert "loss_bad" in [one["rule"] for one in json.loads(dogwatch("alerts", "--json").stdout)["open"]]

@@ -51,15 +51,25 @@ def watch_all(dogwatch, lab: Lab, names: list[str], host: str) -> None:
     assert dogwatch("patrol").returncode == 0
 
 
+def counted(dogwatch) -> dict[str, int]:
+    """What `doctor` says of the connections that the last tick made to the cluster."""
+    checks = json.loads(dogwatch("doctor", "--json").stdout)["checks"]
+    counts: dict[str, int] = next(check["counts"] for check in checks if check["what"] == "place lab")
+    return counts
+
+
 def test_a_tick_in_which_eight_jobs_fail_makes_two_connections(eight, calm_lab: Lab, dogwatch, home: Path) -> None:
     """One poll and one follow-up: all eight are diagnosed, have their scores, and their bundles lack nothing."""
     config = calm_lab.ssh_config
     assert dogwatch("host", "add", "lab", "--ssh", "lab", "--ssh-config", config, "--floor", "1s").returncode == 0
     watch_all(dogwatch, calm_lab, eight, "lab")
+    before = calm_lab.connections()
+    wait_until(lambda: dogwatch("patrol").returncode == 0 and calm_lab.connections() > before, timeout=30, pause=1.0)
+    assert calm_lab.connections() - before == counted(dogwatch)["connections"] == 1
     fail_all(calm_lab, eight)
     before = calm_lab.connections()
     assert wait_until(lambda: dogwatch("patrol").returncode == 1, timeout=30, pause=1.0)
-    assert calm_lab.connections() - before <= 2
+    assert calm_lab.connections() - before == counted(dogwatch)["connections"] <= 2
     jobs = {job["name"]: job for job in json.loads(dogwatch("ls", "--all", "--json").stdout)["jobs"]}
     for name in eight:
         assert f"ValueError: nothing to learn in {name}" in jobs[name]["diagnosis"]["evidence"][0]["text"]
@@ -69,5 +79,5 @@ def test_a_tick_in_which_eight_jobs_fail_makes_two_connections(eight, calm_lab: 
     assert sorted(found) == eight
     for name, bundle in found.items():
         assert "Missing: nothing" in (bundle / "README.txt").read_text()
-        assert f"ValueError: nothing to learn in {name}" in next((bundle / "logs").iterdir()).read_text()
+        assert f"ValueError: nothing to learn in {name}" in next((bundle / "logs").glob("*.log")).read_text()
         assert "results_2026.json" in (bundle / "files.json").read_text()

@@ -24,7 +24,7 @@ def test_what_sbatch_prints_is_piped_into_add(desk: Desk):
     done = desk("add", "slurm", "-", "--host", "lab", "--description", "the big one", input=printed)
     assert done.stdout == f"lab/slurm:{id_of(printed)}\n"
     assert "train-7b: " in done.stderr
-    assert "nothing polls it yet: `dogwatch keep on`" in done.stderr
+    assert "nothing polls it yet: `dogwatch service on`" in done.stderr
     for words in (("status", "train-7b"), ("report", "train-7b"), ("ls", "--json"), ("patrol",)):
         assert "the big one" in desk(*words).stdout, words
 
@@ -115,7 +115,7 @@ def test_a_job_that_left_the_controller_gets_its_log_or_says_what_to_give(desk: 
 
 def test_add_sets_up_the_recurring_poll_and_the_registry(desk: Desk, tmp_path: Path):
     """`--registry` and `--keep` in the same step: the entry is there, cron polls, and later ones find both."""
-    from tests.hands.standin import stand_in
+    from tests.actions.standin import stand_in
 
     cron = stand_in(tmp_path / "stand-in")
     registry = desk.directory / ".claude" / "active_jobs.json"
@@ -123,9 +123,9 @@ def test_add_sets_up_the_recurring_poll_and_the_registry(desk: Desk, tmp_path: P
     words = ("--host", "lab", "--registry", registry, "--keep")
     done = desk("add", "slurm", "-", *words, "--description", "PTQ of llama", input=first, env=cron)
     assert "cron polls it every 15m, also after logout" in done.stderr
-    assert (tmp_path / "stand-in" / "table").read_text().count("keep tick") == 1
+    assert (tmp_path / "stand-in" / "table").read_text().count("service tick") == 1
     desk("add", "slurm", "-", *words, input=second, env=cron)
-    assert (tmp_path / "stand-in" / "table").read_text().count("keep tick") == 1
+    assert (tmp_path / "stand-in" / "table").read_text().count("service tick") == 1
     entries = json.loads(registry.read_text())
     assert [(one["type"], one["id"], one["host"], one["user"], one["description"]) for one in entries] == [
         ("slurm", id_of(first), "lab", "alice", "PTQ of llama"),
@@ -136,7 +136,7 @@ def test_add_sets_up_the_recurring_poll_and_the_registry(desk: Desk, tmp_path: P
     desk.lab.scancel(id_of(first))
 
     def ticked() -> bool:
-        desk("keep", "tick", env=cron, code=None)
+        desk("service", "tick", env=cron, code=None)
         return [one["id"] for one in json.loads(registry.read_text())] == [id_of(second)]
 
     wait_until(ticked, timeout=60, pause=1.0)

@@ -127,3 +127,14 @@ def test_sigterm_ends_a_watch_as_quietly(crew, spawn, dogwatch, tmp_path):
     assert time.monotonic() - began < 10
     assert "Traceback" not in (tmp_path / "spawn-0.err").read_text()
     assert crew.shell.poll() is None
+
+
+def test_a_watch_that_nobody_reads_any_more_does_not_say_that_the_job_ended_well(dogwatch, spawn) -> None:
+    """`dogwatch watch train | head -1`: it leaves with 141 as every program does, and the job goes on."""
+    counts = "i=0; while [ $i -lt 300 ]; do i=$((i+1)); echo step $i/300; sleep 0.1; done"
+    assert dogwatch("run", "--detach", "--name", "long", "--", "sh", "-c", counts).returncode == 0
+    watching = spawn("watch", "long", stdout=subprocess.PIPE)
+    assert watching.stdout.readline()
+    watching.stdout.close()
+    assert watching.wait(timeout=60) == 141
+    assert jobs(dogwatch)["long"]["state"] != "ended"

@@ -155,7 +155,7 @@ class Jobs(Slurm, Accounts):
         self.sql(f"SET SESSION sql_mode=''; INSERT INTO lab_job_table ({columns}) VALUES ({texts})")
 
     def processes_of(self, user: str) -> dict[int, str]:
-        """Every living process of a user and its command line: after a look, nothing may be left."""
+        """Every living process of a user and its command line: after a poll, nothing may be left."""
         uid = pwd.getpwnam(user).pw_uid
         found = {}
         for entry in os.listdir("/proc"):

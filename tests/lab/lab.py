@@ -19,7 +19,7 @@ from tests.lab.ground import NODES, LabError, free_ports, why_not, write
 from tests.lab.hosts import Hosts
 from tests.lab.jobs import Jobs
 from tests.lab.lease import LOCK, POINTER, Leases, only_one
-from tests.lab.processes import boot_id, is_gone, kill, start_time
+from tests.lab.processes import PATIENCE, boot_id, is_gone, kill, start_time
 from tests.lab.slurm import cgroups_allow
 from tests.support import wait_until
 
@@ -174,7 +174,7 @@ class Lab(Jobs, Hosts):
         known = self._guardian()
         if known and known[0] != os.getpid():
             os.kill(known[0], signal.SIGKILL)
-            wait_until(partial(is_gone, *known))
+            wait_until(partial(is_gone, *known), timeout=PATIENCE)
 
     def _end_people(self) -> None:
         """What runs under the laboratory's users is the laboratory's, however it was started."""
@@ -184,7 +184,7 @@ class Lab(Jobs, Hosts):
             kill(left)
             return not left
 
-        wait_until(nobody_is_left)
+        wait_until(nobody_is_left, timeout=PATIENCE)
 
     def _unmount(self) -> None:
         if os.path.ismount(self.directory / "db"):

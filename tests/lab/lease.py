@@ -60,9 +60,9 @@ def _counts(path: Path) -> bool:
 
 
 @contextlib.contextmanager
-def only_one(path: Path, patience: float, what: str) -> Iterator[None]:
+def only_one(path: Path, silence_limit: float, what: str) -> Iterator[None]:
     """Hold a machine-wide lock, which the kernel gives back even when its holder is killed."""
-    limit = time.monotonic() + patience
+    limit = time.monotonic() + silence_limit
     with path.open("a+") as file:
         while True:
             try:

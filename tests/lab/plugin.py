@@ -24,10 +24,10 @@ def lab() -> Iterator[Lab]:
     if _open:
         yield _open[0]
         return
-    patience = float(os.environ.get("LAB_WAIT", "200"))
-    busy = f"another test session has used the laboratory for more than {patience:g} s (LAB_WAIT)"
+    silence_limit = float(os.environ.get("LAB_WAIT", "200"))
+    busy = f"another test session has used the laboratory for more than {silence_limit:g} s (LAB_WAIT)"
     try:
-        with only_one(SESSION, patience, busy):
+        with only_one(SESSION, silence_limit, busy):
             yield from _session()
     except LabError as error:
         pytest.fail(str(error))

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from tests.support import wait_until
 
+PATIENCE = 120.0  # seconds that a tear-down waits for: a busy machine needs long to let go of what was killed
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 # The process joins the laboratory's cgroup before it becomes what it is, so that no child of it can escape.
@@ -109,7 +110,7 @@ def remove_cgroup(path: Path) -> None:
                 os.rmdir(root)
         return not path.exists()
 
-    wait_until(tried, timeout=10)
+    wait_until(tried, timeout=PATIENCE)
 
 
 class Processes:
@@ -170,7 +171,7 @@ class Processes:
         known = {found[0] for found in map(self.find, self.names()) if found} | self.cgroup.pids()
         return {pid for pid in known | descendants(known) if stat(pid)} - _lineage()
 
-    def end_everyone(self, timeout: float = 20) -> None:
+    def end_everyone(self, timeout: float = PATIENCE) -> None:
         """SIGKILL to everyone again and again until nobody is left, because the dying still start children."""
         limit = time.monotonic() + timeout
         while left := self.everyone():

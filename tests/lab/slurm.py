@@ -156,7 +156,7 @@ class Slurm(Ground):
         return {"SLURM_CONF": str(self.slurm_conf)}
 
     def controller_answers(self) -> bool:
-        """One question to the controller; asked only when its port is open, since Slurm's own patience is 20 s."""
+        """One question to the controller; asked only when its port is open, since Slurm's own silence limit is 20 s."""
         return answers(self.port("slurmctld")) and self.run("root", "scontrol", "ping").stdout.find("is UP") > 0
 
     def start_node(self, name: str, wait: bool = True) -> None:

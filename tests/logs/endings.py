@@ -27,7 +27,7 @@ ConnectionError: refused
 def ends(log: str, counter: Counter | None = None) -> str:
     ending = Ending()
     if log:
-        ending.hear(0, log.encode())
+        ending.feed(0, log.encode())
     return ending.judge(counter)
 
 

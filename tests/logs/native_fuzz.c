@@ -50,7 +50,9 @@ static void copy_and_find(const uint8_t *text, size_t start, size_t stop, const 
     free(copy), free(wanted), free(each);
 }
 
-int main(void) {
+/* Other texts with another number as its word. */
+int main(int argc, char **argv) {
+    state += argc > 1 ? strtoull(argv[1], NULL, 10) * 0x9e3779b97f4a7c15ull : 0;
     Table *table = room((size_t)table_size());
     long thinned = 0;
     for (int round = 0; round < 60000; round++) {

@@ -11,7 +11,6 @@ from dogwatch.logs import scan
 from dogwatch.logs.formats import plan, shipped
 from dogwatch.logs.interface import (
     AGAIN,
-    ASIDE,
     EPOCH,
     EPOCH_DONE,
     EXACT,
@@ -21,11 +20,12 @@ from dogwatch.logs.interface import (
     PART,
     PERCENT,
     RUN,
+    SECONDARY,
     Format,
 )
+from dogwatch.logs.literal_search import TextSearch
 from dogwatch.logs.reader import LINE_LIMIT, Reader
-from dogwatch.logs.sight import Sight
-from dogwatch.model import Finished, Mark, Metric, Phase, Resumed, Step, Total
+from dogwatch.model import Finished, LogEvent, Metric, Phase, Resumed, Step, Total
 from tests.logs.shapes import SHAPES
 
 OTHERS = """\
@@ -105,7 +105,7 @@ All items processed""".splitlines()
 EVERY_SHAPE = [line for shape in SHAPES.values() for line in re.split("[\\r\\n]", shape.log) if line] + OTHERS
 
 
-def marks(line: str) -> list[Mark]:
+def marks(line: str) -> list[LogEvent]:
     return [mark for fmt in shipped() for mark in fmt.read(line)]
 
 
@@ -135,7 +135,7 @@ def steps(line: str) -> list[Step]:
         (" 30%|███       | 30/100 [00:10<00:20,  3.50it/s]", Step(30, 100, "it", 3.5, INNER)),
         (" 30%|###       | 30/100 [00:10<00:20,  2.00s/it, loss=0.3]", Step(30, 100, "it", 0.5, INNER)),
         ("  1%|   | 1.20k/3.40M [00:01<10:00, 2.50kB/s]", Step(1200, 3.4e6, "B", 2500, NEVER)),
-        ("Class   Images  mAP50  mAP50-95): 40%|##   | 4/10 [00:01<00:02, 3.0it/s]", Step(4, 10, "it", 3, ASIDE)),
+        ("Class   Images  mAP50  mAP50-95): 40%|##   | 4/10 [00:01<00:02, 3.0it/s]", Step(4, 10, "it", 3, SECONDARY)),
         ("Downloading: 40%|##   | 4/10 [00:01<00:02, 3.0it/s]", Step(4, 10, "it", 3, NEVER)),
         ("Steps: 40%|##   | 4/10 [00:01<00:02, 3.0it/s]", Step(4, 10, "it", 3, RUN)),
         ("Epoch 7:  50%|#####  | 5/10 [00:01<00:01,  5.00it/s]", Step(7, None, "epochs", None, EPOCH)),
@@ -159,7 +159,7 @@ def steps(line: str) -> list[Step]:
             Step(4096, None, "samples", None, EXACT),
         ),
         ("  0%|   | 0/100 [00:00<?, ?it/s]", Step(0, 100, "it", None, INNER)),
-        ("Validation:  50%|#####  | 5/10 [00:01<00:01,  5.00it/s]", Step(5, 10, "it", 5, ASIDE)),
+        ("Validation:  50%|#####  | 5/10 [00:01<00:01,  5.00it/s]", Step(5, 10, "it", 5, SECONDARY)),
         ("Epochs:  30%|###    | 3/10 [1:00:00<2:20:00, 1200.0s/it]", Step(3, 10, "epochs", 1 / 1200, EPOCH_DONE)),
         ("Epoch 7:  50%|#####  | 5/10 [00:01<00:01,  5.00it/s]", Step(5, 10, "it", 5, INNER)),
         ("420it [00:10, 41.9it/s]", Step(420, None, "it", 41.9, INNER)),
@@ -399,7 +399,7 @@ def test_needles_are_lower_case(fmt: Format):
 def test_whatever_a_format_reads_it_would_have_been_asked_for(fmt: Format):
     """Needles, hint and sift are never narrower than `read`; and each format reads one of the shapes."""
     readable = [line for line in EVERY_SHAPE if fmt.read(line)]
-    sign = plan().signs[shipped().index(fmt)]
+    sign = plan().signatures[shipped().index(fmt)]
     assert readable
     for line in readable:
         low = line.encode().lower() + b"\n"
@@ -455,5 +455,5 @@ def test_no_format_is_passed_over_by_the_shape_of_a_piece(line: str) -> None:
     """What is known of a shape without its numbers names every format whose literal is in the line."""
     for text in (line, line.replace("3", "7"), f"{line}\n{line}"):
         low = text.lower().encode()
-        found = plan().present(Sight(text.encode()), 0, len(text.encode()))
+        found = plan().present(TextSearch(text.encode()), 0, len(text.encode()))
         assert {n for n, fmt in enumerate(shipped()) if any(needle in low for needle in fmt.needles)} <= set(found)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dogwatch.logs.meaning import MOST_COUNTERS, Meaning
-from dogwatch.model import Finished, Mark, Metric, Phase, Step, Total
+from dogwatch.model import Finished, LogEvent, Metric, Phase, Step, Total
 
 MARKS = st.lists(
     st.one_of(
@@ -31,7 +31,7 @@ def anew(meaning: Meaning) -> Meaning:
 
 
 @given(st.lists(st.one_of(NOTE, TEXT, st.none()), max_size=40))
-def test_what_is_said_is_what_the_records_mean(said: list[tuple[str, int, list[Mark]] | bytes | None]) -> None:
+def test_what_is_said_is_what_the_records_mean(said: list[tuple[str, int, list[LogEvent]] | bytes | None]) -> None:
     """However lines are noted, read by their structure and forgotten, nothing that was worked out before them stays."""
     meaning, offset = Meaning(), 0
     for one in said:

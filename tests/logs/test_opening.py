@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dogwatch.causes import Evidence, Log, diagnose
+from dogwatch.diagnosis import Evidence, Log, diagnose
 from dogwatch.logs.ending.opening import BYTES, LINES, Opening
 from dogwatch.logs.ending.verdict import Ending
 
@@ -27,14 +27,14 @@ KeyError: 'caption'
 
 def opening(log: str) -> Opening:
     made = Opening()
-    made.hear(log.lower().encode())
+    made.feed(log.lower().encode())
     return made
 
 
 def failed(log: str) -> bool:
     """Whether the log ends with a failure; its ending and its diagnosis must agree."""
     ending = Ending()
-    ending.hear(0, log.encode())
+    ending.feed(0, log.encode())
     found = diagnose(Evidence((Log("fit.log", [log.encode()], 1),)))
     assert (ending.judge(None) == "failed") == (found is not None)
     return found is not None
@@ -54,7 +54,7 @@ def test_a_log_that_ends_with_the_words_it_began_with_is_not_over() -> None:
 
     def ends(log: str) -> str:
         ending = Ending()
-        ending.hear(0, log.encode())
+        ending.feed(0, log.encode())
         return ending.judge(None)
 
     assert ends(first) == "finished"
@@ -126,8 +126,8 @@ def test_it_goes_on_from_its_state() -> None:
     half = opening(START[:40])
     other = Opening.restore(json.loads(json.dumps(half.state())))
     rest = START[40:].lower().encode()
-    half.hear(rest)
-    other.hear(rest)
+    half.feed(rest)
+    other.feed(rest)
     assert other.state() == half.state()
     assert not Opening.restore(()).wants
 
@@ -138,7 +138,7 @@ def test_it_stays_small_whatever_is_heard(raw: bytes, times: int) -> None:
     made = Opening()
     for _ in range(times):
         if made.wants:
-            made.hear(raw + b"\n")
+            made.feed(raw + b"\n")
     assert len(made.state()) <= LINES + 1
     assert 0 <= made.state()[0] <= BYTES
     assert all(0 <= place <= len(raw) for place in made.again(raw))

@@ -18,7 +18,7 @@ SOME = st.lists(st.sampled_from(sorted(SHAPES)), min_size=1, max_size=4)
 
 
 def shown(step: Step | None) -> tuple[float | None, float | None, str | None]:
-    """The number that a face shows, of how many, and the unit."""
+    """The number that an interface shows, of how many, and the unit."""
     if step is None:
         return None, None, None
     return step.done if step.printed is None else step.printed, step.total, step.unit

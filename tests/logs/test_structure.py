@@ -30,8 +30,8 @@ NOTHING = (None, None, None)
 
 def test_lines_of_one_print_statement_have_one_shape() -> None:
     """Numbers, dates, what stands behind the last number and the widths of columns do not matter."""
-    one = shape.look("2024-05-01 10:00:01 run 3 of 90: a_1.wav")
-    two = shape.look("2024-05-02 11:10:41 run  12 of 90: b_77 (again)")
+    one = shape.parse_line("2024-05-01 10:00:01 run 3 of 90: a_1.wav")
+    two = shape.parse_line("2024-05-02 11:10:41 run  12 of 90: b_77 (again)")
     assert one is not None
     assert two is not None
     assert one.shape == two.shape
@@ -50,7 +50,7 @@ def test_lines_of_one_print_statement_have_one_shape() -> None:
 )
 def test_a_number_in_a_name_or_with_a_unit_of_its_own_is_text(line: str) -> None:
     """Versions, addresses, times, sizes and parts of names count nothing."""
-    assert shape.look(line) is None
+    assert shape.parse_line(line) is None
 
 
 def test_a_word_before_a_number_says_what_it_counts() -> None:

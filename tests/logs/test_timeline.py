@@ -122,6 +122,24 @@ def test_a_long_log_is_thinned_and_keeps_its_ends() -> None:
     assert max(b[1] - a[1] for a, b in pairwise(found)) < 3000
 
 
+def test_a_log_of_known_size_is_read_in_larger_pieces_to_the_same_end() -> None:
+    """Fewer points are kept than of a log that may go on for ever, spread as evenly, and the last word is the same."""
+    log = "".join(f"{dated(n)} step {n}/60000 {'x' * 60}\n" for n in range(60_000)).encode()
+    known, unknown = timeline([log], size=len(log)), timeline([log])
+    assert 400 < len(known) < len(unknown)
+    assert known[0][1] < 100
+    assert known[-1] == unknown[-1]
+    assert max(b[1] - a[1] for a, b in pairwise(known)) < 300
+
+
+def test_a_log_that_grows_beyond_its_known_size_is_read_on() -> None:
+    """What is written while it is read counts, and leaves no more points than of any other log."""
+    log = "".join(f"{dated(n)} step {n}/60000 {'x' * 60}\n" for n in range(60_000)).encode()
+    found = timeline([log], size=1000)
+    assert found[-1][1] == 59_999
+    assert len(found) <= MOST
+
+
 def test_a_last_line_without_its_end_counts() -> None:
     """A bar is rewritten in place and never gets a newline."""
     whole = Timeline()

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from tests.aboard.test_probe_hung import frozen_disk
-from tests.reach.conftest import sshd
+from tests.remote.test_probe_hung import frozen_disk
+from tests.transport.conftest import sshd
 
 __all__ = ["frozen_disk", "sshd"]
 

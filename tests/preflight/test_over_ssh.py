@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.preflight.conftest import Preflight, program
-from tests.reach.sshd import Sshd, probes
 from tests.support import wait_until, with_the_probe
+from tests.transport.sshd import Sshd, probes
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def test_the_checklist_is_one_round_trip_to_the_place(preflight: Preflight, box:
     assert told.of("command") == ("pass", f"{box.home}/./train.sh")
     assert told.of("variables") == ("fail", "not set or empty where it will run: ONLY_HERE")
     assert told.of("output directory") == ("pass", f"{box.home}/out is not there and can be made")
-    assert told.of("inputs")[1].endswith(" bytes, all readable, 1 sound")
+    assert told.of("inputs")[1].endswith(" bytes, all readable, 1 intact")
     assert connections(box) == before + 1
     wait_until(lambda: not probes())
 
@@ -52,7 +52,7 @@ def test_a_place_that_does_not_answer_is_not_judged(preflight: Preflight, box: S
     told = preflight("--host", "box", "--", "true")
     assert told.code == 3
     assert told.document["verdict"] is None
-    assert told.document["dark"]
+    assert told.document["unreachable"]
     assert told.about() == ["alerts"]
     assert "box could not be asked" in told.said
 
@@ -79,9 +79,9 @@ def test_the_errand_runs_on_an_old_python(tmp_path: Path) -> None:
         **{"logs": "*.log", "checkpoints": "*.json", "slurm": str(tmp_path / "none.sh")},
     }
     text = (
-        "import json, sys\nnames = {'__name__': 'errand'}\n"
+        "import json, sys\nnames = {'__name__': 'extra_probe'}\n"
         f"exec({with_the_probe('preflight')!r}, names)\n"
-        "print(json.dumps(names['errand'](json.loads(sys.stdin.read()))))\n"
+        "print(json.dumps(names['extra_probe'](json.loads(sys.stdin.read()))))\n"
     )
     import json
 

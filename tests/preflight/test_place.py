@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.aboard.test_probe_hung import stop
 from tests.preflight.conftest import PYTHON, Preflight, program
+from tests.remote.test_probe_hung import stop
 
 
 def test_a_place_that_is_ready_passes(preflight: Preflight, tmp_path: Path) -> None:
@@ -32,7 +32,7 @@ def test_a_place_that_is_ready_passes(preflight: Preflight, tmp_path: Path) -> N
     assert told.document["verdict"] == ("fail" if failed else "warn")
     assert told.document["host"] == "here"
     assert told.of("output directory") == ("pass", f"{out} is not there and can be made")
-    assert told.of("inputs")[1].endswith(" bytes, all readable, 4 sound")
+    assert told.of("inputs")[1].endswith(" bytes, all readable, 4 intact")
     assert told.of("split") == ("pass", f"4 files of {data}/shard-*.jsonl for 2 workers: 2 each")
     assert told.of("logging") == ("pass", "unbuffered: python -u")
     assert told.verdict("disk")
@@ -94,7 +94,7 @@ def test_an_output_directory_must_be_empty_unless_the_job_goes_on(preflight: Pre
     assert told.verdict("output directory") == "pass"
     assert told.verdict("resume") == "fail"
     (out / "checkpoint-100.json").write_text('{"step": 100}')
-    text = f"1 checkpoint, the newest {out}/checkpoint-100.json, sound"
+    text = f"1 checkpoint, the newest {out}/checkpoint-100.json, intact"
     assert preflight("--output-dir", out, "--resume", "--", "true").of("resume") == ("pass", text)
     (out / "checkpoint-100.json").write_text('{"step": 1')
     assert preflight("--output-dir", out, "--resume", "--", "true").verdict("resume") == "fail"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dogwatch.desk.preflight.plan import size_of, understood
+from dogwatch.api.preflight.plan import size_of, understood
 from dogwatch.errors import UsageError
 
 

@@ -1,4 +1,4 @@
-"""Every documented token format, every form of a named secret, and lines that look alike."""
+"""Every documented token format, every form of a named secret, and lines that poll alike."""
 
 from __future__ import annotations
 

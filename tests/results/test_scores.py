@@ -107,7 +107,7 @@ def test_the_newer_nel_writes_one_bundle_per_benchmark():
 )
 def test_a_fraction_is_told_in_percent_and_anything_else_with_its_metric(task, metric, value, words):
     """And no name reaches a terminal raw."""
-    assert scores.words({"task": task, "metric": metric, "value": value}) == words
+    assert scores.words({"task": task, "metric": metric, "value": value, "stderr": None}) == words
 
 
 def test_only_files_that_the_job_can_have_written_count_and_the_newest_has_the_last_word():

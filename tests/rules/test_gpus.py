@@ -7,7 +7,20 @@ from typing import Any
 
 import pytest
 
-from dogwatch.model import Eta, Gpu, GpuCourse, GpuPast, GpuProcess, Job, Known, Level, Progress, Running, Stray, Worker
+from dogwatch.model import (
+    Eta,
+    Gpu,
+    GpuHistory,
+    GpuPast,
+    GpuProcess,
+    Job,
+    Known,
+    Level,
+    Progress,
+    Running,
+    Stray,
+    Worker,
+)
 from dogwatch.rules import gpu_broken, gpu_idle, gpu_low, gpu_memory, gpu_shared, gpu_throttled, gpu_unused, gpu_wrong
 from dogwatch.rules.interface import Case
 
@@ -22,10 +35,10 @@ def gpu(**known: Any) -> Gpu:
     return Gpu(0, "GPU-a", "NVIDIA H100", **{**whole, **known})
 
 
-def case(one: Gpu, course: GpuCourse | None = None, eta: Eta | None = None, **past: Any) -> Case:
+def case(one: Gpu, course: GpuHistory | None = None, eta: Eta | None = None, **past: Any) -> Case:
     job = Job("here/process:x", "here", "process", "x", "x")
     worker = Worker(0, "running", 10, gpu="0")
-    story = GpuPast({one.key: course or GpuCourse()}, **past)
+    story = GpuPast({one.key: course or GpuHistory()}, **past)
     return Case(
         job=job, known=Known(state=Running(NOW - 7200)), workers=(worker,), gpus=(one,), gpu_past=story, eta=eta
     )
@@ -39,26 +52,26 @@ def told(rule: Any, *given: Any, **more: Any) -> list[str]:
 def test_a_gpu_that_works_is_no_finding(rule):
     """Busy, nearly full, at its power cap, with an old error of its memory, alone."""
     fine = gpu(used=1.0, memory_used=79 * GB, throttle=("power cap",), ecc=3, celsius=83.0)
-    assert told(rule, fine, GpuCourse(worked=True, usual=78 * GB)) == []
+    assert told(rule, fine, GpuHistory(worked=True, usual=78 * GB)) == []
 
 
 @pytest.mark.parametrize("rule", ALL)
 def test_what_a_gpu_does_not_tell_is_no_finding(rule):
     """A slice tells neither use nor power, and a container whose processes are on it."""
     dumb = Gpu(0, "MIG-a", "slice", parent="GPU-a", listed=False)
-    assert told(rule, dumb, GpuCourse()) == []
-    assert told(rule, Gpu(0, processes=(GpuProcess(7),)), GpuCourse()) == []
+    assert told(rule, dumb, GpuHistory()) == []
+    assert told(rule, Gpu(0, processes=(GpuProcess(7),)), GpuHistory()) == []
 
 
 @pytest.mark.parametrize(
     ("course", "idle"),
     [
-        (GpuCourse(idle=1199), False),
-        (GpuCourse(idle=1200), True),
-        (GpuCourse(idle=599, worked=True), False),
-        (GpuCourse(idle=600, worked=True), True),
-        (GpuCourse(idle=1700, worked=True, longest=900), False),
-        (GpuCourse(idle=1800, worked=True, longest=900), True),
+        (GpuHistory(idle=1199), False),
+        (GpuHistory(idle=1200), True),
+        (GpuHistory(idle=599, worked=True), False),
+        (GpuHistory(idle=600, worked=True), True),
+        (GpuHistory(idle=1700, worked=True, longest=900), False),
+        (GpuHistory(idle=1800, worked=True, longest=900), True),
     ],
 )
 def test_a_held_gpu_that_idles_for_longer_than_its_pauses_is_told(course, idle):
@@ -68,18 +81,18 @@ def test_a_held_gpu_that_idles_for_longer_than_its_pauses_is_told(course, idle):
 
 def test_idling_says_what_to_look_for():
     """Whether it ever worked, and whether anything of the job is on it."""
-    assert "30 min, it never worked: look whether" in told(gpu_idle, gpu(used=0.0), GpuCourse(idle=2000))[0]
-    assert "waits for data" in told(gpu_idle, gpu(used=0.0), GpuCourse(idle=2000, worked=True))[0]
-    assert "no process of the job is on it" in told(gpu_idle, gpu(used=0.0, processes=()), GpuCourse(idle=2000))[0]
+    assert "30 min, it never worked: look whether" in told(gpu_idle, gpu(used=0.0), GpuHistory(idle=2000))[0]
+    assert "waits for data" in told(gpu_idle, gpu(used=0.0), GpuHistory(idle=2000, worked=True))[0]
+    assert "no process of the job is on it" in told(gpu_idle, gpu(used=0.0, processes=()), GpuHistory(idle=2000))[0]
 
 
 def test_a_job_on_no_gpu_is_told_once_and_not_as_idle_too():
     """It was given one and computes elsewhere: that is the finding, however many it was given."""
     lone = gpu(used=0.0, processes=())
-    assert told(gpu_unused, lone, GpuCourse(idle=4000), away=599.0) == []
-    (text,) = told(gpu_unused, lone, GpuCourse(idle=4000), away=600.0)
+    assert told(gpu_unused, lone, GpuHistory(idle=4000), away=599.0) == []
+    (text,) = told(gpu_unused, lone, GpuHistory(idle=4000), away=600.0)
     assert "none of its processes is on a GPU, though it was given GPU 0" in text
-    assert told(gpu_idle, lone, GpuCourse(idle=4000), away=600.0) == []
+    assert told(gpu_idle, lone, GpuHistory(idle=4000), away=600.0) == []
 
 
 def test_another_on_our_gpu_is_named_with_its_memory():
@@ -91,16 +104,16 @@ def test_another_on_our_gpu_is_named_with_its_memory():
         GpuProcess(22, "root", 900 << 20, "nvidia-cuda-mps-server", ours=False),
         GpuProcess(23, ours=None, memory=9 * GB),
     )
-    (text,) = told(gpu_shared, gpu(processes=crowd), GpuCourse(shared=60))
+    (text,) = told(gpu_shared, gpu(processes=crowd), GpuHistory(shared=60))
     assert text.startswith("train.py of bob (pid 20) with 32 GB is on GPU 0 too; ask its owner")
-    assert told(gpu_shared, gpu(processes=crowd), GpuCourse(shared=30)) == []
-    assert told(gpu_shared, gpu(processes=crowd[:1] + crowd[2:]), GpuCourse(shared=60)) == []
+    assert told(gpu_shared, gpu(processes=crowd), GpuHistory(shared=30)) == []
+    assert told(gpu_shared, gpu(processes=crowd[:1] + crowd[2:]), GpuHistory(shared=60)) == []
 
 
 def test_a_crowd_is_counted():
     """A line has room for three."""
     crowd = tuple(GpuProcess(30 + at, "eve", None, "", ours=False) for at in range(5))
-    (text,) = told(gpu_shared, gpu(processes=crowd), GpuCourse(shared=60))
+    (text,) = told(gpu_shared, gpu(processes=crowd), GpuHistory(shared=60))
     assert "a process of eve (pid 32) and 2 more are on GPU 0 too" in text
 
 
@@ -126,34 +139,34 @@ def test_a_worker_on_the_wrong_gpu_is_told_when_it_stays_there():
 def test_memory_that_rises_towards_its_end_is_told_if_it_gets_there(full_in, remaining, level):
     """Before the job is done, or within hours where nobody knows when that is."""
     eta = None if remaining is None else Eta(remaining, remaining, remaining, 0.9)
-    found = [one.level for one in gpu_memory.judge(case(gpu(), GpuCourse(full_in=full_in), eta), NOW)]
+    found = [one.level for one in gpu_memory.judge(case(gpu(), GpuHistory(full_in=full_in), eta), NOW)]
     assert found == ([] if level is None else [level])
 
 
 def test_a_jump_of_memory_to_its_end_is_told():
     """Being full is how many programs start; being full where it used to be half is not."""
     full = gpu(memory_used=78 * GB)
-    (text,) = told(gpu_memory, full, GpuCourse(usual=40 * GB))
+    (text,) = told(gpu_memory, full, GpuHistory(usual=40 * GB))
     assert "jumped to 98 %, from 50 % that are usual" in text
-    assert told(gpu_memory, full, GpuCourse(usual=76 * GB)) == []
-    assert told(gpu_memory, full, GpuCourse(usual=None)) == []
+    assert told(gpu_memory, full, GpuHistory(usual=76 * GB)) == []
+    assert told(gpu_memory, full, GpuHistory(usual=None)) == []
 
 
 def test_a_hot_gpu_is_told_and_a_capped_one_is_not():
     """The hardware's reason stands alone, without the general one that comes with it."""
     hot = gpu(throttle=("power cap", "hardware slowdown", "hardware thermal slowdown"))
-    assert told(gpu_throttled, hot, GpuCourse(throttled=60)) == []
-    (text,) = told(gpu_throttled, hot, GpuCourse(throttled=120))
+    assert told(gpu_throttled, hot, GpuHistory(throttled=60)) == []
+    (text,) = told(gpu_throttled, hot, GpuHistory(throttled=120))
     assert (
         text == "GPU 0 is slowed down (hardware thermal slowdown): look at its cooling: fans, dust, the air in the room"
     )
-    (text,) = told(gpu_throttled, gpu(throttle=("power brake",)), GpuCourse(throttled=120))
+    (text,) = told(gpu_throttled, gpu(throttle=("power brake",)), GpuHistory(throttled=120))
     assert "power supply" in text
 
 
 def test_broken_hardware_is_critical_and_what_happened_does_not_resolve():
     """An Xid is a fact about the past; a number that nobody knows is told as one."""
-    found = list(gpu_broken.judge(case(gpu(xid=(79, 63, 7)), GpuCourse(ecc=2)), NOW))
+    found = list(gpu_broken.judge(case(gpu(xid=(79, 63, 7)), GpuHistory(ecc=2)), NOW))
     assert [(one.level, one.lasting) for one in found] == [
         (Level.CRITICAL, False),
         (Level.CRITICAL, True),
@@ -177,11 +190,11 @@ def test_the_numbers_that_matter_have_a_meaning_and_a_remedy(xid):
 @pytest.mark.parametrize(
     ("course", "low"),
     [
-        (GpuCourse(low=599, rose=True, worked=True), False),
-        (GpuCourse(low=600, rose=True, worked=True), True),
-        (GpuCourse(low=1199, worked=True), False),
-        (GpuCourse(low=1200, worked=True), True),
-        (GpuCourse(low=1800, rose=True, worked=True, idle=1800), False),
+        (GpuHistory(low=599, rose=True, worked=True), False),
+        (GpuHistory(low=600, rose=True, worked=True), True),
+        (GpuHistory(low=1199, worked=True), False),
+        (GpuHistory(low=1200, worked=True), True),
+        (GpuHistory(low=1800, rose=True, worked=True, idle=1800), False),
     ],
 )
 def test_a_gpu_that_waits_for_data_is_told_once_it_lasts(course, low):

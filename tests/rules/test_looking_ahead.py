@@ -120,9 +120,9 @@ def test_memory_that_lasts_until_the_time_limit_lasts():
 def test_memory_that_slurm_counts_is_only_looked_ahead_of():
     """What it adds up may count shared pages twice, so that it looks full is no news; with mapped files among it, a
     rise is told as a hint."""
-    assert list(memory_fills.judge(case(held=Held(99e9, 100e9, counted=True)), NOW)) == []
-    (found,) = memory_fills.judge(case(held=Held(60e9, 100e9, 3600.0, counted=True)), NOW)
+    assert list(memory_fills.judge(case(held=Held(99e9, 100e9, counter="Slurm")), NOW)) == []
+    (found,) = memory_fills.judge(case(held=Held(60e9, 100e9, 3600.0, counter="Slurm")), NOW)
     assert found.level is Level.WARNING
-    (found,) = memory_fills.judge(case(held=Held(60e9, 100e9, 3600.0, counted=True, rough=True)), NOW)
+    (found,) = memory_fills.judge(case(held=Held(60e9, 100e9, 3600.0, counter="Slurm", rough=True)), NOW)
     assert found.level is Level.INFO
     assert "files that are mapped into memory" in found.text

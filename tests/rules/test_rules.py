@@ -8,6 +8,7 @@ import pytest
 
 from dogwatch.model import (
     Ended,
+    ErrorGroup,
     Expectation,
     Finding,
     Job,
@@ -15,7 +16,7 @@ from dogwatch.model import (
     Level,
     Outcome,
     Running,
-    Standing,
+    StallState,
     Straggler,
     Verdict,
     Waiting,
@@ -24,9 +25,11 @@ from dogwatch.model import (
 from dogwatch.rules import (
     all_ended,
     disk_low,
+    error_pattern,
+    folder_moved,
+    host_unreachable,
     launch_failed,
     not_verified,
-    place_dark,
     silent,
     slow,
     stalled,
@@ -48,7 +51,7 @@ def levels(findings: list[Finding]) -> list[Level]:
 
 def test_a_healthy_job_deserves_no_word() -> None:
     """No rule speaks of two workers that work."""
-    case = replace(RUNNING, verdict=Verdict(Standing.WORKING, 0.0), disks={"1": DISK}, age=500.0)
+    case = replace(RUNNING, verdict=Verdict(StallState.WORKING, 0.0), disks={"1": DISK}, age=500.0)
     for rule in (worker_gone, all_ended, launch_failed, silent, disk_low, not_verified):
         assert list(rule.judge(case, 0.0)) == []
 
@@ -99,14 +102,14 @@ def test_fewer_workers_than_expected_within_the_launch_timeout_is_a_failed_launc
 @pytest.mark.parametrize(
     ("word", "rule", "level"),
     [
-        (Standing.WORKING, None, None),
-        (Standing.CANNOT_TELL, None, None),
-        (Standing.SLOW, "slow", Level.WARNING),
-        (Standing.SILENT_BUT_BUSY, "silent", Level.WARNING),
-        (Standing.STALLED, "stalled", Level.CRITICAL),
+        (StallState.WORKING, None, None),
+        (StallState.CANNOT_TELL, None, None),
+        (StallState.SLOW, "slow", Level.WARNING),
+        (StallState.SILENT_BUT_BUSY, "silent", Level.WARNING),
+        (StallState.STALLED, "stalled", Level.CRITICAL),
     ],
 )
-def test_one_verdict_makes_one_finding_at_the_most(word: Standing, rule: str | None, level: Level | None) -> None:
+def test_one_verdict_makes_one_finding_at_the_most(word: StallState, rule: str | None, level: Level | None) -> None:
     """Only a job that runs can be stuck, and not being able to tell is no accusation."""
     case = replace(RUNNING, verdict=Verdict(word, 0.0, why="because"))
     found = [finding for module in (slow, silent, stalled) for finding in module.judge(case, 0.0)]
@@ -151,19 +154,26 @@ def test_little_room_is_told_in_megabytes() -> None:
 
 def test_a_dark_place_is_one_finding_however_many_jobs_live_there() -> None:
     """And one late answer is none."""
-    assert list(place_dark.judge_place(PlaceCase("here", 1, 5.0, "no answer", 40), 0.0)) == []
-    found = list(place_dark.judge_place(PlaceCase("here", 2, 5.0, "no answer", 40), 0.0))
+    assert list(host_unreachable.judge_place(PlaceCase("here", 1, 5.0, "no answer", 40), 0.0)) == []
+    found = list(host_unreachable.judge_place(PlaceCase("here", 2, 5.0, "no answer", 40), 0.0))
     assert [finding.subject for finding in found] == ["place:here"]
     assert "40 jobs" in found[0].text
 
 
 def test_a_success_that_lacks_its_outputs_is_contradicted() -> None:
-    """Exit code 0 is one witness; what is on the disk is another."""
+    """Exit code 0 is one piece of evidence; what is on the disk is another."""
     known = Known(state=Ended(Outcome.SUCCEEDED), final=Outcome.INCOMPLETE, why="only 97 of 100 items")
     (found,) = not_verified.judge(replace(RUNNING, known=known), 0.0)
     assert (found.level, found.text) == (Level.CRITICAL, "incomplete: only 97 of 100 items")
     assert list(not_verified.judge(replace(RUNNING, known=replace(known, final=Outcome.SUCCEEDED)), 0.0)) == []
     assert list(all_ended.judge(replace(RUNNING, known=known), 0.0)) == []
+
+
+def test_folders_that_lead_elsewhere_are_one_warning() -> None:
+    """However many there are; none is left when all are where they were."""
+    (found,) = folder_moved.judge(replace(RUNNING, facts={"moved": ["/a is now a link to /b", "/c is now"]}), 0.0)
+    assert (found.level, found.text) == (Level.WARNING, "its files are not read: /a is now a link to /b")
+    assert list(folder_moved.judge(replace(RUNNING, facts={"moved": []}), 0.0)) == []
 
 
 MONITORED = replace(RUNNING, job=replace(JOB, expect=Expectation(stall_warning=300.0)))
@@ -175,17 +185,27 @@ def told(case: Case) -> list[tuple[str, Level]]:
 
 def test_no_progress_for_as_long_as_the_owner_wants_to_wait_is_one_warning() -> None:
     """It becomes critical when the job is called stalled, under the same name; without the wish nobody is warned."""
-    case = replace(MONITORED, verdict=Verdict(Standing.WORKING, 0.0, patience=2400.0), stood=310.0)
+    case = replace(MONITORED, verdict=Verdict(StallState.WORKING, 0.0, silence_limit=2400.0), stood=310.0)
     assert told(case) == [("stalled", Level.WARNING)]
     assert "5 min" in next(iter(stalled.judge(case, 0.0))).text
     assert told(replace(case, stood=0.0)) == []
     assert told(replace(case, job=JOB)) == []
-    hung = Verdict(Standing.STALLED, 0.0, patience=2400.0, why="nothing of it has moved")
+    hung = Verdict(StallState.STALLED, 0.0, silence_limit=2400.0, why="nothing of it has moved")
     assert told(replace(case, verdict=hung)) == [("stalled", Level.CRITICAL)]
 
 
-@pytest.mark.parametrize(("patience", "rule"), [(2400.0, "stalled"), (60.0, "silent")])
-def test_a_silence_gives_one_warning_by_whichever_rule_spoke_first(patience: float, rule: str) -> None:
+@pytest.mark.parametrize(("silence_limit", "rule"), [(2400.0, "stalled"), (60.0, "silent")])
+def test_a_silence_gives_one_warning_by_whichever_rule_spoke_first(silence_limit: float, rule: str) -> None:
     """Silent but busy before the five minutes are over, or after them: never two warnings, and no false end of one."""
-    busy = Verdict(Standing.SILENT_BUT_BUSY, 0.0, patience=patience, why="nothing of it has moved")
+    busy = Verdict(StallState.SILENT_BUT_BUSY, 0.0, silence_limit=silence_limit, why="nothing of it has moved")
     assert told(replace(MONITORED, verdict=busy, stood=310.0)) == [(rule, Level.WARNING)]
+
+
+@pytest.mark.parametrize(("pattern", "count", "told"), [("default:oom", 1, 0), ("default:oom", 2, 1), ("OOM", 1, 1)])
+def test_the_line_that_a_crash_is_told_with_is_no_warning_of_its_own(pattern: str, count: int, told: int) -> None:
+    """Where no other line matched, and nobody asked for the pattern."""
+    line = "RuntimeError: CUDA out of memory"
+    dead = Worker(1, "gone", 2, started=1.0, outcome=Outcome.FAILED, reason=f"{line} (worker_1.log:4)")
+    group = ErrorGroup(pattern, "warning", count, "out of memory", line, 5.0)
+    case = replace(RUNNING, workers=(RUNNING.workers[0], dead), errors=(group,))
+    assert len(list(error_pattern.judge(case, 10.0))) == told

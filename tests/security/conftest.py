@@ -10,8 +10,19 @@ from dataclasses import dataclass, field
 import pytest
 
 from tests.lab.plugin import calm_lab, lab
+from tests.security.hosts import Hosts
+from tests.transport.sshd import SSHD, running
 
 __all__ = ["calm_lab", "lab", "mail_trap"]
+
+
+@pytest.fixture(scope="module")
+def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
+    """An honest host and one that lies, behind a real sshd."""
+    if SSHD is None:
+        pytest.skip("needs sshd, which is not installed (Debian: openssh-server)")
+    with running(tmp_path_factory.mktemp("sshd")) as sshd:
+        yield Hosts(sshd, tmp_path_factory.mktemp("hosts"))
 
 
 @dataclass

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dogwatch.reach import errands
-from dogwatch.reach.here import Here
-from dogwatch.reach.interface import Answer
+from dogwatch.transport import extra_probe
+from dogwatch.transport.interface import Answer
+from dogwatch.transport.local import Here
 from dogwatch.wire.answer import LONGEST_SAID, Malformed, read
 
 WRAPPED = ("object", lambda value: {"x": value})
@@ -29,6 +29,9 @@ LIES = [
     ("fraction", lambda value: 0.5),
     ("truth", lambda value: True),
 ]
+
+ROWS = {"ids": ["1"], "separator": "|", "id": 0, "state": 0}
+REST = {"of": "list", "states": ["R"]}
 
 
 def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
@@ -75,25 +78,23 @@ def truth(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"]) as job:
         request = {
             "process": {"pids": {"job": [[job.pid, None, None]]}, "find": {"one": {"pids": [job.pid]}}},
-            "slurm": {
-                "ids": ["1"],
-                "squeue": [],
-                "sacct": [],
-                "about": True,
-                "path": [str(programs)],
-                "columns": {"id": 0, "state": 1},
+            "commands": {
+                "list": {"argv": ["squeue"], "path": [str(programs)], "rows": ROWS},
+                "rest": {"argv": ["sacct", "{ids}"], "path": [str(programs)], "follow_up": REST},
+                "about": {"argv": ["scontrol"], "path": [str(programs)]},
             },
-            "scripts": {"job": {"id": "1"}},
             "logs": {"job": {"globs": [f"{folder}/*.log"], "known": {}}},
             "texts": {"job": {"globs": [f"{folder}/*.log"], "known": {}, "lines": 5}},
             "files": {"job": {"outputs": [f"{folder}/*.jsonl"], "checkpoints": []}},
             "disks": [str(folder)],
             "usage": {"job": [job.pid]},
-            "errands": {
-                "sound": errands.spec("sound", {"seconds": 5, "bytes": 1 << 20, "paths": [f"{folder}/out.jsonl"]}),
-                "gpus": errands.spec("gpus", {"seconds": 3}),
-                "quota": errands.spec("quota", {"seconds": 2, "paths": [str(folder)]}),
-                "ram": errands.spec("ram", {"seconds": 3, "pids": [job.pid]}),
+            "extra_probes": {
+                "integrity": extra_probe.spec(
+                    "integrity", {"seconds": 5, "bytes": 1 << 20, "paths": [f"{folder}/out.jsonl"]}
+                ),
+                "gpus": extra_probe.spec("gpus", {"seconds": 3}),
+                "quota": extra_probe.spec("quota", {"seconds": 2, "paths": [str(folder)]}),
+                "memory": extra_probe.spec("memory", {"seconds": 3, "pids": [job.pid]}),
             },
         }
         answer = here.ask(request, 60.0)
@@ -169,7 +170,7 @@ def test_a_hosts_words_are_cleaned_and_bounded() -> None:
         lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=10), inner, max_size=4),
         max_leaves=20,
     ),
-    st.sampled_from(["process", "slurm", "logs", "files", "disks", "usage", "errands", "clock", "texts", "scripts"]),
+    st.sampled_from(["process", "commands", "logs", "files", "disks", "usage", "extra_probes", "clock", "texts"]),
 )
 def test_any_json_in_a_section_is_taken_or_refused(value: Any, name: str) -> None:
     """It ends with a document or with Malformed."""

@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from dogwatch.assemble import channel
+from dogwatch.channels.email import Smtp
 from dogwatch.clock import Clock
-from dogwatch.settings import Smtp
+from dogwatch.settings import Settings
+from dogwatch.store.rows.channels import ChannelRow
 from tests.alerts.conftest import message
 from tests.alerts.receiver import Receiver
 from tests.security.conftest import MailTrap
@@ -25,8 +27,9 @@ def receiver():
     made.close()
 
 
-def row(**settings: object) -> dict[str, object]:
-    return {"kind": "email", "settings": {"to": "me@example.org", **settings}}
+def row(**settings: object) -> ChannelRow:
+    kept = {"to": "me@example.org", **settings}
+    return ChannelRow(name="mail", kind="email", settings=kept, route={}, added=0.0, after=0)
 
 
 @pytest.fixture
@@ -38,7 +41,7 @@ def smtp(monkeypatch: pytest.MonkeyPatch, mail_trap: MailTrap) -> Smtp:
 
 def test_credentials_go_only_to_the_server_they_were_configured_for(smtp: Smtp, mail_trap: MailTrap) -> None:
     """The server that a channel names takes the mail and is told neither user nor password."""
-    made = channel(row(host="localhost", port=mail_trap.port), smtp, Clock())
+    made = channel(row(host="localhost", port=mail_trap.port), Settings({"smtp": smtp}), Clock())
     assert made.deliver(message()).ok
     assert mail_trap.heard
     assert not any(b"AUTH" in said for said in mail_trap.heard)
@@ -48,7 +51,7 @@ def test_the_configured_server_still_gets_them(smtp: Smtp, mail_trap: MailTrap) 
     """Also where a job file names that very server."""
     own = Smtp("localhost", mail_trap.port, smtp.sender, smtp.user, smtp.password, "none")
     for settings in ({}, {"host": "LOCALHOST.", "port": mail_trap.port, "outside": True}):
-        assert channel(row(**settings), own, Clock()).deliver(message()).ok
+        assert channel(row(**settings), Settings({"smtp": own}), Clock()).deliver(message()).ok
         assert b"AUTH" in mail_trap.heard[-1]
 
 

@@ -57,3 +57,18 @@ def test_an_ordinary_checkpoint_gets_no_warning(dogwatch, tmp_path: Path) -> Non
     done = dogwatch("check", torch_file(tmp_path / "model.pt", held.getvalue()))
     assert done.returncode == 0, done.stdout
     assert "do not load" not in done.stdout
+
+
+@pytest.mark.parametrize(
+    "filler",
+    [b"]" * 8_000_000, b"B" + (40 << 20).to_bytes(4, "little") + bytes(40 << 20)],
+)
+def test_what_was_not_looked_at_is_told(dogwatch, tmp_path: Path, filler: bytes) -> None:
+    """A name behind millions of instructions, or behind a long text, costs no minutes and is not passed over."""
+    content = b"\x80\x03" + filler + b"cposix\nsystem\n."
+    for path in (torch_file(tmp_path / "model.pt", content), tmp_path / "plain.pkl"):
+        if path.suffix == ".pkl":
+            path.write_bytes(content)
+        done = dogwatch("check", path)
+        assert "do not load it" in done.stdout
+        assert len(done.stdout) < 2000

@@ -58,7 +58,7 @@ def test_a_relative_folder_in_path_counts_for_nothing(
 def test_the_recurring_tick_takes_no_module_from_pythonpath(dogwatch, tmp_path: Path, home: Path) -> None:
     """What cron starts is Dogwatch, whatever PYTHONPATH holds."""
     (tmp_path / "sitecustomize.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n")
-    shown = dogwatch("keep", "on", "--print").stdout
+    shown = dogwatch("service", "on", "--print").stdout
     (line,) = [line for line in shown.splitlines() if sys.executable in line][:1]
     words = line[line.index("/usr/bin/env") :]
     subprocess.run(["sh", "-c", words], env={**os.environ, "PYTHONPATH": str(tmp_path)}, timeout=60)

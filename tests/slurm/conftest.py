@@ -13,27 +13,27 @@ import pytest
 from tests.lab.lab import Lab
 from tests.lab.plugin import calm_lab, lab
 from tests.slurm.scenes import Scenes
-from tests.slurm.watch import Watch
+from tests.slurm.watch import Watcher
 
 __all__ = ["calm_lab", "lab"]
 
 
 @pytest.fixture
-def watch(calm_lab: Lab, dogwatch, home: Path) -> Watch:
+def watch(calm_lab: Lab, dogwatch, home: Path) -> Watcher:
     """A calm cluster and a home that knows it."""
-    watch = Watch(calm_lab, dogwatch, home)
+    watch = Watcher(calm_lab, dogwatch, home)
     watch.host()
     return watch
 
 
 @pytest.fixture(scope="session")
-def make_watch(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Watch]:
+def make_watch(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Watcher]:
     """A home that knows the cluster, for what several tests look at."""
 
-    def make() -> Watch:
+    def make() -> Watcher:
         home = tmp_path_factory.mktemp("watch") / "home"
         home.mkdir(mode=0o700)
-        watch = Watch(lab, _program(home), home)
+        watch = Watcher(lab, _program(home), home)
         watch.host()
         return watch
 
@@ -41,7 +41,7 @@ def make_watch(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Callable[[
 
 
 @pytest.fixture(scope="session")
-def scenes(lab: Lab, make_watch: Callable[[], Watch]) -> Scenes:
+def scenes(lab: Lab, make_watch: Callable[[], Watcher]) -> Scenes:
     """What takes Slurm long."""
     lab.heal()
     scenes = Scenes(make_watch())

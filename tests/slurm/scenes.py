@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from tests.lab.lab import Lab
-from tests.slurm.watch import Document, Watch, findings
+from tests.slurm.watch import Document, Watcher, findings
 from tests.support import wait_until
 
 EAT_MEMORY = "python3 -c 'kept = [bytearray(10**7) for _ in range(100)]'"
@@ -20,7 +20,7 @@ class Scenes:
     """The jobs by the names that tests call them: as they were before two of them were put back in the queue, and
     when all that ends had ended and those two ran again."""
 
-    watch: Watch
+    watch: Watcher
     jobs: dict[str, int] = field(default_factory=dict)
     first: dict[str, Document] = field(default_factory=dict)
     seen: dict[str, Document] = field(default_factory=dict)

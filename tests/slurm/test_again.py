@@ -7,7 +7,7 @@ from datetime import datetime
 import pytest
 
 from tests.slurm.scenes import WAITING, Scenes
-from tests.slurm.watch import Document, Watch, findings, words
+from tests.slurm.watch import Document, Watcher, findings, words
 
 NEVER = "the job that it waits for ended in a way that rules it out"
 HELD = "held by its owner; it starts when somebody releases it"
@@ -35,7 +35,7 @@ def test_a_waiting_job_says_why(first, scenes):
 def test_when_it_will_start_is_told_as_far_as_slurm_knows(first):
     """A begin time an hour away; of a job that is held nobody knows."""
     later, held = first["later"], first["held"]
-    asked = datetime.fromisoformat(later["submitted"] or later["proved_at"])
+    asked = datetime.fromisoformat(later["submitted"] or later["confirmed_at"])
     wait = datetime.fromisoformat(later["expected_start"]) - asked
     assert 3500 < wait.total_seconds() < 3700
     assert held["expected_start"] is None
@@ -84,6 +84,6 @@ def test_a_released_job_is_no_finding_any_more(scenes):
     assert resolved["text"] == f"resolved: it will not start by itself: {HELD}"
 
 
-def events_of(watch: Watch, job: int) -> list[Document]:
+def events_of(watch: Watcher, job: int) -> list[Document]:
     """Changes of one job, in their order."""
     return [event for event in watch.events("job.state", "job.attempt") if event["ref"] == f"lab/slurm:{job}"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 
-from tests.slurm.watch import Watch
+from tests.slurm.watch import Watcher
 from tests.support import wait_until
 
 OOM = """echo 'Traceback (most recent call last):'
@@ -31,7 +31,7 @@ exit 7
 """
 
 
-def test_an_attempt_is_judged_by_what_it_wrote_and_compared_with_the_one_before(watch: Watch) -> None:
+def test_an_attempt_is_judged_by_what_it_wrote_and_compared_with_the_one_before(watch: Watcher) -> None:
     """The first attempt's error stands above in the same log and is nobody's cause now; what the second says of itself
     at its beginning is held against what the first said."""
     job = watch.lab.sbatch("alice", SCRIPT, "--time=60", "--nodelist=gpu01")
@@ -55,8 +55,8 @@ def test_an_attempt_is_judged_by_what_it_wrote_and_compared_with_the_one_before(
     assert "since attempt 1 (requeued, at step 3):" in watch.must("why", job)
 
 
-def test_a_requeue_between_two_looks_is_split_where_slurm_says_so(watch: Watch) -> None:
-    """Of what came in one look, the error stands above the line with which Slurm ended the first attempt."""
+def test_a_requeue_between_two_looks_is_split_where_slurm_says_so(watch: Watcher) -> None:
+    """Of what came in one poll, the error stands above the line with which Slurm ended the first attempt."""
     script = f"""#!/bin/bash
 #SBATCH --requeue --open-mode=append --output=between-%j.log
 echo begun
@@ -81,7 +81,7 @@ sleep 600
     assert json.loads(watch.must("why", job, "--json"))["cause"] == "unknown"
 
 
-def test_what_others_wrote_before_a_job_that_is_seen_late_is_not_its_own(watch: Watch) -> None:
+def test_what_others_wrote_before_a_job_that_is_seen_late_is_not_its_own(watch: Watcher) -> None:
     """By the times in the lines: neither their error nor their progress is."""
     first = f"#!/bin/bash\n#SBATCH --output=timed.log\n{TIMED}\nsay step 900/900; say dying\n{OOM}\nexit 1\n"
     before = watch.lab.sbatch("alice", first, "--time=60")
@@ -105,7 +105,7 @@ say step 3/50; exit 5
     assert (ended["exit_code"], ended["diagnosis"]["cause"]) == (5, "unknown")
 
 
-def test_where_no_time_tells_the_newest_run_counts_and_the_doubt_is_told(watch: Watch) -> None:
+def test_where_no_time_tells_the_newest_run_counts_and_the_doubt_is_told(watch: Watcher) -> None:
     """A log that begins again as it began holds several runs."""
     opening = "echo 'torch 2.4.1 on 8 GPUs'; echo 'loading the tokenizer of the model'"
     first = f"#!/bin/bash\n#SBATCH --output=plain.log\n{opening}\n{OOM}\nexit 1\n"

@@ -1,4 +1,4 @@
-"""How a job ended, by every witness that Slurm has: the words that people read, on the real cluster."""
+"""How a job ended, by every evidence that Slurm has: the words that people read, on the real cluster."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_a_success_with_a_failed_step_is_doubted(seen, scenes):
     against = f"Slurm says COMPLETED, but its step {scenes.jobs['inner']}.0 (false) is FAILED 1:0"
     assert findings(seen["inner"]) == {"contradiction": ("warning", against)}
     assert findings(seen["zero"]) == {}
-    assert [proof["by"] for proof in seen["zero"]["proof"]] == ["Slurm"]
+    assert [evidence["by"] for evidence in seen["zero"]["evidence"]] == ["Slurm"]
 
 
 def test_preempted_has_ended_where_its_partition_cancels_what_it_preempts(seen):
@@ -134,7 +134,7 @@ def test_an_exceeded_limit_comes_with_the_one_to_ask_for(seen):
 
 
 def test_every_ending_was_told_once(scenes):
-    """One change to `ended` for each job, however many looks there were, and also of an attempt that began and ended
+    """One change to `ended` for each job, however many polls there were, and also of an attempt that began and ended
     between two of them."""
     changes = scenes.watch.events("job.state", "job.attempt")
     told = [event["ref"] for event in changes if event["body"]["after"] == "ended"]

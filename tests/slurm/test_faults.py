@@ -1,4 +1,4 @@
-"""Parts of Slurm fail: no job changes its state by that, a place is dark once, and no ending is made up."""
+"""Parts of Slurm fail: no job changes its state by that, a place is unreachable once, and no ending is made up."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from tests.lab import conf
 from tests.lab.lab import Lab
-from tests.slurm.watch import Watch, words
+from tests.slurm.watch import Watcher, words
 from tests.support import wait_until
 
 # Soon to say that nobody answers, and slow to give up a node that does not.
@@ -27,14 +27,14 @@ LOST = (
 class Outage:
     """A cluster that fails soon when it fails, with five jobs of which one has ended."""
 
-    watch: Watch
+    watch: Watcher
     jobs: list[int]
 
     def states(self) -> dict[str, tuple[object, ...]]:
         return {name: words(job) for name, job in self.watch.jobs().items()}
 
     def findings(self, kind: str) -> list[str]:
-        return [event["text"] for event in self.watch.events(kind) if event["body"].get("rule") == "place_dark"]
+        return [event["text"] for event in self.watch.events(kind) if event["body"].get("rule") == "host_unreachable"]
 
 
 @pytest.fixture(scope="module")
@@ -62,21 +62,21 @@ def outage(lab: Lab, make_watch) -> Iterator[Outage]:
 def test_a_cluster_that_does_not_answer_is_dark_once(outage, fault, why):
     """Exit 3, one finding for the place however many jobs live there, no state changed, and the end of it is told."""
     watch, before = outage.watch, outage.states()
-    told = {kind: len(watch.events(kind)) for kind in ("place.dark", "place.seen")}
+    told = {kind: len(watch.events(kind)) for kind in ("place.unreachable", "place.answered")}
     found = {kind: len(outage.findings(kind)) for kind in ("finding.opened", "finding.resolved")}
     getattr(watch.lab, fault)()
     assert [watch.patrol().returncode for _ in range(2)] == [3, 3]
     assert outage.states() == before
-    assert watch.place()["dark_why"].startswith(why), watch.place()["dark_why"]
-    assert [event["place"] for event in watch.events("place.dark")[told["place.dark"] :]] == ["lab"]
+    assert watch.place()["unreachable_why"].startswith(why), watch.place()["unreachable_why"]
+    assert [event["place"] for event in watch.events("place.unreachable")[told["place.unreachable"] :]] == ["lab"]
     (text,) = outage.findings("finding.opened")[found["finding.opened"] :]
     assert text.startswith(f"lab does not answer ({why}")
     assert text.endswith("; 4 jobs not confirmed since")
     _mend(watch.lab)
     assert watch.patrol().returncode == 0
     assert outage.states() == before
-    assert watch.place()["dark_since"] is None
-    assert len(watch.events("place.seen")) == told["place.seen"] + 1
+    assert watch.place()["unreachable_since"] is None
+    assert len(watch.events("place.answered")) == told["place.answered"] + 1
     assert len(outage.findings("finding.resolved")) == found["finding.resolved"] + 1
 
 
@@ -116,7 +116,9 @@ def test_a_cluster_without_accounting_is_watched_by_its_queue(watch):
     assert words(job)[:3] == ("ended", "completed", "RUNNING")
     assert job["ended_as"] == "unknown"
     assert job["reason"].startswith("its log says: Training complete; nothing recorded its exit status")
-    assert [(proof["by"], proof["says"]) for proof in job["proof"]][1:] == [("log", "it says: Training complete")]
+    assert [(evidence["by"], evidence["says"]) for evidence in job["evidence"]][1:] == [
+        ("log", "it says: Training complete")
+    ]
 
 
 def test_a_controller_that_lost_its_state_makes_nobody_a_canceller(watch):

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from tests.slurm.watch import Document, Watch
+from tests.slurm.watch import Document, Watcher
 from tests.support import wait_until
 
 
-def launch_of(watch: Watch, job: int) -> Document:
+def launch_of(watch: Watcher, job: int) -> Document:
     assert watch.patrol().returncode in (0, 1)
     found: Document = watch.jobs()[str(job)]["launch"] or {}
     return found
 
 
-def test_a_batch_job_is_verified_by_its_log(watch: Watch) -> None:
+def test_a_batch_job_is_verified_by_its_log(watch: Watcher) -> None:
     """Not by running alone; each sign has its time, by our own clock."""
     job = watch.lab.sbatch("alice", "while [ ! -e go-$SLURM_JOB_ID ]; do sleep 0.2; done; echo step 1/9; sleep 600")
     watch.lab.wait_state(job, "RUNNING")
@@ -26,7 +26,7 @@ def test_a_batch_job_is_verified_by_its_log(watch: Watch) -> None:
     assert seconds["first step"] >= seconds["logs"]
 
 
-def test_a_batch_job_that_ends_at_once_has_failed_to_launch(watch: Watch) -> None:
+def test_a_batch_job_that_ends_at_once_has_failed_to_launch(watch: Watcher) -> None:
     """Seen running, then gone within the launch timeout: said so, with how it ended."""
     job = watch.lab.sbatch("alice", "while [ ! -e go-$SLURM_JOB_ID ]; do sleep 0.2; done; exit 3")
     watch.lab.wait_state(job, "RUNNING")

@@ -1,4 +1,4 @@
-"""The memory of a batch job: forecast by what its node or Slurm itself counts, within the one look."""
+"""The memory of a batch job: forecast by what its node or Slurm itself counts, within the one poll."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from dogwatch import assemble
-from dogwatch.aboard.ram.steps import weigh_jobs
-from dogwatch.store.database import open_store
+from dogwatch.remote.memory.steps import weigh_jobs
+from dogwatch.store.sqlite.location import open_store
 from tests.lab.lab import Lab
-from tests.slurm.watch import Watch, findings
+from tests.slurm.watch import Watcher, findings
 from tests.support import Ahead, wait_until
 
 MB = 1 << 20
@@ -62,7 +62,7 @@ def hold(lab: Lab, name: str, megabytes: int) -> None:
     wait_until(lambda: lab.run("alice", "cat", f"{path}.held").stdout.strip() == str(megabytes), timeout=60)
 
 
-def told_ahead(watch: Watch, job: int, leaks: Callable[[int], None]) -> str:
+def told_ahead(watch: Watcher, job: int, leaks: Callable[[int], None]) -> str:
     """What is found while something leaks from look to look; nothing before a rise can be told from a beginning."""
     watch.add(job)
     clock = Ahead()
@@ -71,7 +71,7 @@ def told_ahead(watch: Watch, job: int, leaks: Callable[[int], None]) -> str:
         try:
             for look in range(16):
                 leaks(60 + 12 * look)
-                assert watcher.look_once()
+                assert watcher.poll_once()
                 assert look > 10 or "memory_fills" not in findings(watch.job(job))
                 clock.by += 200.0
         finally:
@@ -101,7 +101,7 @@ def as_alice(calm_lab: Lab, monkeypatch: pytest.MonkeyPatch) -> Lab:
     return calm_lab
 
 
-def test_a_leak_of_a_batch_job_is_told_before_it_is_out_of_memory(watch: Watch, start: Start) -> None:
+def test_a_leak_of_a_batch_job_is_told_before_it_is_out_of_memory(watch: Watcher, start: Start) -> None:
     """By its own cgroup, since the host is its node."""
     job = start("echo step 1/100000; exec python3 $HOME/leak.py one", "--mem=400M")
     watch.lab.wait_state(job, "RUNNING")
@@ -111,7 +111,7 @@ def test_a_leak_of_a_batch_job_is_told_before_it_is_out_of_memory(watch: Watch, 
     assert "will be full in about" in watch.must("why", job, "--no-poll")
 
 
-def test_a_leak_of_one_task_of_an_array_is_told_with_its_number(watch: Watch, start: Start) -> None:
+def test_a_leak_of_one_task_of_an_array_is_told_with_its_number(watch: Watcher, start: Start) -> None:
     """Each has a limit of its own; the others hold still."""
     job = start("exec python3 $HOME/leak.py $SLURM_ARRAY_TASK_ID", "--mem=400M", "--array=3-5")
     for task in (3, 4, 5):

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from tests.slurm.watch import Watch
+from tests.slurm.watch import Watcher
 
 
-def script(watch: Watch, name: str, *directives: str) -> Path:
+def script(watch: Watcher, name: str, *directives: str) -> Path:
     """A batch script in the home of the user that the host is reached as."""
     path = Path(watch.lab.home("alice"), name)
     path.write_text("#!/bin/sh\n" + "".join(f"#SBATCH {line}\n" for line in directives) + "sleep 60\n")
@@ -19,13 +19,13 @@ def script(watch: Watch, name: str, *directives: str) -> Path:
     return path
 
 
-def checked(watch: Watch, path: Path, *flags: str) -> tuple[int, dict[str, tuple[str, str]]]:
+def checked(watch: Watcher, path: Path, *flags: str) -> tuple[int, dict[str, tuple[str, str]]]:
     done = watch.run("preflight", "--json", "--host", "lab", "--slurm", path, *flags, timeout=120)
     told: dict[str, Any] = json.loads(done.stdout)
     return done.returncode, {line["what"]: (line["verdict"], line["text"]) for line in told["checks"]}
 
 
-def test_a_script_that_slurm_would_take_passes_and_is_not_submitted(watch: Watch) -> None:
+def test_a_script_that_slurm_would_take_passes_and_is_not_submitted(watch: Watcher) -> None:
     """When and where it would start, by the controller's own word."""
     path = script(watch, "good.sbatch", "--ntasks=2", "--time=5", "--output=good-%j.log", "--signal=B:USR1@60")
     code, lines = checked(watch, path, "--signal", "USR1")
@@ -46,7 +46,7 @@ def test_a_script_that_slurm_would_take_passes_and_is_not_submitted(watch: Watch
         ("--gres=gpu:99", "configuration is not available"),
     ],
 )
-def test_what_slurm_would_refuse_is_told_in_its_words(watch: Watch, directive: str, part: str) -> None:
+def test_what_slurm_would_refuse_is_told_in_its_words(watch: Watcher, directive: str, part: str) -> None:
     """Before anybody waits a day in the queue for it."""
     code, lines = checked(watch, script(watch, "bad.sbatch", *directive.split()))
     assert code == 1
@@ -55,14 +55,14 @@ def test_what_slurm_would_refuse_is_told_in_its_words(watch: Watch, directive: s
     assert part in text, text
 
 
-def test_an_output_directory_that_slurm_would_not_make_fails(watch: Watch) -> None:
+def test_an_output_directory_that_slurm_would_not_make_fails(watch: Watcher) -> None:
     """Slurm takes such a job and ends it at once with 0:53."""
     path = script(watch, "lost.sbatch", "--output=nowhere/%j.log")
     code, lines = checked(watch, path)
     assert (code, lines["slurm"][0], lines["slurm output"][0]) == (1, "pass", "fail")
 
 
-def test_a_script_that_is_not_there_fails(watch: Watch) -> None:
+def test_a_script_that_is_not_there_fails(watch: Watcher) -> None:
     """It is a path on that host."""
     code, lines = checked(watch, Path("/no/such.sbatch"))
     assert (code, lines["slurm"]) == (1, ("fail", "/no/such.sbatch is not there"))

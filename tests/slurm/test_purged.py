@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from tests.lab.lab import Lab
-from tests.slurm.watch import Document, Watch, findings, words
+from tests.slurm.watch import Document, Watcher, findings, words
 from tests.support import wait_until
 
 WAIT_FOR_GO = "while [ ! -e go-$SLURM_JOB_ID ]; do sleep 0.1; done; exit {}"
@@ -22,9 +22,9 @@ DOWN = (
 
 @dataclass
 class Purge:
-    """Jobs that ended while slurmdbd was down and that slurmctld has forgotten since; what was said at each look."""
+    """Jobs that ended while slurmdbd was down and that slurmctld has forgotten since; what was said at each poll."""
 
-    watch: Watch
+    watch: Watcher
     jobs: dict[str, int] = field(default_factory=dict)
     said: dict[str, dict[str, Document]] = field(default_factory=dict)
 
@@ -158,7 +158,7 @@ def test_a_single_purged_id_is_no_error_of_the_host(lab, make_watch):
     watch.adopt(NOBODY)
     assert watch.patrol().returncode == 0
     assert watch.job(NOBODY)["reason"] == "neither the queue nor the accounting lists it yet"
-    assert watch.place()["dark_since"] is None
+    assert watch.place()["unreachable_since"] is None
 
 
 def test_nothing_was_said_of_what_nobody_knew(purge):

@@ -11,7 +11,7 @@ from typing import Any
 
 from dogwatch import assemble
 from dogwatch.clock import Clock
-from dogwatch.store.database import open_store
+from dogwatch.store.sqlite.location import open_store
 from tests.lab.lab import Lab
 from tests.support import wait_until
 
@@ -29,7 +29,7 @@ class Ahead(Clock):
         return super().now() + self.seconds
 
 
-class Watch:
+class Watcher:
     """One home with the host `lab` in it; jobs are named by their Slurm id."""
 
     def __init__(self, lab: Lab, run: Run, home: Path) -> None:
@@ -71,10 +71,10 @@ class Watch:
         return done
 
     def look_later(self, seconds: float) -> None:
-        """One look of a watcher whose clock is ahead: what patience leads to, without having it."""
+        """One poll of a watcher whose clock is ahead: what silence limit leads to, without having it."""
         with open_store(str(self.home)) as store:
             watcher = assemble.watch(store, Ahead(seconds), who="test")
-            assert watcher.look_once()
+            assert watcher.poll_once()
             watcher.close()
 
     def watched(self) -> list[Document]:

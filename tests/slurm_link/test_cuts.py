@@ -1,4 +1,4 @@
-"""One look at the cluster, and the link to it is cut at each of its stages: nothing is believed of half a look."""
+"""One look at the cluster, and the link to it is cut at each of its stages: nothing is believed of half a poll."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from tests.lab.lab import Lab
-from tests.reach.sshd import Link
-from tests.slurm.watch import Watch, words
+from tests.slurm.watch import Watcher, words
 from tests.support import wait_until
+from tests.transport.sshd import Link
 
 NOISE = "yes 'no answer is in this' | head -c 120000000\n"
 
@@ -26,7 +26,7 @@ def link(calm_lab: Lab) -> Iterator[Link]:
 
 
 @pytest.fixture
-def relayed(calm_lab: Lab, link: Link, tmp_path: Path, dogwatch: Any, home: Path) -> Watch:
+def relayed(calm_lab: Lab, link: Link, tmp_path: Path, dogwatch: Any, home: Path) -> Watcher:
     """A home whose host `lab` is reached by way of the relay."""
     entry = calm_lab.ssh_config.read_text(encoding="utf-8").split("\n\n")[0]
     port = calm_lab.read()["servers"]["lab"][1]
@@ -35,13 +35,13 @@ def relayed(calm_lab: Lab, link: Link, tmp_path: Path, dogwatch: Any, home: Path
     lines = [line for line in entry.split("\n") if not line.strip().startswith(("Port ", "UserKnownHostsFile "))]
     lines += [f"    Port {link.port}", f"    UserKnownHostsFile {tmp_path}/known_hosts"]
     (tmp_path / "ssh_config").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    watch = Watch(calm_lab, dogwatch, home)
+    watch = Watcher(calm_lab, dogwatch, home)
     watch.must("host", "add", "lab", "--ssh-config", tmp_path / "ssh_config", "--floor", "1s")
     return watch
 
 
-def states(watch: Watch) -> dict[str, tuple[Any, ...]]:
-    return {name: (*words(job), job["proved_at"]) for name, job in watch.jobs().items()}
+def states(watch: Watcher) -> dict[str, tuple[Any, ...]]:
+    return {name: (*words(job), job["confirmed_at"]) for name, job in watch.jobs().items()}
 
 
 def left_there(lab: Lab) -> list[str]:
@@ -49,9 +49,10 @@ def left_there(lab: Lab) -> list[str]:
     return [command for command in lab.processes_of("alice").values() if any(word in command for word in own)]
 
 
-def test_a_link_that_is_cut_at_any_stage_of_a_look_changes_nothing(relayed: Watch, link: Link) -> None:
+def test_a_link_that_is_cut_at_any_stage_of_a_look_changes_nothing(relayed: Watcher, link: Link) -> None:
     """While connecting, in the key exchange, with half the question sent, and in the middle of the answer: the place is
-    dark once, each job keeps what was proved and when. With the whole answer here a cut comes too late to matter."""
+    unreachable once, each job keeps what was confirmed and when. With the whole answer here a cut comes too late to
+    matter."""
     watch, lab = relayed, relayed.lab
     ids = [lab.sbatch("alice", "sleep 600"), *lab.sbatch_many("alice", 20)]
     lab.wait_state(ids[0], "RUNNING")
@@ -78,15 +79,15 @@ def test_a_link_that_is_cut_at_any_stage_of_a_look_changes_nothing(relayed: Watc
         wait_until(lambda: not left_there(lab))
     link.cut_after = enough - 40  # of what ends the connection only
     assert watch.patrol().returncode == 0
-    assert len(watch.events("place.dark")) == len(watch.events("place.seen")) == len(cuts)
+    assert len(watch.events("place.unreachable")) == len(watch.events("place.answered")) == len(cuts)
     found = [event["body"]["rule"] for event in watch.events("finding.opened")]
-    assert "place_dark" not in found, "a look that failed once is no news"
+    assert "host_unreachable" not in found, "a poll that failed once is no news"
 
 
 def test_half_an_answer_and_a_hundred_megabytes_are_no_answer(calm_lab: Lab, dogwatch: Any, home: Path) -> None:
     """The output ends early and with exit code 0; a .bashrc prints without end. Neither is taken for a queue, and both
     together are one outage."""
-    lab, watch = calm_lab, Watch(calm_lab, dogwatch, home)
+    lab, watch = calm_lab, Watcher(calm_lab, dogwatch, home)
     lab.far()
     watch.host("far")
     job = lab.sbatch("alice", "sleep 600")
@@ -96,25 +97,25 @@ def test_half_an_answer_and_a_hundred_megabytes_are_no_answer(calm_lab: Lab, dog
     before = states(watch)
     lab.cut_after("far", 500)
     assert watch.patrol().returncode == 3
-    assert watch.place("far")["dark_why"] == "the answer of far broke off in the middle"
+    assert watch.place("far")["unreachable_why"] == "the answer of far broke off in the middle"
     lab.cut_after("far", None)
     rc = lab.home("alice") / ".bashrc"
     rc.write_text(NOISE)
     assert watch.patrol().returncode == 3
-    assert watch.place("far")["dark_why"] == "it sent more than 100 MB and no end"
+    assert watch.place("far")["unreachable_why"] == "it sent more than 100 MB and no end"
     assert states(watch) == before
     rc.unlink()
     assert watch.patrol().returncode == 0
-    assert len(watch.events("place.dark")) == len(watch.events("place.seen")) == 1
+    assert len(watch.events("place.unreachable")) == len(watch.events("place.answered")) == 1
     (found,) = watch.events("finding.opened")
-    assert found["body"]["rule"] == "place_dark"
+    assert found["body"]["rule"] == "host_unreachable"
     wait_until(lambda: not left_there(lab))
 
 
 def test_a_look_asks_the_scheduler_once_and_doctor_tells(calm_lab: Lab, dogwatch: Any, home: Path) -> None:
-    """By the counters of slurmctld and slurmdbd themselves: one question to each for all jobs of a look, and none to
+    """By the counters of slurmctld and slurmdbd themselves: one question to each for all jobs of a poll, and none to
     the accounting while the queue knows every job."""
-    lab, watch = calm_lab, Watch(calm_lab, dogwatch, home)
+    lab, watch = calm_lab, Watcher(calm_lab, dogwatch, home)
     watch.host()
     active, ended = lab.sbatch_many("alice", 20), lab.sbatch("alice", "exit 3")
     lab.wait_accounting(ended, "FAILED")

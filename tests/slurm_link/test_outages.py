@@ -76,7 +76,7 @@ class Person:
         return [one for one in found if one["kind"] == kind and place in (None, one["place"])]
 
     def findings(self, kind: str, place: str) -> list[dict[str, Any]]:
-        return [one for one in self.events(kind, place) if one["body"].get("rule") == "place_dark"]
+        return [one for one in self.events(kind, place) if one["body"].get("rule") == "host_unreachable"]
 
 
 @pytest.fixture
@@ -91,7 +91,7 @@ def person(dogwatch: Any, spawn: Any) -> Person:
 
 def test_every_way_to_fail_at_once(ways: Ways, person: Person, home: Path) -> None:
     """A link cut while the probe runs, a stopped sshd, a changed host key and a refused login: jobs keep what was
-    proved, each outage is one event and one finding, local jobs are not kept waiting, and all of it heals."""
+    confirmed, each outage is one event and one finding, local jobs are not kept waiting, and all of it heals."""
     lab = ways.lab
     ids = [lab.sbatch("bob", "exec sleep 600", "--output=/dev/null") for _ in range(JOBS)]
     for job in ids:
@@ -106,22 +106,22 @@ def test_every_way_to_fail_at_once(ways: Ways, person: Person, home: Path) -> No
     seen_before = {name: len(person.events(name)) for name in ("job.state", "job.attempt")}
     ways.wrong_host_key()
     ways.wrong_key()
-    wait_until(lambda: all(person.events("place.dark", place) for place in PLACES[2:]), timeout=60, pause=0.3)
+    wait_until(lambda: all(person.events("place.unreachable", place) for place in PLACES[2:]), timeout=60, pause=0.3)
     lab.delay("far", 6)
     wait_until(lambda: any("sleep" in command for command in lab.processes_of("alice").values()), timeout=60)
     lab.cut("far")
     lab.stop_sshd("lab")
     _kill_worker(home)
-    wait_until(lambda: all(person.events("place.dark", place) for place in PLACES), timeout=90, pause=0.5)
+    wait_until(lambda: all(person.events("place.unreachable", place) for place in PLACES), timeout=90, pause=0.5)
     wait_until(lambda: all(person.findings("finding.opened", place) for place in PLACES), timeout=90, pause=0.5)
 
     ended = [one for one in person.events("job.state") if one["ref"] == local and one["body"]["after"] == "ended"]
-    dark = {place: person.events("place.dark", place) for place in PLACES}
-    assert "host key of rekeyed has changed" in dark["rekeyed"][0]["text"]
-    assert "refused our login" in dark["refused"][0]["text"]
+    unreachable = {place: person.events("place.unreachable", place) for place in PLACES}
+    assert "host key of rekeyed has changed" in unreachable["rekeyed"][0]["text"]
+    assert "refused our login" in unreachable["refused"][0]["text"]
     assert ended
-    assert ended[0]["seq"] < max(dark["far"][0]["seq"], dark["stopped"][0]["seq"])
-    _nothing_was_claimed(person, dark, seen_before)
+    assert ended[0]["seq"] < max(unreachable["far"][0]["seq"], unreachable["stopped"][0]["seq"])
+    _nothing_was_claimed(person, unreachable, seen_before)
 
     daemon.send_signal(signal.SIGTERM)  # a door that is locked is tried again in ten minutes, or by a new watcher
     daemon.wait(timeout=60)
@@ -132,13 +132,13 @@ def test_every_way_to_fail_at_once(ways: Ways, person: Person, home: Path) -> No
     ways.right_host_key()
     ways.right_key()
     daemon = person.daemon()
-    wait_until(lambda: all(person.events("place.seen", place) for place in PLACES), timeout=90, pause=0.5)
+    wait_until(lambda: all(person.events("place.answered", place) for place in PLACES), timeout=90, pause=0.5)
     for place in PLACES:
-        assert len(person.events("place.dark", place)) == len(person.events("place.seen", place)) == 1
+        assert len(person.events("place.unreachable", place)) == len(person.events("place.answered", place)) == 1
         assert len(person.findings("finding.opened", place)) == len(person.findings("finding.resolved", place)) == 1
     jobs = _remote(person)
     assert {job["state"] for job in jobs.values()} == {"running"}
-    assert all(job["proved_at"] > dark[job["place"]][0]["at"] for job in jobs.values())
+    assert all(job["confirmed_at"] > unreachable[job["place"]][0]["at"] for job in jobs.values())
 
     daemon.send_signal(signal.SIGTERM)
     daemon.wait(timeout=60)
@@ -146,18 +146,18 @@ def test_every_way_to_fail_at_once(ways: Ways, person: Person, home: Path) -> No
     assert _ours(ways) == []
 
 
-def _nothing_was_claimed(person: Person, dark: dict[str, list[dict[str, Any]]], before: dict[str, int]) -> None:
-    """In the outage: states as they were, proofs no newer than it, and one word for each place."""
+def _nothing_was_claimed(person: Person, unreachable: dict[str, list[dict[str, Any]]], before: dict[str, int]) -> None:
+    """In the outage: states as they were, evidence no newer than it, and one word for each place."""
     jobs = _remote(person)
     assert len(jobs) == len(PLACES) * JOBS
     assert {(job["state"], job["outcome"]) for job in jobs.values()} == {("running", None)}
     for job in jobs.values():
-        assert job["proved_at"] < dark[job["place"]][0]["at"]
+        assert job["confirmed_at"] < unreachable[job["place"]][0]["at"]
         assert job["findings"] in ([], 0), job
     assert len(person.events("job.attempt")) == before["job.attempt"]
     assert len(person.events("job.state")) == before["job.state"] + 1, "only the local job may have changed"
     for place in PLACES:
-        assert len(dark[place]) == len(person.findings("finding.opened", place)) == 1
+        assert len(unreachable[place]) == len(person.findings("finding.opened", place)) == 1
         assert person.findings("finding.opened", place)[0]["text"].count(f"{JOBS} jobs") == 1
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dogwatch.model import Ended, Expectation, Job, Known, Outcome, Running, Sighting, Waiting
+from dogwatch.model import Ended, Expectation, Job, Known, Observation, Outcome, Running, Waiting
 from dogwatch.sources.process import source
 
 REF = "here/process:train-1"
@@ -32,15 +32,15 @@ def entry(index: int = 0, *, end: dict[str, Any] | None = None, process: Any = N
     return {"index": index, "start": begun, "end": end, "process": process}
 
 
-def read_kept(*workers: Any, keeper_alive: bool = True, job: Job | None = None) -> Sighting | None:
-    run = {"keeper": {"pid": 1}, "keeper_alive": keeper_alive, "workers": list(workers), "problem": None}
+def read_kept(*workers: Any, supervisor_alive: bool = True, job: Job | None = None) -> Observation | None:
+    run = {"supervisor": {"pid": 1}, "supervisor_alive": supervisor_alive, "workers": list(workers), "problem": None}
     job = job or kept_job(len(workers))
     asked, seen = source.read({"runs": {REF: run}, "pids": {}, "find": {}}, [job], {REF: Known()}, NOW)
     assert asked == {REF}
     return seen.get(REF)
 
 
-def read_attached(job: Job, *processes: Any, find: Any = None) -> Sighting:
+def read_attached(job: Job, *processes: Any, find: Any = None) -> Observation:
     answer = {"runs": {}, "pids": {REF: list(processes)}, "find": {REF: find} if find else {}}
     return source.read(answer, [job], {REF: Known()}, NOW)[1][REF]
 
@@ -65,13 +65,13 @@ def ended(code: int | None, signal: int | None = None, **oom: Any) -> dict[str, 
 )
 def test_how_a_kept_worker_ended_is_told_apart(end: dict[str, Any], outcome: Outcome, words: str) -> None:
     """Exit code, signal, lack of memory with evidence, and a kill without any are four different things."""
-    sighting = read_kept(entry(end=end))
-    assert sighting is not None
-    assert isinstance(sighting.state, Ended)
-    assert sighting.state.outcome is outcome
-    assert words in sighting.state.reason
-    assert sighting.state.at == 950.0
-    assert sighting.proof[0].by == "keeper"
+    observation = read_kept(entry(end=end))
+    assert observation is not None
+    assert isinstance(observation.state, Ended)
+    assert observation.state.outcome is outcome
+    assert words in observation.state.reason
+    assert observation.state.at == 950.0
+    assert observation.evidence[0].by == "supervisor"
 
 
 def test_a_job_runs_while_one_worker_does_and_ends_as_its_worst_one_did() -> None:
@@ -87,25 +87,25 @@ def test_a_job_runs_while_one_worker_does_and_ends_as_its_worst_one_did() -> Non
 
 
 def test_a_worker_between_its_end_and_its_record_is_not_judged() -> None:
-    """The keeper lives and is about to write: the job is not listed rather than given an ending."""
+    """The supervisor lives and is about to write: the job is not listed rather than given an ending."""
     assert read_kept(entry(process=process("gone"))) is None
 
 
 def test_a_worker_whose_keeper_was_killed_lives_on_and_ends_unknown() -> None:
     """Nobody saw its exit code, so nobody may claim one."""
-    alive = read_kept(entry(process=process()), keeper_alive=False)
+    alive = read_kept(entry(process=process()), supervisor_alive=False)
     assert alive is not None
     assert isinstance(alive.state, Running)
-    gone = read_kept(entry(process=process("gone")), keeper_alive=False)
+    gone = read_kept(entry(process=process("gone")), supervisor_alive=False)
     assert gone is not None
     assert isinstance(gone.state, Ended)
     assert gone.state.outcome is Outcome.UNKNOWN
-    assert "keeper was killed" in gone.state.reason
+    assert "supervisor was killed" in gone.state.reason
 
 
 def test_a_run_without_a_keeper_yet_is_waiting() -> None:
     """Registered, not started: neither running nor failed."""
-    run = {"keeper": None, "keeper_alive": False, "workers": [entry(start=None)], "problem": None}
+    run = {"supervisor": None, "supervisor_alive": False, "workers": [entry(start=None)], "problem": None}
     _, seen = source.read({"runs": {REF: run}, "pids": {}, "find": {}}, [kept_job()], {REF: Known()}, NOW)
     assert isinstance(seen[REF].state, Waiting)
 
@@ -113,8 +113,8 @@ def test_a_run_without_a_keeper_yet_is_waiting() -> None:
 def test_a_run_directory_that_cannot_be_read_says_nothing_of_the_job() -> None:
     """A problem with the records is not an ending: the job keeps what was known."""
     run: dict[str, Any] = {
-        "keeper": None,
-        "keeper_alive": False,
+        "supervisor": None,
+        "supervisor_alive": False,
         "workers": [],
         "problem": "/runs/train-1: Permission denied",
     }
@@ -161,7 +161,7 @@ def test_workers_are_gathered_until_all_are_there() -> None:
     assert isinstance(one.state, Running)
     assert one.track is not None
     assert one.track["workers"] == [[42, 7, BOOT]]
-    assert one.proof[0].says == "1 of 1 workers there"
+    assert one.evidence[0].says == "1 of 1 workers there"
 
 
 def test_gathering_stops_when_the_launch_is_long_over() -> None:
@@ -173,8 +173,13 @@ def test_gathering_stops_when_the_launch_is_long_over() -> None:
 
 
 def test_a_run_that_nobody_is_left_to_start_has_failed():
-    """No keeper, and the one who should have started it is gone: nothing ran, and nothing will."""
-    run = {"keeper": None, "keeper_alive": False, "workers": [entry(start=None), entry(1, start=None)], "problem": None}
+    """No supervisor, and the one who should have started it is gone: nothing ran, and nothing will."""
+    run = {
+        "supervisor": None,
+        "supervisor_alive": False,
+        "workers": [entry(start=None), entry(1, start=None)],
+        "problem": None,
+    }
     job = kept_job(2)
     for abandoned, ended in ((False, False), (True, True)):
         answer = {"runs": {REF: {**run, "abandoned": abandoned}}, "pids": {}, "find": {}}

@@ -10,10 +10,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from dogwatch.model import Ended, Finding, Job, Known, Level, Notice, Outcome, Proof, Running
-from dogwatch.store import events, jobs, notices, places, readings, tick
-from dogwatch.store.database import Store, open_store
-from dogwatch.store.register import register
+from dogwatch.model import Ended, Evidence, Finding, Job, Known, Level, Notification, Outcome, Running
+from dogwatch.store.rows import events, jobs, notifications, places, readings, tick
+from dogwatch.store.rows.registration import register
+from dogwatch.store.sqlite.database import SqliteStore as Store
+from dogwatch.store.sqlite.location import open_store
 
 ROOT = Path(__file__).parents[2]
 NOW = 1_800_000_000.0
@@ -34,11 +35,11 @@ def job(number: int = 1, **more: Any) -> Job:
 
 
 def running(at: float = NOW) -> Known:
-    return Known(Running(NOW, "here"), NOW, "R", "", "a1", 1, at, (Proof("probe", "running", at),))
+    return Known(Running(NOW, "here"), NOW, "R", "", "a1", 1, at, (Evidence("probe", "running", at),))
 
 
 def ended(outcome: Outcome = Outcome.SUCCEEDED, at: float = NOW) -> Known:
-    return Known(Ended(outcome, 0, None, at), at, "exit 0", "", "a1", 1, at, (Proof("keeper", "exit 0", at),))
+    return Known(Ended(outcome, 0, None, at), at, "exit 0", "", "a1", 1, at, (Evidence("supervisor", "exit 0", at),))
 
 
 def numbered(n: int, ref: str = "here/process:1") -> tick.Tick:
@@ -50,7 +51,7 @@ def numbered(n: int, ref: str = "here/process:1") -> tick.Tick:
         jobs=(tick.JobUpdate(ref, running(NOW + n), progress={"step": n, "at": NOW + n}, memory={"n": n}),),
         events=(tick.Event("job.state", f"step {n}", ref=ref, body={"n": n}),),
         opened=(Finding(ref, "numbered", Level.WARNING, str(n)),),
-        notices=(Notice(f"n{n}", ref, Level.INFO, str(n)),),
+        notifications=(Notification(f"n{n}", ref, Level.INFO, str(n)),),
         readings=(tick.Reading(ref, {"step": n, "rss": n << 20}),),
     )
 
@@ -68,17 +69,17 @@ def filled(home: Path, ticks: int = 5, count: int = 8) -> Store:
 
 
 def everything(store: Store) -> dict[str, Any]:
-    """All that the faces can read of a store."""
+    """All that the interfaces can read of a store."""
     return {
         "documents": jobs.documents(store, everything=True),
         "active": jobs.documents(store),
         "brief": jobs.brief(store),
         "places": places.places(store),
         "events": events.read(store),
-        "notices": notices.queued(store),
+        "notifications": notifications.unrouted(store),
         "tracked": [repr(one) for one in tick.load(store, "here")],
         "readings": readings.readings_of(store, "here/process:1"),
-        "damage": events.verify(store),
+        "damage": store.damaged_events(),
     }
 
 

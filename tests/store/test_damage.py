@@ -7,16 +7,17 @@ import random
 import shutil
 import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from dogwatch.errors import DogwatchError, StoreDamaged, StoreError
 from dogwatch.model import Outcome
-from dogwatch.store import backup, events, jobs, notices, tick
-from dogwatch.store.check import check
-from dogwatch.store.database import open_store
-from dogwatch.store.register import register
-from dogwatch.store.repair import repair
+from dogwatch.store.rows import deliveries, events, jobs, notifications, tick
+from dogwatch.store.rows.channels import ALONE, SENT, TERMINAL
+from dogwatch.store.rows.deliveries import Decision
+from dogwatch.store.rows.registration import register
+from dogwatch.store.sqlite.location import Home, open_store
 from tests.store.sample import NOW, ended, everything, filled, finish, job, numbered, worker
 
 COPIES = 500
@@ -74,20 +75,20 @@ def test_no_mutated_copy_gives_a_wrong_answer(tmp_path: Path) -> None:
         "UPDATE jobs SET outcome = 'succeeded', state = 'ended' WHERE key = 1",
         "UPDATE jobs SET active = 0 WHERE key = 1",
         "UPDATE findings SET text = 'all is well'",
-        "UPDATE places SET dark_since = NULL, seen_at = 1",
-        "UPDATE notices SET text = 'never mind' WHERE id = 2",
+        "UPDATE places SET unreachable_since = NULL, answered_at = 1",
+        "UPDATE notifications SET text = 'never mind' WHERE id = 2",
         "UPDATE readings SET body = '{}' WHERE key = 2",
         "UPDATE tallies SET rows = rows - 1 WHERE name = 'readings'",
-        "UPDATE tallies SET rows = rows - 1 WHERE name = 'jobs.open'",
+        "UPDATE tallies SET rows = rows - 1 WHERE name = 'jobs.active'",
     ],
 )
 def test_a_row_that_was_changed_behind_our_back_is_named(home: Path, statement: str) -> None:
-    """Each kind of row is proved when it is read, and the check names it too."""
+    """Each kind of row is confirmed when it is read, and the check names it too."""
     store = filled(home)
     store.db.execute(statement)
     with pytest.raises(StoreDamaged, match=r"seal|add up"):
         everything(store)
-    assert any("seal" in line or "tally" in line for line in check(store))
+    assert any("seal" in line or "tally" in line for line in store.check())
 
 
 def later(store, first: int, last: int) -> None:
@@ -98,7 +99,7 @@ def later(store, first: int, last: int) -> None:
 def test_a_damaged_page_is_repaired_from_the_backup_and_what_still_proves(home: Path) -> None:
     """With the newest rows readable, nothing is lost: the backup holds the rest."""
     store = filled(home, ticks=5)
-    backup.backup(store, NOW)
+    store.back_up(NOW)
     later(store, 6, 20)
     register(store, job(50), NOW, 1.0)
     before = everything(store)
@@ -106,48 +107,49 @@ def test_a_damaged_page_is_repaired_from_the_backup_and_what_still_proves(home: 
     store.close()
     with open_store(str(home)) as store, pytest.raises(StoreDamaged):
         jobs.documents(store)
-    done = repair(str(home), NOW + 60)
+    done = Home(str(home)).repair(NOW + 60)
     assert done.restored_from is not None
     assert done.restored_from.endswith("dogwatch-20270115T08.db")
-    assert done.lost == "what could not be read or proved: row 3 of jobs"
+    assert done.lost == "what could not be read or confirmed: row 3 of jobs"
     store = open_store(str(home))
-    assert check(store) == []
+    assert store.check() == []
     after = everything(store)
-    assert {key: after[key] for key in ("documents", "brief", "notices", "tracked")} == {
-        key: before[key] for key in ("documents", "brief", "notices", "tracked")
+    assert {key: after[key] for key in ("documents", "brief", "notifications", "tracked")} == {
+        key: before[key] for key in ("documents", "brief", "notifications", "tracked")
     }
     assert after["events"][:-1] == before["events"]
     assert (after["events"][-1]["kind"], after["events"][-1]["level"]) == ("store.repaired", "critical")
     later(store, 21, 22)
-    assert events.verify(store) == []
+    assert store.damaged_events() == []
 
 
 def test_a_broken_history_is_taken_up_to_the_break_and_the_rest_named(home: Path) -> None:
     """Lost numbers are not used again: who followed the events sees the gap, and who repaired it owns up."""
     store = filled(home, ticks=5, count=4)
-    backup.backup(store, NOW)
+    store.back_up(NOW)
     later(store, 6, 15)
     assert len(events.read(store)) == 19
     for name in ("events_stay", "events_remain"):
         store.db.execute(f"DROP TRIGGER {name}")
     store.db.execute("UPDATE events SET text = 'x' WHERE seq = 14")
     store.close()
-    done = repair(str(home), NOW + 60)
+    done = Home(str(home)).repair(NOW + 60)
     assert done.lost.startswith("events 14 to 19 are lost, from between 2027-01-1")
     store = open_store(str(home))
     assert [event["seq"] for event in events.read(store)] == [*range(1, 14), 20]
     assert events.read(store, since=19)[0]["body"]["lost"] == [14, 19]
-    assert (events.verify(store), check(store)) == ([], [])
-    assert jobs.documents(store, refs=["here/process:1"])[0]["progress"]["step"] == 15
+    assert (store.damaged_events(), store.check()) == ([], [])
+    found: Any = jobs.documents(store, refs=["here/process:1"])
+    assert found[0]["progress"]["step"] == 15
 
 
 @pytest.mark.parametrize("fate", ["deleted", "zeroed", "garbage"])
 def test_a_database_that_is_gone_is_restored_from_the_newest_backup(home: Path, fate: str) -> None:
-    """Nothing can be read of it any more; the tip still tells how many events are lost."""
+    """Nothing can be read of it any more; the commit marker still tells how many events are lost."""
     store = filled(home, ticks=2, count=4)
-    backup.backup(store, NOW)
+    store.back_up(NOW)
     later(store, 3, 4)
-    backup.backup(store, NOW + HOUR)
+    store.back_up(NOW + HOUR)
     before = everything(store)
     later(store, 5, 9)
     store.close()
@@ -159,72 +161,74 @@ def test_a_database_that_is_gone_is_restored_from_the_newest_backup(home: Path, 
             path.write_bytes(bytes(size) if fate == "zeroed" else os.urandom(size))
     with pytest.raises(StoreError):
         open_store(str(home))
-    done = repair(str(home), NOW + HOUR + 60)
+    done = Home(str(home)).repair(NOW + HOUR + 60)
     assert done.restored_from is not None
     assert done.restored_from.endswith("dogwatch-20270115T09.db")
     assert "events 9 to 13 are lost" in done.lost
     store = open_store(str(home))
     after = everything(store)
     assert (after["documents"], after["events"][:-1]) == (before["documents"], before["events"])
-    assert check(store) == []
+    assert store.check() == []
 
 
 def test_a_damaged_backup_is_passed_over(home: Path) -> None:
-    """The newest backup that is sound is taken, whatever their names say."""
+    """The newest backup that is intact is taken, whatever their names say."""
     store = filled(home, ticks=2)
-    good = backup.backup(store, NOW)
+    good = store.back_up(NOW)
     later(store, 3, 4)
-    bad = Path(backup.backup(store, NOW + HOUR))
+    bad = Path(store.back_up(NOW + HOUR))
     content = bytearray(bad.read_bytes())
     spot = content.index(b"here/process:1")
     content[spot + 3] ^= 1
     bad.write_bytes(content)
     store.close()
     (home / "dogwatch.db").unlink()
-    assert repair(str(home), NOW + HOUR + 60).restored_from == good
+    assert Home(str(home)).repair(NOW + HOUR + 60).restored_from == good
 
 
 def test_without_a_backup_what_proves_is_kept(home: Path) -> None:
-    """A new store takes over every sound row and the history up to the break, and says what it lacks."""
+    """A new store takes over every intact row and the history up to the break, and says what it lacks."""
     store = filled(home, ticks=5, count=4)
     before = everything(store)
     store.db.execute("UPDATE jobs SET outcome = 'failed' WHERE key = 4")
     store.close()
-    done = repair(str(home), NOW + 60)
+    done = Home(str(home)).repair(NOW + 60)
     assert done.restored_from is None
     assert "row 4 of jobs" in done.lost
     store = open_store(str(home))
     kept = jobs.documents(store, everything=True)
     assert kept == [one for one in before["documents"] if one["ref"] != "here/process:4"]
     assert events.read(store)[:-1] == before["events"]
-    assert check(store) == []
+    assert store.check() == []
 
 
 def test_a_restored_backup_does_not_send_old_notices_again(home: Path) -> None:
     """What the damaged file says was sent stays sent; what only an old backup holds as unsent is let go."""
     store = filled(home, ticks=2)
-    backup.backup(store, NOW)
-    for notice in notices.queued(store):
-        notices.delivered(store, notice["id"], "mail", NOW + 10, True, "sent", True)
+    store.back_up(NOW)
+    for notification in notifications.unrouted(store):
+        deliveries.route(store, [(notification.id, {TERMINAL: Decision(ALONE, "", NOW)})], NOW + 10)
+    for message in deliveries.messages(store):
+        deliveries.tried(store, message.key, NOW + 10, deliveries.Try(SENT, "", NOW))
     tick.commit(store, numbered(3))
     store.db.execute("UPDATE jobs SET name = 'wrong' WHERE key = 3")
     store.close()
-    repair(str(home), NOW + 60)
+    Home(str(home)).repair(NOW + 60)
     with open_store(str(home)) as store:
-        assert [notice["key"] for notice in notices.queued(store)] == ["n3"]
+        assert [notification.key for notification in deliveries.unshown(store)] == ["n3"]
     (home / "dogwatch.db").unlink()
-    assert "2 old notices are not sent again" in repair(str(home), NOW + 2 * HOUR).lost
+    assert "2 old notifications are not sent again" in Home(str(home)).repair(NOW + 2 * HOUR).lost
     with open_store(str(home)) as store:
-        assert notices.queued(store) == []
+        assert deliveries.unshown(store) == []
 
 
 def test_mutated_stores_are_repaired_to_sound_ones(tmp_path: Path) -> None:
-    """Whatever 60 damaged copies have become, after the repair they check sound and know every job of the
+    """Whatever 60 damaged copies have become, after the repair they check intact and know every job of the
     backup."""
     chance = random.Random(7)
     home, copy = tmp_path / "home", tmp_path / "copy"
     store = filled(home, ticks=10, count=12)
-    backup.backup(store, NOW)
+    store.back_up(NOW)
     known = {one["ref"] for one in jobs.documents(store, everything=True)}
     later(store, 11, 20)
     tick.commit(store, tick.Tick(NOW, 1.0, jobs=(tick.JobUpdate("here/process:2", ended(Outcome.FAILED)),)))
@@ -232,18 +236,18 @@ def test_mutated_stores_are_repaired_to_sound_ones(tmp_path: Path) -> None:
         shutil.copytree(home, copy)
         victims = [path for path in sorted(copy.glob("dogwatch.db*")) if path.suffix != ".db-shm"]
         did = mutate(chance, chance.choice(victims))
-        done = repair(str(copy), NOW + 60)
+        done = Home(str(copy)).repair(NOW + 60)
         with open_store(str(copy)) as repaired:
-            assert check(repaired) == [], (did, done)
+            assert repaired.check() == [], (did, done)
             found = jobs.documents(repaired, everything=True)
             assert {one["ref"] for one in found} >= known, (did, done)
         shutil.rmtree(copy)
 
 
 def test_a_repair_that_is_killed_can_be_begun_again(home: Path) -> None:
-    """At whatever system call: afterwards there is a sound store, or a damaged one that can be repaired."""
+    """At whatever system call: afterwards there is a intact store, or a damaged one that can be repaired."""
     store = filled(home, ticks=3)
-    backup.backup(store, NOW)
+    store.back_up(NOW)
     later(store, 4, 6)
     store.db.execute("UPDATE jobs SET name = 'wrong' WHERE key = 3")
     store.close()
@@ -254,7 +258,8 @@ def test_a_repair_that_is_killed_can_be_begun_again(home: Path) -> None:
         trace = ("strace", "-f", "-o", "/dev/null", "-e", kill)
         code, _, err = finish(worker("mend", copy, wrapper=trace))
         assert code in (0, -signal.SIGKILL, 128 + signal.SIGKILL), err
-        repair(str(copy), NOW + 120)
+        Home(str(copy)).repair(NOW + 120)
         with open_store(str(copy)) as store:
-            assert check(store) == []
-            assert jobs.documents(store, refs=["here/process:1"])[0]["progress"]["step"] == 6
+            assert store.check() == []
+            found: Any = jobs.documents(store, refs=["here/process:1"])
+            assert found[0]["progress"]["step"] == 6

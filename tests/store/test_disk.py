@@ -9,13 +9,16 @@ import shutil
 import subprocess
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from dogwatch.errors import StoreError, StoreFull, StoreReadOnly
-from dogwatch.store import backup, events, jobs, notices, reserve, tick
-from dogwatch.store.database import open_store
-from dogwatch.store.register import register
+from dogwatch.store.rows import deliveries, events, jobs, notifications, tick
+from dogwatch.store.rows.channels import ALONE, TERMINAL
+from dogwatch.store.rows.deliveries import Decision
+from dogwatch.store.rows.registration import register
+from dogwatch.store.sqlite.location import open_store
 from tests.conftest import needs_root, needs_tool
 from tests.store.sample import NOW, everything, fill_up, filled, finish, job, mounted, numbered, worker
 
@@ -32,10 +35,10 @@ def commit_until_full(store, first: int = 100) -> int:
 
 def agreed(store) -> int:
     """The number that every part of the last tick carries."""
-    (document,) = jobs.documents(store, refs=["here/process:1"])
+    document: Any = jobs.documents(store, refs=["here/process:1"])[0]
     step = document["progress"]["step"]
     assert events.read(store, limit=1, newest=True)[0]["body"] == {"n": step}
-    assert notices.queued(store)[-1]["key"] == f"n{step}"
+    assert notifications.unrouted(store)[-1].key == f"n{step}"
     assert document["findings"][0]["text"] == str(step)
     return int(step)
 
@@ -46,7 +49,7 @@ def test_a_full_disk_stops_writing_and_nothing_else(tmp_path: Path) -> None:
     with mounted(tmp_path / "disk", "size=3m") as disk:
         home = disk / "home"
         store = filled(home)
-        reserve.lay(str(home))
+        store.set_reserve()
         fill_up(disk, leave=100_000)
         last = commit_until_full(store)
         with pytest.raises(StoreFull, match="no room"):
@@ -56,13 +59,13 @@ def test_a_full_disk_stops_writing_and_nothing_else(tmp_path: Path) -> None:
         with open_store(str(home), readonly=True) as reader:
             assert agreed(reader) == last
         with pytest.raises(StoreFull):
-            backup.backup(store, NOW)
+            store.back_up(NOW)
         assert not any((home / "backups").iterdir())
-        assert reserve.spend(str(home))
+        assert store.use_reserve()
         tick.commit(store, numbered(last + 1))
-        notices.delivered(store, 1, "mail", NOW, True, "sent", True)
+        deliveries.route(store, [(1, {TERMINAL: Decision(ALONE, "", NOW)})], NOW)
         assert agreed(store) == last + 1
-        assert events.verify(store) == []
+        assert store.damaged_events() == []
         store.close()
 
 
@@ -189,7 +192,7 @@ def test_a_failed_sync_is_never_tried_again_on_the_same_connection(home: Path, f
     assert [int(line[1]) for line in lines if line[0] == "committed"] == list(range(1, 13))
     store = open_store(str(home))
     assert agreed(store) == 12
-    assert events.verify(store) == []
+    assert store.damaged_events() == []
     texts = [event["text"] for event in events.read(store) if event["kind"] == "job.state"]
     assert list(dict.fromkeys(texts)) == [f"step {n}" for n in range(1, 13)]
 
@@ -207,6 +210,6 @@ def test_a_disk_that_fails_from_now_on_claims_nothing(home: Path) -> None:
     assert [line for line in seen if line[0] == "committed" and line[1] != "1"] == []
     assert [line[0] for line in seen].count("failed") >= 5
     store = open_store(str(home))
-    assert events.verify(store) == []
+    assert store.damaged_events() == []
     with pytest.raises(StoreError, match="no place"):
         tick.commit(store, tick.Tick(NOW, 1.0, places=(tick.PlaceUpdate("moon", NOW, True),)))

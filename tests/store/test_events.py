@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from dogwatch.errors import StoreDamaged
-from dogwatch.store import cursors, events, tick
-from dogwatch.store.check import check
-from dogwatch.store.database import Store, open_store
+from dogwatch.store.rows import cursors, events, tick
+from dogwatch.store.sqlite.database import SqliteStore as Store
+from dogwatch.store.sqlite.location import open_store
 from tests.store.sample import NOW
 
 
@@ -80,19 +80,19 @@ def test_an_event_is_neither_changed_nor_deleted(home: Path, statement: str) -> 
     ],
 )
 def test_damage_is_named_by_its_range(home: Path, statement: str, first: int, last: int) -> None:
-    """Changed, deleted, cut off or added: verify says which events, and reading them does not pretend."""
+    """Changed, deleted, cut off or added: the check says which events, and reading them does not pretend."""
     store = history(home)
     tamper(store, statement)
-    found = events.verify(store)
+    found = store.damaged_events()
     assert found
-    assert (min(one["first"] for one in found), max(one["last"] for one in found)) == (first, last), found
+    assert (min(one[0] for one in found), max(one[1] for one in found)) == (first, last), found
     with pytest.raises(StoreDamaged):
         events.read(store)
 
 
 def test_a_whole_history_is_sound(home: Path) -> None:
     """No news is good news only because somebody looked."""
-    assert events.verify(history(home, 300)) == []
+    assert history(home, 300).damaged_events() == []
 
 
 def test_a_cursor_remembers_how_far_somebody_read(home: Path) -> None:
@@ -102,4 +102,4 @@ def test_a_cursor_remembers_how_far_somebody_read(home: Path) -> None:
     cursors.write(store, "patrol", 2)
     cursors.write(store, "patrol", 3)
     assert (cursors.read(store, "patrol"), cursors.read(store, "other")) == (3, 0)
-    assert check(store) == []
+    assert store.check() == []

@@ -12,12 +12,8 @@ from pathlib import Path
 import pytest
 
 from dogwatch.errors import HomeRefused
-from dogwatch.store import backup
-from dogwatch.store.bell import Bell
-from dogwatch.store.database import open_store
-from dogwatch.store.home import file_system, locate, on_network, prepare
-from dogwatch.store.lease import take
-from dogwatch.store.reserve import lay
+from dogwatch.store.sqlite.home import file_system, locate, on_network, prepare
+from dogwatch.store.sqlite.location import open_store
 from tests.conftest import needs_fuse, needs_root
 from tests.store.sample import NOW, filled
 from tests.support import wait_until
@@ -47,9 +43,9 @@ def test_everything_in_a_home_is_private_whatever_the_umask(tmp_path: Path) -> N
     try:
         home = tmp_path / "deep" / "er"
         store = filled(home)
-        backup.backup(store, NOW)
-        lay(str(home))
-        with Bell(str(home)), take(str(home), "a test", NOW):
+        store.back_up(NOW)
+        store.set_reserve()
+        with store.location.wakeup(), store.location.lease("a test", NOW):
             modes = {path: stat.S_IMODE(path.lstat().st_mode) for path in (home, *home.rglob("*"))}
     finally:
         os.umask(before)

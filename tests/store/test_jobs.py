@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from dogwatch.errors import NoSuchJob, UsageError
 from dogwatch.model import (
     Ended,
+    Evidence,
     Expectation,
     Finding,
     Known,
@@ -17,74 +19,26 @@ from dogwatch.model import (
     Missing,
     Outcome,
     Place,
-    Proof,
     Running,
     State,
     Waiting,
 )
-from dogwatch.store import events, jobs, places, tick
-from dogwatch.store.database import open_store
-from dogwatch.store.register import add_place, forget, register
+from dogwatch.store.rows import events, findings, jobs, places, tick
+from dogwatch.store.rows.places import add_place
+from dogwatch.store.rows.registration import forget, register
+from dogwatch.store.sqlite.location import open_store
+from dogwatch.wire.documents.job import JobDocument
 from tests.store.sample import NOW, ended, filled, job, numbered, running
 
 HOSTILE = ["\x1b[2J\nname", "nul\0nul", "lone \udc80\udcff", "\ud83d\ude00 apart", "\x1a\\x41", "é🙂", "x" * 1_000_000]
-KEYS = [
-    "time_limit_seconds",
-    "unreachable",
-    "ref",
-    "id",
-    "source",
-    "place",
-    "name",
-    "description",
-    "state",
-    "outcome",
-    "ended_as",
-    "native",
-    "reason",
-    "exit_code",
-    "signal",
-    "attempts",
-    "since",
-    "submitted",
-    "proved_at",
-    "proof",
-    "progress",
-    "eta",
-    "findings",
-    "diagnosis",
-    "started",
-    "workers",
-    "outputs",
-    "checkpoints",
-    "disks",
-    "expect",
-    "verdict",
-    "launch",
-    "verified",
-    "spent",
-    "checks",
-    "tasks",
-    "efficiency",
-    "expected_start",
-    "time_limit_at",
-    "nodes",
-    "stdout",
-    "logs",
-    "scores",
-    "outputs_missing",
-    "gpus",
-    "history",
-    "no_eta_reason",
-]
 
 
 def test_a_job_document_has_every_key_before_the_first_look(home: Path) -> None:
-    """A job that was never looked at has a null state and all the keys that faces rely on."""
+    """A job that was never looked at has a null state and all the keys that interfaces rely on."""
     store = open_store(str(home))
     register(store, job(submitted=NOW), NOW, 1.0)
-    (document,) = jobs.documents(store)
-    assert sorted(document) == sorted(KEYS)
+    document: Any = jobs.documents(store)[0]
+    assert sorted(document) == sorted(JobDocument.__required_keys__)
     assert (document["state"], document["outcome"], document["attempts"]) == (None, None, 0)
     assert document["submitted"] == "2027-01-15T08:00:00.000Z"
     json.dumps(document, allow_nan=False)
@@ -100,11 +54,11 @@ def test_hostile_text_is_kept_to_the_character(home: Path, text: str) -> None:
     happened = tick.Event("job.state", text, ref=ref)
     finding = Finding(ref, "rule", Level.INFO, text, what=text)
     tick.commit(store, tick.Tick(NOW, 1.0, jobs=(tick.JobUpdate(ref, known),), events=(happened,), opened=(finding,)))
-    (document,) = jobs.documents(store, refs=[ref])
+    document: Any = jobs.documents(store, refs=[ref])[0]
     assert {document[key] for key in ("id", "name", "description", "native", "reason")} == {text}
     assert jobs.brief(store)[0]["name"] == text
     assert events.read(store, ref=ref)[-1]["text"] == text
-    assert tick.open_findings(store)[0].finding == finding
+    assert findings.open_findings(store)[0] == finding
     assert tick.load(store, "here")[0].known == known
     assert jobs.resolve(store, ref) == [ref]
 
@@ -123,11 +77,11 @@ def test_what_is_known_comes_back_equal(home: Path, state: State | None) -> None
     """Every variant of a state survives the store with all it carries."""
     store = open_store(str(home))
     register(store, job(), NOW, 1.0)
-    known = Known(state, 5.0, "NATIVE", "why", "a2", 2, 6.0, (Proof("sacct", "says so", 6.0),))
+    known = Known(state, 5.0, "NATIVE", "why", "a2", 2, 6.0, (Evidence("sacct", "says so", 6.0),))
     tick.commit(store, tick.Tick(NOW, 1.0, jobs=(tick.JobUpdate("here/process:1", known),)))
     tracked = tick.load(store, "here")
     assert [one.known for one in tracked] == ([] if isinstance(state, Ended) else [known])
-    (document,) = jobs.documents(store, everything=True)
+    document: Any = jobs.documents(store, everything=True)[0]
     outcome = ("out_of_memory", 9) if isinstance(state, Ended) else (None, None)
     assert (document["outcome"], document["signal"]) == outcome
 
@@ -148,10 +102,10 @@ def test_numbers_that_no_cell_holds_do_not_stop_a_tick(home: Path) -> None:
     """NaN, infinities and integers beyond 64 bits become unknown instead of failing the commit."""
     store = open_store(str(home))
     register(store, job(), NOW, 1.0)
-    known = Known(Ended(Outcome.FAILED, 2**70), float("inf"), proved_at=-0.0)
+    known = Known(Ended(Outcome.FAILED, 2**70), float("inf"), confirmed_at=-0.0)
     update = tick.JobUpdate("here/process:1", known, progress={"step": float("nan"), "rate": [float("-inf"), 2**70]})
     tick.commit(store, tick.Tick(NOW, 1.0, jobs=(update,)))
-    (document,) = jobs.documents(store, everything=True)
+    document: Any = jobs.documents(store, everything=True)[0]
     assert (document["exit_code"], document["since"]) == (None, None)
     assert document["progress"] == {"step": None, "rate": [None, 2**70]}
 
@@ -181,7 +135,7 @@ def test_a_short_row_carries_progress_and_the_worst_finding(home: Path) -> None:
     assert (row["findings"], row["worst"]) == (2, "critical")
     assert (row["step"], row["total"], row["unit"], row["fraction"], row["rate"]) == (5, 10, "it", 0.5, 2.0)
     assert (row["remaining_seconds"], row["eta_at"]) == (2.5, NOW + 2.5)
-    (document,) = jobs.documents(store, refs=["here/process:1"])
+    document: Any = jobs.documents(store, refs=["here/process:1"])[0]
     assert document["eta"]["at"] == "2027-01-15T08:00:02.500Z"
     assert [one["rule"] for one in document["findings"]] == ["numbered", "worse"]
 
@@ -230,11 +184,11 @@ def test_a_forgotten_job_may_come_back_with_its_history(home: Path) -> None:
     tick.commit(store, numbered(1))
     forget(store, "here/process:1", NOW, 1.0)
     assert jobs.resolve(store, "train-1") == []
-    assert tick.open_findings(store) == []
+    assert findings.open_findings(store) == []
     with pytest.raises(NoSuchJob):
         forget(store, "here/process:1", NOW, 1.0)
     register(store, job(name="again"), NOW, 1.0)
-    (document,) = jobs.documents(store)
+    document: Any = jobs.documents(store)[0]
     assert (document["name"], document["state"], document["progress"]) == ("again", None, None)
     kinds = [event["kind"] for event in events.read(store, ref="here/process:1")]
     assert kinds == ["job.added", "job.state", "finding.closed", "job.forgotten", "job.added"]
@@ -249,19 +203,19 @@ def test_a_job_forgotten_during_a_tick_stays_forgotten(home: Path) -> None:
 
 
 def test_a_place_tells_since_when_it_is_dark(home: Path) -> None:
-    """Dark looks keep the time of the first of them and prove nothing; a seen one ends it."""
+    """Unreachable looks keep the time of the first of them and prove nothing; a seen one ends it."""
     store = open_store(str(home))
     add_place(store, Place("box", "ssh", {"host": "box"}, 5.0))
     for at, seen in ((1.0, True), (2.0, False), (3.0, False)):
         tick.commit(store, tick.Tick(at, at, places=(tick.PlaceUpdate("box", at, seen, "" if seen else "no route"),)))
     here, box = places.places(store)
-    assert (here["name"], here["looks"]) == ("here", 0)
-    assert (box["seen_at"], box["dark_since"]) == ("1970-01-01T00:00:01.000Z", "1970-01-01T00:00:02.000Z")
-    assert (box["dark_why"], box["looks"], box["dark_looks"]) == ("no route", 3, 2)
+    assert (here["name"], here["polls"]) == ("here", 0)
+    assert (box["answered_at"], box["unreachable_since"]) == ("1970-01-01T00:00:01.000Z", "1970-01-01T00:00:02.000Z")
+    assert (box["unreachable_why"], box["polls"], box["failed_polls"]) == ("no route", 3, 2)
     tick.commit(store, tick.Tick(4.0, 4.0, places=(tick.PlaceUpdate("box", 4.0, True),)))
-    assert places.places(store)[1]["dark_since"] is None
+    assert places.places(store)[1]["unreachable_since"] is None
     add_place(store, Place("box", "ssh", {"host": "box2"}, 9.0))
-    assert (places.places(store)[1]["floor"], places.places(store)[1]["looks"]) == (9.0, 4)
+    assert (places.places(store)[1]["floor"], places.places(store)[1]["polls"]) == (9.0, 4)
 
 
 def test_a_removed_place_takes_no_job_until_it_is_added_again(home: Path) -> None:

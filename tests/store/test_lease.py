@@ -1,4 +1,4 @@
-"""The lease dies with its holder, and the bell rings whoever listens."""
+"""The lease dies with its holder, and the wake-up wakes whoever waits."""
 
 from __future__ import annotations
 
@@ -11,20 +11,22 @@ from pathlib import Path
 import pytest
 
 from dogwatch.errors import HomeRefused, LeaseHeld, StoreFull
-from dogwatch.store import lease, reserve
-from dogwatch.store.bell import Bell, ring
+from dogwatch.store.sqlite import disk_reserve as reserve
+from dogwatch.store.sqlite import lease
+from dogwatch.store.sqlite.wakeup import WakeUp, wake
 from tests.conftest import needs_root
 from tests.store.sample import NOW, fill_up, mounted, worker
 
 
 def test_the_second_watcher_is_told_who_the_first_one_is(home: Path) -> None:
-    """It names the pid and the time, and the first one notices nothing."""
-    with lease.take(str(home), "ann at the desk", NOW):
-        with pytest.raises(LeaseHeld, match=rf"ann at the desk \(pid {os.getpid()} .*since \d\d:00"):
+    """It names the pid and the time, and the first one notifications nothing."""
+    with lease.take(str(home), "ann at the api", NOW):
+        with pytest.raises(LeaseHeld, match=rf"ann at the api \(pid {os.getpid()} .*since \d\d:00"):
             lease.take(str(home), "bob", NOW)
         held = lease.holder(str(home))
         assert held is not None
-        assert sorted(held) == ["boot", "host", "pid", "since", "start", "who"]
+        assert (held.who, held.pid, held.since) == ("ann at the api", os.getpid(), NOW)
+        assert held.host == os.uname().nodename
     assert lease.holder(str(home)) is None
     lease.take(str(home), "bob", NOW).close()
 
@@ -36,7 +38,7 @@ def test_a_killed_holder_holds_nothing(home: Path) -> None:
     assert process.stdout.readline() == "held\n"
     held = lease.holder(str(home))
     assert held is not None
-    assert held["pid"] == process.pid
+    assert held.pid == process.pid
     process.send_signal(signal.SIGKILL)
     process.wait()
     process.communicate()
@@ -68,41 +70,41 @@ def test_asking_who_watches_never_keeps_anybody_from_watching(home: Path) -> Non
     assert [os.waitpid(child, 0)[1] for child in children] == [0, 0]
 
 
-def test_a_bell_without_a_listener_is_silent(home: Path) -> None:
-    """Ringing never blocks and never fails, with no FIFO, with no reader, or with a full pipe."""
-    ring(str(home))
-    bell = Bell(str(home))
+def test_a_wakeup_that_nobody_waits_for_is_silent(home: Path) -> None:
+    """Waking never blocks and never fails, with no FIFO, with no reader, or with a full pipe."""
+    wake(str(home))
+    waiting = WakeUp(str(home))
     for _ in range(70_000):
-        ring(str(home))
-    assert select.select([bell], [], [], 5)[0] == [bell]
-    assert bell.clear() is True
-    assert bell.clear() is False
-    assert select.select([bell], [], [], 0)[0] == []
-    bell.close()
-    ring(str(home))
+        wake(str(home))
+    assert select.select([waiting], [], [], 5)[0] == [waiting]
+    assert waiting.clear() is True
+    assert waiting.clear() is False
+    assert select.select([waiting], [], [], 0)[0] == []
+    waiting.close()
+    wake(str(home))
 
 
-def test_a_file_in_the_bells_place_is_not_written_to(home: Path) -> None:
+def test_a_file_in_the_place_of_the_wakeup_is_not_written_to(home: Path) -> None:
     """Whatever lies there is left as it is, and the watcher says so."""
     (home / "wake").write_text("mine")
-    ring(str(home))
+    wake(str(home))
     assert (home / "wake").read_text() == "mine"
     with pytest.raises(HomeRefused, match="not a FIFO"):
-        Bell(str(home))
+        WakeUp(str(home))
 
 
 @needs_root
 def test_the_reserve_makes_room_on_a_full_disk(tmp_path: Path) -> None:
     """A mebibyte is really allocated, and giving it up gives a mebibyte back."""
     with mounted(tmp_path / "disk", "size=4m") as disk:
-        reserve.lay(str(disk))
-        assert reserve.laid(str(disk))
+        reserve.allocate(str(disk))
+        assert reserve.allocated(str(disk))
         fill_up(disk)
         with pytest.raises(OSError, match="No space"):
             (disk / "more").write_bytes(bytes(200_000))
-        assert reserve.spend(str(disk)) is True
+        assert reserve.release(str(disk)) is True
         (disk / "more").write_bytes(bytes(900_000))
-        assert reserve.spend(str(disk)) is False
+        assert reserve.release(str(disk)) is False
         with pytest.raises(StoreFull):
-            reserve.lay(str(disk))
+            reserve.allocate(str(disk))
         assert not (disk / "reserve").exists()

@@ -15,10 +15,12 @@ from pathlib import Path
 import pytest
 
 from dogwatch.errors import StoreError
-from dogwatch.store import events, jobs, migrations, notices, tick, turn
-from dogwatch.store.check import check
-from dogwatch.store.database import Store, connect, open_store
-from dogwatch.store.register import register
+from dogwatch.store.rows import events, findings, jobs, notifications, tick
+from dogwatch.store.rows.registration import register
+from dogwatch.store.sqlite import migrations, write_lock
+from dogwatch.store.sqlite.connection import connect
+from dogwatch.store.sqlite.database import SqliteStore as Store
+from dogwatch.store.sqlite.location import open_store
 from tests.conftest import needs_tool
 from tests.store.sample import NOW, everything, filled, finish, job, worker
 
@@ -35,7 +37,7 @@ def test_sixteen_processes_register_a_thousand_jobs_each_and_all_are_there(home:
     refs = {one["ref"] for one in jobs.brief(store)}
     assert refs == {f"here/process:{n}" for n in range(1, PROCESSES * EACH + 1)}
     assert len(events.read(store)) == PROCESSES * EACH
-    assert check(store) == []
+    assert store.check() == []
 
 
 def test_two_processes_that_make_the_store_at_once_both_succeed(tmp_path: Path) -> None:
@@ -45,7 +47,7 @@ def test_two_processes_that_make_the_store_at_once_both_succeed(tmp_path: Path) 
         results = [finish(process) for process in [worker("make", home), worker("make", home)]]
         assert [out for _, out, _ in results] == ["made\n", "made\n"], [err for *_, err in results]
         with open_store(str(home), make=False) as store:
-            assert check(store) == []
+            assert store.check() == []
 
 
 def reported(process: subprocess.Popen[str]) -> list[int]:
@@ -60,10 +62,10 @@ def newest_tick(store: Store) -> int:
     """The number of the last tick, after making sure that all its parts carry it."""
     (tracked,) = tick.load(store, "here")
     step = 0 if tracked.progress is None else tracked.progress["step"]
-    happened = [event["body"]["n"] for event in events.read(store) if event["kind"] == "job.state"]
+    happened = [dict(event["body"])["n"] for event in events.read(store) if event["kind"] == "job.state"]
     assert happened == list(range(1, step + 1))
-    assert [notice["key"] for notice in notices.queued(store)] == [f"n{n}" for n in happened]
-    assert [one.finding.text for one in tick.open_findings(store)] == ([str(step)] if step else [])
+    assert [notification.key for notification in notifications.unrouted(store)] == [f"n{n}" for n in happened]
+    assert [one.text for one in findings.open_findings(store)] == ([str(step)] if step else [])
     assert tracked.memory == ({"n": step} if step else {})
     return int(step)
 
@@ -86,7 +88,7 @@ def test_fifty_kills_lose_nothing_that_was_reported_and_leave_nothing_half(home:
         assert there in (said[-1], said[-1] + 1)
         last = there
     with open_store(str(home)) as store:
-        assert check(store) == []
+        assert store.check() == []
 
 
 @needs_tool("strace")
@@ -103,7 +105,7 @@ def test_a_kill_at_each_system_call_of_a_commit_leaves_all_or_nothing(home: Path
         with open_store(str(copy)) as store:
             there = newest_tick(store)
             assert there in (len(said), len(said) + 1)
-            assert check(store) == []
+            assert store.check() == []
 
 
 @needs_tool("strace")
@@ -115,7 +117,7 @@ def test_a_kill_while_the_store_is_made_leaves_one_that_opens(tmp_path: Path) ->
             kill = f"inject={call}:signal=SIGKILL:when={when}"
             finish(worker("make", home, wrapper=("strace", "-f", "-o", "/dev/null", "-e", kill)))
             with open_store(str(home)) as store:
-                assert check(store) == []
+                assert store.check() == []
                 register(store, job(), NOW, 1.0)
 
 
@@ -157,17 +159,15 @@ def test_migrations_run_once(home: Path) -> None:
     with open_store(str(home)) as store:
         migrations.migrate(store.db, NOW)
         assert store.db.execute("SELECT number, name FROM migrations").fetchall() == [
-            (1, "m001_first"),
-            (2, "m002_alerts"),
-            (3, "m003_readings"),
+            (1, "schema"),
         ]
 
 
 def test_a_writer_that_hangs_is_told_and_not_waited_for_forever(home: Path) -> None:
-    """Whoever waits for its turn in vain says so; when the turn is free again, it writes."""
+    """Whoever waits for the write lock in vain says so; when it is free again, it writes."""
     open_store(str(home)).close()
-    held = turn.wait_for(str(home))
+    held = write_lock.acquire(str(home))
     with pytest.raises(StoreError, match="has been writing"):
-        turn.wait_for(str(home), patience=0.1)
+        write_lock.acquire(str(home), seconds=0.1)
     os.close(held)
-    os.close(turn.wait_for(str(home), patience=0.1))
+    os.close(write_lock.acquire(str(home), seconds=0.1))

@@ -9,12 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dogwatch.store import backup, readings, tick
-from dogwatch.store.check import check
-from dogwatch.store.database import Store, connect, open_store
-from dogwatch.store.readings import EVERY, MOST, readings_of, spacing
-from dogwatch.store.register import forget, register
-from dogwatch.store.repair import repair
+from dogwatch.store.rows import readings, tick
+from dogwatch.store.rows.readings import EVERY, MOST, readings_of, spacing
+from dogwatch.store.rows.registration import forget, register
+from dogwatch.store.sqlite.database import SqliteStore as Store
+from dogwatch.store.sqlite.location import Home, open_store
 from tests.store.sample import NOW, ended, filled, job
 
 REF = "here/process:1"
@@ -40,7 +39,7 @@ def test_a_reading_comes_back_as_it_was_measured(home: Path) -> None:
         {"at": NOW + 30, "step": 4.5, "output_bytes": 0},
     ]
     assert readings_of(store, "here/process:77") == []
-    assert check(store) == []
+    assert store.check() == []
 
 
 def test_a_reading_of_something_unheard_of_is_a_bug(home: Path) -> None:
@@ -64,7 +63,7 @@ def test_two_weeks_of_watching_leave_a_bounded_history_that_spans_all_of_it(home
     assert found[-1] > NOW + long - spacing(long)
     gaps = [later - earlier for earlier, later in pairwise(found)]
     assert max(gaps) <= 2 * sorted(gaps)[len(gaps) // 2]
-    assert check(store) == []
+    assert store.check() == []
 
 
 @given(st.floats(min_value=0, max_value=1e9))
@@ -89,7 +88,7 @@ def test_too_many_of_all_jobs_together_are_thinned_and_those_of_the_oldest_that_
     counts = [len(readings_of(store, ref)) for ref in refs]
     assert sum(counts) <= 300 + len(refs)
     assert min(counts[:2]) >= readings.FEWEST / 2
-    assert check(store) == []
+    assert store.check() == []
 
 
 def test_forgetting_a_job_removes_its_readings(home: Path) -> None:
@@ -99,7 +98,7 @@ def test_forgetting_a_job_removes_its_readings(home: Path) -> None:
     forget(store, REF, NOW + 1, 2.0)
     kept(store, NOW + 2, step=2)
     assert readings_of(store, REF) == []
-    assert check(store) == []
+    assert store.check() == []
 
 
 def test_a_job_that_is_added_again_keeps_its_readings_and_another_of_its_name_does_not(home: Path) -> None:
@@ -120,37 +119,13 @@ def test_a_repair_saves_readings_and_lets_those_of_forgotten_jobs_go(home: Path)
     store = filled(home, ticks=0)
     kept(store, NOW, step=1)
     tick.commit(store, tick.Tick(NOW, 1.0, readings=(tick.Reading("here/process:2", {"step": 9}),)))
-    backup.backup(store, NOW)
+    store.back_up(NOW)
     kept(store, NOW + 30, step=2)
     forget(store, "here/process:2", NOW + 31, 2.0)
-    store.db.execute("UPDATE places SET looks = 77")
+    store.db.execute("UPDATE places SET polls = 77")
     store.close()
-    repair(str(home), NOW + 60)
+    Home(str(home)).repair(NOW + 60)
     with open_store(str(home)) as mended:
         assert [row["step"] for row in readings_of(mended, REF)] == [1, 2]
         assert mended.db.execute("SELECT count(*) FROM readings").fetchone() == (2,)
-        assert check(mended) == []
-
-
-def test_a_backup_from_before_a_migration_is_still_good_for_a_repair(home: Path) -> None:
-    """It is sound by the schema it has, and is brought up to ours before the rest is added."""
-    store = filled(home, ticks=1)
-    path = backup.backup(store, NOW)
-    kept(store, NOW + 30, step=2)
-    store.close()
-    old = connect(path, "mode=rw")
-    old.execute("DROP TABLE readings")
-    old.execute("DELETE FROM tallies WHERE name = 'readings'")
-    old.execute("DELETE FROM migrations WHERE number = 3")
-    old.execute("PRAGMA user_version = 2")
-    old.close()
-    database = home / "dogwatch.db"
-    database.write_bytes(database.read_bytes()[:4096])
-    for name in ("dogwatch.db-wal", "dogwatch.db-shm"):
-        (home / name).unlink(missing_ok=True)
-    mended = repair(str(home), NOW + 60)
-    assert mended.restored_from == path
-    with open_store(str(home)) as whole:
-        assert check(whole) == []
-        kept(whole, NOW + 90, step=3)
-        assert [row["step"] for row in readings_of(whole, REF)] == [3]
+        assert mended.check() == []

@@ -7,10 +7,12 @@ from pathlib import Path
 import pytest
 
 from dogwatch.errors import StoreError
-from dogwatch.model import Finding, Level, Notice
-from dogwatch.store import events, jobs, notices, tick, watch
-from dogwatch.store.database import open_store
-from dogwatch.store.register import register
+from dogwatch.model import Finding, Level, Notification
+from dogwatch.store.rows import deliveries, events, findings, jobs, notifications, tick, watch
+from dogwatch.store.rows.channels import ALONE, OPEN, SENT
+from dogwatch.store.rows.deliveries import Decision
+from dogwatch.store.rows.registration import register
+from dogwatch.store.sqlite.location import open_store
 from tests.store.sample import NOW, ended, everything, filled, job, numbered
 
 
@@ -37,27 +39,29 @@ def test_an_open_finding_is_not_opened_again(home: Path) -> None:
     """It keeps its beginning and takes the new text; once resolved, the next one is another finding."""
     store = open_store(str(home))
     for at, text in ((1.0, "first"), (2.0, "second")):
-        tick.commit(store, tick.Tick(at, at, opened=(Finding("here", "dark", Level.WARNING, text),)))
-    (found,) = tick.open_findings(store)
-    assert (found.opened, found.finding.text) == (1.0, "second")
-    tick.commit(store, tick.Tick(3.0, 3.0, resolved=(("here", "dark", ""),)))
-    assert tick.open_findings(store) == []
-    tick.commit(store, tick.Tick(4.0, 4.0, opened=(Finding("here", "dark", Level.CRITICAL, "third"),)))
-    assert [one.opened for one in tick.open_findings(store)] == [4.0]
+        tick.commit(store, tick.Tick(at, at, opened=(Finding("here", "unreachable", Level.WARNING, text),)))
+    (found,) = findings.open_findings(store)
+    assert (found.opened, found.text) == (1.0, "second")
+    tick.commit(store, tick.Tick(3.0, 3.0, resolved=(("here", "unreachable", ""),)))
+    assert findings.open_findings(store) == []
+    tick.commit(store, tick.Tick(4.0, 4.0, opened=(Finding("here", "unreachable", Level.CRITICAL, "third"),)))
+    assert [one.opened for one in findings.open_findings(store)] == [4.0]
 
 
 def test_a_notice_is_queued_once_however_often_it_is_asked_for(home: Path) -> None:
-    """The key decides, also after the notice was delivered."""
+    """The key decides, also after the notification was delivered."""
     store = open_store(str(home))
-    once = tick.Tick(NOW, 1.0, notices=(Notice("k", "here", Level.WARNING, "text"),))
+    once = tick.Tick(NOW, 1.0, notifications=(Notification("k", "here", Level.WARNING, "text"),))
     tick.commit(store, once)
     tick.commit(store, once)
-    (waiting,) = notices.queued(store)
-    notices.delivered(store, waiting["id"], "slack", NOW, False, "timed out", False)
-    assert [one["tries"] for one in notices.queued(store)] == [1]
-    notices.delivered(store, waiting["id"], "slack", NOW + 1, True, "200", True)
+    (waiting,) = notifications.unrouted(store)
+    deliveries.route(store, [(waiting.id, {"terminal": Decision(ALONE, "", NOW)})], NOW)
+    (message,) = deliveries.messages(store)
+    deliveries.tried(store, message.key, NOW, deliveries.Try(OPEN, "timed out", NOW))
+    assert [row.tries for row in deliveries.messages(store)] == [1]
+    deliveries.tried(store, message.key, NOW + 1, deliveries.Try(SENT, "200", NOW))
     tick.commit(store, once)
-    assert notices.queued(store) == []
+    assert deliveries.unshown(store) == []
 
 
 def test_an_ended_job_is_no_longer_tracked_and_its_memory_goes(home: Path) -> None:
@@ -81,9 +85,9 @@ def test_a_watch_tells_its_end_from_a_gap(home: Path) -> None:
     tick.commit(store, tick.Tick(5.0, 5.0))
     found = watch.last(store)
     assert found is not None
-    assert (found["who"], found["last_tick"], found["boot"], found["stopped"]) == ("ann", 5.0, "boot-1", None)
+    assert (found.who, found.last_tick, found.boot, found.stopped) == ("ann", 5.0, "boot-1", None)
     watch.finish(store, 6.0, 6.0, tick.Event("watch.stopped", "as asked"))
     found = watch.last(store)
     assert found is not None
-    assert found["stopped"] == 6.0
+    assert found.stopped == 6.0
     assert [event["kind"] for event in events.read(store)] == ["watch.started", "watch.stopped"]

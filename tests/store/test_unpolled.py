@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 
 from dogwatch.model import Job, Place
-from dogwatch.store import places, tick
-from dogwatch.store.database import Store, open_store
-from dogwatch.store.register import add_place, register
+from dogwatch.store.rows import places, tick
+from dogwatch.store.rows.places import add_place
+from dogwatch.store.rows.registration import register
+from dogwatch.store.sqlite.database import SqliteStore as Store
+from dogwatch.store.sqlite.location import open_store
 from tests.store.sample import NOW
 
 
@@ -27,7 +29,7 @@ def store(home: Path) -> Iterator[Store]:
 
 def polled(store: Store, at: float, seen: bool = True, **facts: object) -> None:
     """The host was asked, and answered or did not."""
-    update = tick.PlaceUpdate("lab", at, seen=seen, why="" if seen else "no answer", facts=facts)
+    update = tick.PlaceUpdate("lab", at, answered=seen, why="" if seen else "no answer", facts=facts)
     tick.commit(store, tick.Tick(at, at, places=(update,)))
 
 

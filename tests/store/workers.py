@@ -7,11 +7,12 @@ import sys
 import time
 
 from dogwatch.errors import StoreError
-from dogwatch.store import lease, migrations, tick
-from dogwatch.store.database import connect, open_store
-from dogwatch.store.making import keep_copy
-from dogwatch.store.register import register
-from dogwatch.store.repair import repair
+from dogwatch.store.rows import tick
+from dogwatch.store.rows.registration import register
+from dogwatch.store.sqlite import lease, migrations
+from dogwatch.store.sqlite.connection import connect
+from dogwatch.store.sqlite.create import keep_copy
+from dogwatch.store.sqlite.location import Home, open_store
 from tests.store.sample import NOW, job, numbered
 
 
@@ -71,7 +72,7 @@ def upgrade(home: str) -> None:
 
 
 def mend(home: str) -> None:
-    repair(home, NOW + 60)
+    Home(home).repair(NOW + 60)
     say("mended")
 
 

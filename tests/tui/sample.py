@@ -16,7 +16,7 @@ HOSTILE = (
 )
 
 
-def worker(index: int, draw: random.Random, **other: Any) -> dict[str, Any]:
+def worker(index: int, draw: random.Random, **other: Any) -> Any:
     return {
         "index": index,
         "pid": 4000 + index,
@@ -37,7 +37,7 @@ def worker(index: int, draw: random.Random, **other: Any) -> dict[str, Any]:
     }
 
 
-def workers(number: int) -> list[dict[str, Any]]:
+def workers(number: int) -> Any:
     """All well for a few; among many, one killed, one stopped, one slow and one done."""
     draw = random.Random(4)
     odd: dict[int, dict[str, Any]] = {}
@@ -50,7 +50,7 @@ def workers(number: int) -> list[dict[str, Any]]:
     return [worker(index, draw, **odd.get(index, {})) for index in range(number)]
 
 
-def job(number: int = 32, now: float = NOW, **other: Any) -> dict[str, Any]:
+def job(number: int = 32, now: float = NOW, **other: Any) -> Any:
     gone = {"rule": "worker_gone", "level": "critical", "text": "worker 7 of 32 is gone: killed by SIGKILL"}
     disk = {"rule": "disk_low", "level": "warning", "text": "/data has 8.1 GB free"}
     return {
@@ -70,8 +70,8 @@ def job(number: int = 32, now: float = NOW, **other: Any) -> dict[str, Any]:
         "since": stamp(now - 9240),
         "submitted": stamp(now - 9245),
         "started": stamp(now - 9240),
-        "proved_at": stamp(now - 2),
-        "proof": [{"by": "process table", "says": "29 of 32 workers there", "at": stamp(now - 2)}],
+        "confirmed_at": stamp(now - 2),
+        "evidence": [{"by": "process table", "says": "29 of 32 workers there", "at": stamp(now - 2)}],
         "progress": {
             "step": 1_234_567,
             "total": 1_980_000,
@@ -113,14 +113,14 @@ def job(number: int = 32, now: float = NOW, **other: Any) -> dict[str, Any]:
     }
 
 
-def ended(number: int = 4, now: float = NOW, **other: Any) -> dict[str, Any]:
+def ended(number: int = 4, now: float = NOW, **other: Any) -> Any:
     """The same job after every worker succeeded."""
     done = [{**w, "doing": "gone", "outcome": "succeeded", "exit_code": 0} for w in workers(number)]
     progress = {**job(number, now)["progress"], "step": 1_980_000, "fraction": 1.0}
     says = f"{number} workers: exit 0"
     final = {"state": "ended", "outcome": "succeeded", "exit_code": 0, "since": stamp(now - 5), "eta": None}
-    proof = [{"by": "keeper's record", "says": says, "at": stamp(now - 5)}]
-    return job(number, now, **{**final, "workers": done, "progress": progress, "proof": proof, **other})
+    evidence = [{"by": "supervisor's record", "says": says, "at": stamp(now - 5)}]
+    return job(number, now, **{**final, "workers": done, "progress": progress, "evidence": evidence, **other})
 
 
 def event(seq: int, at: float, text: str, level: str = "info", kind: str = "job.state", **other: Any) -> Any:
@@ -136,7 +136,7 @@ def event(seq: int, at: float, text: str, level: str = "info", kind: str = "job.
     return {**known, "body": {}, **other}
 
 
-def events(now: float = NOW) -> list[dict[str, Any]]:
+def events(now: float = NOW) -> Any:
     return [
         event(1, now - 9240, "added train-7b-sft: 32 workers", kind="job.added"),
         event(2, now - 9238, "running: 32 of 32 workers are there"),
@@ -149,7 +149,7 @@ def events(now: float = NOW) -> list[dict[str, Any]]:
 
 def view(number: int = 32, now: float = NOW, alive: bool = True, **other: Any) -> View:
     watch = {"alive": alive, "who": "pid 4242 on box", "last_tick": stamp(now - 2), "ours": True}
-    place = {"name": "here", "seen_at": stamp(now - 2), "dark_since": None, "dark_why": None}
+    place = {"name": "here", "answered_at": stamp(now - 2), "unreachable_since": None, "unreachable_why": None}
     made = {"jobs": [job(number, now)], "events": events(now), "watch": watch, "places": [place], **other}
     return View(**made)
 
@@ -160,29 +160,34 @@ def hostile(now: float = NOW) -> View:
     odd = [{**w, "gpu": bad, "reason": bad, "doing": bad} for w in workers(4)[:2]]
     fallen = [{**w, "outcome": "failed", "exit_code": 3, "reason": bad} for w in workers(4)[2:]]
     normal = job(4, now)
-    evil = {
+    evil: Any = {
         **normal,
         "name": bad,
         "ref": bad,
         "reason": bad,
         "progress": {**normal["progress"], "unit": bad},
-        "proof": [{"by": bad, "says": bad, "at": stamp(now)}],
+        "evidence": [{"by": bad, "says": bad, "at": stamp(now)}],
         "findings": [{"rule": bad, "level": "critical", "text": bad, "since": stamp(now - 9)}],
         "workers": odd + fallen,
         "outputs": [
             {"path": f"/x/{bad}{i}", "size": 1, "growth_per_minute": 1.0, "quiet_seconds": 0, "records": i}
-            | {"verdict": "not sound", "why": bad}
+            | {"verdict": "damaged", "why": bad}
             for i in (1, 2)
         ],
         "outputs_missing": [bad],
-        "checkpoints": {**normal["checkpoints"], "newest": bad, "newest_verdict": "not sound", "newest_why": bad}
-        | {"sound": bad, "sound_at": stamp(now - 99)},
+        "checkpoints": {**normal["checkpoints"], "newest": bad, "newest_verdict": "damaged", "newest_why": bad}
+        | {"intact": bad, "intact_at": stamp(now - 99)},
         "disks": [
             {"path": bad, "free": 1, "total": 2, "inodes_free": 1, "inodes": 100, "full_in_seconds": 60}
             | {"quota": {"who": bad, "free": 1, "limit": 2, "files_free": 0, "files": 9, "over_soft": True}}
         ],
     }
-    dark = {"name": bad, "seen_at": None, "dark_since": stamp(now - 60), "dark_why": bad}
+    unreachable_hosts: Any = {
+        "name": bad,
+        "answered_at": None,
+        "unreachable_since": stamp(now - 60),
+        "unreachable_why": bad,
+    }
     told = [event(1, now, bad, "critical", ref=bad), event(2, now, bad, place=bad)]
-    watch = {"alive": True, "who": bad, "last_tick": stamp(now), "ours": False}
-    return View(jobs=[evil], events=told, watch=watch, places=[dark])
+    watch: Any = {"alive": True, "who": bad, "last_tick": stamp(now), "ours": False}
+    return View(jobs=[evil], events=told, watch=watch, places=[unreachable_hosts])

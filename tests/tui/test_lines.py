@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from dataclasses import replace
+from typing import Any
 
 from dogwatch.clock import stamp
 from dogwatch.tui.lines import lines
@@ -15,7 +16,7 @@ from tests.tui.sample import NOW
 
 def later(view, seconds, step=None, **other):
     """The same job `seconds` later, seen again then, at another step if given."""
-    job = {**view.jobs[0], "proved_at": stamp(NOW + seconds), **other}
+    job = {**view.jobs[0], "confirmed_at": stamp(NOW + seconds), **other}
     if step is not None:
         job["progress"] = {**job["progress"], "step": step, "fraction": step / 1_980_000}
     return replace(view, jobs=[job])
@@ -37,7 +38,7 @@ def test_the_first_lines_say_what_happened_and_how_it_stands():
 
 
 def test_nothing_new_is_no_line():
-    """The same view again, or a look that moved little, prints nothing."""
+    """The same view again, or a poll that moved little, prints nothing."""
     view = sample.view(32)
     assert lines(view, view, NOW) == []
     assert lines(later(view, 1), later(view, 6, 1_240_000), NOW + 6) == []
@@ -74,10 +75,15 @@ def test_a_finding_is_told_once_whether_or_not_an_event_tells_it():
 def test_a_dark_place_and_a_dead_watcher_are_told():
     """Not being able to look is news, once."""
     view = sample.view(4)
-    dark = {"name": "here", "seen_at": None, "dark_since": stamp(NOW + 1), "dark_why": "no answer in 5 s"}
-    blind = replace(view, places=[dark], watch={"alive": False})
+    unreachable_hosts: Any = {
+        "name": "here",
+        "answered_at": None,
+        "unreachable_since": stamp(NOW + 1),
+        "unreachable_why": "no answer in 5 s",
+    }
+    blind = replace(view, places=[unreachable_hosts], watch={"alive": False})
     assert lines(view, blind, NOW + 2) == [
-        "20:00:02  nobody is watching - last proved 4s ago",
+        "20:00:02  nobody is watching - last confirmed 4s ago",
         "20:00:02  !! here is unreachable since 20:00 (1s): no answer in 5 s",
     ]
     assert lines(blind, blind, NOW + 3) == []
@@ -87,7 +93,7 @@ def test_a_dark_place_and_a_dead_watcher_are_told():
 def test_an_unreachable_host_is_told_beside_the_job_once():
     """Since when, and how old what is known of the job is."""
     view = sample.view(4)
-    outage = {"since": stamp(NOW), "why": "no answer", "last_confirmed_at": stamp(NOW - 60)}
+    outage: Any = {"since": stamp(NOW), "why": "no answer", "last_confirmed_at": stamp(NOW - 60)}
     lost = replace(view, jobs=[{**view.jobs[0], "unreachable": outage}])
     name = view.jobs[0]["name"]
     assert lines(view, lost, NOW + 2) == [

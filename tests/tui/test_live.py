@@ -43,7 +43,7 @@ def test_thirty_two_workers_fit_on_80x24_without_scrolling(terminal):
     assert "90 % sure" in shown[2]
     assert shown[2].endswith("1,204 images/s now, 1,180 average")
     assert shown[3].startswith("!! worker 7 of 32 is gone")
-    assert shown[23].startswith("proved ")
+    assert shown[23].startswith("confirmed ")
     assert "by the process table" in shown[23]
     text = "\n".join(shown)
     for fact in ("1 SIGKILL", "1 stopped", "1 slow", "22 running", "6 sleeping", "1 done"):
@@ -67,24 +67,24 @@ def test_thirty_two_workers_fit_on_80x24_without_scrolling(terminal):
 
 @pytest.mark.parametrize(("columns", "lines"), [(60, 15), (200, 60), (40, 10)])
 def test_a_resize_redraws_the_whole_screen(terminal, columns, lines):
-    """After SIGWINCH the frame fits the new size exactly: first line on top, proof at the bottom."""
+    """After SIGWINCH the frame fits the new size exactly: first line on top, evidence at the bottom."""
     emulator = terminal("32", 80, 24)
     emulator.wait_for(FOOT)
     emulator.resize(columns, lines)
-    wait_until(lambda: emulator.display()[-1].startswith("proved ") and "train-7b-sft" in emulator.display()[0])
+    wait_until(lambda: emulator.display()[-1].startswith("confirmed ") and "train-7b-sft" in emulator.display()[0])
     shown = emulator.display()
     assert len(shown) == lines
     assert sum("train-7b-sft  " in line or line.startswith("train-7b-sft ") for line in shown) == 1
     assert "62.3 %" in shown[1]
     assert any("worker 7 of 32 is gone" in line for line in shown)
-    assert sum("proved " in line for line in shown) == 1
+    assert sum("confirmed " in line for line in shown) == 1
 
 
 @pytest.mark.parametrize(("columns", "lines"), [(80, 24), (40, 10), (140, 50)])
 def test_hostile_text_never_reaches_the_terminal_raw(terminal, columns, lines):
     """Of all bytes sent, only our own colours and cursor moves are controls; nothing scrolled or rang."""
     emulator = terminal("hostile", columns, lines)
-    wait_until(lambda: b"evil" in emulator.raw and "proved" in "".join(emulator.display()[-2:]))
+    wait_until(lambda: b"evil" in emulator.raw and "confirmed" in "".join(emulator.display()[-2:]))
     assert emulator.scrolled() == 0
     assert emulator.finish() == "True"
     sent = bytes(emulator.raw)
@@ -119,7 +119,7 @@ def test_a_terminal_without_unicode_gets_ascii(terminal, more, encoding):
 def test_hostile_wide_text_is_ascii_too_where_it_must_be(terminal):
     """CJK and emoji on an ASCII terminal become question marks, not a crash."""
     emulator = terminal("hostile", 80, 24, PYTHONIOENCODING="ascii")
-    wait_until(lambda: "proved" in "".join(emulator.display()[-2:]))
+    wait_until(lambda: "confirmed" in "".join(emulator.display()[-2:]))
     assert emulator.finish() == "True"
     assert bytes(emulator.raw).isascii()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -28,7 +29,7 @@ def frame(view: View, width: int = 80, height: int = 24, ascii_only: bool = Fals
 
 def views() -> dict[str, View]:
     many = [sample.job(4, name=f"job-{i}", ref=f"r{i}") for i in range(60)]
-    bare = {"ref": "here/process:1", "name": "bare", "state": None}
+    bare: Any = {"ref": "here/process:1", "name": "bare", "state": None}
     return {
         "one": sample.view(32),
         "few": sample.view(4),
@@ -46,13 +47,13 @@ def views() -> dict[str, View]:
 @settings(max_examples=25)
 @given(width=st.integers(40, 140), height=st.integers(10, 70))
 def test_a_frame_fills_its_size_exactly(name, ascii_only, width, height):
-    """As many lines as the terminal has, each as wide as it is, with the proof always on the last two."""
+    """As many lines as the terminal has, each as wide as it is, with the evidence always on the last two."""
     lines = frame(views()[name], width, height, ascii_only)
     assert len(lines) == height
     assert {cell_len(line) for line in lines} == {width}
     assert not ascii_only or "".join(lines).isascii()
     foot = "".join(lines[-2:])
-    assert any(word in foot for word in ("proved", "watching", "first look"))
+    assert any(word in foot for word in ("confirmed", "watching", "first poll"))
 
 
 def test_header_progress_and_findings_stay_on_the_smallest_screen():
@@ -131,28 +132,33 @@ def test_nobody_watching_is_loud():
     made = screen(sample.view(4, alive=False), 80, 24, NOW)
     assert isinstance(made, Frame)
     lines = made.lines(Pen())
-    assert "nobody is watching - last proved 2s ago" in lines[-1].plain
+    assert "nobody is watching - last confirmed 2s ago" in lines[-1].plain
     assert any(span.style == LOUD for span in lines[-1].spans)
     assert any(span.style == "dim" for span in lines[1].spans if span.end - span.start > 40)
 
 
 def test_a_watcher_that_proves_nothing_is_loud_too():
     """A living watcher with old knowledge is no better than none."""
-    job = sample.job(4, proved_at=stamp(NOW - 600))
-    assert "not proved for 10m: what is shown is old" in frame(sample.view(jobs=[job]))[-1]
+    job = sample.job(4, confirmed_at=stamp(NOW - 600))
+    assert "not confirmed for 10m: what is shown is old" in frame(sample.view(jobs=[job]))[-1]
 
 
 def test_an_ended_job_needs_nobody_to_watch_it():
     """Its state is final, so the footer is calm."""
     last = frame(sample.view(jobs=[sample.ended()], alive=False))[-1]
-    assert last.startswith("proved ")
+    assert last.startswith("confirmed ")
     assert "nobody" not in last
 
 
 def test_a_dark_place_is_told_above_the_findings():
     """Which place, for how long, and why."""
-    dark = {"name": "here", "seen_at": None, "dark_since": stamp(NOW - 300), "dark_why": "no answer in 5 s"}
-    lines = frame(replace(sample.view(32), places=[dark]))
+    unreachable_hosts: Any = {
+        "name": "here",
+        "answered_at": None,
+        "unreachable_since": stamp(NOW - 300),
+        "unreachable_why": "no answer in 5 s",
+    }
+    lines = frame(replace(sample.view(32), places=[unreachable_hosts]))
     assert lines[3].strip() == "here is unreachable since 19:55 (5m): no answer in 5 s"
 
 

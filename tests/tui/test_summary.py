@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from dogwatch.clock import stamp
 from dogwatch.tui.summary import summary
 from tests.tui import sample
@@ -12,7 +14,7 @@ def test_a_success_with_one_witness_says_that_it_has_one():
     """Until something else agrees, success is the word of whoever said it."""
     assert summary(sample.ended(), NOW) == [
         "train-7b-sft (here/process:7f3a91): succeeded after 2h 33m",
-        "  proof        the keeper's record: 4 workers: exit 0 (its word alone)",
+        "  evidence     the supervisor's record: 4 workers: exit 0 (its word alone)",
         "  progress     1,980,000 of 1,980,000 images, 1,180 images/s on average",
         "  outputs      4 files, 1.2 GB",
         "  checkpoints  14, last 19:56 (4m ago), newest step-1400.pt",
@@ -21,9 +23,9 @@ def test_a_success_with_one_witness_says_that_it_has_one():
 
 
 def test_a_verified_success_names_what_verified_it():
-    """A second witness ends the reservation."""
+    """A second evidence ends the reservation."""
     told = summary(sample.ended(verified={"ok": True, "text": "4 outputs, all items"}), NOW)
-    assert "  proof        the keeper's record: 4 workers: exit 0" in told
+    assert "  evidence     the supervisor's record: 4 workers: exit 0" in told
     assert "  verified     4 outputs, all items" in told
 
 
@@ -40,8 +42,8 @@ def test_a_failure_lists_each_worker_that_did_not_succeed():
     crew[3] |= {"outcome": "unknown", "exit_code": None, "reason": "it vanished, and nobody recorded how"}
     found = [{"rule": "worker_gone", "level": "critical", "text": "worker 1 is gone", "since": stamp(NOW - 60)}]
     why = "worker 1: the cgroup counted a kill"
-    bad = {"outcome": "out_of_memory", "signal": 9, "exit_code": None, "reason": why, "findings": found}
-    told = summary({**sample.ended(workers=crew), **bad}, NOW)
+    bad: Any = {"outcome": "out_of_memory", "signal": 9, "exit_code": None, "reason": why, "findings": found}
+    told = summary(sample.ended(workers=crew) | bad, NOW)
     assert told[0].endswith("out of memory (SIGKILL) after 2h 33m")
     assert "  reason       worker 1: the cgroup counted a kill" in told
     assert "  !! 19:59     worker 1 is gone" in told
@@ -54,18 +56,19 @@ def test_a_failure_lists_each_worker_that_did_not_succeed():
 
 def test_an_unknown_outcome_is_never_dressed_up():
     """Nobody recorded how it ended, and that is what is said."""
-    told = summary(sample.ended(outcome="unknown", exit_code=None, proof=[]), NOW)
+    told = summary(sample.ended(outcome="unknown", exit_code=None, evidence=[]), NOW)
     assert told[0].endswith("ended, outcome unknown after 2h 33m")
-    assert told[1] == "  proof        none"
+    assert told[1] == "  evidence     none"
     crew = [{**worker, "doing": "gone", "outcome": "unknown"} for worker in sample.workers(2)]
-    told = summary(sample.ended(outcome="unknown", exit_code=None, proof=[], workers=crew), NOW)
+    told = summary(sample.ended(outcome="unknown", exit_code=None, evidence=[], workers=crew), NOW)
     assert "  workers      2 of 2 ended nobody knows how" in told
 
 
 def test_a_job_of_which_little_is_known_still_gets_a_summary():
     """Missing values are left out, not printed as None."""
-    told = summary({"ref": "here/process:1", "id": "1", "state": "ended", "outcome": "unknown"}, NOW)
-    assert told == ["1 (here/process:1): ended, outcome unknown", "  proof        none"]
+    little: Any = {"ref": "here/process:1", "id": "1", "state": "ended", "outcome": "unknown"}
+    told = summary(little, NOW)
+    assert told == ["1 (here/process:1): ended, outcome unknown", "  evidence     none"]
 
 
 def test_what_an_evaluation_scored_is_told():

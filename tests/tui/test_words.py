@@ -124,7 +124,7 @@ def test_a_rate_is_said_in_the_unit_that_says_most(number, said):
     ],
 )
 def test_two_rates_share_a_unit(now, average, said):
-    """Now and average can be compared at a glance."""
+    """Now and average can be compared at a probe answer."""
     assert words.rates(now, average, "x") == said
 
 
@@ -243,7 +243,7 @@ def test_words_are_light_to_import():
     assert done.stdout.strip() == "[]"
 
 
-GPU: dict[str, Any] = {
+GPU: Any = {
     "index": 0,
     "percent": 97.4,
     "memory_used_bytes": 64e9,
@@ -269,9 +269,11 @@ GPU |= {"watts_limit": 700.0, "celsius": 61, "throttle": [], "processes": [{"pid
 )  # fmt: skip
 def test_a_gpu_fits_a_line(other, told):
     """What it tells, and nothing in place of what it does not."""
-    assert phrases.gpu({**GPU, **other}) == told
+    gpu: Any = {**GPU, **other}
+    assert phrases.gpu(gpu) == told
 
 
 def test_a_gpu_that_tells_nothing_is_said_to():
     """A row of nothing would look like an error of ours."""
-    assert phrases.gpu({"index": 0}) == "nothing is told of it"
+    bare: Any = {"index": 0}
+    assert phrases.gpu(bare) == "nothing is told of it"

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
+from dogwatch import secret
+from dogwatch.channels.http import reached
 from dogwatch.channels.interface import Receipt
 from dogwatch.channels.picture import NAME, picture
+from dogwatch.channels.plugin import ChannelPlugin
 from dogwatch.channels.wording import fitted, lines, subject
 from dogwatch.model import Level, Message
+from dogwatch.plugin_config import ServiceUrl
 
 MOST = 3500
 JOBS = 20
@@ -71,3 +77,27 @@ def unusable(url: str | None) -> str:
 
 def _schemes(service: dict[str, Any]) -> set[str]:
     return {str(one) for key in ("protocols", "secure_protocols") for one in service.get(key) or ()}
+
+
+def _unusable(settings: Mapping[str, Any]) -> str:
+    """What is behind a reference is seen when it is used."""
+    url = str(settings.get("url", ""))
+    return unusable(None if url.startswith(secret.KINDS) else url)
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    url: ServiceUrl
+
+
+PLUGIN = ChannelPlugin(
+    name="apprise",
+    help="URL: a service that Apprise knows (Teams, PagerDuty, ntfy, Telegram, ...)",
+    config=Config,
+    build=lambda config, site: Apprise(config.url),
+    preflight=lambda config, site: reached(config.url, site.network),
+    argument="url",
+    takes="one URL",
+    unusable=_unusable,
+    takes_pictures=True,
+)

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from dogwatch.channels.interface import DEADLINE, Receipt
+from dogwatch.channels.plugin import ChannelPlugin, Site, Unfit
 from dogwatch.channels.wording import subject
 from dogwatch.clock import stamp
 from dogwatch.model import Message
-from dogwatch.reach.once import Late, NotStarted, run
+from dogwatch.plugin_config import Argv
 from dogwatch.redaction import redacted
 from dogwatch.text import plain
+from dogwatch.transport.command import Late, NotStarted, run
 
 GIVES_UP = 64  # EX_USAGE and above up to 78: sysexits.h, the command's own word that trying again is no use
 TRY_LATER = 75  # EX_TEMPFAIL
@@ -47,3 +51,27 @@ class Command:
         final = GIVES_UP <= code <= 78 and code != TRY_LATER
         words = plain(redacted(said.decode("utf-8", "replace"))[-200:], 120)
         return Receipt(False, f"{name} ended with {code}{words and ': ' + words}", final)
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    argv: Argv
+
+
+def preflight(config: Config, site: Site) -> str:
+    found = shutil.which(config.argv[0])
+    if found is None:
+        raise Unfit(f"{config.argv[0]} is not there or not executable")
+    return f"{found} is there"
+
+
+PLUGIN = ChannelPlugin(
+    name="command",
+    help="--command PROG ARG...: a program of yours that gets JSON on stdin",
+    config=Config,
+    build=lambda config, site: Command(config.argv),
+    preflight=preflight,
+    argument="argv",
+    takes="its program and arguments behind --command",
+    keeps_open=True,
+)

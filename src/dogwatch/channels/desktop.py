@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 
 from dogwatch.channels.interface import Receipt
+from dogwatch.channels.plugin import ChannelPlugin, Site, Unfit
 from dogwatch.channels.wording import fitted, lines, subject
 from dogwatch.model import Level, Message
 from dogwatch.programs import find_program
-from dogwatch.reach.once import Late, NotStarted, run
+from dogwatch.transport.command import Late, NotStarted, run
 
 URGENCY = {Level.CRITICAL: "critical", Level.WARNING: "normal", Level.INFO: "low", Level.PROGRESS: "low"}
 
@@ -31,3 +33,24 @@ class Desktop:
         except NotStarted:
             return Receipt(False, "there is no notify-send here", permanent=True)
         return Receipt(code == 0, "shown" if code == 0 else "there is no desktop to show it on", permanent=code != 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """Nothing is to be said of it."""
+
+
+def preflight(config: Config, site: Site) -> str:
+    program = find_program("notify-send")
+    if program is None:
+        raise Unfit("notify-send is not there or not executable")
+    return f"{program} is there"
+
+
+PLUGIN = ChannelPlugin(
+    name="desktop",
+    help="a bubble on the desktop of whoever is logged in here",
+    config=Config,
+    build=lambda config, site: Desktop(),
+    preflight=preflight,
+)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from typing import Any
 
-from dogwatch.channels.http import Reply, Unsent, post, receipt
+from dogwatch.channels.http import Network, Reply, Unsent, reached, receipt
 from dogwatch.channels.interface import Receipt
 from dogwatch.channels.picture import NAME, picture
+from dogwatch.channels.plugin import ChannelPlugin
 from dogwatch.channels.wording import fitted, lines, subject
 from dogwatch.model import Message
+from dogwatch.plugin_config import WebUrl
 
 MOST = 1900  # characters of a message; Discord takes 2,000
 JOBS = 15
@@ -20,8 +23,8 @@ class Discord:
 
     kind = "discord"
 
-    def __init__(self, url: str, *, inside: bool = True) -> None:
-        self._url, self._inside = url, inside
+    def __init__(self, url: str, network: Network | None = None) -> None:
+        self._url, self._network = url, network or Network()
 
     def deliver(self, message: Message) -> Receipt:
         image = picture(message)
@@ -38,7 +41,7 @@ class Discord:
             kind, body = form(message.key, json.dumps(told).encode("ascii"), image)
         headers = {"Content-Type": kind, "Idempotency-Key": message.key}
         try:
-            reply = post(self._url, body, headers, inside=self._inside)
+            reply = self._network.post(self._url, body, headers)
         except Unsent as unsent:
             return Receipt(False, str(unsent), unsent.permanent)
         got = receipt(self._url, reply)
@@ -68,3 +71,20 @@ def wait_of(reply: Reply) -> float | None:
         return min(max(0.0, float(told["retry_after"])), 3600.0)
     except (ValueError, TypeError, LookupError):
         return None
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    url: WebUrl
+
+
+PLUGIN = ChannelPlugin(
+    name="discord",
+    help="URL: a webhook of a Discord channel",
+    config=Config,
+    build=lambda config, site: Discord(config.url, site.network),
+    preflight=lambda config, site: reached(config.url, site.network),
+    argument="url",
+    takes="one URL",
+    takes_pictures=True,
+)

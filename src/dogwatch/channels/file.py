@@ -5,11 +5,14 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+from dataclasses import dataclass
 
 from dogwatch.channels.interface import Receipt
+from dogwatch.channels.plugin import ChannelPlugin, Site, Unfit
 from dogwatch.channels.wording import subject
 from dogwatch.clock import stamp
 from dogwatch.model import Message
+from dogwatch.plugin_config import AbsolutePath
 from dogwatch.text import plain
 
 LOOKS_BACK = 1 << 20
@@ -55,3 +58,27 @@ class File:
             return Receipt(False, f"{self._path} took a part of the line only")
         os.fsync(fd)
         return Receipt(True, self._path)
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    path: AbsolutePath
+
+
+def preflight(config: Config, site: Site) -> str:
+    at = config.path if os.path.exists(config.path) else os.path.dirname(config.path) or "/"
+    if not os.access(at, os.W_OK):
+        raise Unfit(f"{config.path} cannot be written")
+    return f"{config.path} can be written"
+
+
+PLUGIN = ChannelPlugin(
+    name="file",
+    help="PATH: a line of JSON for each message",
+    config=Config,
+    build=lambda config, site: File(config.path),
+    preflight=preflight,
+    argument="path",
+    takes="one path",
+    keeps_open=True,
+)

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from urllib.parse import unquote, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
-from dogwatch.channels.interface import DEADLINE, Receipt
-from dogwatch.channels.timed import Private, connect, secure_context
+from dogwatch.channels.interface import DEADLINE, LONGEST_WAIT, Receipt
+from dogwatch.channels.timed import Private, Timed, connect, secure_context
 from dogwatch.channels.timed import deadline as until_when
 from dogwatch.redaction import redacted
 from dogwatch.text import plain
@@ -22,7 +22,24 @@ BODY_MOST = 65536
 AGENT = "dogwatch"
 # Worth another try later; what else is refused with 4xx stays refused.
 PASSING = frozenset({408, 421, 423, 425, 429})
-LONGEST_WAIT = 6 * 3600.0
+
+
+PREFLIGHT = 8.0  # seconds in all for reaching a server that is told nothing
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """A channel's way out. `private` allows addresses of a private network, where only the owner may point."""
+
+    private: bool = True
+
+    def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> Reply:
+        """One POST; Unsent where nothing was taken."""
+        return post(url, body, headers, inside=self.private)
+
+    def connect(self, host: str, port: int, until: float) -> Timed:
+        """A connection whose every call ends at `until` (see `timed.deadline`); Private for one that is not allowed."""
+        return connect(host, port, until, self.private)
 
 
 class Unsent(Exception):
@@ -76,6 +93,20 @@ def post(url: str, body: bytes, headers: Mapping[str, str], *, inside: bool = Tr
         raise Unsent("its URL cannot be used", permanent=True) from None
     finally:
         connection.close()
+
+
+def reached(url: str, network: Network) -> str:
+    """A connection, encrypted where the URL says so; no request is made on it."""
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https"):
+        return f"{plain(parts.scheme or 'its service', 30)} is reached by what was installed for it, and not tried"
+    if not parts.hostname:
+        raise OSError(0, "its URL names no host")
+    until = until_when(PREFLIGHT)
+    with network.connect(parts.hostname, parts.port or (443 if parts.scheme == "https" else 80), until) as made:
+        if parts.scheme == "https":
+            secure_context(until).wrap_socket(made, server_hostname=parts.hostname).close()
+    return f"{plain(parts.hostname, 100)} answers"
 
 
 def _login(user: str | None, password: str | None) -> dict[str, str]:

@@ -7,12 +7,8 @@ from typing import Protocol
 
 from dogwatch.model import Message
 
-# The kinds that take a picture with a message. An incoming webhook of Slack takes no file.
-PICTURED = frozenset({"email", "discord", "apprise"})
-# The kinds behind which a program may hold what is open, and has to be told when it no longer is, however that came.
-# People are told of a job's end by its own notice.
-KEEPS_OPEN = frozenset({"webhook", "command", "file"})
 DEADLINE = 20.0  # seconds in all for one try, whatever the receiver does
+LONGEST_WAIT = 6 * 3600.0  # seconds that a receiver may ask us to wait
 
 
 @dataclass(frozen=True, slots=True)

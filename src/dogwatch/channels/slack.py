@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 
-from dogwatch.channels.http import Unsent, post, receipt
+from dogwatch.channels.http import Network, Unsent, reached, receipt
 from dogwatch.channels.interface import Receipt
+from dogwatch.channels.plugin import ChannelPlugin
 from dogwatch.channels.wording import fitted, lines, subject
 from dogwatch.model import Message
+from dogwatch.plugin_config import WebUrl
 
 MOST = 2900  # characters of one section; Slack takes 3,000
 JOBS = 20
@@ -18,8 +21,8 @@ class Slack:
 
     kind = "slack"
 
-    def __init__(self, url: str, *, inside: bool = True) -> None:
-        self._url, self._inside = url, inside
+    def __init__(self, url: str, network: Network | None = None) -> None:
+        self._url, self._network = url, network or Network()
 
     def deliver(self, message: Message) -> Receipt:
         text = escaped(fitted("\n".join(lines(message, JOBS)), MOST // 2))
@@ -35,7 +38,7 @@ class Slack:
         }
         headers = {"Content-Type": "application/json", "Idempotency-Key": message.key}
         try:
-            reply = post(self._url, json.dumps(body).encode("ascii"), headers, inside=self._inside)
+            reply = self._network.post(self._url, json.dumps(body).encode("ascii"), headers)
         except Unsent as unsent:
             return Receipt(False, str(unsent), unsent.permanent)
         return receipt(self._url, reply, taken(reply.body))
@@ -57,3 +60,21 @@ def taken(body: bytes) -> bool:
     except ValueError:
         return False
     return isinstance(told, dict) and told.get("ok") is True
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    url: WebUrl
+
+
+PLUGIN = ChannelPlugin(
+    name="slack",
+    help="URL: an incoming webhook of Slack",
+    config=Config,
+    build=lambda config, site: Slack(config.url, site.network),
+    preflight=lambda config, site: reached(config.url, site.network),
+    argument="url",
+    takes="one URL",
+    job_file={"webhook": "url"},
+    instead="say it as --alert-slack",
+)

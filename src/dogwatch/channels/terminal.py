@@ -11,7 +11,7 @@ from dogwatch.text import plain
 
 
 class Terminal:
-    """Says each notice as one clean line. Without a stream the live screen has already shown it."""
+    """Says each notification as one clean line. Without a stream the live screen has already shown it."""
 
     kind = "terminal"
 

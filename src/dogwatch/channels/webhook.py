@@ -5,13 +5,16 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+from dataclasses import dataclass
 from typing import Any
 
-from dogwatch.channels.http import Unsent, post, receipt
+from dogwatch.channels.http import Network, Unsent, reached, receipt
 from dogwatch.channels.interface import Receipt
+from dogwatch.channels.plugin import ChannelPlugin
 from dogwatch.channels.wording import subject
 from dogwatch.clock import Clock, stamp
 from dogwatch.model import Item, Message
+from dogwatch.plugin_config import Secret, WebUrl
 from dogwatch.text import plain
 
 
@@ -20,8 +23,10 @@ class Webhook:
 
     kind = "webhook"
 
-    def __init__(self, url: str, secret: str | None = None, *, inside: bool = True, clock: Clock | None = None) -> None:
-        self._url, self._secret, self._inside, self._clock = url, secret, inside, clock or Clock()
+    def __init__(
+        self, url: str, secret: str | None = None, *, network: Network | None = None, clock: Clock | None = None
+    ) -> None:
+        self._url, self._secret, self._network, self._clock = url, secret, network or Network(), clock or Clock()
 
     def deliver(self, message: Message) -> Receipt:
         body = json.dumps(document(message)).encode("ascii")
@@ -30,7 +35,7 @@ class Webhook:
             at = str(int(self._clock.now()))
             headers |= {"X-Dogwatch-Timestamp": at, "X-Dogwatch-Signature": signature(self._secret, at, body)}
         try:
-            return receipt(self._url, post(self._url, body, headers, inside=self._inside))
+            return receipt(self._url, self._network.post(self._url, body, headers))
         except Unsent as unsent:
             return Receipt(False, str(unsent), unsent.permanent)
 
@@ -66,3 +71,21 @@ def _job(item: Item) -> dict[str, Any]:
         "closed": item.closed or None,
         "key": item.key,
     }
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    url: WebUrl
+    secret: Secret | None = None
+
+
+PLUGIN = ChannelPlugin(
+    name="webhook",
+    help="URL [--secret env:NAME|file:PATH]: JSON over HTTP, signed where a secret is given",
+    config=Config,
+    build=lambda config, site: Webhook(config.url, config.secret, network=site.network, clock=site.clock),
+    preflight=lambda config, site: reached(config.url, site.network),
+    argument="url",
+    takes="one URL",
+    keeps_open=True,
+)

@@ -22,7 +22,7 @@ def subject(message: Message) -> str:
     if len(worst) == 1:
         return plain(f"[dogwatch] {sign}: {worst[0].name}: {worst[0].text}", SUBJECT - len(more)) + more
     names = list(dict.fromkeys(item.name for item in worst))
-    about = f"{len(worst)} notices about {len(names)} jobs" if len(names) > 1 else f"{names[0]}"
+    about = f"{len(worst)} notifications about {len(names)} jobs" if len(names) > 1 else f"{names[0]}"
     rules = {item.rule for item in worst}
     what = f" ({plain(worst[0].text, 60)})" if len(rules) == 1 else ""
     return plain(f"[dogwatch] {sign}: {about}{what}", SUBJECT - len(more)) + more

@@ -4,18 +4,11 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser, Namespace
+from typing import Any
 
 from dogwatch.cli.expect import count
 from dogwatch.cli.out import emit, json_flag, say
 from dogwatch.errors import UsageError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from dogwatch.assemble import Store
-    from dogwatch.clock import Clock
-    from dogwatch.desk.job_ids import JobId
-    from dogwatch.desk.slurm import Added
-    from dogwatch.model import Expectation
 
 HELP = "watch a job that is already there: processes of this machine, or jobs of a Slurm cluster"
 EXAMPLES = (
@@ -32,7 +25,11 @@ exit codes: 4 when Slurm does not know an id. A host that does not answer is no 
 
 
 def arguments(parser: ArgumentParser) -> None:
-    kinds = parser.add_subparsers(dest="source", required=True, metavar="{process,slurm}")
+    from dogwatch.api import plugin_jobs
+
+    others = plugin_jobs.kinds()
+    listed = ",".join(("process", "slurm", *others))
+    kinds = parser.add_subparsers(dest="source", required=True, metavar=f"{{{listed}}}")
     process = kinds.add_parser("process", help="processes of this machine", allow_abbrev=False)
     process.add_argument("pids", nargs="*", type=int, metavar="PID", help="process ids of its workers")
     process.add_argument("--pidfile", metavar="F", help="a file with the pids, separated by white space")
@@ -55,11 +52,17 @@ def arguments(parser: ArgumentParser) -> None:
     slurm.add_argument("--output-dir", metavar="DIR", help="where on the host it writes its outputs")
     slurm.add_argument("--checkpoint", action="append", default=[], metavar="GLOB", help="its checkpoints there")
     slurm.add_argument("--registry", metavar="FILE", help="write it into this registry too (.claude/active_jobs.json)")
-    for kind in (process, slurm):
+    plugins = [kinds.add_parser(name, help=text, allow_abbrev=False) for name, text in others.items()]
+    for kind in plugins:
+        kind.add_argument("id", metavar="ID", help="what to know the job by")
+        kind.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a key of its source")
+        kind.add_argument("--host", metavar="NAME", help="the host, as `dogwatch host ls` names it (default: here)")
+        kind.add_argument("--log", action="append", default=[], metavar="PATH", help="its logs there (repeatable)")
+    for kind in (process, slurm, *plugins):
         kind.add_argument("--name", help="what to call the job")
         kind.add_argument("--description", default="", help="what it is for")
         kind.add_argument("--total-items", type=count, metavar="N", help="how many items there are to process")
-        kind.add_argument("--stall-timeout", metavar="S", help="the most patience with it while nothing moves")
+        kind.add_argument("--stall-timeout", metavar="S", help="call it stalled after this long without any progress")
         kind.add_argument("--min-growth", metavar="RATE", help="the least its outputs must grow, as in 10MB/h")
         kind.add_argument("--keep", action="store_true", help="set up a recurring poll by cron or systemd as well")
         kind.add_argument("--every", default="15m", metavar="S", help="how often --keep polls (default: 15m)")
@@ -68,15 +71,16 @@ def arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     from dogwatch import assemble
+    from dogwatch.api import queries
     from dogwatch.cli import polling
-    from dogwatch.desk import ask
 
     home = assemble.home()
     timer = polling.plan(home, args.every) if args.keep else None
-    refs = {"process": _processes, "slurm": _slurm}[args.source](args)
+    by_source = {"process": _processes, "slurm": _scheduler_jobs}
+    refs = by_source.get(args.source, _of_plugin)(args)
     if args.json:
         with assemble.store(readonly=True) as store:
-            jobs = ask.documents(store, refs)
+            jobs = queries.documents(store, refs)
         emit(jobs[0] if len(jobs) == 1 and not getattr(args, "mine", False) else {"jobs": jobs})
     else:
         for ref in refs:
@@ -90,115 +94,90 @@ def run(args: Namespace) -> int:
 
 def _processes(args: Namespace) -> list[str]:
     from dogwatch import assemble
-    from dogwatch.cli.expect import globs, growth, positive, seconds
+    from dogwatch.api.register import ProcessesToWatch, watch_processes
     from dogwatch.clock import Clock
-    from dogwatch.desk import tell
-    from dogwatch.model import Expectation
 
-    if sum(map(bool, (args.pids, args.pidfile, args.match))) != 1:
-        raise UsageError("say which processes in one way: PID..., --pidfile F or --match NAME")
-    for pid in args.pids:
-        positive(pid, "PID")
-    expect = Expectation(
-        workers=positive(args.workers, "--workers"),
-        logs=globs(args.log, "--log"),
-        outputs=globs(args.output, "--output", later=True),
-        checkpoints=globs(args.checkpoint, "--checkpoint", later=True),
-        total_items=positive(args.total_items, "--total-items"),
-        stall_timeout=seconds(args.stall_timeout, "--stall-timeout"),
-        min_growth=growth(args.min_growth, "--min-growth"),
+    wanted = ProcessesToWatch(
+        pids=args.pids,
+        pidfile=args.pidfile,
+        match=args.match,
+        workers=args.workers,
+        logs=args.log,
+        outputs=args.output,
+        checkpoints=args.checkpoint,
+        **_common(args),
     )
     clock = Clock()
-    reach = assemble.here(clock)
+    transport = assemble.here(clock)
     try:
         with assemble.store() as store:
-            return [
-                tell.add_processes(
-                    store,
-                    clock,
-                    reach,
-                    pids=args.pids,
-                    pidfile=None if args.pidfile is None else globs([args.pidfile], "--pidfile")[0],
-                    match=args.match,
-                    user=args.user,
-                    name=args.name,
-                    description=args.description,
-                    expect=expect,
-                )
-            ]
+            return [watch_processes(store, clock, transport, wanted, say)]
     finally:
-        reach.close()
+        transport.close()
 
 
-def _slurm(args: Namespace) -> list[str]:
+def _of_plugin(args: Namespace) -> list[str]:
     from dogwatch import assemble
+    from dogwatch.api import hosts, plugin_jobs
+    from dogwatch.api.commands import HERE
+    from dogwatch.api.expectations import globs, growth, positive, remote_path, seconds
     from dogwatch.clock import Clock
-    from dogwatch.desk import hosts, registry, slurm
-
-    if bool(args.ids) == args.mine:
-        raise UsageError("say which jobs in one way: ID..., - (stdin) or --mine")
-    ids = _ids(args.ids)
-    expect = _expected(args)
-    if args.registry is not None:
-        registry.check(args.registry)
-    clock = Clock()
-    with assemble.store() as store:
-        place = slurm.cluster_here(store) if args.host in (None, "here") else hosts.find(store, args.host)
-        reach = assemble.reach(place, clock)
-        try:
-            if args.mine:
-                return slurm.add_mine(store, clock, reach, place.name)
-            said = slurm.look_up(reach, place, ids, args.user, clock)
-        finally:
-            reach.close()
-        added = slurm.add_ids(
-            store,
-            clock,
-            place,
-            ids,
-            said,
-            name=args.name,
-            description=args.description,
-            user=args.user,
-            expect=expect,
-        )
-        _tell(store, clock, added, args.registry)
-    return [one.ref for one in added]
-
-
-def _ids(words: list[str]) -> list[JobId]:
-    from dogwatch.desk import job_ids
-
-    if "-" not in words:
-        return job_ids.in_words(words)
-    if words != ["-"]:
-        raise UsageError("- (stdin) stands alone: give ids, or what sbatch printed on stdin")
-    if sys.stdin is None or sys.stdin.isatty():
-        raise UsageError("- reads what sbatch prints: `sbatch job.sh | dogwatch add slurm - --host HOST`")
-    return job_ids.in_output(sys.stdin.read(job_ids.LARGEST))
-
-
-def _expected(args: Namespace) -> Expectation:
-    from dogwatch.cli.expect import growth, positive, remote_path, seconds
     from dogwatch.model import Expectation
 
-    log, outputs = remote_path(args.log, "--log"), remote_path(args.output_dir, "--output-dir")
-    return Expectation(
-        logs=() if log is None else (log,),
-        outputs=() if outputs is None else (f"{outputs.rstrip('/')}/*",),
+    here = args.host in (None, HERE)
+    pairs = [word.partition("=") for word in args.set]
+    wrong = [key for key, equals, _ in pairs if not key or not equals]
+    if wrong:
+        raise UsageError(f"--set takes KEY=VALUE, not {wrong[0][:40]!r}")
+    expect = Expectation(
+        logs=globs(args.log, "--log") if here else tuple(remote_path(path, "--log") or "" for path in args.log),
         total_items=positive(args.total_items, "--total-items"),
         stall_timeout=seconds(args.stall_timeout, "--stall-timeout"),
-        checkpoints=tuple(remote_path(glob, "--checkpoint") or "" for glob in args.checkpoint),
         min_growth=growth(args.min_growth, "--min-growth"),
     )
+    words = {key: value for key, _, value in pairs}
+    with assemble.store() as store:
+        place = HERE if here else hosts.find(store, args.host).name
+        said = {"name": args.name, "description": args.description}
+        return [plugin_jobs.add(store, Clock(), place, args.source, args.id, words, **said, expect=expect)]
 
 
-def _tell(store: Store, clock: Clock, added: list[Added], registry_path: str | None) -> None:
-    """What Slurm said of each job, and the same in the registry, if one was named."""
-    from dogwatch.desk import registry
+def _scheduler_jobs(args: Namespace) -> list[str]:
+    from dogwatch import assemble
+    from dogwatch.api.register import SchedulerJobsToWatch, watch_scheduler_jobs
+    from dogwatch.clock import Clock
 
-    for one in added:
-        for note in one.notes:
-            say(note)
-        if registry_path is not None:
-            registry.enter(store, registry_path, one.entry(registry.host_of(store, one.place), clock.now()))
+    output = _submitted(args)
+    wanted = SchedulerJobsToWatch(
+        scheduler=args.source,
+        ids=args.ids if output is None else (),
+        output=output,
+        mine=args.mine,
+        host=args.host,
+        log=args.log,
+        output_dir=args.output_dir,
+        checkpoints=args.checkpoint,
+        registry=args.registry,
+        **_common(args),
+    )
+    clock = Clock()
+    with assemble.store() as store:
+        return watch_scheduler_jobs(store, clock, lambda place: assemble.transport(place, clock), wanted, say)
+
+
+def _common(args: Namespace) -> dict[str, Any]:
+    names = ("user", "name", "description", "total_items", "stall_timeout", "min_growth")
+    return {name: getattr(args, name) for name in names}
+
+
+def _submitted(args: Namespace) -> str | None:
+    """What the submit command printed, where `-` stands for it."""
+    from dogwatch.api.register import MOST_OUTPUT
+
+    if "-" not in args.ids:
+        return None
+    if args.ids != ["-"]:
+        raise UsageError("- (stdin) stands alone: give ids, or what sbatch printed on stdin")
+    if sys.stdin is None or sys.stdin.isatty():
+        raise UsageError(f"- reads what sbatch prints: `sbatch job.sh | dogwatch add {args.source} - --host HOST`")
+    return sys.stdin.read(MOST_OUTPUT)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 from argparse import REMAINDER, ArgumentParser, Namespace
 from typing import TYPE_CHECKING, Any
 
 from dogwatch.cli.out import emit, json_flag, say
-from dogwatch.errors import COULD_NOT_LOOK, FINE, UsageError
+from dogwatch.errors import COULD_NOT_POLL, FINE, UsageError
 
 if TYPE_CHECKING:
     from dogwatch.assemble import Store
@@ -24,23 +23,22 @@ EPILOG = """\
   dogwatch alerts add webhook URL [--secret env:NAME]
   dogwatch alerts add --email ADDR | --slack env:NAME | discord URL | file PATH | desktop | APPRISE-URL
   dogwatch alerts add [--name NAME] --command PROG ARG...      everything behind --command is the program's
+  dogwatch alerts add KIND [WORD] [--set KEY=VALUE]...        any kind that `dogwatch alerts kinds` lists
   dogwatch alerts ls | rm NAME | test [NAME]
   dogwatch alerts silence JOB --for 2h | unsilence N | ack JOB | retry
   dogwatch alerts explain [JOB]                 every decision to send or not, with its reason
 
 A secret, and a webhook's URL is one, is kept by reference (env:NAME, file:PATH, keyring:SERVICE/USER); one that is
 given literally is moved to a file that only you can read. Alerts are sent by whoever watches: `dogwatch daemon`."""
-WORDS = ("show", "add", "ls", "rm", "test", "silence", "unsilence", "ack", "retry", "explain")
+WORDS = ("show", "add", "kinds", "ls", "rm", "test", "silence", "unsilence", "ack", "retry", "explain")
 SHOWN = 20
-WEB = ("webhook", "slack", "discord", "apprise", "email", "file", "desktop")
 # What each word takes besides --json; anything else given with it is refused rather than passed over.
 TAKES = {
-    "add": ("email", "slack", "argv", "secret", "name", "levels", "jobs", "rules"),
+    "add": ("email", "slack", "argv", "secret", "set", "name", "levels", "jobs", "rules"),
     "silence": ("span", "rule", "why"),
     "ack": ("rule", "why"),
     "explain": ("n",),
 }
-THING = {"file": "one path", "email": "one address", "desktop": "nothing more"}
 SPELT = {"argv": "--command", "span": "--for", "n": "-n"}
 EXPLAINED = 30
 
@@ -54,6 +52,7 @@ def arguments(parser: ArgumentParser) -> None:
         "--command", dest="argv", nargs=REMAINDER, metavar="ARG", help="add: a program that gets JSON on stdin; last"
     )
     parser.add_argument("--secret", metavar="REF", help="add webhook: sign with this secret, by reference")
+    parser.add_argument("--set", action="append", metavar="KEY=VALUE", help="add: another key of its kind")
     parser.add_argument("--name", metavar="NAME", help="add: what to call the channel")
     parser.add_argument("--levels", metavar="L,...", help="add: only these of critical,warning,info,progress")
     parser.add_argument("--jobs", metavar="GLOB,...", help="add: only jobs with such names")
@@ -80,13 +79,13 @@ def run(args: Namespace) -> int:
 
 
 def _add(args: Namespace, store: Store, clock: Clock) -> int:
-    from dogwatch.desk import alerts
+    from dogwatch.api import alerts
 
     kind, settings = _wanted(args)
     route = {key: _words(getattr(args, key)) for key in ("levels", "jobs", "rules") if getattr(args, key)}
     name = alerts.add(store, clock, kind, settings, route, args.name or alerts.free_name(store, kind))
-    for note in alerts.notes(settings, route):
-        say(note)
+    for hint in alerts.hints(settings, route):
+        say(hint)
     if args.json:
         emit({"added": name, "kind": kind})
     else:
@@ -100,29 +99,52 @@ def _words(listed: str) -> list[str]:
 
 def _wanted(args: Namespace) -> tuple[str, dict[str, Any]]:
     """(kind, settings) of what is to be added, which is one thing."""
-    ways = [("email", "to", args.email), ("slack", "url", args.slack), ("command", "argv", args.argv)]
-    said = [(kind, {key: value}) for kind, key, value in ways if value]
-    secret = {"secret": args.secret} if args.secret else {}
-    if said and (len(said) > 1 or args.rest):
+    from dogwatch.api import alerts
+
+    more = dict(_pair(word) for word in args.set or ())
+    if args.secret:
+        more["secret"] = args.secret
+    ways = [(kind, word) for kind, word in (("email", args.email), ("slack", args.slack)) if word]
+    if len(ways) + bool(args.argv) + bool(args.rest) > 1:
         raise UsageError("`alerts add` adds one channel at a time; say it once for each")
-    if said:
-        return said[0][0], {**said[0][1], **secret}
-    first, *more = args.rest or [""]
-    if first in WEB:
-        if first == "desktop" and not more:
-            return first, secret
-        if len(more) != 1 or first == "desktop":
-            raise UsageError(f"`alerts add {first}` takes {THING.get(first, 'one URL')}")
-        key = {"file": "path", "email": "to"}.get(first, "url")
-        value = os.path.abspath(more[0]) if first == "file" else more[0]
-        return first, {key: value, **secret}
-    if "://" in first and not more:
-        return "apprise", {"url": first, **secret}
-    raise UsageError(f"`alerts add` takes {', '.join(WEB)} or an Apprise URL, --email, --slack or --command")
+    if args.argv:
+        return "command", {"argv": args.argv, **more}
+    if ways:
+        kind, word = ways[0]
+        return kind, alerts.typed(kind, [word], more)
+    kind, *words = args.rest or [""]
+    if "://" in kind and not words:
+        kind, words = "apprise", [kind]
+    there = [row["kind"] for row in alerts.kinds()]
+    if kind not in there:
+        broken = alerts.why_broken(kind)
+        raise UsageError(
+            broken or f"`alerts add` takes {', '.join(there)} or an Apprise URL, --email, --slack or --command"
+        )
+    return kind, alerts.typed(kind, words, more)
+
+
+def _pair(word: str) -> tuple[str, str]:
+    key, equals, value = word.partition("=")
+    if not key or not equals:
+        raise UsageError(f"--set takes KEY=VALUE, not {word[:40]!r}")
+    return key, value
+
+
+def _kinds(args: Namespace, store: Store, clock: Clock) -> int:
+    from dogwatch.api import alerts
+
+    rows = alerts.kinds()
+    if args.json:
+        emit({"kinds": rows})
+    for row in () if args.json else rows:
+        origin = "" if row["package"] == "dogwatch" else f" ({row['package']})"
+        print(f"{row['kind']:<14} {row['help']}{origin}")
+    return FINE
 
 
 def _ls(args: Namespace, store: Store, clock: Clock) -> int:
-    from dogwatch.desk import alerts
+    from dogwatch.api import alerts
     from dogwatch.text import plain
 
     rows = alerts.listing(store)
@@ -142,7 +164,7 @@ def _ls(args: Namespace, store: Store, clock: Clock) -> int:
 
 
 def _rm(args: Namespace, store: Store, clock: Clock) -> int:
-    from dogwatch.desk import alerts
+    from dogwatch.api import alerts
 
     names = args.rest or _missing("rm takes the names of channels")
     alerts.removable(store, names)
@@ -163,18 +185,18 @@ def _test(args: Namespace, store: Store, clock: Clock) -> int:
         emit({"results": results})
     for row in () if args.json else results:
         print(f"{'ok' if row['ok'] else 'FAILED':<7} {row['channel']}: {row['detail']}")
-    return FINE if all(row["ok"] for row in results) else COULD_NOT_LOOK
+    return FINE if all(row["ok"] for row in results) else COULD_NOT_POLL
 
 
 def _silence(args: Namespace, store: Store, clock: Clock) -> int:
+    from dogwatch.api import alerts, queries
     from dogwatch.config import duration
-    from dogwatch.desk import alerts, ask
 
     if not args.span:
         raise UsageError("silence needs --for, as in --for 2h")
     (given,) = args.rest if len(args.rest) == 1 else _missing("silence takes one JOB, or '*' for all")
     wild = any(char in given for char in "*?[")
-    subject = given if wild or given.startswith("place:") else ask.find(store, [given], say)
+    subject = given if wild or given.startswith("place:") else queries.find(store, [given], say)
     number = alerts.silence(store, clock, subject, args.rule or "", duration(args.span, "--for"), args.why)
     if args.json:
         emit({"silence": number})
@@ -184,7 +206,7 @@ def _silence(args: Namespace, store: Store, clock: Clock) -> int:
 
 
 def _unsilence(args: Namespace, store: Store, clock: Clock) -> int:
-    from dogwatch.desk import alerts
+    from dogwatch.api import alerts
 
     for word in args.rest or _missing("unsilence takes the numbers that `dogwatch alerts` shows"):
         if not word.lstrip("#").isdigit():
@@ -198,10 +220,10 @@ def _unsilence(args: Namespace, store: Store, clock: Clock) -> int:
 
 
 def _ack(args: Namespace, store: Store, clock: Clock) -> int:
-    from dogwatch.desk import alerts, ask
+    from dogwatch.api import alerts, queries
 
     (given,) = args.rest if len(args.rest) == 1 else _missing("ack takes one JOB")
-    ref = given if given.startswith("place:") else ask.find(store, [given], say)
+    ref = given if given.startswith("place:") else queries.find(store, [given], say)
     numbers = alerts.ack(store, clock, ref, args.rule, args.why)
     if args.json:
         emit({"silences": numbers})
@@ -211,7 +233,7 @@ def _ack(args: Namespace, store: Store, clock: Clock) -> int:
 
 
 def _retry(args: Namespace, store: Store, clock: Clock) -> int:
-    from dogwatch.desk import alerts
+    from dogwatch.api import alerts
 
     count = alerts.retry(store, clock)
     if args.json:
@@ -224,10 +246,10 @@ def _retry(args: Namespace, store: Store, clock: Clock) -> int:
 
 
 def _explain(args: Namespace, store: Store, clock: Clock) -> int:
-    from dogwatch.desk import alerts, ask
+    from dogwatch.api import alerts, queries
     from dogwatch.text import plain
 
-    ref = ask.find(store, args.rest, say) if args.rest else None
+    ref = queries.find(store, args.rest, say) if args.rest else None
     if args.n is not None and args.n < 1:
         raise UsageError("-n is a number above zero")
     rows = alerts.explain(store, ref, args.n or EXPLAINED)
@@ -243,7 +265,7 @@ def _explain(args: Namespace, store: Store, clock: Clock) -> int:
 
 
 def _show(args: Namespace, store: Store, clock: Clock) -> int:
-    from dogwatch.desk import alerts
+    from dogwatch.api import alerts
     from dogwatch.text import plain
 
     seen = alerts.overview(store, clock.now())
@@ -253,19 +275,21 @@ def _show(args: Namespace, store: Store, clock: Clock) -> int:
     for one in seen["open"]:
         word, name = "acked" if one["acknowledged"] else "open", plain(one["name"] or one["subject"], 60)
         print(f"{word:<9} {one['level']:<9} {name}: {plain(one['text'], 160)}")
-    for one in seen["silences"]:
-        until = f"until {_moment(one['until'])}" if one["until"] else "until it resolves"
-        rule = "" if one["rule"] == "*" else f" ({plain(one['rule'], 40)})"
-        print(f"silenced  #{one['id']:<8} {plain(one['subject'], 80)}{rule} {until}")
-        if one["why"]:
-            print(f"          {plain(one['why'], 120)}")
-    for one in seen["undelivered"][:SHOWN]:
-        tries = "1 try" if one["tries"] == 1 else f"{one['tries']} tries"
-        later = f"next try {_moment(one['next_try'])}" if one["next_try"] else "`dogwatch alerts retry` tries again"
-        print(f"{one['state']:<9} {plain(one['channel'], 40)}, {tries}; {later}")
-        if one["detail"]:
-            print(f"          {plain(one['detail'], 160)}")
-        for text in one["notices"][:3]:
+    for silence in seen["silences"]:
+        until = f"until {_moment(silence['until'])}" if silence["until"] else "until it resolves"
+        rule = "" if silence["rule"] == "*" else f" ({plain(silence['rule'], 40)})"
+        print(f"silenced  #{silence['id']:<8} {plain(silence['subject'], 80)}{rule} {until}")
+        if silence["why"]:
+            print(f"          {plain(silence['why'], 120)}")
+    for unsent in seen["undelivered"][:SHOWN]:
+        tries = "1 try" if unsent["tries"] == 1 else f"{unsent['tries']} tries"
+        later = (
+            f"next try {_moment(unsent['next_try'])}" if unsent["next_try"] else "`dogwatch alerts retry` tries again"
+        )
+        print(f"{unsent['state']:<9} {plain(unsent['channel'], 40)}, {tries}; {later}")
+        if unsent["detail"]:
+            print(f"          {plain(unsent['detail'], 160)}")
+        for text in unsent["notifications"][:3]:
             print(f"          {plain(text, 140)}")
     if len(seen["undelivered"]) > SHOWN:
         print(f"and {len(seen['undelivered']) - SHOWN} more that were not delivered; --json lists them all")

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from typing import Any
+from typing import TYPE_CHECKING
 
 from dogwatch.cli.out import emit, json_flag, say, table
+
+if TYPE_CHECKING:
+    from dogwatch.wire.documents.log import BacktestDocument
 
 HELP = "replay finished runs by their own clock and score our ETA beside the usual ones"
 EXAMPLES = (
@@ -25,25 +28,25 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    from dogwatch.desk.eta import runs, scores
-    from dogwatch.errors import COULD_NOT_LOOK, FINE
+    from dogwatch.api.eta import runs, scores
+    from dogwatch.errors import COULD_NOT_POLL, FINE
     from dogwatch.text import plain
 
     found = scores(runs(args.files, args.csv))
     if args.json:
         emit(found)
-        return FINE if found["runs"] else COULD_NOT_LOOK
+        return FINE if found["runs"] else COULD_NOT_POLL
     for one in found["left_out"]:
         say(f"{plain(one['file'], 200)} is left out: {plain(one['why'], 200)}")
     if not found["runs"]:
         say("no run is left to replay")
-        return COULD_NOT_LOOK
+        return COULD_NOT_POLL
     for line in lines(found):
         print(line)
     return FINE
 
 
-def lines(found: dict[str, Any]) -> list[str]:
+def lines(found: BacktestDocument) -> list[str]:
     """The table: one column per moment; within 10 % / the error of nine in ten."""
     moments = [moment for moment in found["moments"] if moment["runs"]]
     head = ("within 10 % / p90 error, at", *(_percent(moment["share"]) for moment in moments))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dogwatch.cli.out import emit, json_flag
 from dogwatch.errors import UsageError
 
 if TYPE_CHECKING:
-    from dogwatch.reach.interface import Reach
+    from dogwatch.transport.interface import Transport
+    from dogwatch.wire.documents.log import FileDocument
 
 HELP = "say whether files are whole: checkpoints, datasets, results, archives, images"
 EXAMPLES = (
@@ -21,7 +22,7 @@ Judges files by their format without executing or unpacking anything in them: JS
 NumPy, HDF5, safetensors, PyTorch, GGUF, gzip, bzip2, xz, zstd, zip, tar, PNG, JPEG, GIF, BMP, WebP. Files are taken as
 finished. A directory stands for all files in it, and its sharded files must have all their parts.
 
-exit codes: 0 all are sound, 1 one is not sound, 3 one cannot be judged"""
+exit codes: 0 all are intact, 1 one is damaged, 3 one cannot be judged"""
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -30,15 +31,15 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--most", default="60s", metavar="TIME", help="how long each PATH may take to read (default: 60s)"
     )
-    parser.add_argument("-q", "--quiet", action="store_true", help="print only what is not sound or cannot be judged")
+    parser.add_argument("-q", "--quiet", action="store_true", help="print only what is damaged or cannot be judged")
     json_flag(parser)
 
 
 def run(args: Namespace) -> int:
     import os
 
+    from dogwatch.api import check
     from dogwatch.config import duration
-    from dogwatch.desk import check
 
     seconds = duration(args.most, "--most")
     if not 0 < seconds <= 2400:
@@ -46,35 +47,35 @@ def run(args: Namespace) -> int:
     if args.host and not all(path.startswith("/") for path in args.path):
         raise UsageError("with --host every PATH must be absolute, because it is looked up there")
     seen: set[str] = set()
-    reach = _way(args.host)
+    transport = _way(args.host)
     try:
         for path in args.path:
-            for row in check.check(reach, path if args.host else os.path.abspath(path), seconds):
+            for row in check.check(transport, path if args.host else os.path.abspath(path), seconds):
                 seen.add(row["verdict"])
                 _show(row, args)
     finally:
-        reach.close()
+        transport.close()
     return check.exit_code(seen)
 
 
-def _way(host: str | None) -> Reach:
+def _way(host: str | None) -> Transport:
     from dogwatch import assemble
+    from dogwatch.api import hosts
     from dogwatch.clock import Clock
-    from dogwatch.desk import hosts
 
     if host is None:
         return assemble.here(Clock())
     with assemble.store(readonly=True) as store:
-        return hosts.reach(hosts.find(store, host), Clock())
+        return hosts.transport(hosts.find(store, host), Clock())
 
 
-def _show(row: dict[str, Any], args: Namespace) -> None:
-    if args.quiet and row["verdict"] == "sound":
+def _show(row: FileDocument, args: Namespace) -> None:
+    if args.quiet and row["verdict"] == "intact":
         return
     if args.json:
         emit(row)
         return
-    from dogwatch.desk.check import remedy
+    from dogwatch.api.check import remedy
     from dogwatch.text import plain
 
     about = ", ".join(_about(row))
@@ -82,11 +83,11 @@ def _show(row: dict[str, Any], args: Namespace) -> None:
     print(
         f"{row['verdict']:<11} {plain(row['file'], 300)}{f'  ({about})' if about else ''}{plain(why, 300)}", flush=True
     )
-    if advice := remedy(row):
+    if advice := remedy(row["verdict"], row["why"]):
         print(f"{'':<11} {advice}", flush=True)
 
 
-def _about(row: dict[str, Any]) -> list[str]:
+def _about(row: FileDocument) -> list[str]:
     from dogwatch.tui.words import size
 
     said = [row["format"]] if row["format"] else []

@@ -70,7 +70,7 @@ def run(args: Namespace) -> int:
         with assemble.held(
             clock,
             who="daemon",
-            channels=[assemble.terminal()],
+            terminal=assemble.terminal(),
             narrate=narrate,
             every=every,
             write_every=WRITE_EVERY,

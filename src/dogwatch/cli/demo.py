@@ -27,7 +27,7 @@ def run(args: Namespace) -> int:
 
     import dogwatch
     from dogwatch import assemble
-    from dogwatch.cli.expect import positive
+    from dogwatch.api.expectations import positive
     from dogwatch.cli.showing import show
     from dogwatch.clock import Clock
     from dogwatch.model import Expectation
@@ -36,7 +36,7 @@ def run(args: Namespace) -> int:
     items, workers = 2000, 4
     clock = Clock()
     with assemble.store() as store:
-        made = os.path.join(store.home, "demo", str(int(clock.now())))
+        made = store.location.path("demo", str(int(clock.now())))
         os.makedirs(os.path.join(made, "checkpoints"), mode=0o700, exist_ok=True)
         argv = [
             sys.executable,

@@ -6,11 +6,11 @@ from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
 from dogwatch.cli.out import emit, json_flag, lay_out, say
-from dogwatch.errors import COULD_NOT_LOOK, FINE
+from dogwatch.errors import COULD_NOT_POLL, FINE
 
 if TYPE_CHECKING:
+    from dogwatch.api.checklist import Line
     from dogwatch.clock import Clock
-    from dogwatch.desk.checklist import Line
 
 HELP = "check the store, the watcher and the places, and say what to do about what is wrong"
 EXAMPLES = (
@@ -33,31 +33,31 @@ def run(args: Namespace) -> int:
     import contextlib
 
     from dogwatch import assemble
+    from dogwatch.api import doctor
     from dogwatch.clock import Clock
-    from dogwatch.desk import doctor
 
     clock = Clock()
     if args.repair:
         with assemble.held(clock, who="doctor", narrate=say):
             pass
-    checks = doctor.examine(assemble.home(), clock.now())
-    with contextlib.closing(assemble.here(clock)) as reach:
-        checks.append(doctor.gpus(reach))
+    checks = doctor.examine(assemble.location(), clock.now())
+    with contextlib.closing(assemble.here(clock)) as transport:
+        checks.append(doctor.gpus(transport))
     if args.send:
         checks += _sent(clock)
     if args.json:
         emit({"checks": [check.document() for check in checks]})
     else:
         lay_out([row for check in checks for row in check.rows()])
-    return COULD_NOT_LOOK if any(check.verdict == "bad" for check in checks) else FINE
+    return COULD_NOT_POLL if any(check.verdict == "bad" for check in checks) else FINE
 
 
 def _sent(clock: Clock) -> list[Line]:
     from dogwatch import assemble
-    from dogwatch.desk.checklist import Line
+    from dogwatch.api.checklist import Line
 
     with assemble.store() as store:
         found = assemble.send_test(store, clock)
     if not found:
         return [Line("bad", "alerts", "there is no channel to send on", "`dogwatch alerts add` makes one")]
-    return [Line("ok" if one["ok"] else "bad", f"channel {one['channel']}", one["detail"]) for one in found]
+    return [Line("ok" if one["ok"] else "bad", f"channel {one['channel']}", one["detail"] or "") for one in found]

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from argparse import SUPPRESS, ArgumentParser, Namespace
+from typing import TYPE_CHECKING
 
 from dogwatch.cli.out import emit, json_flag
+
+if TYPE_CHECKING:
+    from dogwatch.wire.documents.log import SeriesDocument
 
 HELP = "say when a series of unix_seconds,step,total will be done, with the interval that holds 9 times in 10"
 EXAMPLES = (
@@ -12,7 +16,7 @@ EXAMPLES = (
     "dogwatch eta --csv - --json",
 )
 EPILOG = """\
-the file needs the header row unix_seconds,step,total; where nothing sound can be said, the answer is that it is
+the file needs the header row unix_seconds,step,total; where nothing intact can be said, the answer is that it is
 not known (with --json: nulls), and the exit code is still 0"""
 
 
@@ -28,7 +32,7 @@ def arguments(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     import math
 
-    from dogwatch.desk.eta import eta
+    from dogwatch.api.eta import eta
     from dogwatch.errors import FINE, UsageError
 
     if args.csv is None or args.others:
@@ -44,7 +48,7 @@ def run(args: Namespace) -> int:
     return FINE
 
 
-def sentence(found: dict[str, float | None]) -> str:
+def sentence(found: SeriesDocument) -> str:
     from dogwatch.tui import words
 
     sure = found["confidence"]

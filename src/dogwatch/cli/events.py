@@ -5,9 +5,12 @@ from __future__ import annotations
 import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 from dogwatch.cli.out import emit, json_flag, lay_out, say
+
+if TYPE_CHECKING:
+    from dogwatch.wire.documents.watch import EventDocument
 
 HELP = "print the history: every change, finding and checkpoint, in order"
 EXAMPLES = (
@@ -28,36 +31,36 @@ def arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     from dogwatch import assemble
+    from dogwatch.api import queries
     from dogwatch.clock import Clock
-    from dogwatch.desk import ask
     from dogwatch.errors import UsageError
 
     if args.since is not None and args.since < 0:
         raise UsageError(f"--since takes the number of an event, 0 or more, not {args.since}")
     clock = Clock()
     with assemble.store(readonly=True) as store:
-        names = ask.names(store)
-        ref = ask.find(store, [args.ref], say) if args.ref else None
-        found = ask.events(store, since=args.since or 0, limit=None if args.since is not None else NEWEST, ref=ref)
+        names = queries.names(store)
+        ref = queries.find(store, [args.ref], say) if args.ref else None
+        found = queries.events(store, since=args.since or 0, limit=None if args.since is not None else NEWEST, ref=ref)
         if not args.follow:
             if args.json:
                 emit({"events": found})
             for event in [] if args.json else found:
                 lay_out([line(event, names, clock.now())])
             return 0
-        if not ask.watching(store)["alive"]:
+        if not queries.watching(store)["alive"]:
             say("nobody is watching, so nothing new will come until somebody does (`dogwatch daemon`)")
         last = args.since or 0
         while True:
             for event in found:
-                names = names if event["ref"] in (None, *names) else ask.names(store)
+                names = names if event["ref"] in (None, *names) else queries.names(store)
                 emit(event) if args.json else lay_out([line(event, names, clock.now())])
                 last = event["seq"]
             time.sleep(PAUSE)
-            found = ask.events(store, since=last, ref=ref)
+            found = queries.events(store, since=last, ref=ref)
 
 
-def line(event: dict[str, Any], names: Mapping[str, str], now: float) -> str:
+def line(event: EventDocument, names: Mapping[str, str], now: float) -> str:
     """One event for a person: its number, its local time, the name of its job (or the place), and what happened."""
     from dogwatch.text import plain
     from dogwatch.tui.words import clock

@@ -17,13 +17,13 @@ def arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     from dogwatch import assemble
+    from dogwatch.api import commands, queries
     from dogwatch.clock import Clock
-    from dogwatch.desk import ask, tell
 
     with assemble.store() as store:
-        refs = ask.find_each(store, args.refs)
+        refs = queries.find_each(store, args.refs)
         for ref in refs:
-            tell.forget(store, Clock(), ref)
+            commands.forget(store, Clock(), ref)
     if args.json:
         emit({"forgotten": refs})
     else:

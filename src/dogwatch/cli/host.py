@@ -6,11 +6,11 @@ import os
 from argparse import ArgumentParser, Namespace
 
 from dogwatch.cli.out import emit, json_flag, say, table, width
-from dogwatch.errors import COULD_NOT_LOOK, FINE, USAGE
+from dogwatch.errors import COULD_NOT_POLL, FINE, USAGE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from dogwatch.wire.documents.commands import TestedHostDocument
 
 HELP = "add, list and try out the machines whose jobs are watched over ssh"
 EXAMPLES = (
@@ -46,9 +46,9 @@ def run(args: Namespace) -> int:
 
 def _add(args: Namespace) -> int:
     from dogwatch import assemble
+    from dogwatch.api import hosts
     from dogwatch.clock import Clock
     from dogwatch.config import duration
-    from dogwatch.desk import hosts
 
     floor = None if args.floor is None else duration(args.floor, "--floor")
     config = None if args.ssh_config is None else os.path.abspath(os.path.expanduser(args.ssh_config))
@@ -68,8 +68,8 @@ def _add(args: Namespace) -> int:
 
 def _list(args: Namespace) -> int:
     from dogwatch import assemble
+    from dogwatch.api import hosts
     from dogwatch.clock import Clock
-    from dogwatch.desk import hosts
     from dogwatch.text import plain
     from dogwatch.tui.words import clock
 
@@ -81,10 +81,10 @@ def _list(args: Namespace) -> int:
         rows = [["NAME", "SSH", "FLOOR", "JOBS", "LAST SEEN", "UNREACHABLE"]]
         now = Clock().now()
         for host in found:
-            since = f"since {clock(host['dark_since'], now)}: {plain(str(host['dark_why']), 200)}"
+            since = f"since {clock(host['unreachable_since'], now)}: {plain(str(host['unreachable_why']), 200)}"
             told = [host["name"], host["ssh"], f"{host['floor_seconds']:g} s", str(host["jobs"])]
-            seen = clock(host["seen_at"], now) if host["seen_at"] else "never"
-            rows.append([*told, seen, since if host["dark_since"] else ""])
+            seen = clock(host["answered_at"], now) if host["answered_at"] else "never"
+            rows.append([*told, seen, since if host["unreachable_since"] else ""])
         for line in table(rows, width()):
             print(line)
     else:
@@ -94,8 +94,8 @@ def _list(args: Namespace) -> int:
 
 def _test(args: Namespace) -> int:
     from dogwatch import assemble
+    from dogwatch.api import hosts
     from dogwatch.clock import Clock
-    from dogwatch.desk import hosts
 
     with assemble.store(readonly=True) as store:
         told = hosts.test(store, Clock(), args.name)
@@ -109,7 +109,7 @@ def _test(args: Namespace) -> int:
 
 def _remove(args: Namespace) -> int:
     from dogwatch import assemble
-    from dogwatch.desk import hosts
+    from dogwatch.api import hosts
 
     with assemble.store() as store:
         hosts.remove(store, args.name)
@@ -120,7 +120,7 @@ def _remove(args: Namespace) -> int:
     return FINE
 
 
-def _remarks(told: dict[str, Any]) -> None:
+def _remarks(told: TestedHostDocument) -> None:
     for key in told.get("accepted", ()):
         say(f"the host key of {told['name']} is trusted from now on: {key}")
     for warning in told["warnings"]:
@@ -129,7 +129,7 @@ def _remarks(told: dict[str, Any]) -> None:
         say(f"{told['name']}: {told['limits']}")
 
 
-def _refused(told: dict[str, Any], outcome: str) -> int:
+def _refused(told: TestedHostDocument, outcome: str) -> int:
     """Say why a host could not be looked at; an unknown key is a question to the user, the rest is not."""
     end = f"; {outcome}" if outcome else ""
     if told["fingerprints"]:
@@ -138,17 +138,17 @@ def _refused(told: dict[str, Any], outcome: str) -> int:
         say(f"if that is what its owner says it is: dogwatch host add {told['name']} … --accept-key")
         return USAGE
     say(f"{told['why']}{end}")
-    return COULD_NOT_LOOK
+    return COULD_NOT_POLL
 
 
-def _sentence(told: dict[str, Any]) -> str:
-    slurm, skew = told["slurm"], told["skew_seconds"]
-    if slurm is None:
-        scheduler = "no Slurm"
-    elif slurm["version"] is None:
-        scheduler = f"Slurm, which does not answer ({slurm['why']})"
+def _sentence(told: TestedHostDocument) -> str:
+    known, skew = told["scheduler"], told["skew_seconds"]
+    if known is None:
+        scheduler = "no scheduler"
+    elif known["version"] is None:
+        scheduler = f"{known['name']}, which does not answer ({known['why']})"
     else:
-        scheduler = f"Slurm {slurm['version']}, cluster {slurm['cluster']}"
+        scheduler = f"{known['name']} {known['version']}, cluster {known['cluster']}"
     clock = (
         "" if skew is None or abs(skew) < 1 else f", its clock is {abs(skew):g} s {'ahead' if skew > 0 else 'behind'}"
     )

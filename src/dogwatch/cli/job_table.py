@@ -9,9 +9,10 @@ from dogwatch.tui import words
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
 
-    Job = dict[str, Any]
+    from dogwatch.wire.documents.job import BriefJob as Job
+    from dogwatch.wire.documents.watch import BriefDocument
+
     Row = tuple[str, ...]
 
 HEAD = ("NAME", "STATE", "WHERE", "ELAPSED/LIMIT", "PROGRESS", "ETA", "ALERT", "REF")
@@ -69,7 +70,7 @@ def _padded(text: str, size: int) -> str:
 
 def _names(jobs: Sequence[Job]) -> list[str]:
     """What each job is called here: its name, with its id where another job in the list has the same name."""
-    from dogwatch.desk.ask import told_apart
+    from dogwatch.api.queries import told_apart
 
     return told_apart([(plain(job["name"], 60), plain(job["id"], 60)) for job in jobs])
 
@@ -142,7 +143,7 @@ def alert(job: Job, now: float) -> str:
     said = []
     if job["unreachable_since"] is not None:
         since, was = job["unreachable_since"], f" ({job['state']})" if job["state"] else ""
-        said.append(words.unreachable(since, job["proved_at"], now) + was)
+        said.append(words.unreachable(since, job["confirmed_at"], now) + was)
     if job["alert"] is not None:
         said.append(plain(" ".join(str(job["alert"]["text"]).split()), 300))
     elif job["outcome"] == "completed":
@@ -156,8 +157,8 @@ def age(jobs: Sequence[Job], now: float) -> str:
     """How old the list is: by host, when the state of its jobs was last confirmed."""
     oldest: dict[str, float] = {}
     for job in jobs:
-        if job["state"] != "ended" and job["proved_at"] is not None:
-            oldest[job["place"]] = min(job["proved_at"], oldest.get(job["place"], job["proved_at"]))
+        if job["state"] != "ended" and job["confirmed_at"] is not None:
+            oldest[job["place"]] = min(job["confirmed_at"], oldest.get(job["place"], job["confirmed_at"]))
     told = {place: lasting(max(0.0, now - at)) for place, at in oldest.items()}
     if len(set(told.values())) == 1:
         return f"last confirmed {next(iter(told.values()))} ago"
@@ -165,7 +166,7 @@ def age(jobs: Sequence[Job], now: float) -> str:
     return f"last confirmed: {', '.join(parts)}" if parts else ""
 
 
-def brief(jobs: Sequence[Job], now: float) -> dict[str, Any]:
+def brief(jobs: Sequence[Job], now: float) -> BriefDocument:
     """The list for a program that pays for each word: the columns named once, then a short list per job."""
     return {
         "columns": ["name", "state", "progress_percent", "eta_seconds", "alert"],

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from types import FrameType
 
 from dogwatch import assemble
+from dogwatch.api import unsent
 from dogwatch.cli.out import say
 from dogwatch.clock import Clock
-from dogwatch.desk import unsent
 from dogwatch.errors import StoreError
 
 STOPS = (signal.SIGTERM, signal.SIGHUP)

@@ -6,13 +6,13 @@ import time
 from argparse import ArgumentParser, Namespace
 
 from dogwatch.cli.out import emit, json_flag, say
-from dogwatch.errors import CouldNotLook, UsageError
+from dogwatch.errors import CouldNotPoll, UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dogwatch.desk.logs import Reading, Tail
+    from dogwatch.api.logs import Reading, Tail
 
 HELP = "print the newest lines of a job's logs"
 EXAMPLES = (
@@ -38,20 +38,20 @@ def arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     from dogwatch import assemble
+    from dogwatch.api import logs, queries
     from dogwatch.clock import Clock
-    from dogwatch.desk import ask, logs
 
     if args.lines < 0:
         raise UsageError(f"--lines takes a number of lines, 0 or more, not {args.lines}")
     if args.follow and args.json:
         raise UsageError("--follow prints lines, --json one document: choose one of them")
     with assemble.store(readonly=True) as store:
-        job = ask.documents(store, [ask.find(store, [args.ref], say)])[0]
-        place = ask.place(store, job["place"])
+        job = queries.documents(store, [queries.find(store, [args.ref], say)])[0]
+        place = queries.place(store, job["place"])
     here = place.kind == "here"
-    reach = assemble.reach(place, Clock())
+    transport = assemble.transport(place, Clock())
     try:
-        reading = logs.Reading(reach, job, args.worker, logs.HERE_DEADLINE if here else logs.FAR_DEADLINE)
+        reading = logs.Reading(transport, job, args.worker, logs.HERE_DEADLINE if here else logs.FAR_DEADLINE)
         tails = reading.tails(args.lines)
         if args.json:
             emit({"ref": job["ref"], "logs": [tail.document() for tail in tails]})
@@ -61,7 +61,7 @@ def run(args: Namespace) -> int:
         if args.follow:
             _follow(reading, show, here)
     finally:
-        reach.close()
+        transport.close()
     return 0
 
 
@@ -72,11 +72,11 @@ def _follow(reading: Reading, show: _Printer, here: bool) -> None:
         time.sleep(pause)
         try:
             show(reading.more())
-        except CouldNotLook as dark:
+        except CouldNotPoll as unreachable:
             if here:
                 raise
             if pause == usual:
-                say(f"{dark}; trying on")
+                say(f"{unreachable}; trying on")
             pause = min(LONGEST_PAUSE, 2 * pause)
         else:
             if pause != usual:

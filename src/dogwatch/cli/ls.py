@@ -6,7 +6,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
     from collections.abc import Sequence
-    from typing import Any
+
+    from dogwatch.wire.documents.job import BriefJob
 
 HELP = "list the jobs that have not ended"
 EXAMPLES = (
@@ -22,8 +23,8 @@ FLAGS = ("--all", "--json", "--brief", "--no-poll")
 
 
 def arguments(parser: ArgumentParser) -> None:
-    from dogwatch.cli.freshen import no_poll_flag
     from dogwatch.cli.out import json_flag
+    from dogwatch.cli.poll_first import no_poll_flag
 
     parser.add_argument("--all", action="store_true", help="list the ended ones too")
     json_flag(parser)
@@ -35,20 +36,20 @@ def arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     from dogwatch import assemble
+    from dogwatch.api import queries
     from dogwatch.cli import out
     from dogwatch.clock import Clock
-    from dogwatch.desk import ask
 
     with assemble.store(readonly=True) as store:
         if not args.no_poll:
-            from dogwatch.cli.freshen import freshen
+            from dogwatch.cli.poll_first import freshen
 
             freshen(store)
         if args.json and not args.brief:
-            out.emit(ask.listing(store, everything=args.all))
+            out.emit(queries.listing(store, everything=args.all))
             return 0
-        jobs = ask.brief(store, everything=args.all)
-        watched, unheard = ask.watched(store), ask.unheard(store)
+        jobs = queries.brief(store, everything=args.all)
+        watched, unheard = queries.watched(store), queries.unheard(store)
     now = Clock().now()
     if args.brief:
         from dogwatch.cli import job_table
@@ -65,7 +66,7 @@ def run(args: Namespace) -> int:
     return 0
 
 
-def _print(jobs: Sequence[dict[str, Any]], now: float, everything: bool) -> None:
+def _print(jobs: Sequence[BriefJob], now: float, everything: bool) -> None:
     """The table on stdout, and how old it is on stderr."""
     from dogwatch.cli import job_table, out
 

@@ -11,7 +11,7 @@ import time
 
 from dogwatch import __version__
 from dogwatch.cli.out import say
-from dogwatch.errors import COULD_NOT_LOOK, FINE, INTERRUPTED, USAGE, DogwatchError
+from dogwatch.errors import COULD_NOT_POLL, FINE, INTERRUPTED, NO_READER, USAGE, DogwatchError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from types import ModuleType
 
+TELLS_HOW_IT_ENDED = frozenset({"run", "watch", "wait"})  # verbs, by their exit code
 _DISK = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EBADF)
 VERBS = (
     "run",
@@ -40,7 +41,7 @@ VERBS = (
     "demo",
     "host",
     "sync",
-    "keep",
+    "service",
     "check",
     "preflight",
     "alerts",
@@ -54,7 +55,7 @@ It never reads silence as an answer."""
 
 EPILOG = """\
 exit codes: 0 fine, 1 a watched job ended badly, 2 usage or configuration, 3 could not look,
-            4 no such job, 124 wait timed out, 130 interrupted
+            4 no such job, 124 wait timed out, 130 interrupted, 141 nobody read on
 every verb has --json and --help; state is kept in $DOGWATCH_HOME (default ~/.local/state/dogwatch)"""
 
 
@@ -87,15 +88,16 @@ def main(words: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        # Whoever read our output has had enough of it; that is their right, not an error.
+        # Whoever read our output has had enough of it; that is their right, not an error. But 0 would say that a job
+        # ended well, of a verb that left before it knew.
         _let_go_of_stdout()
-        return FINE
+        return NO_READER if argv[0] in TELLS_HOW_IT_ENDED else FINE
     except OSError as error:
         if error.errno not in _DISK:
             raise
         _let_go_of_stdout()
         say(f"{error.filename or 'the output'} could not be written: {error.strerror}")
-        return COULD_NOT_LOOK
+        return COULD_NOT_POLL
     finally:
         sys.unraisablehook = hook
 

@@ -7,17 +7,17 @@ from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
 from dogwatch.cli.out import emit, json_flag, lay_out, log_file_flag, log_path, say
-from dogwatch.errors import COULD_NOT_LOOK, ENDED_BADLY, FINE
+from dogwatch.errors import COULD_NOT_POLL, ENDED_BADLY, FINE
 
 if TYPE_CHECKING:
-    from dogwatch.desk.patrol import Report
+    from dogwatch.api.patrol import Report
 
 HELP = "look once, and print only what has changed since the last patrol"
 EXAMPLES = ("dogwatch patrol --heartbeat",)
 EPILOG = """\
 Beside a running watcher, or sooner than a place allows, it answers from what is known. What one reader was told is
-still news to another: `keep` reads under a name of its own, and so may a script.
-exit codes: 1 when it reports a bad ending, 3 when every place was dark"""
+still news to another: `service` reads under a name of its own, and so may a script.
+exit codes: 1 when it reports a bad ending, 3 when every place was unreachable"""
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -29,24 +29,24 @@ def arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     from dogwatch import assemble
+    from dogwatch.api import patrol
     from dogwatch.cli.leaving import leaving
     from dogwatch.clock import Clock
-    from dogwatch.desk import patrol
 
     clock, cursor = Clock(), patrol.cursor_of(args.reader)
     with assemble.store() as store:
         with leaving(store, clock):
-            looked = assemble.look_once(store, clock, log_path(args.log_file))
+            looked = assemble.poll_once(store, clock, log_path(args.log_file))
         report = patrol.report(store, looked, cursor)
         if args.json:
             groups = [group.document() for group in report.groups]
-            emit({"changes": report.changes, "groups": groups, "dark": report.dark, "looked": looked})
+            emit({"changes": report.changes, "groups": groups, "unreachable": report.unreachable, "looked": looked})
         else:
             _print(report, args.heartbeat, clock.now())
         sys.stdout.flush()  # said before it is remembered as said
         patrol.reported(store, report, cursor)
-    if report.all_dark:
-        return COULD_NOT_LOOK
+    if report.all_unreachable:
+        return COULD_NOT_POLL
     return ENDED_BADLY if report.bad_ending else FINE
 
 
@@ -55,8 +55,8 @@ def _print(report: Report, heartbeat: bool, now: float) -> None:
     from dogwatch.tui.words import clock
 
     lay_out(report.lines())
-    for place in report.dark:
-        since = clock(place["dark_since"], now)
-        say(f"{plain(place['name'], 40)} is unreachable since {since}: {plain(place['dark_why'], 300)}")
+    for place in report.unreachable:
+        since = clock(place["unreachable_since"], now)
+        say(f"{plain(place['name'], 40)} is unreachable since {since}: {plain(place['unreachable_why'] or '', 300)}")
     if heartbeat:
         print(report.sentence(now))

@@ -6,50 +6,51 @@ from dogwatch.cli.out import say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dogwatch.hands.keep import Plan
+    from dogwatch.actions.service import Plan
 
 EVERY = "15m"
 
 
 def plan(home: str, every: str) -> Plan | None:
     """What a recurring poll would need; None where one is on already. What cannot be is refused here."""
+    from dogwatch.actions import service
     from dogwatch.config import duration
-    from dogwatch.hands import keep
 
-    return None if keep.found(home) is not None else keep.plan(home, duration(every, "--every"))
+    return None if service.found(home) is not None else service.plan(home, duration(every, "--every"))
 
 
 def set_up(made: Plan | None) -> None:
     """Make the recurring poll that was planned."""
-    from dogwatch.hands import keep
+    from dogwatch.actions import service
 
     if made is not None:
-        keep.install(made)
+        service.install(made)
 
 
 def say_who_polls(home: str) -> None:
     """One sentence: what polls from now on, or how to have something poll."""
     from dogwatch import assemble
-    from dogwatch.desk import ask
+    from dogwatch.actions import service
+    from dogwatch.api import queries
     from dogwatch.errors import DogwatchError
-    from dogwatch.hands import keep
     from dogwatch.text import plain
 
     with assemble.store(readonly=True) as store:
-        who = ask.watching(store)
+        who = queries.watching(store)
     if who["alive"]:
         until = "" if who["who"] == "daemon" else ", for as long as it runs"
         say(f"`dogwatch {plain(str(who['who']), 40)}` (pid {who['pid']}) polls it{until}")
         if who["who"] == "daemon":
             return
     try:
-        there = keep.found(home)
+        there = service.found(home)
     except DogwatchError as error:
         say(f"whether a timer polls it is not known: {error}")
         return
     if there is not None:
-        say(f"{there.by} polls it every {keep.span(there.every)}, also after logout; `dogwatch keep off` ends that")
-        if there.by == "cron" and keep.cron_runs() is False:
+        often = service.span(there.every)
+        say(f"{there.by} polls it every {often}, also after logout; `dogwatch service off` ends that")
+        if there.by == "cron" and service.cron_runs() is False:
             say("no cron daemon is running on this machine: nothing is polled until one is")
     elif not who["alive"]:
-        say("nothing polls it yet: `dogwatch keep on` (every 15 min, also after logout) or `dogwatch daemon` does")
+        say("nothing polls it yet: `dogwatch service on` (every 15 min, also after logout) or `dogwatch daemon` does")

@@ -11,10 +11,10 @@ from dogwatch.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from dogwatch.api.preflight import Line
+    from dogwatch.api.preflight.plan import Plan
     from dogwatch.clock import Clock
     from dogwatch.config import JobFile
-    from dogwatch.desk.preflight import Line
-    from dogwatch.desk.preflight.plan import Plan
 
 HELP = "go through a checklist where a job will run, before it is started"
 EXAMPLES = (
@@ -63,9 +63,9 @@ def _several(parser: ArgumentParser, flag: str, metavar: str, text: str) -> None
 def run(args: Namespace) -> int:
     import os
 
+    from dogwatch.api import preflight
     from dogwatch.clock import Clock
     from dogwatch.config import JobFile, duration, load_job_file
-    from dogwatch.desk import preflight
     from dogwatch.text import plain
 
     file = load_job_file(args.config) if args.config is not None else JobFile("")
@@ -77,33 +77,33 @@ def run(args: Namespace) -> int:
     if args.config is None and not plan.command.words and plan.slurm is None:
         raise UsageError("what will be started? name its CONFIG, put the command after --, or say --slurm SCRIPT")
     clock = Clock()
-    lines, dark = _examine(host, plan, seconds, None if host else dict(os.environ), clock)
+    lines, unreachable = _examine(host, plan, seconds, None if host else dict(os.environ), clock)
     lines += _channels(file)
     where = host or "here"
     if args.json:
-        emit(preflight.document(where, lines, dark))
+        emit(preflight.document(where, lines, unreachable))
     else:
         lay_out([row for line in lines for row in line.rows()])
-    if dark is not None:
-        say(f"{where} could not be asked: {plain(dark, 300)}")
-    return preflight.exit_code(lines, dark)
+    if unreachable is not None:
+        say(f"{where} could not be asked: {plain(unreachable, 300)}")
+    return preflight.exit_code(lines, unreachable)
 
 
 def _examine(
     host: str | None, plan: Plan, seconds: float, environment: Mapping[str, str] | None, clock: Clock
 ) -> tuple[list[Line], str | None]:
     from dogwatch import assemble
-    from dogwatch.desk import hosts, preflight
+    from dogwatch.api import hosts, preflight
 
     if host is None:
-        reach: Any = assemble.here(clock)
+        transport: Any = assemble.here(clock)
     else:
         with assemble.store(readonly=True) as store:
-            reach = hosts.reach(hosts.find(store, host), clock)
+            transport = hosts.transport(hosts.find(store, host), clock)
     try:
-        return preflight.examine(reach, plan, seconds, environment)
+        return preflight.examine(transport, plan, seconds, environment)
     finally:
-        reach.close()
+        transport.close()
 
 
 def _plan(args: Namespace, file: JobFile, host: str | None) -> Plan:
@@ -111,8 +111,8 @@ def _plan(args: Namespace, file: JobFile, host: str | None) -> Plan:
     import os
     import shlex
 
-    from dogwatch.cli.expect import positive
-    from dogwatch.desk.preflight.plan import Plan, signal_name, size_of, target, understood
+    from dogwatch.api.expectations import positive
+    from dogwatch.api.preflight.plan import Plan, signal_name, size_of, target, understood
 
     told = dict(file.preflight or {})
 
@@ -165,22 +165,22 @@ def _plan(args: Namespace, file: JobFile, host: str | None) -> Plan:
 def _channels(file: JobFile) -> list[Line]:
     """The channels of the store and of the files; a store that is not there yet has none."""
     from dogwatch import assemble
-    from dogwatch.desk import alerts, preflight
-    from dogwatch.desk.preflight import channels
+    from dogwatch.api import alerts, preflight
+    from dogwatch.api.preflight import channels
     from dogwatch.errors import DogwatchError
-    from dogwatch.settings import Smtp
+    from dogwatch.settings import Channel
 
     rows: dict[str, Any] = {}
-    smtp, wrong = Smtp(), []
+    accounts: Mapping[str, Any] = {}
+    wrong = []
     try:
         told = assemble.settings()
-        smtp = told.smtp
-        rows = {one.name: {"name": one.name, "kind": one.kind, "settings": one.settings} for one in told.channels}
+        accounts = told.accounts
+        rows = {channel.name: channel for channel in told.channels}
     except DogwatchError as error:
         wrong = [preflight.Line(preflight.FAIL, "alerts", str(error), "correct the configuration file")]
     rows = assemble.known_channels() | rows
-    for kind, settings in (("email", file.email), ("slack", None if file.slack is None else {"url": file.slack})):
-        if settings is not None:
-            name = f"{file.name}-{kind}"
-            rows[name] = {"name": name, "kind": kind, "settings": {**settings, alerts.OUTSIDE: True}}
-    return wrong + list(channels.judge(list(rows.values()), smtp))
+    for kind, settings in file.channels.items():
+        name = f"{file.name}-{kind}"
+        rows[name] = Channel(name, kind, {**settings, alerts.OUTSIDE: True}, {})
+    return wrong + list(channels.judge(list(rows.values()), accounts))

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from typing import Any
+from typing import TYPE_CHECKING
 
 from dogwatch.cli.out import emit, json_flag, lay_out, say
+
+if TYPE_CHECKING:
+    from dogwatch.wire.documents.job import SpanDocument
+    from dogwatch.wire.documents.log import LogDiagnosisDocument, LogDocument
 
 HELP = "read log files: how far, how fast, what is left, how it ended"
 EXAMPLES = (
@@ -24,8 +28,8 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    from dogwatch.desk.read import read
-    from dogwatch.errors import FINE, CouldNotLook, UsageError
+    from dogwatch.api.read import read
+    from dogwatch.errors import FINE, CouldNotPoll, UsageError
 
     if args.files.count("-") > 1:
         raise UsageError("standard input (-) can be read once; name it once")
@@ -33,7 +37,7 @@ def run(args: Namespace) -> int:
     for place, path in enumerate(args.files):
         try:
             found = read(path)
-        except CouldNotLook as error:
+        except CouldNotPoll as error:
             say(str(error))
             code = error.exit_code
             continue
@@ -46,7 +50,7 @@ def run(args: Namespace) -> int:
     return code
 
 
-def block(found: dict[str, Any]) -> list[str]:
+def block(found: LogDocument) -> list[str]:
     """One log as a few short lines; what is not known is left out."""
     from dogwatch.text import plain
 
@@ -63,7 +67,7 @@ def block(found: dict[str, Any]) -> list[str]:
     return [name, *(f"  {label:<9} {text}" for label, text in rows if text)]
 
 
-def _progress(found: dict[str, Any]) -> str:
+def _progress(found: LogDocument) -> str:
     from dogwatch.text import plain
     from dogwatch.tui import words
 
@@ -87,7 +91,7 @@ def _metrics(metrics: dict[str, float]) -> str:
     return ", ".join(shown[:MOST_METRICS]) + more
 
 
-def _left(eta: dict[str, float] | None) -> str:
+def _left(eta: SpanDocument | None) -> str:
     from dogwatch.tui import words
 
     if eta is None:
@@ -97,14 +101,14 @@ def _left(eta: dict[str, float] | None) -> str:
     return f"{words.roughly(eta['remaining_seconds'])} when the log last spoke ({spread} with {sure} confidence)"
 
 
-def _why(diagnosis: dict[str, Any] | None) -> list[tuple[str, str]]:
-    from dogwatch.desk.read import title
+def _why(diagnosis: LogDiagnosisDocument | None) -> list[tuple[str, str]]:
+    from dogwatch.api.read import title
     from dogwatch.text import plain
     from dogwatch.tui import phrases
 
     if diagnosis is None:
         return []
-    rows = [("why", phrases.diagnosis({**diagnosis, "title": title(diagnosis["cause"])}))]
+    rows = [("why", phrases.cause(diagnosis["cause"], title(diagnosis["cause"]), diagnosis["confidence"]))]
     rows += [("", f"line {quote['line']}: {plain(quote['text'], 300)}") for quote in diagnosis["evidence"]]
     return rows + [("do", plain(advice, 300)) for advice in diagnosis["advice"]]
 

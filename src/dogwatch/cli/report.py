@@ -5,11 +5,14 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 
 from dogwatch.cli.out import emit, json_flag, lay_out, say
-from dogwatch.errors import COULD_NOT_LOOK, FINE, UsageError
+from dogwatch.errors import COULD_NOT_POLL, FINE, UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+
+    from dogwatch.assemble import Location
+    from dogwatch.wire.documents.report import ReportDocument
 
 HELP = "sum up a job: time, items, memory, GPUs, energy, cost, incidents; as text, JSON or a page"
 EXAMPLES = (
@@ -33,19 +36,19 @@ def arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     from dogwatch import assemble
+    from dogwatch.api import queries, report
     from dogwatch.clock import Clock
-    from dogwatch.desk import ask, report
 
     if args.json and args.html:
         raise UsageError("--json and --html are two ways to say the same: choose one of them")
     price = _price(args.price)
     clock = Clock()
     with assemble.store(readonly=True) as store:
-        ref = ask.find(store, [args.ref], say)
+        ref = queries.find(store, [args.ref], say)
         if args.bundle is not None:
-            return _bundle(args, store.home, ref, clock)
+            return _bundle(args, store.location, ref, clock)
         found = report.document(store, ref, clock.now(), price)
-        found["bundle"] = _made_before(store.home, ref)
+        found["bundle"] = _made_before(store.location, ref)
     if args.json:
         emit(found)
     elif args.html:
@@ -71,7 +74,7 @@ def _price(given: str | None) -> float | None:
     return price
 
 
-def _write(path: str, found: dict[str, Any], now: float) -> None:
+def _write(path: str, found: ReportDocument, now: float) -> None:
     import os
     from errno import ELOOP
 
@@ -92,27 +95,27 @@ def _write(path: str, found: dict[str, Any], now: float) -> None:
     say(f"the report is in {path}")
 
 
-def _made_before(home: str, ref: str) -> str | None:
+def _made_before(location: Location, ref: str) -> str | None:
     """The bundle that was made when it failed, if it is still there."""
     from dogwatch import assemble
-    from dogwatch.desk.bundle import newest
+    from dogwatch.api.bundle import newest
 
-    folder = assemble.bundle_folder(home)
+    folder = assemble.bundle_folder(location)
     return None if folder is None else newest(folder, ref)
 
 
-def _bundle(args: Namespace, home: str, ref: str, clock: Any) -> int:
+def _bundle(args: Namespace, location: Location, ref: str, clock: Any) -> int:
     import os
 
     from dogwatch import assemble
 
     if args.html:
         raise UsageError("--html writes a page and --bundle a directory: choose one of them")
-    made = assemble.bundle(home, ref, os.path.abspath(args.bundle), clock)
+    made = assemble.bundle(location, ref, os.path.abspath(args.bundle), clock)
     if args.json:
         emit({"ref": ref, "path": made.path, "missing": made.missing})
     else:
         print(made.path)
         for line in made.missing:
             say(line)
-    return COULD_NOT_LOOK if made.missing else FINE
+    return COULD_NOT_POLL if made.missing else FINE

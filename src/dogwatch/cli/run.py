@@ -1,4 +1,4 @@
-"""`dogwatch run`: start a command as N workers under the keeper, and watch it."""
+"""`dogwatch run`: start a command as N workers under the supervisor, and watch it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def arguments(parser: ArgumentParser) -> None:
         "--checkpoint", action="append", default=[], metavar="GLOB", help="its checkpoints (repeatable)"
     )
     parser.add_argument("--total-items", type=count, metavar="N", help="how many items there are to process")
-    parser.add_argument("--stall-timeout", metavar="S", help="the most patience with it while nothing moves")
+    parser.add_argument("--stall-timeout", metavar="S", help="call it stalled after this long without any progress")
     parser.add_argument("--min-growth", metavar="RATE", help="the least its outputs must grow, as in 10MB/h")
     parser.add_argument("--detach", action="store_true", help="print the ref and return instead of watching")
     json_flag(parser)
@@ -46,9 +46,9 @@ def run(args: Namespace) -> int:
     import os
 
     from dogwatch import assemble
-    from dogwatch.cli.expect import globs, growth, positive, seconds
+    from dogwatch.api import queries
+    from dogwatch.api.expectations import globs, growth, positive, seconds
     from dogwatch.clock import Clock
-    from dogwatch.desk import ask
     from dogwatch.model import Expectation
 
     if not args.command:
@@ -56,8 +56,8 @@ def run(args: Namespace) -> int:
     workers = positive(args.workers, "--workers") or 1
     expect = Expectation(
         workers=workers,
-        outputs=globs(args.output, "--output", args.cwd or "", later=True),
-        checkpoints=globs(args.checkpoint, "--checkpoint", args.cwd or "", later=True),
+        outputs=globs(args.output, "--output", args.cwd or "", later=True, note=say),
+        checkpoints=globs(args.checkpoint, "--checkpoint", args.cwd or "", later=True, note=say),
         total_items=positive(args.total_items, "--total-items"),
         stall_timeout=seconds(args.stall_timeout, "--stall-timeout"),
         min_growth=growth(args.min_growth, "--min-growth"),
@@ -78,10 +78,10 @@ def run(args: Namespace) -> int:
         )
         if args.detach:
             if args.json:
-                emit(ask.documents(store, [ref])[0])
+                emit(queries.documents(store, [ref])[0])
             else:
                 print(ref)
-            if not ask.watching(store)["alive"]:
+            if not queries.watching(store)["alive"]:
                 say("started; nobody is watching it yet (`dogwatch daemon` does, `dogwatch patrol` looks once)")
             return 0
     from dogwatch.cli.showing import show

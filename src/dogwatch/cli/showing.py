@@ -5,15 +5,19 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dogwatch import assemble
+from dogwatch.api import queries
 from dogwatch.cli.leaving import leaving
 from dogwatch.cli.out import emit, say
 from dogwatch.clock import Clock
-from dogwatch.desk import ask
 from dogwatch.errors import ENDED_BADLY, FINE, INTERRUPTED
 from dogwatch.tui.view import View
+
+if TYPE_CHECKING:
+    from dogwatch.wire.documents.job import JobDocument, VerdictDocument
+    from dogwatch.wire.documents.watch import EventDocument, ViewWatch
 
 RECENT = 12
 PAUSE = 0.5
@@ -39,29 +43,38 @@ def show(
 ) -> int:
     """Watch until every job has ended (or one has stalled for longer than its owner allows)."""
     screen = not json and can_show()
-    how: dict[str, Any] = {"channels": [assemble.terminal(shown=True)], "every": every, "log_file": log_file}
+    how: dict[str, Any] = {"terminal": assemble.terminal(shown=True), "every": every, "log_file": log_file}
     with (
         assemble.store(readonly=True) as store,
         leaving(store, clock),
-        assemble.eyes(store.home, clock, who=who, complain=None if screen else say, **how) as eyes,
+        assemble.background_watch(
+            store.location, clock, who=who, complain=None if screen else say, **how
+        ) as background_watch,
     ):
 
         def fetch() -> View:
-            eyes.mind()
-            jobs = ask.documents(store, refs)
+            background_watch.mind()
+            jobs = queries.documents(store, refs)
             events = _recent(store, refs)
-            return View(jobs, events, ask.watching(store) | {"ours": eyes.ours}, ask.listing_places(store))
+            seen = queries.watching(store)
+            watch: ViewWatch = {
+                "alive": seen["alive"],
+                "who": seen["who"],
+                "last_tick": seen["last_tick"],
+                "ours": background_watch.ours,
+            }
+            return View(jobs, events, watch, queries.listing_places(store))
 
         try:
             if not _shown(fetch, clock, screen, quiet=json):
                 return INTERRUPTED  # the terminal went away, and with it whoever watched
         except KeyboardInterrupt:
-            _part(ask.documents(store, refs), alone=eyes.ours and not ask.has_daemon(store))
+            _part(queries.documents(store, refs), alone=background_watch.ours and not queries.has_daemon(store))
             raise
-        jobs = ask.documents(store, refs)
+        jobs = queries.documents(store, refs)
     if json:
         emit({"jobs": jobs})
-    return FINE if ask.ended_well(jobs) else ENDED_BADLY
+    return FINE if queries.ended_well(jobs) else ENDED_BADLY
 
 
 def _shown(fetch: Callable[[], View], clock: Clock, screen: bool, quiet: bool) -> bool:
@@ -73,9 +86,9 @@ def _shown(fetch: Callable[[], View], clock: Clock, screen: bool, quiet: bool) -
     return True
 
 
-def _part(jobs: Sequence[Any], *, alone: bool) -> None:
+def _part(jobs: Sequence[JobDocument], *, alone: bool) -> None:
     """Whoever stops watching is told that the job did not stop, and how to come back to it."""
-    left = [job["ref"] for job in jobs if not ask.is_over(job)]
+    left = [job["ref"] for job in jobs if not queries.is_over(job)]
     if left:
         goes_on = f"{left[0]} goes on" if len(left) == 1 else f"{len(left)} jobs go on"
         again = f"`dogwatch watch {left[0]}`" if len(left) == 1 else "`dogwatch watch`"
@@ -85,29 +98,31 @@ def _part(jobs: Sequence[Any], *, alone: bool) -> None:
 
 def done(view: View) -> bool:
     """Whether there is nothing left to wait for: all ended, or given up as stalled or never launched."""
-    return all(ask.is_over(job) or _given_up(job) for job in view.jobs)
+    return all(queries.is_over(job) or _given_up(job) for job in view.jobs)
 
 
-def _given_up(job: Any) -> bool:
-    """A stall timeout or launch timeout that the owner set has passed. Being stalled by our own patience, which may be
-    shorter, ends nobody's watch; in the monitor form, which promises an exit code, twice that does."""
-    limit, verdict = (job.get("expect") or {}).get("stall_timeout"), job.get("verdict") or {}
-    limit = limit if limit is not None else _own_limit(job, verdict)
-    stalled = limit is not None and verdict.get("word") == "stalled" and verdict["silent_seconds"] >= limit
+def _given_up(job: JobDocument) -> bool:
+    """A stall timeout or launch timeout that the owner set has passed. Being stalled by our own silence limit, which
+    may be shorter, ends nobody's watch; in the monitor form, which promises an exit code, twice that does."""
+    limit, verdict = job["expect"]["stall_timeout"], job["verdict"]
+    if limit is None and verdict is not None:
+        limit = _own_limit(job, verdict)
+    silent = verdict["silent_seconds"] if verdict is not None and verdict["word"] == "stalled" else None
+    stalled = limit is not None and silent is not None and silent >= limit
     unlaunched = job["state"] == "waiting" and any(f["rule"] == "launch_failed" for f in job["findings"])
     return stalled or unlaunched
 
 
-def _own_limit(job: Any, verdict: Any) -> float | None:
+def _own_limit(job: JobDocument, verdict: VerdictDocument) -> float | None:
     """The silence after which the monitor form gives up by itself: twice the job's own silence limit."""
-    warning, patience = (job.get("expect") or {}).get("stall_warning"), verdict.get("patience_seconds")
-    return None if warning is None or patience is None else max(2 * patience, warning)
+    warning, silence_limit = job["expect"]["stall_warning"], verdict["silence_limit_seconds"]
+    return None if warning is None or silence_limit is None else max(2 * silence_limit, warning)
 
 
-def _recent(store: Any, refs: Sequence[str]) -> list[dict[str, Any]]:
+def _recent(store: Any, refs: Sequence[str]) -> list[EventDocument]:
     only = refs[0] if len(refs) == 1 else None
     wanted = set(refs)
-    found = ask.events(store, limit=RECENT if only else RECENT * 4, ref=only)
+    found = queries.events(store, limit=RECENT if only else RECENT * 4, ref=only)
     return [event for event in found if event["ref"] is None or event["ref"] in wanted][-RECENT:]
 
 

@@ -5,18 +5,20 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser, Namespace
 
-from dogwatch.cli.freshen import freshen, no_poll_flag
 from dogwatch.cli.out import UNWATCHED, emit, json_flag, lay_out, say
-from dogwatch.errors import COULD_NOT_LOOK, FINE, USAGE
+from dogwatch.cli.poll_first import freshen, no_poll_flag
+from dogwatch.errors import COULD_NOT_POLL, FINE, USAGE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+    from dogwatch.api.which_job import Candidate, WhichJob
     from dogwatch.assemble import Store
     from dogwatch.clock import Clock
-    from dogwatch.desk.meant import Candidate, Meant
+    from dogwatch.wire.documents.job import JobDocument
+    from dogwatch.wire.documents.watch import WhichDocument
 
 HELP = "show everything known of a job; of the one that you must mean when you name none"
 EXAMPLES = (
@@ -41,37 +43,37 @@ def arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     from dogwatch import assemble
+    from dogwatch.api import queries
     from dogwatch.clock import Clock
-    from dogwatch.desk import ask
 
     clock = Clock()
     with assemble.store(readonly=True) as store:
         if args.words:
-            refs = [ask.find(store, args.words, say)]
+            refs = [queries.find(store, args.words, say)]
             _freshen(store, refs, args)
-            return _show(store, clock, ask.documents(store, refs), args.json, {})
-        return _meant(store, clock, args)
+            return _show(store, clock, queries.documents(store, refs), args.json, {})
+        return _which_job(store, clock, args)
 
 
 def _freshen(store: Store, refs: Sequence[str], args: Namespace) -> None:
     """Poll the places of jobs that have not ended, unless that is not wanted."""
-    from dogwatch.desk import ask
+    from dogwatch.api import queries
 
-    jobs = [] if args.no_poll else ask.documents(store, refs)
+    jobs = [] if args.no_poll else queries.documents(store, refs)
     if places := [job["place"] for job in jobs if job["state"] != "ended"]:
         freshen(store, places)
 
 
-def _meant(store: Store, clock: Clock, args: Namespace) -> int:
+def _which_job(store: Store, clock: Clock, args: Namespace) -> int:
     import os
 
     from dogwatch import assemble
-    from dogwatch.desk import meant
+    from dogwatch.api import which_job
 
     def ways(place: Any) -> Any:
-        return assemble.reach(place, clock)
+        return assemble.transport(place, clock)
 
-    found = meant.Search(store, clock, ways, args.dir, os.environ).meant()
+    found = which_job.Search(store, clock, ways, args.dir, os.environ).which_job()
     chosen = found.chosen
     _remark(found)
     if chosen is None and found.fits and not args.json:
@@ -81,9 +83,9 @@ def _meant(store: Store, clock: Clock, args: Namespace) -> int:
     if found.chosen is not None:
         say(f"{chosen.title}: {found.why}")
     _freshen(store, chosen.refs, args)
-    jobs, dark = meant.documents(store, clock, ways, chosen)
-    found.dark |= dark
-    for place, why in dark.items():
+    jobs, unreachable = which_job.documents(store, clock, ways, chosen)
+    found.unreachable |= unreachable
+    for place, why in unreachable.items():
         say(f"{place} could not be asked: {why}")
     code = _show(store, clock, jobs, args.json, _told(found, chosen))
     if not jobs and not args.json:
@@ -92,16 +94,16 @@ def _meant(store: Store, clock: Clock, args: Namespace) -> int:
         say(chosen.note)
     for job in chosen.jobs if not args.json else ():
         if job.place != "here":
-            say(f"{job.ref} is not watched; `dogwatch add slurm {job.id} --host {job.place}` watches it")
-    return COULD_NOT_LOOK if dark else code
+            say(f"{job.ref} is not watched; `dogwatch add {job.source} {job.id} --host {job.place}` watches it")
+    return COULD_NOT_POLL if unreachable else code
 
 
-def _undecided(store: Store, clock: Clock, found: Meant, json: bool) -> int:
+def _undecided(store: Store, clock: Clock, found: WhichJob, json: bool) -> int:
     """Several fit, or none does."""
-    from dogwatch.desk import ask
+    from dogwatch.api import queries
 
     if json:
-        known = ask.documents(store, [ref for one in found.fits for ref in one.refs])
+        known = queries.documents(store, [ref for one in found.fits for ref in one.refs])
         _show(store, clock, known, True, _told(found, None))
     elif found.fits:
         for one in found.fits:
@@ -111,7 +113,7 @@ def _undecided(store: Store, clock: Clock, found: Meant, json: bool) -> int:
         say(f"{len(found.fits)} fit; say which one" + (f", as in: dogwatch status {named[0]}" if named else ""))
         return USAGE
     say("nothing is being watched that has not ended, and nothing else was found; `dogwatch ls --all` lists the rest")
-    return COULD_NOT_LOOK if found.dark else FINE
+    return COULD_NOT_POLL if found.unreachable else FINE
 
 
 def _ask(fits: list[Candidate]) -> Candidate | None:
@@ -132,41 +134,43 @@ def _line(one: Candidate) -> str:
     return "  ".join(part for part in (refs, one.title, one.said, one.note) if part)
 
 
-def _remark(found: Meant) -> None:
+def _remark(found: WhichJob) -> None:
     from dogwatch.text import plain
 
     for note in found.notes:
         say(note)
-    for place, why in found.dark.items():
+    for place, why in found.unreachable.items():
         say(f"{place} could not be asked: {plain(why, 300)}")
 
 
-def _told(found: Meant, chosen: Candidate | None) -> dict[str, Any]:
+def _told(found: WhichJob, chosen: Candidate | None) -> WhichDocument:
     return {
         "chosen": None if chosen is None else {**chosen.document(), "why": found.why},
         "candidates": [one.document() for one in found.fits] if chosen is None else [],
-        "dark": [{"place": place, "why": why} for place, why in found.dark.items()],
+        "unreachable": [{"place": place, "why": why} for place, why in found.unreachable.items()],
     }
 
 
-def _show(store: Store, clock: Clock, jobs: list[dict[str, Any]], json: bool, more: dict[str, Any]) -> int:
-    from dogwatch.desk import ask
+def _show(store: Store, clock: Clock, jobs: list[JobDocument], json: bool, more: WhichDocument) -> int:
+    from dogwatch.api import queries
     from dogwatch.text import plain
     from dogwatch.tui.details import details
     from dogwatch.tui.words import clock as clock_of
 
-    watch, places = ask.watching(store), ask.listing_places(store)
+    watch, places = queries.watching(store), queries.listing_places(store)
     if json:
         emit({"jobs": jobs, "places": places, "watch": watch, **more})
         return FINE
     now = clock.now()
     for job in jobs:
-        lay_out(details(job, ask.events(store, limit=RECENT, ref=job["ref"]), now))
-    known = {job["ref"] for job in ask.documents(store, [job["ref"] for job in jobs])}
+        lay_out(details(job, queries.events(store, limit=RECENT, ref=job["ref"]), now))
+    known = {job["ref"] for job in queries.documents(store, [job["ref"] for job in jobs])}
     if not watch["alive"] and any(job["state"] != "ended" for job in jobs if job["ref"] in known):
         say(UNWATCHED)
     for place in places:
-        if place["dark_since"]:
-            since = clock_of(place["dark_since"], now)
-            say(f"{plain(place['name'], 40)} is unreachable since {since}: {plain(place['dark_why'], 300)}")
+        if place["unreachable_since"]:
+            since = clock_of(place["unreachable_since"], now)
+            say(
+                f"{plain(place['name'], 40)} is unreachable since {since}: {plain(place['unreachable_why'] or '', 300)}"
+            )
     return FINE

@@ -12,9 +12,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from dogwatch.api.registry import Adopt, Entry, Synced
     from dogwatch.assemble import Store
     from dogwatch.clock import Clock
-    from dogwatch.desk.registry import Adopt, Entry, Synced
 
 HELP = "adopt jobs from agents' registry files (.claude/active_jobs.json) and bring those up to date"
 EXAMPLES = ("dogwatch sync --dir ~/project",)
@@ -34,8 +34,8 @@ def arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     from dogwatch import assemble
+    from dogwatch.api import registry
     from dogwatch.clock import Clock
-    from dogwatch.desk import registry
 
     paths = args.file or registry.find(args.dir)
     clock = Clock()
@@ -69,7 +69,7 @@ def update_remembered(store: Store, clock: Clock) -> None:
 
 
 def _remembered(store: Store, clock: Clock) -> list[Synced]:
-    from dogwatch.desk import registry
+    from dogwatch.api import registry
 
     paths = registry.remembered(store)
     if not paths:
@@ -82,16 +82,17 @@ def _remembered(store: Store, clock: Clock) -> list[Synced]:
 def adopting(store: Store, clock: Clock) -> Iterator[Adopt]:
     """How an entry becomes a job of ours, by its type."""
     from dogwatch import assemble
-    from dogwatch.desk import slurm, tell
-    from dogwatch.model.job import CLUSTER_HERE
+    from dogwatch.api import commands, scheduler_jobs
 
-    reach = assemble.here(clock)
+    transport = assemble.here(clock)
 
     def adopt(entry: Entry) -> str:
-        if entry.kind == "slurm":
-            if entry.place == CLUSTER_HERE:
-                slurm.cluster_here(store)
-            return slurm.add(
+        if scheduler_jobs.is_scheduler(entry.kind):
+            kind = scheduler_jobs.scheduler(entry.kind)
+            if entry.place == scheduler_jobs.name_here(kind):
+                scheduler_jobs.place_here(store, kind)
+            return scheduler_jobs.add(
+                kind,
                 store,
                 clock,
                 entry.place,
@@ -104,12 +105,12 @@ def adopting(store: Store, clock: Clock) -> Iterator[Adopt]:
             raise NotYet(f"jobs of type '{entry.kind}' are not yet adopted from a registry")
         if entry.place != "here" or not entry.base.isdigit():
             raise NotYet("only processes of this machine, by their process id, are adopted yet")
-        return tell.add_processes(store, clock, reach, pids=[int(entry.base)], description=entry.description)
+        return commands.add_processes(store, clock, transport, pids=[int(entry.base)], description=entry.description)
 
     try:
         yield adopt
     finally:
-        reach.close()
+        transport.close()
 
 
 def _tell(done: Synced, quiet: bool) -> None:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dogwatch.cli.out import emit, json_flag, say
 from dogwatch.errors import ENDED_BADLY, FINE, TIMED_OUT
+
+if TYPE_CHECKING:
+    from dogwatch.wire.documents.job import JobDocument
 
 HELP = "wait until jobs have ended (or run, or change) and tell how they ended by the exit code"
 EXAMPLES = (
@@ -37,24 +40,28 @@ def arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     from dogwatch import assemble
+    from dogwatch.api import queries
     from dogwatch.cli.leaving import leaving
     from dogwatch.clock import Clock
     from dogwatch.config import duration
-    from dogwatch.desk import ask
 
     clock = Clock()
-    patience = float("inf") if args.timeout is None else duration(args.timeout, "--timeout")
-    limit = clock.mono() + patience
+    silence_limit = float("inf") if args.timeout is None else duration(args.timeout, "--timeout")
+    limit = clock.mono() + silence_limit
     with assemble.store(readonly=True) as store:
-        refs = ask.find_each(store, args.refs, say)
-        first = ask.documents(store, refs)
-        channels = [assemble.terminal(shown=True)]
+        refs = queries.find_each(store, args.refs, say)
+        first = queries.documents(store, refs)
+        terminal = assemble.terminal(shown=True)
         with (
             leaving(store, clock),
-            assemble.eyes(store.home, clock, who="wait", channels=channels, complain=say) as eyes,
+            assemble.background_watch(
+                store.location, clock, who="wait", terminal=terminal, complain=say
+            ) as background_watch,
         ):
-            reached = _until(lambda: ask.documents(store, refs), first, args.what, eyes.mind, clock, limit)
-        jobs = ask.documents(store, refs)
+            reached = _until(
+                lambda: queries.documents(store, refs), first, args.what, background_watch.mind, clock, limit
+            )
+        jobs = queries.documents(store, refs)
     if args.json:
         emit({"jobs": jobs, "timed_out": not reached})
     else:
@@ -68,15 +75,15 @@ def run(args: Namespace) -> int:
     if not reached:
         from dogwatch.tui.words import span
 
-        say(f"gave up waiting after {span(patience)}")
+        say(f"gave up waiting after {span(silence_limit)}")
         return TIMED_OUT
     over = [job for job in jobs if job["state"] == "ended"]
-    return FINE if ask.ended_well(over) else ENDED_BADLY
+    return FINE if queries.ended_well(over) else ENDED_BADLY
 
 
 def _until(
-    fetch: Callable[[], list[dict[str, Any]]],
-    first: list[dict[str, Any]],
+    fetch: Callable[[], list[JobDocument]],
+    first: list[JobDocument],
     what: str,
     mind: Callable[[], None],
     clock: Any,
@@ -95,30 +102,30 @@ def _until(
         time.sleep(PAUSE)
 
 
-def _warn(jobs: list[dict[str, Any]], told: set[str], now: float) -> None:
+def _warn(jobs: list[JobDocument], told: set[str], now: float) -> None:
     """Say once of each job that its host has become unreachable: waiting goes on, but nothing is known meanwhile."""
-    dark = {job["ref"] for job in jobs if job["unreachable"]}
-    told &= dark
+    unreachable_hosts = {job["ref"] for job in jobs if job["unreachable"]}
+    told &= unreachable_hosts
     for job in jobs:
-        if job["ref"] in dark - told:
+        if job["ref"] in unreachable_hosts - told:
             from dogwatch.text import plain
             from dogwatch.tui.phrases import unreachable
 
             say(f"{plain(job['name'], 80)}: {unreachable(job, now)}; waiting goes on")
-    told |= dark
+    told |= unreachable_hosts
 
 
-def _holds(what: str, first: list[dict[str, Any]], jobs: list[dict[str, Any]]) -> bool:
+def _holds(what: str, first: list[JobDocument], jobs: list[JobDocument]) -> bool:
     if what == "change":
         return [_mark(job) for job in jobs] != [_mark(job) for job in first]
-    from dogwatch.desk import ask
+    from dogwatch.api import queries
 
     return any(map(never_starts, jobs)) or all(
-        ask.is_over(job) or (what == "running" and job["state"] == "running") for job in jobs
+        queries.is_over(job) or (what == "running" and job["state"] == "running") for job in jobs
     )
 
 
-def never_starts(job: dict[str, Any]) -> str:
+def never_starts(job: JobDocument) -> str:
     """Why a waiting job will never run as it is, in words; empty where it may."""
     if job["state"] != "waiting":
         return ""
@@ -127,12 +134,12 @@ def never_starts(job: dict[str, Any]) -> str:
     return str(found[0]["text"]) if found else ""
 
 
-def _mark(job: dict[str, Any]) -> tuple[Any, ...]:
+def _mark(job: JobDocument) -> tuple[Any, ...]:
     findings = [(finding["rule"], finding["text"]) for finding in job["findings"]]
     return job["state"], job["outcome"], job["attempts"], findings
 
 
-def _tell(jobs: list[dict[str, Any]], now: float) -> None:
+def _tell(jobs: list[JobDocument], now: float) -> None:
     from dogwatch.text import plain
     from dogwatch.tui.phrases import state_as_known
 
@@ -141,4 +148,12 @@ def _tell(jobs: list[dict[str, Any]], now: float) -> None:
         told = f": {plain(why, 300)}" if why else ""
         against = [plain(one["text"], 300) for one in job["findings"] if one["rule"] == "contradiction"]
         but = "".join(f"; BUT {text}" for text in against)
-        print(f"{plain(job['ref'], 80)}  {state_as_known(job, now)}{told}{but}")
+        print(f"{_called(job, jobs)}  {state_as_known(job, now)}{told}{but}")
+
+
+def _called(job: JobDocument, jobs: list[JobDocument]) -> str:
+    """Its name, and its ref too where another job of these has the same name."""
+    from dogwatch.text import plain
+
+    shared = sum(other["name"] == job["name"] for other in jobs) > 1
+    return plain(job["name"], 80) + (f" ({plain(job['ref'], 80)})" if shared else "")

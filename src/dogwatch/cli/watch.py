@@ -48,30 +48,37 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--min-growth", metavar="RATE", help="the least its outputs must grow, as in 10MB/h")
     classic.add_argument("--alert-email", metavar="ADDR", help="send alerts about the job there")
     classic.add_argument("--alert-slack", metavar="REF", help="send them to Slack: its webhook, as env:NAME")
-    parser.add_argument("--check-interval", metavar="S", help="seconds between looks (default: what suits the job)")
+    parser.add_argument("--check-interval", metavar="S", help="seconds between polls (default: what suits the job)")
     log_file_flag(parser)
     json_flag(parser)
 
 
 def run(args: Namespace) -> int:
     from dogwatch import assemble
-    from dogwatch.cli.classic import attach, is_classic
+    from dogwatch.api import queries
+    from dogwatch.api.register_single import SingleJob, watch_single_job
     from dogwatch.cli.leaving import leaving
     from dogwatch.cli.showing import show
     from dogwatch.clock import Clock
     from dogwatch.config import duration
-    from dogwatch.desk import ask
 
     every = None if args.check_interval is None else duration(args.check_interval, "--check-interval")
     clock = Clock()
     with assemble.store() as store:
-        if is_classic(args):
+        described = {name: getattr(args, name) for name in SingleJob.__dataclass_fields__}
+        if any(value is not None for value in described.values()):
             if args.refs:
                 raise UsageError("name jobs, or describe one with flags, not both")
-            refs = [attach(args, store, clock, every)]
+            transport = assemble.here(clock)
+            try:
+                refs = [watch_single_job(store, clock, transport, SingleJob(**described), every, say)]
+            finally:
+                transport.close()
             say(f"watching {refs[0]}")
         else:
-            refs = ask.find_each(store, args.refs, say) if args.refs else [job["ref"] for job in ask.brief(store)]
+            refs = (
+                queries.find_each(store, args.refs, say) if args.refs else [job["ref"] for job in queries.brief(store)]
+            )
         if not refs:
             with leaving(store, clock):
                 assemble.send_queued(store, clock)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from dogwatch.cli.freshen import freshen, no_poll_flag
 from dogwatch.cli.out import UNWATCHED, emit, json_flag, lay_out, say
-from dogwatch.errors import CouldNotLook, UsageError
+from dogwatch.cli.poll_first import freshen, no_poll_flag
+from dogwatch.errors import CouldNotPoll, UsageError
 
 if TYPE_CHECKING:
-    from dogwatch.desk.logs import Tail
-    from dogwatch.reach.interface import Reach
+    from dogwatch.api.logs import Tail
+    from dogwatch.transport.interface import Transport
+    from dogwatch.wire.documents.diagnosis import ChangedDocument, StandingDocument, WhyDocument
+    from dogwatch.wire.documents.job import JobDocument
 
 HELP = "say why a job failed, with the lines that show it, or where a running one stands"
 EXAMPLES = (
@@ -55,7 +57,7 @@ def run(args: Namespace) -> int:
         raise UsageError("name a job, log files with --log, or how it ended (--exit-code, --signal, --state)")
     if args.stacks and args.ref is None:
         raise UsageError("--stacks asks the processes of a running job: name the job")
-    job, found = _of_job(args) if args.ref is not None else ({}, _of_logs(args))
+    job, found = _of_job(args) if args.ref is not None else (None, _of_logs(args))
     if args.json:
         emit(found)
         return 0
@@ -63,80 +65,83 @@ def run(args: Namespace) -> int:
     return 0
 
 
-def _doubt(found: dict[str, Any]) -> list[str]:
+def _doubt(found: WhyDocument) -> list[str]:
     """That the host does not answer, above what was known when it still did."""
     from dogwatch.clock import Clock
-    from dogwatch.tui.phrases import unreachable
+    from dogwatch.tui import words
 
-    text = unreachable(found, Clock().now())
-    return [text] if text else []
+    outage = found.get("unreachable")
+    if not outage:
+        return []
+    return [words.unreachable(outage["since"], outage["last_confirmed_at"], Clock().now())]
 
 
-def _outcome(job: dict[str, Any], found: dict[str, Any]) -> list[str]:
+def _outcome(job: JobDocument | None, found: WhyDocument) -> list[str]:
     """How the job ended, above why."""
     from dogwatch.tui.phrases import outcome
 
-    return [f"outcome: {outcome(job)}"] if job.get("outcome") and found["cause"] is not None else []
+    return [f"outcome: {outcome(job)}"] if job is not None and job["outcome"] and found["cause"] is not None else []
 
 
-def _of_logs(args: Namespace) -> dict[str, Any]:
-    from dogwatch.desk import why
+def _of_logs(args: Namespace) -> WhyDocument:
+    from dogwatch.api import why
 
     if args.from_line < 1:
         raise UsageError(f"--from-line takes the number of a line, 1 or more, not {args.from_line}")
     number = why.signal_of(args.signal) if args.signal is not None else None
-    return why.of_logs(args.log or (), args.exit_code, number, args.state, args.from_line)
+    return why.answer(why.of_logs(args.log or (), args.exit_code, number, args.state, args.from_line))
 
 
-def _of_job(args: Namespace) -> tuple[dict[str, Any], dict[str, Any]]:
+def _of_job(args: Namespace) -> tuple[JobDocument, WhyDocument]:
     from dogwatch import assemble
+    from dogwatch.api import differences as changed
+    from dogwatch.api import logs, queries, stacks, why
     from dogwatch.clock import Clock
-    from dogwatch.desk import ask, changed, logs, stacks, why
 
     with assemble.store(readonly=True) as store:
-        ref = ask.find(store, [args.ref], say)
-        job = ask.documents(store, [ref])[0]
+        ref = queries.find(store, [args.ref], say)
+        job = queries.documents(store, [ref])[0]
         if job["state"] != "ended" and not args.no_poll:
             freshen(store, [job["place"]])
-            job = ask.documents(store, [ref])[0]
+            job = queries.documents(store, [ref])[0]
         lives = job["state"] == "running" and bool(stacks.pids(job))
         better = changed.better_attempt(job) if why.has_failed(job) else None
         good = changed.last_good(store, job) if why.has_failed(job) and better is None else None
         alone = why.is_settled(job) and not lives and good is None and better is None
-        place = None if alone else ask.place(store, job["place"])
-        if job["state"] not in (None, "ended") and not args.json and not ask.watched(store):
+        place = None if alone else queries.place(store, job["place"])
+        if job["state"] not in (None, "ended") and not args.json and not queries.watched(store):
             say(UNWATCHED)
     if place is None or job["unreachable"]:
         return job, why.of_job(job)
     deadline = logs.HERE_DEADLINE if place.kind == "here" else logs.FAR_DEADLINE
-    reach = assemble.reach(place, Clock())
+    transport = assemble.transport(place, Clock())
     try:
         if lives:
-            closer = stacks.look(reach, job, spy=args.stacks or stacks.wanted(job))
-            fallen = why.fallen(reach, job, deadline)
+            closer = stacks.look(transport, job, spy=args.stacks or stacks.wanted(job))
+            fallen = why.fallen(transport, job, deadline)
             return job, why.of_job(job, processes=closer.processes, family=closer.family, fallen=fallen)
-        found = why.of_job(job, () if why.is_settled(job) else _tails(reach, job, deadline))
+        found = why.of_job(job, () if why.is_settled(job) else _tails(transport, job, deadline))
         if better is not None:
-            found = {**found, "changed": changed.compare_attempts(reach, job, better, deadline)}
+            found = {**found, "changed": changed.compare_attempts(transport, job, better, deadline)}
         if good is not None:
-            found = {**found, "changed": changed.compare(job, good, changed.ask(reach, job, good, deadline))}
+            found = {**found, "changed": changed.compare(job, good, changed.ask(transport, job, good, deadline))}
         return job, found
     finally:
-        reach.close()
+        transport.close()
 
 
-def _tails(reach: Reach, job: dict[str, Any], deadline: float) -> list[Tail]:
+def _tails(transport: Transport, job: JobDocument, deadline: float) -> list[Tail]:
     """The ends of its logs; what is known stands without them."""
-    from dogwatch.desk import logs, why
+    from dogwatch.api import logs, why
 
     try:
-        return logs.Reading(reach, job, None, deadline).tails(why.LAST_LINES)
-    except (CouldNotLook, UsageError) as error:
+        return logs.Reading(transport, job, None, deadline).tails(why.LAST_LINES)
+    except (CouldNotPoll, UsageError) as error:
         say(str(error))
         return []
 
 
-def block(found: dict[str, Any], many: bool = False) -> list[str]:
+def block(found: WhyDocument, many: bool = False) -> list[str]:
     """A diagnosis as a few lines for a person."""
     from dogwatch.text import plain
     from dogwatch.tui import phrases
@@ -152,12 +157,12 @@ def block(found: dict[str, Any], many: bool = False) -> list[str]:
         lines.append(f"  {name}{where}{plain(quote['text'], 400)}")
     lines += [f"  do: {advice}" for advice in found["advice"]]
     if found["cause"] != "unknown":
-        lines.append(f"  again: {_RETRY[found['retry']]}")
+        lines.append(f"  again: {_RETRY[found['retry'] or 'never']}")
     lines += [f"  or {other}" for other in phrases.alternatives(found)]
     return lines + (_changes(found["changed"]) if "changed" in found else [])
 
 
-def _changes(changed: dict[str, Any]) -> list[str]:
+def _changes(changed: ChangedDocument) -> list[str]:
     """What is different from the last run that went well."""
     from dogwatch.text import plain
 
@@ -172,13 +177,13 @@ def _changes(changed: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _how(attempt: dict[str, Any]) -> str:
+def _how(attempt: ChangedDocument) -> str:
     """How an attempt that went better ended, and how far it came."""
     words = str(attempt["how"]).replace("_", " ")
     return f"({words}" + (f", at step {attempt['reached']:.10g})" if attempt["reached"] is not None else ")")
 
 
-def _walked(stands: dict[str, Any]) -> list[str]:
+def _walked(stands: StandingDocument) -> list[str]:
     """The questions in the order they were asked, down to the branch where the job stands."""
     from dogwatch.text import plain
 

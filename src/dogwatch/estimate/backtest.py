@@ -8,7 +8,7 @@ from itertools import pairwise
 from statistics import median
 
 from dogwatch.estimate.baselines import BASELINES
-from dogwatch.estimate.rows import Row, of_rows
+from dogwatch.estimate.progress_rows import Row, eta_of_rows
 from dogwatch.model import Point
 
 OURS = "dogwatch"
@@ -94,7 +94,7 @@ def _ask(moment: Moment, past: Sequence[Row], now: float, truth: float) -> None:
     for name, baseline in BASELINES.items():
         seconds = baseline(points, total, now)
         moment.scores[name].errors.append(None if seconds is None else abs(seconds - truth) / truth)
-    eta = of_rows(past, now)
+    eta = eta_of_rows(past, now)
     moment.scores[OURS].errors.append(None if eta is None else abs(eta.remaining - truth) / truth)
     if eta is not None:
         moment.held.append(eta.low <= truth <= eta.high)

@@ -1,7 +1,7 @@
 """When a job will be done, as an interval, from its own history and, if there was one, an earlier attempt's.
 
 The time to go is the pace that holds now times the steps ahead, the pauses that are still to come, and what is
-left of the pause going on. How far off that may be is in `spread`.
+left of the present pause. How far off that may be is in `eta_interval.py`.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
-from dogwatch.estimate.course import Course, Gap, course
-from dogwatch.estimate.earlier import Earlier
+from dogwatch.estimate.earlier_attempt import EarlierAttempt
+from dogwatch.estimate.eta_interval import Uncertainty, interval
+from dogwatch.estimate.gap_history import Gap, GapHistory, gap_history
 from dogwatch.estimate.pace import pace
 from dogwatch.estimate.pauses import Pauses, find
-from dogwatch.estimate.spread import Doubt, interval
 from dogwatch.model import Eta, Point
 
 CONFIDENCE = 0.9
@@ -36,11 +36,11 @@ HOLE_GAPS, HOLE_SHARE, HOLE_SURE = 4.0, 0.2, 0.25
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """What lies ahead of a run: seconds in all from its newest count, and what is in doubt about them."""
+    """What lies ahead of a run: seconds in all from its newest count, and how uncertain they are."""
 
     left: float
     spent: float
-    doubt: Doubt
+    doubt: Uncertainty
     untold: float = 0.0  # seconds, where it may have gone on without telling: what would be left then
     hole: float = 0.0  # from 0 to 1: how much that counts
 
@@ -60,7 +60,7 @@ class Outlook:
 
 def estimate(points: Sequence[Point], total: float | None, now: float, earlier: Sequence[Point] = ()) -> Eta | None:
     """Seconds still to go, or None rather than nonsense: no total, a counter that has not moved, no end in sight.
-    `earlier` is the course of the same job's earlier attempt, on a clock of its own."""
+    `earlier` are the points of the same job's earlier attempt, on a clock of its own."""
     try:
         return _estimate(points, total, now, earlier)
     except (ArithmeticError, ValueError):  # of counts such as 1e-300, which a log can print and no job can do
@@ -73,8 +73,8 @@ def _estimate(points: Sequence[Point], total: float | None, now: float, earlier:
     newest = next((point for point in reversed(points) if point.at <= now), None)
     if newest is not None and newest.done >= total:
         return Eta(0.0, 0.0, 0.0, 1.0)
-    before = Earlier.of(earlier)
-    run = course(points, now)
+    before = EarlierAttempt.of(earlier)
+    run = gap_history(points, now)
     outlook = _unmoved(newest, total, now, before) if run is None else _moved(run, total, now, before)
     if outlook is None:
         return None
@@ -84,22 +84,22 @@ def _estimate(points: Sequence[Point], total: float | None, now: float, earlier:
     return Eta(remaining, low, high, CONFIDENCE if outlook.doubt.gaps > 1 else LESS_SURE)
 
 
-def _unmoved(newest: Point | None, total: float, now: float, earlier: Earlier | None) -> Outlook | None:
+def _unmoved(newest: Point | None, total: float, now: float, earlier: EarlierAttempt | None) -> Outlook | None:
     """Of an attempt that has not counted yet, only an earlier one can tell."""
     left = earlier.alone(newest.done, total) if earlier is not None and newest is not None else None
     if left is None or newest is None:
         return None
-    return Outlook(left, max(0.0, min(now - newest.at, left / 2)), Doubt(0.0, 1, 0.0))
+    return Outlook(left, max(0.0, min(now - newest.at, left / 2)), Uncertainty(0.0, 1, 0.0))
 
 
-def _moved(run: Course, total: float, now: float, earlier: Earlier | None) -> Outlook | None:
+def _moved(run: GapHistory, total: float, now: float, earlier: EarlierAttempt | None) -> Outlook | None:
     ahead = total - run.first
     if not (run.done < total and math.isfinite(ahead) and math.isfinite(ahead * _average(run.gaps))):
         return None
     return foretell(run, total, now, earlier)
 
 
-def foretell(run: Course, total: float, now: float, earlier: Earlier | None = None) -> Outlook | None:
+def foretell(run: GapHistory, total: float, now: float, earlier: EarlierAttempt | None = None) -> Outlook | None:
     """The outlook of a run that has moved and has not reached its total; None where it should have ended, and nobody
     told."""
     ahead = total - run.done
@@ -117,7 +117,7 @@ def foretell(run: Course, total: float, now: float, earlier: Earlier | None = No
     unseen = _unseen(run, share) if not pauses.cycles else 0.0
     left = (ahead * tempo.value + cost) * math.exp(unseen) + pauses.going
     spread = math.hypot(tempo.spread, math.log1p(doubt_of_pauses / left) if left > 0 else 0.0)
-    doubt = Doubt(share, len(run.gaps), spread, unseen)
+    doubt = Uncertainty(share, len(run.gaps), spread, unseen)
     if earlier is not None:
         left, doubt = earlier.correct(run, total, left, doubt)
     base = left - pauses.going
@@ -127,7 +127,7 @@ def foretell(run: Course, total: float, now: float, earlier: Earlier | None = No
     return Outlook(left, min(silence, usual + due), doubt, untold, hole if untold > 0 else 0.0)
 
 
-def _of_few(run: Course) -> float:
+def _of_few(run: GapHistory) -> float:
     """Seconds per step by a few gaps: their average, as what one of them holds will come again; but for the first of
     them, where it still belongs to the start."""
     first, *later = run.gaps
@@ -138,7 +138,7 @@ def _average(gaps: Sequence[Gap]) -> float:
     return math.fsum(gap.seconds for gap in gaps) / math.fsum(gap.steps for gap in gaps)
 
 
-def _unseen(run: Course, share: float) -> float:
+def _unseen(run: GapHistory, share: float) -> float:
     """What a run may still do that it has not shown, as a logarithm; nothing of one that is told one by one (epochs,
     files, rounds), as what comes with each of them has been seen."""
     if len(run.gaps) < 3 or min(gap.steps for gap in run.gaps) <= 1:
@@ -146,14 +146,14 @@ def _unseen(run: Course, share: float) -> float:
     return UNSEEN * min(1.0, max(0.0, (UNSEEN_UNTIL - share) / (UNSEEN_UNTIL - UNSEEN_FULL)))
 
 
-def _hole(run: Course, left: float, silence: float) -> float:
+def _hole(run: GapHistory, left: float, silence: float) -> float:
     """How far a silence is beyond what a pause can be: 0 for all of them, 1 for a quarter more than any."""
     whole = max(left, run.at - run.gaps[0].began)
     most = max(HOLE_GAPS * max(gap.seconds for gap in run.gaps), HOLE_SHARE * whole)
     return min(1.0, max(0.0, (silence / most - 1) / HOLE_SURE)) if most > 0 else 0.0
 
 
-def _to_come(run: Course, pauses: Pauses, total: float) -> tuple[float, float, float]:
+def _to_come(run: GapHistory, pauses: Pauses, total: float) -> tuple[float, float, float]:
     """(seconds of the pauses after this one, the spread of all, seconds of the one that is due now or going on)."""
     usual = median(gap.steps for gap in run.gaps[-15:])
     cost, variance, due = 0.0, (pauses.going / 2) ** 2, pauses.going
@@ -170,7 +170,9 @@ def _to_come(run: Course, pauses: Pauses, total: float) -> tuple[float, float, f
         cost += part * _again(pauses.chance)
         # One is no rate here either: it may come once more.
         rate = part * (1 + part) * (1 - 1 / len(pauses.chance))
-        variance += rate * math.fsum(one * one for one in pauses.chance) + min(1.0, part) * max(pauses.chance) ** 2
+        variance += (
+            rate * math.fsum(seconds * seconds for seconds in pauses.chance) + min(1.0, part) * max(pauses.chance) ** 2
+        )
     return cost, math.sqrt(variance), due
 
 
@@ -178,7 +180,7 @@ def _again(chance: Sequence[float]) -> float:
     """Seconds that chance pauses cost over as long a way again: kind by kind, one of each less, as one is no rate."""
     cost, rest = 0.0, sorted(chance, reverse=True)
     while rest:
-        kind = [one for one in rest if one > ALIKE * rest[0]]
+        kind = [seconds for seconds in rest if seconds > ALIKE * rest[0]]
         cost += math.fsum(kind) * (len(kind) - 1) / len(kind)
         rest = rest[len(kind) :]
     return cost

@@ -14,7 +14,7 @@ from itertools import pairwise
 from statistics import fmean, median, pstdev
 from typing import NamedTuple
 
-from dogwatch.estimate.course import Course, Gap
+from dogwatch.estimate.gap_history import Gap, GapHistory
 from dogwatch.estimate.pace import BLOCKS
 
 ROUND = 7  # gaps on each side that tell the pace round a gap
@@ -79,9 +79,9 @@ class Pauses:
     going: float = 0.0  # seconds that the pause of this moment will have lasted in all
 
 
-def find(course: Course, silence: float) -> Pauses:
+def find(history: GapHistory, silence: float) -> Pauses:
     """`silence` is how long the counter has not moved beyond its usual gap."""
-    gaps = course.gaps
+    gaps = history.gaps
     if len(gaps) < LEAST_GAPS:
         return Pauses((0.0,) * len(gaps), way=math.fsum(gap.steps for gap in gaps))
     beyond, noise = _beyond(gaps)
@@ -93,30 +93,32 @@ def find(course: Course, silence: float) -> Pauses:
     ]
     usual = median(gap.seconds for gap in gaps[-15:])
     going = silence if silence > max(FAR_NOISE * noise, usual) else 0.0
-    cycles, free = _cycles(pauses, course)
+    cycles, free = _cycles(pauses, history)
     if len(gaps) > BLOCKS and len(free) >= OFTEN * len(gaps):  # with fewer, one pause is a whole block of the pace
         often, free = set(free), []
         beyond = [
             0.0 if Pause(gap.start, gap.end, extra) in often else extra for gap, extra in zip(gaps, beyond, strict=True)
         ]
-    free, way = _going_on(free, course)
+    free, way = _going_on(free, history)
     known = None
     if going:
-        now = Pause(course.done, course.done + median(gap.steps for gap in gaps[-15:]), going)
-        cycles, free, known = _joined(cycles, free, now, course)
+        now = Pause(history.done, history.done + median(gap.steps for gap in gaps[-15:]), going)
+        cycles, free, known = _joined(cycles, free, now, history)
         going = known.seconds if known is not None and going < known.seconds else going * (1 + GOES_ON)
     return Pauses(tuple(beyond), tuple(cycles), tuple(pause.seconds for pause in free), way, going)
 
 
-def _going_on(free: list[Pause], course: Course) -> tuple[list[Pause], float]:
+def _going_on(free: list[Pause], history: GapHistory) -> tuple[list[Pause], float]:
     """(the chance pauses that can be expected again, the steps in which they came): none, where so many would hardly
     ever all lie so far back; only since they began, where they would hardly ever all lie so near."""
-    begin, way = course.gaps[0].start, math.fsum(gap.steps for gap in course.gaps)
-    if not free or any(b.start < a.end for a, b in pairwise(course.gaps)):  # it went back: where they lay means nothing
+    begin, way = history.gaps[0].start, math.fsum(gap.steps for gap in history.gaps)
+    if not free or any(
+        b.start < a.end for a, b in pairwise(history.gaps)
+    ):  # it went back: where they lay means nothing
         return free, way
     if (max(0.0, free[-1].end - begin) / way) ** len(free) < CEASED:
         return [], way
-    since = course.done - free[0].start
+    since = history.done - free[0].start
     if len(free) > 1 and (since / way) ** len(free) < BEGUN:
         way = min(way, since + (free[-1].start - free[0].start) / (len(free) - 1))
     return free, way
@@ -172,7 +174,7 @@ def _quantile(pairs: Sequence[tuple[float, float]]) -> float:
     return ordered[-1][0]
 
 
-def _cycles(pauses: Sequence[Pause], course: Course) -> tuple[list[Cycle], list[Pause]]:
+def _cycles(pauses: Sequence[Pause], history: GapHistory) -> tuple[list[Cycle], list[Pause]]:
     """(cycles, pauses outside them). The longest kind of pause goes first."""
     cycles: list[Cycle] = []
     free = list(pauses)
@@ -181,13 +183,13 @@ def _cycles(pauses: Sequence[Pause], course: Course) -> tuple[list[Cycle], list[
             break
         longest = max(pause.seconds for pause in free)
         kind = [pause for pause in free if pause.seconds > LIKE * longest]
-        found = _regular(kind, course) or (_regular(free, course) if len(free) > len(kind) else None)
+        found = _regular(kind, history) or (_regular(free, history) if len(free) > len(kind) else None)
         if found is None:
             break
         cycles.append(found[0])
         free = [pause for pause in free if pause not in found[1]]
     if len(free) == 1 and not any(_alike(free[0].seconds, cycle.seconds) for cycle in cycles):
-        one = _first_of_many(free[0], course)
+        one = _first_of_many(free[0], history)
         if one is not None:
             return [*cycles, one], []
     return cycles, free
@@ -199,7 +201,7 @@ def _alike(seconds: float, others: float) -> bool:
 
 
 def _joined(
-    cycles: list[Cycle], free: list[Pause], now: Pause, course: Course
+    cycles: list[Cycle], free: list[Pause], now: Pause, history: GapHistory
 ) -> tuple[list[Cycle], list[Pause], Cycle | None]:
     """The same with the pause that is going on: it belongs to the cycle that was due, or makes one with a pause
     before it; the cycle it belongs to comes last."""
@@ -207,7 +209,7 @@ def _joined(
         times = max(1, round((now.middle - cycle.last) / cycle.every))
         if abs(now.middle - cycle.last - times * cycle.every) <= max(cycle.wide, now.end - now.start):
             return [*cycles[:i], replace(cycle, last=now.middle), *cycles[i + 1 :]], free, cycle
-    found = _regular([*free, now], course) if free and not cycles else None
+    found = _regular([*free, now], history) if free and not cycles else None
     if found is None or now not in found[1]:
         return cycles, free, None
     ended = [pause for pause in found[1] if pause is not now]
@@ -215,23 +217,23 @@ def _joined(
     return [cycle], [pause for pause in free if pause not in ended], cycle
 
 
-def _first_of_many(pause: Pause, course: Course) -> Cycle | None:
+def _first_of_many(pause: Pause, history: GapHistory) -> Cycle | None:
     """A single pause is taken for the first of a cycle, counted from where the run began, until the second fails
     to come."""
-    every, usual = pause.middle - course.first, median(gap.steps for gap in course.gaps)
-    if every < EARLY * usual or course.done >= course.first + 2 * every + 2 * usual:
+    every, usual = pause.middle - history.first, median(gap.steps for gap in history.gaps)
+    if every < EARLY * usual or history.done >= history.first + 2 * every + 2 * usual:
         return None
     return Cycle(every, pause.middle, FIRST * pause.seconds, pause.seconds / 2, 1, pause.end - pause.start)
 
 
-def _regular(pauses: Sequence[Pause], course: Course) -> tuple[Cycle, list[Pause]] | None:
+def _regular(pauses: Sequence[Pause], history: GapHistory) -> tuple[Cycle, list[Pause]] | None:
     """The period that foretells these pauses best from the newest backwards, and those it foretells."""
     if len(pauses) < 2:
         return None
     middles = [pause.middle for pause in pauses]
     apart = [b - a for a, b in pairwise(middles)]
-    periods = {median(apart), min(apart), apart[-1], fmean(apart[-5:]), middles[0] - course.first}
-    found = [(_fit(every, pauses, middles, course), every) for every in periods if every > 0]
+    periods = {median(apart), min(apart), apart[-1], fmean(apart[-5:]), middles[0] - history.first}
+    found = [(_fit(every, pauses, middles, history), every) for every in periods if every > 0]
     (score, members), every = max(found, key=lambda fit: (round(fit[0][0], 6), fit[1]))
     if score <= 0:
         return None
@@ -263,10 +265,12 @@ def _pinned(members: Sequence[Pause], every: float) -> tuple[float, float, float
     return every, first, max(first, min(pause.end + ago * every for ago, pause in agree))
 
 
-def _fit(every: float, pauses: Sequence[Pause], middles: Sequence[float], course: Course) -> tuple[float, list[Pause]]:
+def _fit(
+    every: float, pauses: Sequence[Pause], middles: Sequence[float], history: GapHistory
+) -> tuple[float, list[Pause]]:
     """(how well a period explains the pauses, 0 if it does not; those it explains)."""
-    begin, newest = course.gaps[0].start, pauses[-1]
-    slack = 1.01 * max(newest.end - newest.start, median(gap.steps for gap in course.gaps))
+    begin, newest = history.gaps[0].start, pauses[-1]
+    slack = 1.01 * max(newest.end - newest.start, median(gap.steps for gap in history.gaps))
     if every <= slack:
         return 0.0, []
     backwards = (newest.middle - i * every for i in range(1, int((newest.middle - begin) / every + 1e-9) + 1))
@@ -277,14 +281,14 @@ def _fit(every: float, pauses: Sequence[Pause], middles: Sequence[float], course
     members, hits = {len(pauses) - 1}, 1
     wide = [max(slack, (pause.end - pause.start) * 1.01) for pause in pauses]
     for count in foretold:
-        reach, drift = max(wide), 0.01 * (newest.middle - count)
-        first, last = bisect_left(middles, count - reach - drift), bisect_right(middles, count + reach + drift)
+        width, drift = max(wide), 0.01 * (newest.middle - count)
+        first, last = bisect_left(middles, count - width - drift), bisect_right(middles, count + width + drift)
         near = [i for i in range(first, last) if abs(middles[i] - count) <= wide[i] + drift]
         if near:
             hits += 1
             members.add(min(near, key=lambda i, at=count: abs(middles[i] - at)))  # type: ignore[misc]
-    due = max(0, math.floor((course.done - slack - newest.middle) / every))
-    chance = 1 - math.exp(-2 * slack * len(pauses) / max(course.done - begin, 1e-300))
+    due = max(0, math.floor((history.done - slack - newest.middle) / every))
+    chance = 1 - math.exp(-2 * slack * len(pauses) / max(history.done - begin, 1e-300))
     share = (hits / (len(foretold) + 1 + due) - chance) / max(1 - chance, 1e-9)
     if len(members) < 2 or share < REGULAR:
         return 0.0, []

@@ -94,8 +94,8 @@ def last_rate(points: Sequence[Point]) -> float | None:
         return None
     fell = max((at for at in range(1, moves[-1]) if points[at].done < points[at - 1].done), default=0)
     last = points[moves[-1]]
-    reach = max(RECENT, (last.at - points[fell].at) / 10)
-    since = next((point for point in reversed(points[fell : moves[-1]]) if last.at - point.at >= reach), points[fell])
+    window = max(RECENT, (last.at - points[fell].at) / 10)
+    since = next((point for point in reversed(points[fell : moves[-1]]) if last.at - point.at >= window), points[fell])
     return _rate(since, last, last.at) if last.at - since.at >= 1 else None
 
 

@@ -172,17 +172,17 @@ def _knee(curve: _Curve, start: int) -> int | None:
 
 
 def _judge(curve: _Curve, start: int, knee: int) -> Slowdown | None:
-    begin, turn, end = curve.times[start], curve.times[knee], curve.times[-1]
-    lasted = end - turn
-    if lasted < LEAST_LASTS or turn - begin < LEAST_EARLIER:
+    begin, turned_at, end = curve.times[start], curve.times[knee], curve.times[-1]
+    lasted = end - turned_at
+    if lasted < LEAST_LASTS or turned_at - begin < LEAST_EARLIER:
         return None
-    width = min(lasted, (turn - begin) / 2)
-    shift = max(width / 4, (turn - begin) / 400)
-    starts = [begin + i * shift for i in range(int((turn - width - begin) / shift) + 1)]
+    width = min(lasted, (turned_at - begin) / 2)
+    shift = max(width / 4, (turned_at - begin) / 400)
+    starts = [begin + i * shift for i in range(int((turned_at - width - begin) / shift) + 1)]
     earlier = sorted(curve.rate(at, at + width) for at in starts)
     peak, worst = earlier[int(PEAK * (len(earlier) - 1))], earlier[0]
     recent = max(width if width < lasted else 0.0, lasted / 2)
-    rates = curve.rate(turn, end), curve.rate(end - recent, end), curve.rate_without_pauses(knee)
+    rates = curve.rate(turned_at, end), curve.rate(end - recent, end), curve.rate_without_pauses(knee)
     if not 0 < max(rates) <= SLOW * peak or max(rates[:2]) > UNSEEN * worst:
         return None
     lost = 1 - max(rates) / peak
@@ -197,7 +197,7 @@ def _judge(curve: _Curve, start: int, knee: int) -> Slowdown | None:
         return None
     if moves < enough or curve.quick(knee, len(curve) - 1) > NO_PHASE * curve.quick(start, knee):
         return None  # too little to tell, or as quick as ever between pauses that are new
-    return Slowdown(turn, peak, rates[0])
+    return Slowdown(turned_at, peak, rates[0])
 
 
 def straggler(workers: Mapping[Any, Sequence[Point]], now: float) -> Straggler | None:

@@ -1,7 +1,7 @@
-"""What a log line means: bytes of a log → Marks → the newest Reading.
+"""What a log line means: bytes of a log → LogEvents → the newest Reading.
 
-`formats/` holds what ships, one file or table row each, and `interface.py` what a format is. `reader.py` finds the
-newest lines of a growing log piece by piece, `meaning.py` says what they mean together, `current.py` which of their
-counters is the job's progress, `structure.py` what speaks where no format does; `timeline.py` gives a log its clock,
-`ending/` says how it ended, and `user.py` holds the owner's own patterns. Nothing here opens a file or knows the time.
+`formats/` has the known formats, one file or table row each; `interface.py` says what a format is. `reader.py` reads a
+growing log piece by piece, `meaning.py` combines what its newest lines say, `choose_counter.py` picks the counter that
+is the job's progress, and `structure.py` finds a counter where no format matches. `timeline.py` gives a log its clock,
+`ending/` says how it ended, `user.py` has the owner's own patterns. Nothing here opens a file or knows the time.
 """

@@ -64,8 +64,8 @@ class _Mixed:
             if found is None:
                 text = yield from self._ahead(text)
                 break
-            yield self._wide(text[: found.start()], final=True).rstrip("\ufffd").encode("utf-8", "replace")
-            self._decoder.reset()
+            yield self._wide(text[: found.start()]).encode("utf-8", "replace")
+            self._decoder.reset()  # half a letter before them is none
             text, self._plain = text[found.start() :], True
         self._held = text
 

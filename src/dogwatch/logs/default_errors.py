@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-PREFIX = "default:"
+from dogwatch.model.log_event import DEFAULT_PATTERN
+
+PREFIX = DEFAULT_PATTERN
 
 
 @dataclass(frozen=True, slots=True)

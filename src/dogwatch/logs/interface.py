@@ -1,7 +1,7 @@
 """What a log format is: the literals that betray it and a pure reader of one line.
 
-A format module either is one format (`kind`, `needles`, `read`) or holds a table of them (`rows`).
-Every pattern in it must be linear and ASCII-only, and `read` must return, not raise, on any text.
+A format module holds a table of formats and names it in its `PLUGIN`. Every pattern in it must be linear and
+ASCII-only, and `read` must return, not raise, on any text.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ import math
 import re
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
-from typing import Protocol
 
-from dogwatch.model import Mark, Metric
+from dogwatch.logs.lazily import lazily
+from dogwatch.model import LogEvent, Metric
 
 # Counters of one log by how much of the run they span. EXACT is the program's own measure of its run.
 # Epochs come in two kinds: one that is under way ("Epoch 3/10" opens the third) and one that counts what
 # is done. PART is an epoch in decimals. ASIDE is a validation; NEVER is loading, saving and the like, and
 # marks the places where a counter began; FROM_ZERO says that the first epoch is number nought. AGAIN counts only where
 # it was said more than once.
-EXACT, RUN, EPOCH_DONE, EPOCH, INNER, PART, PERCENT, AGAIN, ASIDE = 50, 40, 31, 30, 20, 15, 10, 5, 0
+EXACT, RUN, EPOCH_DONE, EPOCH, INNER, PART, PERCENT, AGAIN, SECONDARY = 50, 40, 31, 30, 20, 15, 10, 5, 0
 NEVER, FROM_ZERO = -10, -20
 OWNER = 100  # added to the rank of a counter that the job's owner described
 
@@ -32,15 +32,6 @@ COARSE = STEPS | {"epochs", "%"}  # units that are no items
 
 
 BEGUN = "begun "  # before the name of a counter: the places where it started
-
-
-class LogFormat(Protocol):
-    """What a module with one format offers."""
-
-    kind: str
-    needles: tuple[bytes, ...]
-
-    def read(self, line: str) -> list[Mark]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +68,7 @@ class Format:
 
     kind: str
     needles: tuple[bytes, ...]
-    read: Callable[[str], list[Mark]]
+    read: Callable[[str], list[LogEvent]]
     seeks_step: bool = False
     hint: bytes = b""
     sift: Callable[[bytes], Iterable[tuple[str, int]]] | None = None
@@ -88,6 +79,14 @@ class Format:
     tries: int = MOST_TRIED
 
 
+@dataclass(frozen=True, slots=True)
+class FormatPlugin:
+    """The formats of one file: one program, or one way of printing, each."""
+
+    name: str
+    formats: tuple[Format, ...]
+
+
 def number(text: str) -> float:
     """The value of an already matched number, with thousands commas and a k, M, G, T or P behind it."""
     text = text.replace(",", "")
@@ -96,17 +95,17 @@ def number(text: str) -> float:
 
 
 _SCALE = {"k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
-_PAIR = re.compile(
+_PAIR = lazily(
     r"([A-Za-z][\w/.@()%# -]{0,47}?)[\"']?[ \t]{0,3}[:=][ \t]{0,12}[\"'\[(]?"
     r"([-+]?\d{1,20}(?:\.\d{0,20})?(?:[eE][-+]?\d{1,3})?|nan|inf|-inf)(?![\w:/]|\.\d|-\d)",
     re.ASCII,
 )
-_SEPARATOR = re.compile(r" - |  |, ")
-_NO_NAME = re.compile(r"^eta$| \d{1,20}(?:\.\d|[a-z]$)", re.ASCII | re.IGNORECASE)  # `Time 3.4s : 120 words/s`
+_SEPARATOR = lazily(r" - |  |, ")
+_NO_NAME = lazily(r"^eta$| \d{1,20}(?:\.\d|[a-z]$)", re.ASCII | re.IGNORECASE)  # `Time 3.4s : 120 words/s`
 _PAIRED, _MOST = 4096, 48
 
 
-def pairs(text: str) -> list[Mark]:
+def pairs(text: str) -> list[LogEvent]:
     """Every `name: 0.1` and `name=0.1` of a record as a metric, by its name as printed."""
     found: dict[str, float] = {}
     for pair in _PAIR.finditer(text, 0, _PAIRED):
@@ -125,22 +124,22 @@ def pace(seconds: str | None, unit: float = 1.0) -> float | None:
     return unit / value if value > 0 and math.isfinite(value) else None
 
 
-_RATE = re.compile(r"(?<![\d.])(\d{1,12}(?:\.\d{1,9})?)\s?([a-z]{1,12})/s", re.ASCII)
-_RATE_REACH = 40
+_RATE = lazily(r"(?<![\d.])(\d{1,12}(?:\.\d{1,9})?)\s?([a-z]{1,12})/s", re.ASCII)
+_RATE_WINDOW = 40
 
 
 def rate(low: str, unit: str) -> float | None:
     """A rate on the same line, if it counts the same thing."""
     at = low.find("/s")
     while at >= 0:
-        found = _RATE.search(low, max(0, at - _RATE_REACH), at + 2)
+        found = _RATE.search(low, max(0, at - _RATE_WINDOW), at + 2)
         if found and (found[2] in ("it", "its") or unit.startswith(found[2].rstrip("s"))):
             return float(found[1])
         at = low.find("/s", at + 2)
     return None
 
 
-_CALLED = re.compile(r"[a-z0-9][._][a-z][a-z0-9_]{0,20}\($", re.ASCII)
+_CALLED = lazily(r"[a-z0-9][._][a-z][a-z0-9_]{0,20}\($", re.ASCII)
 _LISTED, _ARGUMENTS = ("namespace(", "arguments("), 4000  # characters that a list of arguments may have
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from zlib import crc32
 
-REACH = 4096  # bytes before the end in which the last line begins
+WINDOW = 4096  # bytes before the end in which the last line begins
 # Characters of a line, and words of those, that tell its kind.
 LONGEST, MOST_WORDS = 300, 12
 _WORD = re.compile(rb"[a-z_\x80-\xff]{2,}")
@@ -15,7 +15,7 @@ _BAR = re.compile(rb"\xe2[\x94-\x97][\x80-\xbf]")  # lines and blocks (U+2500 to
 def kind(text: bytes) -> str:
     """A short name of the kind of the last line of what was written. One that is not whole counts only where there is
     no other: what is flushed by the block ends anywhere."""
-    tail = text[-REACH:]
+    tail = text[-WINDOW:]
     ended = _end(tail)
     whole = tail[:ended].rstrip()
     line = whole[_end(whole) :] or tail[ended:]

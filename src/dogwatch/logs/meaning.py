@@ -7,16 +7,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from dogwatch.logs.current import Known, Slot, current
+from dogwatch.logs.choose_counter import Known, Slot, choose_counter
 from dogwatch.logs.formats import named
 from dogwatch.logs.interface import BEGUN, COARSE, INNER, OWNER, PLAIN, RUN, STEPS, SUITE
 from dogwatch.logs.structure import Structure
-from dogwatch.model import Finished, Interval, Mark, Metric, Origin, Phase, Resumed, Step, Total, Trouble
+from dogwatch.model import Finished, Interval, LogEvent, Metric, Origin, Phase, Resumed, Step, Total, Trouble
 
 MOST_COUNTERS = 12  # of one format; the newest are kept
 MOST_METRICS = 64
 RECORD = 4096  # bytes within which a program says all that it says of one step
-_KEPT: dict[str, type[Mark]] = {
+_KEPT: dict[str, type[LogEvent]] = {
     "s": Step,
     "t": Total,
     "i": Interval,
@@ -53,7 +53,7 @@ class Record:
 
     at: int
     first: int
-    marks: tuple[Mark, ...]
+    marks: tuple[LogEvent, ...]
 
 
 class Meaning:
@@ -80,7 +80,7 @@ class Meaning:
             self._structure.read(text, offset)
             self._said = None
 
-    def note(self, kind: str, counter: str, at: int, first: int, marks: Sequence[Mark]) -> None:
+    def note(self, kind: str, counter: str, at: int, first: int, marks: Sequence[LogEvent]) -> None:
         """Keep what a line meant as the newest word of its counter, unless a newer line was read. What an
         older line said besides is forgotten, so that the pieces in which the log came do not matter."""
         self.note_metrics(at, marks)
@@ -91,7 +91,7 @@ class Meaning:
             counters[counter] = Record(at, old.first if old else first, kept)
             self._heard = None
 
-    def note_metrics(self, at: int, marks: Sequence[Mark]) -> None:
+    def note_metrics(self, at: int, marks: Sequence[LogEvent]) -> None:
         """Keep the newest value of every metric."""
         self._said = None
         for mark in marks:
@@ -127,7 +127,7 @@ class Meaning:
             name, weight = named().get(kind, ("", SUITE))
             for counter, record in counters.items():
                 heard.take(record, name, weight, counter)
-        self._heard = (heard, current(heard.slots, heard.known()))
+        self._heard = (heard, choose_counter(heard.slots, heard.known()))
         return self._heard
 
     def _say(self) -> Reading:
@@ -135,7 +135,7 @@ class Meaning:
         heard, slot = self._weigh()
         family = heard.family[2]
         if (slot is None or _in_passing(slot)) and self._structure is not None and heard.serving < 0:
-            found = current(self._structure.slots(), heard.known())
+            found = choose_counter(self._structure.slots(), heard.known())
             family = self._structure.family(found) if found and (slot or not family) else family
             slot = found or slot
         step = slot.step if slot else None
@@ -269,5 +269,5 @@ def _in_passing(slot: Slot) -> bool:
     return slot.weight == PLAIN and inside and slot.first == slot.at
 
 
-def _packed(mark: Mark) -> list[Any]:
+def _packed(mark: LogEvent) -> list[Any]:
     return [_CODE[type(mark)], *(getattr(mark, name) for name in mark.__slots__)]

@@ -1,7 +1,7 @@
 """The fast reader: a growing log in pieces of bytes → what it says now.
 
 Of a long piece, lines that differ from others in their numbers alone are left out. Then two stages: literals are
-looked for in all that remains, and only lines that hold one are read, newest first, until a format has spoken. Where a
+looked for in all that remains, and only lines that hold one are read, newest first, until a format matches. Where a
 piece is cut does not change what is known after the last one.
 """
 
@@ -11,13 +11,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from dogwatch.logs.distinct_lines import DistinctLines, distinct_lines, is_worth_it, line_ends
+from dogwatch.logs.docker_json import WITHIN, is_docker_json, unwrapped
 from dogwatch.logs.escapes import without_escapes
 from dogwatch.logs.formats import plan
+from dogwatch.logs.literal_search import DistinctLinesSearch, TextSearch, keep_search
 from dogwatch.logs.meaning import Meaning, Reading
-from dogwatch.logs.piece import read_piece
-from dogwatch.logs.sight import Sight, ThinSight, hand_on
-from dogwatch.logs.thin import Thinned, is_worth_it, line_ends, thinned
-from dogwatch.logs.wrapped import WITHIN, unwrapped, wraps
+from dogwatch.logs.read_backwards import read_piece
 from dogwatch.model import Trouble
 
 if TYPE_CHECKING:
@@ -47,9 +47,9 @@ class Reader:
         """Take the next bytes of the log; a last line without its end waits for the next piece."""
         held = len(self._partial)
         troubles: list[Trouble] = []
-        sight: Sight | ThinSight
+        search: TextSearch | DistinctLinesSearch
         if (new := self._new_lines(chunk)) is not None:
-            sight, is_same = self._hear_new(new), True
+            search, is_same = self._read_new(new), True
             if self.meaning.wants_all():
                 self.meaning.read(self._whole(_lines(chunk)), self._offset)
             else:
@@ -59,15 +59,20 @@ class Reader:
             self._wraps = self._wraps or self._wrapped(whole)
             text = without_escapes(unwrapped(whole) if self._wraps else whole)
             text = text if self._patterns is None else _valid(text)
-            sight, is_same = self._hear(text), text is whole
+            search, is_same = self._read_text(text), text is whole
             troubles = self._read_whole(text) if text else []
-        if sight.size and is_same and held + len(chunk) == sight.size + len(self._partial):
-            hand_on(sight, held, chunk)  # it is the same text, but for its line ends
-        self._offset += sight.size
+        if self._shares and search.size and is_same and held + len(chunk) == search.size + len(self._partial):
+            keep_search(search, held, chunk)  # it is the same text, but for its line ends
+        self._offset += search.size
         self.meaning.bound()
         return self._reading(troubles)
 
-    def _new_lines(self, chunk: bytes) -> Thinned | None:
+    @property
+    def _shares(self) -> bool:
+        """Whether another may read the same piece next: a listener has got it already."""
+        return self._listen is None
+
+    def _new_lines(self, chunk: bytes) -> DistinctLines | None:
         """Of a long piece that can be read as it stands, the lines that say something new, behind the one that was held
         back; None where somebody wants every line, or the bytes have to be made lines first."""
         if self._patterns is not None or self._listen is not None or self._wraps or not is_worth_it(len(chunk)):
@@ -80,32 +85,34 @@ class Reader:
             return None
         if self._wrapped(_lines(self._partial + chunk[:WITHIN])):
             return None
-        return thinned(chunk, first + 1, end, head + b"\n")
+        return distinct_lines(chunk, first + 1, end, head + b"\n")
 
     def _wrapped(self, whole: bytes) -> bool:
         """Whether the beginning of the log, if these lines are of it, shows that something wrapped each of them."""
-        return self._offset < WITHIN and wraps(whole[: WITHIN - self._offset])
+        return self._offset < WITHIN and is_docker_json(whole[: WITHIN - self._offset])
 
-    def _hear_new(self, new: Thinned) -> ThinSight:
-        """Note what the formats say in these lines."""
-        read_piece(plan(), Sight(new.copy), lambda place: self._offset + new.origin(place), self.meaning)
-        return ThinSight(new)
+    def _read_new(self, new: DistinctLines) -> DistinctLinesSearch:
+        """Record what the formats read in these lines."""
+        read_piece(
+            plan(), TextSearch(new.copy, self._shares), lambda place: self._offset + new.origin(place), self.meaning
+        )
+        return DistinctLinesSearch(new)
 
-    def _hear(self, text: bytes) -> Sight | ThinSight:
-        """Note what the formats say in some whole lines, in those that say something new if these are few."""
-        if (new := thinned(text)) is not None:
-            return self._hear_new(new)
-        sight = Sight(text)
+    def _read_text(self, text: bytes) -> TextSearch | DistinctLinesSearch:
+        """Record what the formats read in some whole lines; only in the distinct ones if these are few."""
+        if (new := distinct_lines(text)) is not None:
+            return self._read_new(new)
+        search = TextSearch(text, self._shares)
         if text:
-            read_piece(plan(), sight, self._offset.__add__, self.meaning)
-        return sight
+            read_piece(plan(), search, self._offset.__add__, self.meaning)
+        return search
 
     def _read_whole(self, text: bytes) -> list[Trouble]:
         """Show some whole lines to those who want every one of them."""
         troubles: list[Trouble] = []
         if self._patterns is not None:
-            for name, at, mark in self._patterns.newest(text):
-                self.meaning.note(f"owner {name}", "", self._offset + at, self._offset + at, [mark])
+            for name, at, event in self._patterns.newest(text):
+                self.meaning.note(f"owner {name}", "", self._offset + at, self._offset + at, [event])
             troubles = self._patterns.troubles(text)
         self.meaning.read(text, self._offset)
         if self._listen is not None:
@@ -127,8 +134,8 @@ class Reader:
         return _cut_lines(b"".join((head, memoryview(chunk)[first:end])))
 
     def _reading(self, troubles: list[Trouble]) -> Reading:
-        said = self.meaning.reading()
-        return replace(said, troubles=troubles) if troubles else said
+        reading = self.meaning.reading()
+        return replace(reading, troubles=troubles) if troubles else reading
 
     def state(self) -> dict[str, Any]:
         """All that is known and held back, as JSON can carry it."""
@@ -143,7 +150,7 @@ class Reader:
     @classmethod
     def restore(cls, state: Mapping[str, Any], patterns: UserPatterns | None = None) -> Reader:
         """A reader that goes on where the one that gave `state` stopped; a state of another version of the
-        program is forgotten, which costs no more than a wait for the log's next words."""
+        program is forgotten, which only costs the time until the log's next lines."""
         reader = cls(patterns)
         if state.get("v") != STATE_VERSION:
             return reader

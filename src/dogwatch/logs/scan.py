@@ -18,7 +18,7 @@ MUCH = 16 << 20  # bytes after which the fast engine has paid for being loaded
 SHORT = 1 << 14  # bytes in which a pattern is looked for before it is compiled for the fast engine
 MOST_PATTERNS = 256  # kept compiled
 _REPEAT = re.compile(rb"(?<!\\)\{(\d+),\d*\}\??")
-_LOOKS = (b"(?=", b"(?!", b"(?<=", b"(?<!")
+_LOOKAROUND = (b"(?=", b"(?!", b"(?<=", b"(?<!")
 _lock = Lock()  # a database of Hyperscan has room for one scan at a time
 _seen = 0
 _preferred: bool | None = None
@@ -54,31 +54,31 @@ def fast() -> bool:
 def loose(pattern: bytes) -> bytes:
     """A pattern that both engines take and that matches wherever this one does: it does not look around, and its
     repeats have no upper bound, which is much cheaper."""
-    return _REPEAT.sub(lambda repeat: b"*" if repeat[1] == b"0" else b"+", without_looks(pattern))
+    return _REPEAT.sub(lambda repeat: b"*" if repeat[1] == b"0" else b"+", without_lookaround(pattern))
 
 
-def without_looks(pattern: bytes) -> bytes:
+def without_lookaround(pattern: bytes) -> bytes:
     """The pattern without what it looks around for; it matches wherever it did, and perhaps elsewhere."""
-    out, at, depth, looks = bytearray(), 0, 0, 0
+    out, at, depth, lookaround = bytearray(), 0, 0, 0
     within = False  # a class, where parentheses mean themselves
     while at < len(pattern):
         part = pattern[at : at + 2] if pattern[at : at + 1] == b"\\" else pattern[at : at + 1]
         if part == b"(" and not within:
             depth += 1
-            if not looks and pattern[at : at + 4].startswith(_LOOKS):
-                looks = depth
-        if not looks:
+            if not lookaround and pattern[at : at + 4].startswith(_LOOKAROUND):
+                lookaround = depth
+        if not lookaround:
             out += part
         if part == b"[" and not within:
             within = True
             if pattern[at + 1 : at + 2] in (b"^", b"]"):  # which belongs to the class
                 part = pattern[at : at + 2]
-                out += b"" if looks else part[1:]
+                out += b"" if lookaround else part[1:]
         elif part == b"]":
             within = False
         elif part == b")" and not within:
-            if looks == depth:
-                looks = 0
+            if lookaround == depth:
+                lookaround = 0
             depth -= 1
         at += len(part)
     return bytes(out)
@@ -141,7 +141,10 @@ def few(pattern: bytes, text: bytes, start: int, end: int, most: int) -> list[in
 
 
 def present(patterns: tuple[bytes, ...], text: bytes, start: int, end: int) -> set[int]:
-    """Which of some (loose) patterns match between two places, by number."""
+    """Which of some (loose) patterns match between two places, by number. What stands beside those places is looked at
+    too, because a pattern may begin or end at a word's edge."""
+    if end - start <= SHORT:
+        return set(_either(patterns).Match(memoryview(text)[max(0, start - 1) : end + 1]) or ())
     if not fast():
         return {number for number, pattern in enumerate(patterns) if first(pattern, text, start, end) is not None}
     there: set[int] = set()
@@ -195,11 +198,17 @@ def _linear(pattern: bytes) -> Any:
 
 def literals(some: Iterable[bytes]) -> Any:
     """What RE2 tells with which of these are in a text."""
+    return _either(tuple(map(re.escape, some)))
+
+
+@lru_cache(MOST_PATTERNS)
+def _either(patterns: tuple[bytes, ...]) -> Any:
+    """Some patterns that are looked for in one pass."""
     import re2
 
     made = re2.Set.SearchSet(_options())
-    for literal in some:
-        made.Add(re.escape(literal))
+    for pattern in patterns:
+        made.Add(pattern)
     made.Compile()
     return made
 

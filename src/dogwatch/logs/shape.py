@@ -11,24 +11,26 @@ import re
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from dogwatch.logs.lazily import lazily
+
 LONGEST = 240  # characters of a line that are looked at
 MOST, MOST_WHOLE = 12, 5  # numbers of a line, and those that may count
 MOST_WORDS = 8  # before a number
 MOST_NAMES = 8  # numbers in names, and times
 NOW, NAME, STAMP = "\ue000", "\ue001", "\ue002"  # for a number, one in a name, a date or time
 
-_TOKEN = re.compile(
+_TOKEN = lazily(
     r"(?=[\d.ni])(?:(\d{4}[-/.]\d\d[-/.]\d\d(?:[ t_,-]{1,2}\d\d:\d\d(?::\d\d)?)?(?:[.,]\d{1,9})?z?"
     r"|\d\d[-/]\d\d[ t]\d\d:\d\d(?::\d\d)?(?:[.,]\d{1,9})?|\d{1,3}:\d\d(?!\d)(?::\d\d)?(?:[.,]\d{1,9})?)"
     r"|(\d{1,3}(?:,\d{3}){1,4}(?!\d)|\d{1,20})(\.(?!\.)\d{0,20})?(e[-+]?\d{1,3})?"
     r"|(?<![\w.])\.\d{1,20}(?:e[-+]?\d{1,3})?|(?<![a-z])(?:nan|inf)(?![a-z]))",
     re.ASCII,
-)  # at most places one look ahead tells that none is there
-_WORD = re.compile(r"[a-z]{1,20}|[\u4e00-\u9fff]{1,8}")
-_BAR = re.compile(r"\[[=#>*.█▓▒░ -]{5,120}\]")  # as long as it is drawn
-_MEASURE = re.compile(r" (?:[mun]?s|secs?|seconds?|min|minutes?|hours?|h|%|[kmgt]i?b|bytes)(?![a-z])", re.ASCII)
-_COMPOUND = re.compile(r"[a-z]_[a-z]{1,20}\W{0,6}$", re.ASCII)
-_OPTION = re.compile(r"--[a-z][a-z_-]{0,30}[ =]?$", re.ASCII)  # of a command that is shown
+)  # at most places one poll ahead tells that none is there
+_WORD = lazily(r"[a-z]{1,20}|[\u4e00-\u9fff]{1,8}")
+_BAR = lazily(r"\[[=#>*.█▓▒░ -]{5,120}\]")  # as long as it is drawn
+_MEASURE = lazily(r" (?:[mun]?s|secs?|seconds?|min|minutes?|hours?|h|%|[kmgt]i?b|bytes)(?![a-z])", re.ASCII)
+_COMPOUND = lazily(r"[a-z]_[a-z]{1,20}\W{0,6}$", re.ASCII)
+_OPTION = lazily(r"--[a-z][a-z_-]{0,30}[ =]?$", re.ASCII)  # of a command that is shown
 _ORDINAL = ("st", "nd", "rd", "th")
 _CLOCK = f"time ={NOW}"  # of what is simulated, where nothing else stands on the line
 _UNITS = {
@@ -74,12 +76,10 @@ _OTHERS = _words(
 )
 _NOT_NOW = _words("best last previous prev from until every next since warmup patience early max maximum num per")
 
-TESTS = re.compile(
-    r"\b(?:e?val|evaluat\w{0,4}|valid|validat\w{0,4}|test|testing)\b", re.ASCII
-)  # who counts something else
+TESTS = lazily(r"\b(?:e?val|evaluat\w{0,4}|valid|validat\w{0,4}|test|testing)\b", re.ASCII)  # who counts something else
 
 # Who prints such lines loads, builds or fetches, or it is a bar that is read elsewhere.
-ASIDE = re.compile(
+NOT_PROGRESS = lazily(
     r"it/s[],]|s/it[],]|%\||download|install|compil|building|linking|loading|fetch|https?:|unpack|setting up|collecting"
     r"|traceback|file \"|warning|retry|^wandb:"
 )
@@ -106,7 +106,7 @@ class Line:
     values: tuple[float | None, ...]
 
 
-def look(line: str) -> Line | None:
+def parse_line(line: str) -> Line | None:
     """The shape of a line; None where it has no number of its own."""
     low = line[:LONGEST].lower()
     parts: list[str] = []
@@ -173,8 +173,8 @@ def numbers(shape: str) -> tuple[Number, ...]:
     found: list[Number] = []
     gaps = re.split(f"([{NOW}{NAME}{STAMP}])", shape)
     before = ""
-    for gap, sign in zip(gaps[0::2], gaps[1::2], strict=False):
-        if sign == NOW:
+    for gap, symbol in zip(gaps[0::2], gaps[1::2], strict=False):
+        if symbol == NOW:
             of = bool(found) and before == NOW and _is_total(gap, shape)
             unit, sure = named(_WORD.findall(gap)[-MOST_WORDS:], bool(_COMPOUND.search(gap)))
             if shape == _CLOCK:
@@ -182,7 +182,7 @@ def numbers(shape: str) -> tuple[Number, ...]:
             if of and found[-1].unit == LETTER:
                 found[-1] = Number("items", PERHAPS, False)
             found.append(Number(unit, NEVER if of or _OPTION.search(gap) else sure, of))
-        before = sign
+        before = symbol
     return tuple(found)
 
 
@@ -210,7 +210,7 @@ def named(words: list[str], compound: bool = False) -> tuple[str, int]:
 
 
 # what a launcher or a container puts before a line
-LAUNCHED = re.compile(
+LAUNCHED = lazily(
     r"(?i:\d{1,5}: |\[rank\d{1,5}\]: |\([^()]{1,80} pid=\d{1,9}[^()]{0,40}\) |\d{4}-\d\d-\d\d[t ][\d:.]{5,18}z? )",
     re.ASCII,
 )

@@ -2,7 +2,8 @@
 
 An axis is one clock: `wall` (date and time), `wall dmy`, `wall mdy`, `wall ymd` (a date that can be read in several
 ways), `yearless`, `day` (time of day alone), `elapsed` (since a start), `bar` (since a progress bar's start),
-`count` (a number called time, which may be either) and `pace` (seconds per unit). `axis.py` makes one clock of them.
+`count` (a number called time, which may be either) and `pace` (seconds per unit). `log_clock.py` makes
+one clock of them.
 """
 
 from __future__ import annotations
@@ -12,51 +13,53 @@ from collections.abc import Callable
 from datetime import date
 from functools import lru_cache
 
+from dogwatch.logs.lazily import lazily
+
 HEAD = 160  # characters of a line in which a date or a time of day is looked for
-REACH = 8192  # and in which anything else is
+WINDOW = 8192  # and in which anything else is
 DAY = 86400.0
 LEAP = 2024  # the year of dates without one: it has every day
 _CLOCK = r"([01]?\d|2[0-4]):([0-5]\d):([0-5]\d|60)(?:[.,:](\d{1,9}))?(?!\d)"
 _ZONE = r"(?:\s?([AP]M)\b)?\s?(Z\b|UTC\b|GMT\b|[+-]\d\d:?\d\d(?!\d))?"
-_ISO = re.compile(rf"(?<!\d)(20\d\d|19[89]\d)([-/.])(\d\d?)\2(\d\d?)[T _:,-]{{1,3}}{_CLOCK}{_ZONE}", re.ASCII)
-_SLASHED = re.compile(rf"(?<![\d/])(\d\d?)([-/.])(\d\d?)\2(20\d\d|\d\d),?[T _-]{{1,2}}{_CLOCK}{_ZONE}", re.ASCII)
-_YEARLESS = re.compile(rf"(?<![\d/.-])(\d\d?)[-/](\d\d?)[ _]{{1,2}}{_CLOCK}", re.ASCII)
-_GLOG = re.compile(rf"(?<![A-Za-z0-9])[IWEFDC](\d\d)(\d\d) {{1,2}}{_CLOCK}", re.ASCII)
-_GLOG_EARLY = re.compile(r"(?<![A-Za-z0-9])[IWEF]0000 00:00:(1\d{9}(?:\.\d{1,9})?)", re.ASCII)
+_ISO = lazily(rf"(?<!\d)(20\d\d|19[89]\d)([-/.])(\d\d?)\2(\d\d?)[T _:,-]{{1,3}}{_CLOCK}{_ZONE}", re.ASCII)
+_SLASHED = lazily(rf"(?<![\d/])(\d\d?)([-/.])(\d\d?)\2(20\d\d|\d\d),?[T _-]{{1,2}}{_CLOCK}{_ZONE}", re.ASCII)
+_YEARLESS = lazily(rf"(?<![\d/.-])(\d\d?)[-/](\d\d?)[ _]{{1,2}}{_CLOCK}", re.ASCII)
+_GLOG = lazily(rf"(?<![A-Za-z0-9])[IWEFDC](\d\d)(\d\d) {{1,2}}{_CLOCK}", re.ASCII)
+_GLOG_EARLY = lazily(r"(?<![A-Za-z0-9])[IWEF]0000 00:00:(1\d{9}(?:\.\d{1,9})?)", re.ASCII)
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _TITLED = tuple(month.title() for month in _MONTHS)
-_NAMED = re.compile(
+_NAMED = lazily(
     rf"(?<![A-Za-z])(?:(\d\d?)[ -])?({'|'.join(_TITLED)})[a-z]{{0,6}}\.?[ -]"
     rf"{{0,2}}(\d\d?(?!\d))?,?[ -]{{0,2}}(20\d\d)?,?[ :T]{{1,2}}{_CLOCK}{_ZONE}(?:\s?(20\d\d))?",
     re.ASCII,
 )
-_OF_DAY = re.compile(r"(?:^|[\[( |])(\d\d):([0-5]\d):([0-5]\d)(?:[.,:](\d{1,9}))?(?=[\]) |,]|$|: )", re.ASCII)
+_OF_DAY = lazily(r"(?:^|[\[( |])(\d\d):([0-5]\d):([0-5]\d)(?:[.,:](\d{1,9}))?(?=[\]) |,]|$|: )", re.ASCII)
 _NOT_OF_DAY = ("elapsed", "eta", "remaining", "left", "took", "runtime", "duration", "time:")
-_EPOCH = re.compile(r"(?<![\d.])(1[0-9]{9})(?:\.(\d{1,9})|(\d{3}))?(?![\d.])", re.ASCII)
+_EPOCH = lazily(r"(?<![\d.])(1[0-9]{9})(?:\.(\d{1,9})|(\d{3}))?(?![\d.])", re.ASCII)
 _EPOCH_KEYS = ('"time', '"ts"', '"t"', '"_timestamp"', '"created"', '"epoch_time"', '"wall_time"', '"unix', "'time")
-_ELAPSED = re.compile(
+_ELAPSED = lazily(
     r"(?<![a-z])(?:elapsed(?:[_ ]time|[_ ]seconds|[_ ]s)?|time[_ ]elapsed|train_time|wall(?:[_ ]time)?|total[_ ]time"
     r"|walltime|run_?time|time[_ ]since[_ ]start)[\"']?(?: ?\((ms|s|sec|seconds)\))?[ :=]{1,3}[\"']?(?=\d)",
     re.ASCII,
 )
 _ELAPSED_WORDS = ("elapsed", "train_time", "wall", "total_time", "total time", "runtime", "run_time", "since")
-_COLONS = re.compile(r"(?:(\d{1,4})(?: days?, | ?d ?|-))?(?:(\d{1,6}):)?(\d{1,6}):(\d\d(?:\.\d{1,9})?)", re.ASCII)
-_LETTERS = re.compile(
+_COLONS = lazily(r"(?:(\d{1,4})(?: days?, | ?d ?|-))?(?:(\d{1,6}):)?(\d{1,6}):(\d\d(?:\.\d{1,9})?)", re.ASCII)
+_LETTERS = lazily(
     r"(?:(\d{1,4}) ?d(?:ays?)?,? ?)?(?:(\d{1,6}) ?h(?:ours?)?,? ?)?(?:(\d{1,6}) ?m(?:in(?:utes?)?)?,? ?)?"
     r"(?:(\d{1,12}(?:\.\d{1,9})?) ?(ms|s|))",
     re.ASCII,
 )
-_BAR = re.compile(
+_BAR = lazily(
     r"\[(?:(\d{1,3}) days?, )?(?:(\d{1,5}):)?(\d{1,2}):(\d\d)(?:<|, {1,4}(?:[\d.]{1,12}|\?)[^\s,\]]{1,24})", re.ASCII
 )
-_PACE = re.compile(
+_PACE = lazily(
     r"(?:elapsed time per iteration|iter(?:ation)?[_ ]time|step[_ ]time|time[_ ]per[_ ](?:iter(?:ation)?|step)"
     r"|(?<![a-z_])time)[\"']?(?: ?\((ms|s)\))?[ :=]{1,3}(\d{1,12}(?:\.\d{1,9})?) ?(ms\b|s\b)?",
     re.ASCII,
 )
 # In every line that has a clock of `dated`; bytes, for the scanner.
 CLOCKED = rb"1\d{9}|[T _:,-]\d?\d:[0-5]\d:[0-6]|(?:^|[\n\[(|])\d\d:[0-5]\d:[0-5]"
-_COUNT = re.compile(r"(?<![a-z_ ] )(?<![a-z_])time\"?[:=] ?(\d{1,9}(?:\.\d{1,9})?)(?=[,;}\])]|$)", re.ASCII)
+_COUNT = lazily(r"(?<![a-z_ ] )(?<![a-z_])time\"?[:=] ?(\d{1,9}(?:\.\d{1,9})?)(?=[,;}\])]|$)", re.ASCII)
 
 
 def stamps(line: str) -> dict[str, float]:
@@ -64,7 +67,7 @@ def stamps(line: str) -> dict[str, float]:
     found = dated(line)
     if "[" in line and ":" in line:
         _bar(line, found)
-    low = line[:REACH].lower()
+    low = line[:WINDOW].lower()
     if any(word in low for word in _ELAPSED_WORDS):
         _elapsed(low, found)
     if "time" in low:
@@ -181,7 +184,7 @@ def _epoch(line: str, found: dict[str, float]) -> None:
     """Seconds or milliseconds since 1970 under a key that says time, or in brackets at the start."""
     if "wall" in found:
         return
-    places = [at for key in _EPOCH_KEYS if (at := line.find(key, 0, REACH)) >= 0]
+    places = [at for key in _EPOCH_KEYS if (at := line.find(key, 0, WINDOW)) >= 0]
     if not places and line[:24].lstrip(" 0123456789:")[:2] == "[1":
         places = [line.index("[1")]
     for place in places:

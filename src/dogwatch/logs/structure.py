@@ -15,8 +15,8 @@ from dataclasses import replace
 from typing import Any, TypeAlias
 
 from dogwatch.logs import shape
-from dogwatch.logs.current import Slot
-from dogwatch.logs.interface import ASIDE, BAR, EPOCH, EPOCH_DONE, INNER, PLAIN, RUN
+from dogwatch.logs.choose_counter import Slot
+from dogwatch.logs.interface import BAR, EPOCH, EPOCH_DONE, INNER, PLAIN, RUN, SECONDARY
 from dogwatch.logs.table import Header, header
 from dogwatch.model import Step
 
@@ -190,7 +190,7 @@ class Shape:
                 return before
         return None
 
-    def is_still(self, place: int) -> bool:
+    def is_constant(self, place: int) -> bool:
         """Whether a number has not moved yet."""
         field = self.fields[place]
         return field is None or field.is_constant
@@ -240,7 +240,7 @@ class Structure:
 
     def _take(self, at: int, raw: bytes) -> None:
         line = raw[: 4 * shape.LONGEST].decode("utf-8", "replace")
-        seen = shape.look(line)
+        seen = shape.parse_line(line)
         in_names = seen is not None and line.count("[") >= len(seen.values)  # c_pressure[1]
         if seen is None or in_names or (len(seen.values) == 1 and shape.LAUNCHED.match(line)):
             self._header = header(line) or self._header
@@ -259,7 +259,7 @@ class Structure:
                 self._forget()
             each = self._shapes[name] = Shape(at)
         each.take(at, values, self._border)
-        if each.seen == FEWEST and not shape.ASIDE.search(line.lower()):
+        if each.seen == FEWEST and not shape.NOT_PROGRESS.search(line.lower()):
             each.numbers = numbers or shape.numbers(name)
         if each.numbers and name not in self._wanted and len(self._wanted) < MOST_COUNTERS and each.counters(0):
             each.needle = _needle(name, line)
@@ -293,14 +293,16 @@ class Structure:
         row = self._header.row(line) if self._header else None
         if row is not None:
             return row[1] if name == f"table {self._header.text}" else None
-        seen = shape.look(line)
+        seen = shape.parse_line(line)
         return seen.values if seen is not None and seen.shape == name else None
 
     def _counters(self, name: str, each: Shape) -> Iterator[tuple[int, Slot]]:
         """(how sure, slot) of every counter of a shape; what begins again counts inside what goes on."""
         counting = each.counters(self._read)
-        outer = each.outer(counting) if counting else None
-        shows, aside = each.figures * 2 >= each.seen, bool(shape.TESTS.search(name))
+        if not counting:
+            return
+        outer = each.outer(counting)
+        shows, secondary = each.figures * 2 >= each.seen, bool(shape.TESTS.search(name))
         for place, field in enumerate(each.fields):
             sure = counting.get(place, shape.NEVER)
             if field is None or (place != outer and not sure):
@@ -309,8 +311,8 @@ class Structure:
                 unit, rank = "epochs", EPOCH_DONE if shows else EPOCH
             else:
                 unit = each.numbers[place].unit
-                rank = INNER if field.fell or (outer is not None and each.is_still(outer)) else RUN
-            step = Step(field.last, each.total(place), unit, None, ASIDE if aside else rank)
+                rank = INNER if field.fell or (outer is not None and each.is_constant(outer)) else RUN
+            step = Step(field.last, each.total(place), unit, None, SECONDARY if secondary else rank)
             weight = BAR if sure == shape.LOOP else PLAIN
             yield max(counting.values()), Slot(each.at, step, weight, f"{name} {place}", each.first)
 

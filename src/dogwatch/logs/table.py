@@ -90,7 +90,7 @@ def _words(line: str) -> list[str]:
 
 def _cells(line: str) -> list[str]:
     """The cells of a line: between its tabs, semicolons or commas, else the words of it."""
-    between = next((sign for sign in "\t;," if sign in line.strip()), None)
+    between = next((separator for separator in "\t;," if separator in line.strip()), None)
     if between is None:
         return _words(line)
     cells = [cell.strip(" #\"'") for cell in line.strip().split(between)]

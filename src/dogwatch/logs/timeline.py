@@ -1,8 +1,8 @@
 """A whole log as a series of (seconds, done, total) of the run's own counter, on the log's own clock.
 
-The reader is fed in pieces that grow with the log, and each gives at most one record; the memory is bounded
-and the records are spread over the whole log. Seconds are since 1970 where the log has dates, since a start
-where it has only stopwatches.
+The reader is fed in pieces, and each gives at most one record; the memory is bounded and the records are spread over
+the whole log. They grow with it; of a log whose size is known the first half is read in larger ones, but for its very
+beginning. Seconds are since 1970 where the log has dates, since a start where it has only stopwatches.
 """
 
 from __future__ import annotations
@@ -10,22 +10,26 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from itertools import pairwise
-from typing import NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from dogwatch.logs import scan
-from dogwatch.logs.axis import Count, choose
 from dogwatch.logs.ending.verdict import Counter
 from dogwatch.logs.interface import EPOCH
+from dogwatch.logs.log_clock import Count, choose
 from dogwatch.logs.reader import Reader, Reading
 from dogwatch.logs.stamps import CLOCKED, dated, stamps
-from dogwatch.logs.user import UserPatterns
 from dogwatch.model import Step
+
+if TYPE_CHECKING:
+    from dogwatch.logs.user import UserPatterns
 
 MOST = 2048  # records
 AGAIN = 0.1  # of what was done: a counter that falls below is another run's
 AHEAD = 4  # records among which a counter that fell back is overtaken again
 SMALLEST, LARGEST = 64, 1 << 20  # bytes of a piece
-PIECES = 256  # a piece is this part of what was read before it
+PIECES = 256  # a piece is this part of what was read before it,
+PARTS = 512  # or this part of the log where that is known and more: with fewer, pauses are not told from slow steps
+EARLY = 16  # but never more than this part of what was read before it
 NEARBY = 4096  # bytes before a record in which a line may lend it the time
 LINES = 12  # of those, at most
 LENT = 16384  # bytes for which a lent time holds
@@ -45,9 +49,12 @@ class Timeline:
     """Reads one log, piece by piece, and keeps what its counter said when."""
 
     def __init__(
-        self, patterns: UserPatterns | None = None, listen: Callable[[int, bytes], None] | None = None
+        self,
+        patterns: UserPatterns | None = None,
+        listen: Callable[[int, bytes], None] | None = None,
+        whole: int = 0,
     ) -> None:
-        """`listen` is told of every piece, as the reader tells it."""
+        """`listen` is told of every piece, as the reader tells it; `whole` is the size of the log, if that is known."""
         self._reader = Reader(patterns, self._hear)
         self.reading = self._reader.feed(b"")
         self._listen = listen
@@ -55,13 +62,13 @@ class Timeline:
         self._piece = (0, b"")
         self._recent = self._last = b""  # the lines before the piece, and the last byte of all
         self._lent: tuple[int, Mapping[str, float]] = (-LENT, {})
-        self._read = 0
+        self._whole, self._read = whole, 0
 
     def feed(self, chunk: bytes) -> Reading:
         """Take the next bytes of the log."""
         at = 0
         while at < len(chunk):
-            size = min(LARGEST, max(SMALLEST, self._read // PIECES))
+            size = max(SMALLEST, min(LARGEST, self._read // EARLY, max(self._whole // PARTS, self._read // PIECES)))
             self._take(chunk[at : at + size])
             at += size
             self._read += size
@@ -165,9 +172,9 @@ class Timeline:
         return self._lent[1] if at - self._lent[0] <= LENT else {}
 
 
-def timeline(pieces: Iterable[bytes], patterns: UserPatterns | None = None) -> list[Moment]:
-    """The series of a whole log that comes in pieces of bytes."""
-    whole = Timeline(patterns)
+def timeline(pieces: Iterable[bytes], patterns: UserPatterns | None = None, size: int = 0) -> list[Moment]:
+    """The series of a whole log that comes in pieces of bytes, of this size together if that is known."""
+    whole = Timeline(patterns, whole=size)
     for piece in pieces:
         whole.feed(piece)
     whole.close()

@@ -15,7 +15,7 @@ from typing import Any
 from dogwatch.errors import UsageError
 from dogwatch.logs.default_errors import DEFAULT_ERRORS, HARMLESS, PREFIX, SETTING, TROUBLE, DefaultError
 from dogwatch.logs.interface import EPOCH, INNER, OWNER, RUN, number
-from dogwatch.model import Mark, Metric, Step, Trouble
+from dogwatch.model import LogEvent, Metric, Step, Trouble
 from dogwatch.text import plain
 
 ANY_CASE = "(?i)"  # before a pattern of the owner's, unless its case counts
@@ -31,7 +31,7 @@ _COUNTERS = (
     ("processed", "items", RUN),
     ("sample", "samples", RUN),
 )
-_LOOKS = re.compile(r"\(\?(?:<?[=!]|>)|\(\?P=|\\[1-9]|\(\?\(")
+_LOOKAROUND = re.compile(r"\(\?(?:<?[=!]|>)|\(\?P=|\\[1-9]|\(\?\(")
 _WHOLE_TEXT = re.compile(r"\\[Az]|\(\?[a-zA-Z]*-")
 _NUMBER = re.compile(r"[-+]?(?:\d{1,20}(?:\.\d{0,20})?|\.\d{1,20})(?:[eE][-+]?\d{1,3})?", re.ASCII)
 _COUNT = re.compile(r"(?:\d{1,3}(?:,\d{3}){1,4}|\d{1,15})(?:\.\d{1,9})?[kKMGTP]?", re.ASCII)
@@ -46,7 +46,7 @@ class ProgressPattern:
     groups: int
     wide: Any
 
-    def read(self, line: bytes) -> Mark | None:
+    def read(self, line: bytes) -> LogEvent | None:
         """What the pattern says of one line; None when it does not match or captures no number."""
         found = self.regex.search(line)
         if not found:
@@ -98,7 +98,7 @@ class UserPatterns:
     errors: tuple[ErrorPattern, ...]
     wide: Any
 
-    def newest(self, text: bytes) -> Iterator[tuple[str, int, Mark]]:
+    def newest(self, text: bytes) -> Iterator[tuple[str, int, LogEvent]]:
         """(name, offset of its line, mark) for the newest line that each progress pattern reads."""
         lines = text.split(b"\n")[:-1] if self.progress else []
         for pattern in self.progress:
@@ -126,7 +126,7 @@ class UserPatterns:
                     break
         return found
 
-    def read(self, line: str) -> list[Mark]:
+    def read(self, line: str) -> list[LogEvent]:
         """All that the patterns say of one line."""
         raw = line.encode("utf-8", "replace")
         marks = [mark for pattern in self.progress if (mark := pattern.read(raw))]
@@ -180,7 +180,7 @@ def _compiled(pattern: str, where: str) -> Any:
     except UnicodeEncodeError:
         raise UsageError(f"{where} '{shown}' is not valid text; write it in UTF-8") from None
     except ValueError as wrong:
-        if _LOOKS.search(pattern):
+        if _LOOKAROUND.search(pattern):
             raise UsageError(
                 f"{where} '{shown}' uses lookaround or a backreference, which cannot be matched in linear"
                 f" time; write it without (?=…), (?!…), (?<…) and \\1"

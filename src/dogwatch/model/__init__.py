@@ -1,21 +1,19 @@
-"""The words of Dogwatch, as frozen values, and `follow()`, which turns a Look into Changes.
+"""The nouns of Dogwatch, as frozen values, and `follow()`, which turns a Poll into Changes.
 
 Imports the standard library only; no I/O and no clock: time comes in as an argument, in seconds
-since the epoch (UTC). To add a word, give it a file of its own or put it beside its kin, and an
-entry in docs/words.md.
+since the epoch (UTC). A new noun gets a file of its own, or goes beside related
+ones, and gets a line in docs/words.md.
 """
 
-from dogwatch.model.finding import Closing, Finding, Level, Notice, closing, notice_key
+from dogwatch.model.finding import Closing, Finding, Level, Notification, closing, notification_key
 from dogwatch.model.follow import Change, Known, follow
-from dogwatch.model.gpu import Gpu, GpuCourse, GpuPast, GpuProcess, Stray
+from dogwatch.model.gpu import Gpu, GpuHistory, GpuPast, GpuProcess, Stray
 from dogwatch.model.job import Expectation, Job, Place
-from dogwatch.model.look import Dark, Look, Seen, Sighting, Worker
-from dogwatch.model.loss import Loss
-from dogwatch.model.mark import (
+from dogwatch.model.log_event import (
     ErrorGroup,
     Finished,
     Interval,
-    Mark,
+    LogEvent,
     Metric,
     Origin,
     Phase,
@@ -24,27 +22,30 @@ from dogwatch.model.mark import (
     Total,
     Trouble,
 )
+from dogwatch.model.loss import Loss
 from dogwatch.model.message import Curve, Item, Message
 from dogwatch.model.outcome import EndEvidence, Found, LogEnd, Word, final_outcome, final_reason
+from dogwatch.model.poll import Answered, Observation, Poll, Unreachable, Worker
 from dogwatch.model.progress import Eta, Point, Progress
-from dogwatch.model.state import Ended, Missing, Outcome, Proof, Running, State, Waiting
-from dogwatch.model.verdict import Standing, Straggler, Verdict, Witness
+from dogwatch.model.state import Ended, Evidence, Missing, Outcome, Running, State, Waiting
+from dogwatch.model.verdict import StallEvidence, StallState, Straggler, Verdict
 
 __all__ = [
+    "Answered",
     "Change",
     "Closing",
     "Curve",
-    "Dark",
     "EndEvidence",
     "Ended",
     "ErrorGroup",
     "Eta",
+    "Evidence",
     "Expectation",
     "Finding",
     "Finished",
     "Found",
     "Gpu",
-    "GpuCourse",
+    "GpuHistory",
     "GpuPast",
     "GpuProcess",
     "Interval",
@@ -53,39 +54,38 @@ __all__ = [
     "Known",
     "Level",
     "LogEnd",
-    "Look",
+    "LogEvent",
     "Loss",
-    "Mark",
     "Message",
     "Metric",
     "Missing",
-    "Notice",
+    "Notification",
+    "Observation",
     "Origin",
     "Outcome",
     "Phase",
     "Place",
     "Point",
+    "Poll",
     "Progress",
-    "Proof",
     "Resumed",
     "Running",
-    "Seen",
-    "Sighting",
-    "Standing",
+    "StallEvidence",
+    "StallState",
     "State",
     "Step",
     "Straggler",
     "Stray",
     "Total",
     "Trouble",
+    "Unreachable",
     "Verdict",
     "Waiting",
-    "Witness",
     "Word",
     "Worker",
     "closing",
     "final_outcome",
     "final_reason",
     "follow",
-    "notice_key",
+    "notification_key",
 ]

@@ -1,4 +1,4 @@
-"""Finding and Notice: what a rule concludes now, and what is to be said of it, once."""
+"""Finding and Notification: what a rule concludes now, and what is to be said of it, once."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Notice:
+class Notification:
     """What is to be said to people; `key` is the same however often it is queued. `rule` and `what` are those of the
     finding, `since` when it began to be true, `why` and `remedy` what is known of the cause."""
 
@@ -80,13 +80,13 @@ class Notice:
     remedy: str = ""
 
 
-def closing(finding: Finding, how: Closing, at: float) -> Notice:
+def closing(finding: Finding, how: Closing, at: float) -> Notification:
     """That a finding stands no longer, and how that came; nobody needs to be disturbed for it."""
-    key = notice_key(finding.subject, finding.rule, f"{finding.what} resolved", repr(at))
+    key = notification_key(finding.subject, finding.rule, f"{finding.what} resolved", repr(at))
     text = f"{how.says}: {finding.text}"
-    return Notice(key, finding.subject, Level.INFO, text, finding.rule, finding.what, at, how)
+    return Notification(key, finding.subject, Level.INFO, text, finding.rule, finding.what, at, how)
 
 
-def notice_key(*parts: str) -> str:
-    """The key of a notice, the same however often it is made of the same parts."""
+def notification_key(*parts: str) -> str:
+    """The key of a notification, the same however often it is made of the same parts."""
     return hashlib.sha256("\x1f".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:32]

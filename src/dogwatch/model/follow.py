@@ -1,4 +1,4 @@
-"""follow(): what a look changes in what is known. The one place where states move."""
+"""follow(): what a poll changes in what is known. The one place where states move."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import assert_never
 
-from dogwatch.model.look import Dark, Look, Seen, Sighting
-from dogwatch.model.state import Ended, Missing, Outcome, Proof, Running, State
+from dogwatch.model.poll import Answered, Observation, Poll, Unreachable
+from dogwatch.model.state import Ended, Evidence, Missing, Outcome, Running, State
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is held true of a job: its state, since when, when that was last proved, and by what.
-    An ending that is not `settled` counts as one everywhere, and is still looked at for what comes late. `final` is the
+    """What is held true of a job: its state, since when, when that was last confirmed, and by what.
+    An ending that is not `settled` counts as one everywhere, and is still polled for what comes late. `final` is the
     outcome after the final checks, and `why` the reason for it where the place gave none; None until it is decided."""
 
     state: State | None = None
@@ -22,8 +22,8 @@ class Known:
     reason: str = ""
     attempt: str = ""
     attempts: int = 0
-    proved_at: float | None = None
-    proof: tuple[Proof, ...] = ()
+    confirmed_at: float | None = None
+    evidence: tuple[Evidence, ...] = ()
     settled: bool = True
     final: Outcome | None = None
     why: str = ""
@@ -46,83 +46,83 @@ class Change:
     at: float
 
 
-def follow(known: Mapping[str, Known], look: Look) -> tuple[dict[str, Known], tuple[Change, ...]]:
-    """What is known after `look`, and the changes it made; a Dark look makes none and proves nothing."""
-    match look:
-        case Dark():
+def follow(known: Mapping[str, Known], poll: Poll) -> tuple[dict[str, Known], tuple[Change, ...]]:
+    """What is known after `poll`, and the changes it made; an unreachable one makes none and confirms nothing."""
+    match poll:
+        case Unreachable():
             return dict(known), ()
-        case Seen():
-            return _follow_seen(known, look)
+        case Answered():
+            return _follow_answer(known, poll)
         case _:
-            assert_never(look)
+            assert_never(poll)
 
 
-def _follow_seen(known: Mapping[str, Known], look: Seen) -> tuple[dict[str, Known], tuple[Change, ...]]:
+def _follow_answer(known: Mapping[str, Known], poll: Answered) -> tuple[dict[str, Known], tuple[Change, ...]]:
     after = dict(known)
     changes = []
     for ref, before in known.items():
-        sighting = look.sightings.get(ref)
-        if sighting is not None:
-            now = _take(before, sighting, look.at)
-        elif ref in look.asked:
-            now = _lose(before, look.at)
+        observation = poll.observations.get(ref)
+        if observation is not None:
+            now = _take(before, observation, poll.at)
+        elif ref in poll.asked:
+            now = _lose(before, poll.at)
         else:
             continue
         after[ref] = now
         if not _same(before.state, now.state) or now.attempt != before.attempt:
-            changes.append(Change(ref, before, now, look.at))
+            changes.append(Change(ref, before, now, poll.at))
     return after, tuple(changes)
 
 
-def _take(before: Known, sighting: Sighting, at: float) -> Known:
-    """A sighting of the same attempt moves its state; of another attempt, starts a new one."""
-    if isinstance(sighting.state, Missing):
-        return _lose(before, at, sighting.reason)
-    if before.attempt and sighting.attempt != before.attempt:
-        return _enter(before, sighting, at, attempts=max(before.attempts, sighting.restarts) + 1)
-    if isinstance(before.state, Ended) and not _settles(before.state, sighting.state):
-        return _confirm(before, before.state, sighting, at)
-    if _same(before.state, sighting.state):
-        return Known(  # the usual case, ten thousand times in a look: `replace` takes three times as long
-            sighting.state,
+def _take(before: Known, observation: Observation, at: float) -> Known:
+    """An observation of the same attempt moves its state; of another attempt, starts a new one."""
+    if isinstance(observation.state, Missing):
+        return _lose(before, at, observation.reason)
+    if before.attempt and observation.attempt != before.attempt:
+        return _enter(before, observation, at, attempts=max(before.attempts, observation.restarts) + 1)
+    if isinstance(before.state, Ended) and not _settles(before.state, observation.state):
+        return _confirm(before, before.state, observation, at)
+    if _same(before.state, observation.state):
+        return Known(  # the usual case, ten thousand times in a poll: `replace` takes three times as long
+            observation.state,
             before.since,
-            sighting.native or before.native,
-            sighting.reason,
+            observation.native or before.native,
+            observation.reason,
             before.attempt,
             before.attempts,
             at,
-            sighting.proof or before.proof,
-            sighting.settled,
+            observation.evidence or before.evidence,
+            observation.settled,
         )
-    return _enter(before, sighting, at, attempts=max(before.attempts, sighting.restarts + 1))
+    return _enter(before, observation, at, attempts=max(before.attempts, observation.restarts + 1))
 
 
-def _enter(before: Known, sighting: Sighting, at: float, attempts: int) -> Known:
+def _enter(before: Known, observation: Observation, at: float, attempts: int) -> Known:
     return Known(
-        state=sighting.state,
-        since=_began(sighting.state, at),
-        native=sighting.native or before.native,
-        reason=sighting.reason,
-        attempt=sighting.attempt,
+        state=observation.state,
+        since=_began(observation.state, at),
+        native=observation.native or before.native,
+        reason=observation.reason,
+        attempt=observation.attempt,
         attempts=attempts,
-        proved_at=at,
-        proof=sighting.proof,
-        settled=sighting.settled,
+        confirmed_at=at,
+        evidence=observation.evidence,
+        settled=observation.settled,
     )
 
 
-def _confirm(before: Known, ended: Ended, sighting: Sighting, at: float) -> Known:
-    """An ending stays what it is. The look may prove it again, and may bring what was still to be learnt."""
-    if not isinstance(sighting.state, Ended):
+def _confirm(before: Known, ended: Ended, observation: Observation, at: float) -> Known:
+    """An ending stays what it is. The poll may confirm it again, and may add what was not known yet."""
+    if not isinstance(observation.state, Ended):
         return before
-    settled = before.settled or sighting.settled
-    if sighting.state.outcome is not ended.outcome:
+    settled = before.settled or observation.settled
+    if observation.state.outcome is not ended.outcome:
         return replace(before, settled=settled)
-    after = replace(before, settled=settled, proved_at=at if sighting.proof else before.proved_at)
+    after = replace(before, settled=settled, confirmed_at=at if observation.evidence else before.confirmed_at)
     if before.settled or not settled:
         return after
-    native, reason = sighting.native or before.native, sighting.reason or before.reason
-    return replace(after, native=native, reason=reason, proof=sighting.proof or before.proof)
+    native, reason = observation.native or before.native, observation.reason or before.reason
+    return replace(after, native=native, reason=reason, evidence=observation.evidence or before.evidence)
 
 
 def _lose(before: Known, at: float, reason: str = "") -> Known:
@@ -136,7 +136,7 @@ def _lose(before: Known, at: float, reason: str = "") -> Known:
 
 
 def _settles(ended: Ended, seen: State) -> bool:
-    """A late witness may name an outcome that nobody knew; it may never rename one that was known."""
+    """Late evidence may name an outcome that nobody knew; it may never rename one that was known."""
     return isinstance(seen, Ended) and ended.outcome is Outcome.UNKNOWN and seen.outcome is not Outcome.UNKNOWN
 
 

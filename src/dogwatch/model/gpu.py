@@ -1,4 +1,4 @@
-"""Gpu: one graphics processor as a look saw it, or one slice of it (MIG); and what looks showed of a job's so far."""
+"""Gpu: one graphics processor as a poll saw it, or one slice of it (MIG); and what polls showed of a job's so far."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class GpuProcess:
 
 @dataclass(frozen=True, slots=True)
 class Gpu:
-    """What one look read of one GPU: `used` from 0 to 1, memory in bytes, `throttle` the reasons for a lowered clock
+    """What one poll read of one GPU: `used` from 0 to 1, memory in bytes, `throttle` the reasons for a lowered clock
     in words, `ecc` uncorrected errors since the driver was loaded, `xid` the driver's error numbers since the job
     began. None is what it does not tell, never 0. A slice names its whole's uuid as `parent`, and shares its index.
     `trouble` is why it cannot be used at all; not `listed` is one whose processes could not be had."""
@@ -65,17 +65,19 @@ class Gpu:
     def others(self) -> tuple[GpuProcess, ...]:
         """The processes on it that are certainly not the job's, without those that hold next to nothing."""
         return tuple(
-            one
-            for one in self.processes
-            if one.ours is False and one.name[:15] not in _SERVANTS and (one.memory is None or one.memory > _NEGLIGIBLE)
+            process
+            for process in self.processes
+            if process.ours is False
+            and process.name[:15] not in _SERVANTS
+            and (process.memory is None or process.memory > _NEGLIGIBLE)
         )
 
 
 @dataclass(frozen=True, slots=True)
-class GpuCourse:
-    """What several looks showed of one GPU of a job, in seconds of looking: for how long it has done nothing, been
+class GpuHistory:
+    """What several polls showed of one GPU of a job, in seconds of watching: for how long it has done nothing, been
     slowed down, had another's process on it; the longest idling that it came back from; `usual` bytes of memory, the
-    seconds until there is none left where a trend says so, and the memory errors since the first look. `low` is for
+    seconds until there is none left where a trend says so, and the memory errors since the first poll. `low` is for
     how long it has been used little on average, `rose` whether it was ever used more."""
 
     idle: float = 0.0
@@ -104,9 +106,9 @@ class Stray:
 class GpuPast:
     """The same of all GPUs of a job, by key. `away` is for how long it was on none though it was given some."""
 
-    courses: Mapping[str, GpuCourse] = field(default_factory=dict)
+    courses: Mapping[str, GpuHistory] = field(default_factory=dict)
     away: float = 0.0
     strays: tuple[Stray, ...] = ()
 
-    def of(self, gpu: Gpu) -> GpuCourse:
-        return self.courses.get(gpu.key) or GpuCourse()
+    def of(self, gpu: Gpu) -> GpuHistory:
+        return self.courses.get(gpu.key) or GpuHistory()

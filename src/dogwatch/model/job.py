@@ -7,17 +7,26 @@ from dataclasses import dataclass, field
 from typing import Any
 
 LAUNCH_TIMEOUT = 60.0
-# The place, and its kind, that stands for the Slurm of this machine.
-CLUSTER_HERE = "here-slurm"
+HERE = "here"
+
+
+def scheduler_here(source: str) -> str:
+    """The place, and its kind, that stands for the scheduler of this machine."""
+    return f"{HERE}-{source}"
+
+
+def is_here(place_kind: str) -> bool:
+    """Whether a place of this kind is this machine, or its scheduler."""
+    return place_kind == HERE or place_kind.startswith(f"{HERE}-")
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A host or cluster: its name, the kind of reach that gets there, and how gently to ask."""
+    """A host or cluster: its name, the kind of transport that gets there, and how often to ask."""
 
     name: str
     kind: str = "here"
-    reach: Mapping[str, Any] = field(default_factory=dict)
+    transport: Mapping[str, Any] = field(default_factory=dict)
     floor: float = 1.0
 
 

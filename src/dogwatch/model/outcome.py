@@ -69,7 +69,7 @@ class EndEvidence:
 
 
 def final_outcome(ended: Outcome, evidence: EndEvidence) -> Outcome | None:
-    """The outcome that every face shows; None as long as a check that decides it still waits for an answer.
+    """The outcome that every interface shows; None as long as a check that decides it still waits for an answer.
     `ended` is what the place said: SUCCEEDED where every exit code is known and 0, UNKNOWN where one is not known."""
     if ended not in (Outcome.SUCCEEDED, Outcome.UNKNOWN):
         return ended
@@ -90,7 +90,7 @@ def final_outcome(ended: Outcome, evidence: EndEvidence) -> Outcome | None:
 
 def final_reason(ended: Ended, outcome: Outcome, evidence: EndEvidence) -> str:
     """Why the outcome is not just what the place said; empty where it is."""
-    texts = {word: [one.text for one in evidence.declared if one.word is word and one.text] for word in Word}
+    texts = {word: [check.text for check in evidence.declared if check.word is word and check.text] for word in Word}
     if outcome is Outcome.INCOMPLETE:
         against = texts[Word.MISSING] or [evidence.log_text]
         return "; ".join([*against, ended.reason] if ended.outcome is Outcome.UNKNOWN and ended.reason else against)

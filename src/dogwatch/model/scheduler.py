@@ -25,7 +25,7 @@ _LIVE = frozenset(
 
 
 def status(state: str | None, outcome: str | None, native: str | None) -> str | None:
-    """The word for a job document's state, outcome and native word; None before the first look. The native
+    """The word for a job document's state, outcome and native word; None before the first poll. The native
     word is preferred unless it contradicts the state: COMPLETED is never said of what did not succeed."""
     if state is None:
         return None

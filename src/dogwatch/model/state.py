@@ -24,8 +24,8 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Proof:
-    """One witness for a state: who says it, what it says, when it was seen to say so."""
+class Evidence:
+    """One evidence for a state: who says it, what it says, when it was seen to say so."""
 
     by: str
     says: str
@@ -69,7 +69,7 @@ State: TypeAlias = Waiting | Running | Ended | Missing
 
 
 def word(state: State | None) -> str | None:
-    """The one word of a state that every face prints; None before the first look."""
+    """The one word of a state that every interface prints; None before the first poll."""
     match state:
         case None:
             return None

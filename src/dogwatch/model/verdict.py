@@ -1,4 +1,4 @@
-"""Verdict: whether a running job works, by every witness that could be asked."""
+"""Verdict: whether a running job works, by all the evidence there is."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
-class Standing(StrEnum):
+class StallState(StrEnum):
     """The five answers to "is it stuck?"."""
 
     WORKING = "working"
@@ -17,31 +17,32 @@ class Standing(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Witness:
-    """One thing that was asked, what it shows, and for how many seconds of looking it has not moved;
-    None where moving is not what it is asked about."""
+class StallEvidence:
+    """One thing that was asked, what it shows, and for how many seconds of watching it has not moved;
+    None where it cannot move. `percent` is how busy a GPU is."""
 
     by: str
     says: str
     quiet: float | None = None
+    percent: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """One word, since when it holds, the witnesses it rests on, and the seconds of silence that this job is
-    allowed now. `silent` is how long nothing has moved while we looked; `why` says it in a sentence."""
+    """One word, since when it holds, the evidence it rests on, and the seconds of silence that this job is
+    allowed now. `silent` is how long nothing has moved while it was watched; `why` says it in a sentence."""
 
-    word: Standing
+    word: StallState
     since: float
-    witnesses: tuple[Witness, ...] = ()
-    patience: float | None = None
+    evidence: tuple[StallEvidence, ...] = ()
+    silence_limit: float | None = None
     silent: float = 0.0
     why: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Straggler:
-    """A worker that has fallen behind its equals, since when, and how, in words; whether it `stands` still."""
+    """A worker that has fallen behind its equals, since when, and how, in words; whether it `stands`."""
 
     worker: str
     since: float

@@ -86,18 +86,18 @@ _NAMES = (
     r"|credential|cookie|-signature|[?&]sig\b)[a-z0-9_-]{0,30}['\"]?"
 )
 _PASSWORD = r"(?:passw(?:or)?d|passphrase|pwd|[a-z0-9]_pass|[a-z0-9]_pw)['\"]?"
-_SIGN = r"[\s\v]{0,3}(?:=|:|=>)[\s\v]{0,3}"
+_EQUALS = r"[\s\v]{0,3}(?:=|:|=>)[\s\v]{0,3}"
 _VALUE = r"['\"]?([^\s\v'\"&,;)}\]]{6,})"
 
 RULES = (
-    Rule(("pass", "pwd", "_pw"), rf"(?i)({_PASSWORD}{_SIGN}\")([^\"\n]{{3,200}})\"", is_password),
-    Rule(("pass", "pwd", "_pw"), rf"(?i)({_PASSWORD}{_SIGN}')([^'\n]{{3,200}})'", is_password),
-    Rule(("passphrase",), rf"(?i)(passphrase{_SIGN})([a-z]+(?:[ -][a-z]+){{2,23}})", is_password),
-    Rule(("pass", "pwd", "_pw"), rf"(?i)({_PASSWORD}{_SIGN})([^\s\v'\"&,;)}}\]]{{3,}})", is_password),
+    Rule(("pass", "pwd", "_pw"), rf"(?i)({_PASSWORD}{_EQUALS}\")([^\"\n]{{3,200}})\"", is_password),
+    Rule(("pass", "pwd", "_pw"), rf"(?i)({_PASSWORD}{_EQUALS}')([^'\n]{{3,200}})'", is_password),
+    Rule(("passphrase",), rf"(?i)(passphrase{_EQUALS})([a-z]+(?:[ -][a-z]+){{2,23}})", is_password),
+    Rule(("pass", "pwd", "_pw"), rf"(?i)({_PASSWORD}{_EQUALS})([^\s\v'\"&,;)}}\]]{{3,}})", is_password),
     Rule(("pass",), r"(?i)(passw(?:or)?d (?:is|was|are|set to|changed to)[\s\v]{1,3}['\"]?)([^\s\v'\"]{4,})", is_said),
     Rule(
         ("key", "secret", "token", "pass", "credential", "auth", "cookie", "sig"),
-        rf"(?i)({_NAMES}{_SIGN}){_VALUE}",
+        rf"(?i)({_NAMES}{_EQUALS}){_VALUE}",
         is_given,
     ),
     # A flag and its value; and what looks like a secret beside a telling name.
@@ -111,7 +111,7 @@ RULES = (
         rf"(?i)({_NAMES}[\s\v]{{1,7}}){_VALUE}",
         is_random,
     ),
-    Rule(("key",), rf"(?i)(\b[a-z0-9_-]{{0,40}}key['\"]?{_SIGN}['\"]?)([a-z0-9+/_-]{{16,}}={{0,2}})", is_keyed),
+    Rule(("key",), rf"(?i)(\b[a-z0-9_-]{{0,40}}key['\"]?{_EQUALS}['\"]?)([a-z0-9+/_-]{{16,}}={{0,2}})", is_keyed),
     Rule(("bearer", "basic", "token"), r"(?i)(\b(?:bearer|basic|token)[\s\v]{1,4})([a-z0-9+/._~=-]{12,})", is_given),
     # Commands that take one. Quotes and pipes end them.
     Rule(("mysql", "mariadb"), r"(?i)(\b(?:mysql|mariadb)[a-z-]{0,10}\b[^\n|;]{0,300}\s-p)([^\s'\"]{2,})", is_password),

@@ -9,7 +9,6 @@ from __future__ import annotations
 import io
 import json
 import struct
-import zipfile
 import zlib
 from collections.abc import Mapping
 from typing import Any
@@ -18,7 +17,7 @@ from dogwatch.results.interface import Score, figure
 
 HEADER, LARGEST = "header.json", 4 << 20
 LOCAL = struct.Struct("<4s5H3I2H")  # what stands before each member
-ZSTANDARD = 93
+STORED, DEFLATED, ZSTANDARD = 0, 8, 93
 LARGEST_WINDOW = 64 << 20
 
 
@@ -46,6 +45,8 @@ class InspectArchive:
 
 def _header(raw: bytes) -> bytes | None:
     """What header.json holds; None while it is not written, and for what is no such archive."""
+    import zipfile
+
     try:
         with zipfile.ZipFile(io.BytesIO(raw)) as archive:
             member = archive.getinfo(HEADER)
@@ -61,9 +62,9 @@ def _header(raw: bytes) -> bytes | None:
 
 def _unpacked(packed: bytes, method: int) -> bytes | None:
     """At most so much of it as a header can be."""
-    if method == zipfile.ZIP_STORED:
+    if method == STORED:
         return packed[:LARGEST]
-    if method == zipfile.ZIP_DEFLATED:
+    if method == DEFLATED:
         return zlib.decompressobj(-zlib.MAX_WBITS).decompress(packed, LARGEST)
     return _unpacked_zstandard(packed) if method == ZSTANDARD else None
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 import fnmatch
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dogwatch.results import inspect_ai, lm_eval, nel
 from dogwatch.results.interface import BytesReader, Reader, Score
 from dogwatch.text import plain
+
+if TYPE_CHECKING:
+    from dogwatch.wire.documents.job import ScoreDocument
 
 READERS: tuple[Reader, ...] = (lm_eval.reader, nel.reader, nel.bundle, inspect_ai.reader)
 BYTES_READERS: tuple[BytesReader, ...] = (inspect_ai.archive,)
@@ -24,7 +27,7 @@ def globs(directories: Sequence[str]) -> list[str]:
     return [os.path.join(_literal(folder), name) for folder in directories for name in names]
 
 
-def read(files: Mapping[str, Mapping[str, Any]], since: float | None) -> list[dict[str, Any]]:
+def read(files: Mapping[str, Mapping[str, Any]], since: float | None) -> list[ScoreDocument]:
     """The scores in these files (text and time of change by path), the newest file's word on a task last. A file that
     is older than the job is not its result."""
     found: dict[str, Score] = {}
@@ -34,7 +37,7 @@ def read(files: Mapping[str, Mapping[str, Any]], since: float | None) -> list[di
     return [_document(score) for score in list(found.values())[:MOST_SCORES]]
 
 
-def words(score: Mapping[str, Any], label: str | None = None) -> str:
+def words(score: ScoreDocument, label: str | None = None) -> str:
     """`MMLU-Pro: 42.3%`, or the bare figure with its metric where it is no fraction."""
     name = plain(label or str(score["task"]), 60)
     value = float(score["value"])
@@ -55,9 +58,9 @@ def _is_named(name: str, globs: Sequence[str]) -> bool:
     return any(fnmatch.fnmatch(name, os.path.basename(glob)) for glob in globs)
 
 
-def _document(score: Score) -> dict[str, Any]:
-    told = {"task": plain(score.task, 100), "metric": plain(score.metric, 100)}
-    return {**told, "value": score.value, "stderr": score.stderr}
+def _document(score: Score) -> ScoreDocument:
+    task, metric = plain(score.task, 100), plain(score.metric, 100)
+    return {"task": task, "metric": metric, "value": score.value, "stderr": score.stderr}
 
 
 def _is_a_size(metric: str) -> bool:

@@ -6,10 +6,9 @@ from collections.abc import Iterator
 
 from dogwatch.model import Ended, Finding, Level, Outcome
 from dogwatch.model.outcome import LEVELS, in_words
-from dogwatch.rules.interface import Case
+from dogwatch.rules.interface import Case, Rule
 
 name = "all_ended"
-states = (Ended,)
 
 
 def judge(case: Case, now: float) -> Iterator[Finding]:
@@ -36,3 +35,6 @@ def _why(case: Case) -> str:
     shown = next((quote for quote in found["evidence"] if quote["line"] is not None), None)
     where = f" ({shown['file'].rpartition('/')[2]}:{shown['line']})" if shown is not None else ""
     return f"; likely {found['cause']}: {found['title']}{where}"
+
+
+PLUGIN = Rule(name, judge=judge, states=(Ended,))

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dogwatch.model import Ended, Finding, Level, Outcome
-from dogwatch.rules.interface import Case
+from dogwatch.rules.interface import Case, Rule
 
 name = "cancelled_by_others"
-states = (Ended,)
 
 
 def judge(case: Case, now: float) -> Iterator[Finding]:
@@ -16,3 +15,6 @@ def judge(case: Case, now: float) -> Iterator[Finding]:
     if isinstance(state, Ended) and state.outcome is Outcome.CANCELLED and by and by["owner"] is False:
         text = f"{by['name']} cancelled it, not its owner; ask {by['name']} why before you start it again"
         yield Finding(case.job.ref, name, Level.WARNING, text, lasting=True)
+
+
+PLUGIN = Rule(name, judge=judge, states=(Ended,))

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dogwatch.model import Finding, Level
-from dogwatch.rules.interface import BlindCase
+from dogwatch.rules.interface import BlindCase, Rule
 
 name = "cannot_see"
-spans_attempts = True
 
 
 def judge_blind(case: BlindCase, now: float) -> Iterator[Finding]:
     text = f"it cannot be seen, so what is known of it is old: {case.why}"
     yield Finding(case.job.ref, name, Level.WARNING, text)
+
+
+PLUGIN = Rule(name, judge_blind=judge_blind, spans_attempts=True)

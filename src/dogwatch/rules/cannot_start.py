@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dogwatch.model import Closing, Ended, Finding, Level, Running, Waiting
-from dogwatch.rules.interface import Case
+from dogwatch.rules.interface import Case, Rule
 
 name = "cannot_start"
-states = (Waiting,)
-gives_way_to = ("cannot_start",)
-gone_in = (Waiting, Running, Ended)  # not when it is merely missing
 
 
 def judge(case: Case, now: float) -> Iterator[Finding]:
@@ -27,3 +24,13 @@ def gone(case: Case, what: str) -> Closing:
     """When it runs or has run, or waits for nothing of the kind; one that was cancelled before never started."""
     never_ran = isinstance(case.known.state, Ended) and not case.facts.get("started_at")
     return Closing.ENDED_WITH_JOB if never_ran else Closing.RESOLVED
+
+
+PLUGIN = Rule(
+    name,
+    judge=judge,
+    states=(Waiting,),
+    gone=gone,
+    gone_in=(Waiting, Running, Ended),  # not when it is merely missing
+    gives_way_to=("cannot_start",),
+)

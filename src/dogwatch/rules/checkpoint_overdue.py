@@ -7,15 +7,14 @@ from itertools import pairwise
 from statistics import median
 
 from dogwatch.model import Finding, Level, Running
-from dogwatch.rules.interface import Case
+from dogwatch.rules.interface import Case, Rule
 from dogwatch.text import lasting
 
 name = "checkpoint_overdue"
-states, needs = (Running,), "checkpoints"
 
 LEAST = 4  # checkpoints before anybody can call them regular
 TOGETHER = 0.1  # of the longest pause: those that several workers write count as one
-PATIENCE, MARGIN = 2.5, 60.0
+TIMES_USUAL, MARGIN = 2.5, 60.0
 
 
 def judge(case: Case, now: float) -> Iterator[Finding]:
@@ -27,6 +26,9 @@ def judge(case: Case, now: float) -> Iterator[Finding]:
         return
     usual, longest = median(waves), max(waves)
     late = now - max(case.checkpoints)
-    if late > max(PATIENCE * usual, longest * 1.5) + MARGIN:
+    if late > max(TIMES_USUAL * usual, longest * 1.5) + MARGIN:
         text = f"no checkpoint for {lasting(late)}; they came about every {lasting(usual)}"
         yield Finding(case.job.ref, name, Level.WARNING, text)
+
+
+PLUGIN = Rule(name, judge=judge, states=(Running,), needs="checkpoints")

@@ -1,4 +1,4 @@
-"""One witness says success and another says otherwise, or more was counted than there is."""
+"""Some evidence says success and some says otherwise, or more was counted than there is."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from dogwatch.model import Ended, Finding, Level
 from dogwatch.model.outcome import GOOD
-from dogwatch.rules.interface import Case
+from dogwatch.rules.interface import Case, Rule
 
 name = "contradiction"
 
@@ -23,3 +23,6 @@ def judge(case: Case, now: float) -> Iterator[Finding]:
             " check --total-items, and whether several logs count the same"
         )
         yield Finding(case.job.ref, name, Level.WARNING, text, "too much")
+
+
+PLUGIN = Rule(name, judge=judge)

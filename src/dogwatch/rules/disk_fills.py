@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dogwatch.model import Closing, Finding, Level, Running
-from dogwatch.rules.interface import Case
+from dogwatch.rules.interface import Case, Rule
 from dogwatch.text import lasting
 
 name = "disk_fills"
-states, needs = (Running,), "gone_in"
-gives_way_to = ("disk_low",)
-spans_attempts = True
 
 AHEAD = 6 * 3600.0  # how far to look where nobody knows when the job is done
 WORDS = {"quota": "quota (bytes)", "files": "quota (files)"}
@@ -33,3 +30,14 @@ def judge(case: Case, now: float) -> Iterator[Finding]:
 def gone(case: Case, what: str) -> Closing:
     read = any(what.startswith(f"{mount} ") for mount in case.disks)
     return Closing.RESOLVED if read else Closing.OPEN
+
+
+PLUGIN = Rule(
+    name,
+    judge=judge,
+    states=(Running,),
+    needs="gone_in",
+    gone=gone,
+    gives_way_to=("disk_low",),
+    spans_attempts=True,
+)

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dogwatch.model import Closing, Ended, Finding, Level
-from dogwatch.rules.interface import Case, Disk
+from dogwatch.rules.interface import Case, Disk, Rule
 
 name = "disk_low"
-needs = "disks"
-spans_attempts = True
 
 LEAST_SHARE = 0.10
 LEAST_BYTES = 10_000_000_000
@@ -67,3 +65,6 @@ def _level(left: int, whole: int) -> Level:
 def _room(free: int, whole: int) -> str:
     amount = f"{free / 1e9:.1f} GB" if free >= 10**9 else f"{free / 1e6:.0f} MB"
     return f"{amount} ({100 * free / whole:.0f} %)"
+
+
+PLUGIN = Rule(name, judge=judge, needs="disks", gone=gone, spans_attempts=True)

@@ -6,10 +6,9 @@ from collections.abc import Iterator
 
 from dogwatch.model import Closing, Ended, Finding, Gpu, Level, Running
 from dogwatch.model.outcome import GOOD
-from dogwatch.rules.interface import Case, gpus_of
+from dogwatch.rules.interface import Case, Rule, gpus_of
 
 name = "gpu_broken"
-states, needs = (Running, Ended), "gpus"
 
 LOST = "reset it (nvidia-smi --gpu-reset) or reboot; if it comes back, have it replaced"
 # What the driver's numbers mean, and what to do, by NVIDIA's table of Xid errors.
@@ -58,3 +57,6 @@ def _found(case: Case, gpu: Gpu) -> Iterator[Finding]:
         level = Level.WARNING if xid in MILD else Level.CRITICAL
         what = f"{gpu.key} Xid {xid}"
         yield Finding(ref, name, level, f"{who}, Xid {xid}: {meaning}; {remedy}", what, lasting=True)
+
+
+PLUGIN = Rule(name, judge=judge, states=(Running, Ended), needs="gpus", gone=gone)

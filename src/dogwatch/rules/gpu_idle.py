@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dogwatch.model import Closing, Finding, Gpu, GpuCourse, Level, Running
-from dogwatch.rules.interface import Case, gpus_of
+from dogwatch.model import Closing, Finding, Gpu, GpuHistory, Level, Running
+from dogwatch.rules.interface import Case, Rule, gpus_of
 
 name = "gpu_idle"
-states, needs = (Running,), "gpus"
-gives_way_to = ("gpu_unused",)
 
 LOADING = 1200.0  # seconds before the first work: models load, caches fill, kernels compile
 PAUSE = 600.0  # seconds after it: a validation or a checkpoint lets a GPU wait
@@ -23,7 +21,7 @@ def judge(case: Case, now: float) -> Iterator[Finding]:
         return  # no GPU of its own has a process of it: that is another finding
     for gpu in case.gpus:
         course = case.gpu_past.of(gpu)
-        if gpu.used is not None and course.idle >= patience(course):
+        if gpu.used is not None and course.idle >= silence_limit(course):
             text = f"GPU {gpu.index} is held and idle for {_minutes(course.idle)} min{_why(gpu, course)}"
             yield Finding(case.job.ref, name, Level.WARNING, text, gpu.key)
 
@@ -35,7 +33,7 @@ def gone(case: Case, what: str) -> Closing:
     return Closing.RESOLVED if read and not away else Closing.OPEN
 
 
-def patience(course: GpuCourse) -> float:
+def silence_limit(course: GpuHistory) -> float:
     return max(PAUSE, LONGER * course.longest) if course.worked else LOADING
 
 
@@ -45,9 +43,12 @@ def _minutes(seconds: float) -> int:
     return minutes - minutes % (5 if minutes < 60 else 30)
 
 
-def _why(gpu: Gpu, course: GpuCourse) -> str:
+def _why(gpu: Gpu, course: GpuHistory) -> str:
     if gpu.listed and not any(one.ours is not False for one in gpu.processes):
         return ": no process of the job is on it; end the worker that was given it, or give it work"
     if not course.worked:
         return ", it never worked: look whether the program computes on the CPU, or waits for its data"
     return ": look whether it waits for data, for another rank, or writes a checkpoint"
+
+
+PLUGIN = Rule(name, judge=judge, states=(Running,), needs="gpus", gone=gone, gives_way_to=("gpu_unused",))

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dogwatch.model import Closing, Finding, GpuCourse, Level, Running
-from dogwatch.rules.interface import Case, gpus_of
+from dogwatch.model import Closing, Finding, GpuHistory, Level, Running
+from dogwatch.rules.interface import Case, Rule, gpus_of
 
 name = "gpu_low"
-states, needs = (Running,), "gpus"
-gives_way_to = ("gpu_idle", "gpu_unused")
 
 PAUSE = 600.0  # seconds: a validation or a checkpoint is shorter
 LOADING = 1200.0  # the same where it has never been used more
@@ -34,6 +32,9 @@ def gone(case: Case, what: str) -> Closing:
     return Closing.RESOLVED if read and not away else Closing.OPEN
 
 
-def _lasts(course: GpuCourse) -> bool:
+def _lasts(course: GpuHistory) -> bool:
     """Little use for long enough. One that does nothing at all is another finding."""
     return course.low >= (PAUSE if course.rose else LOADING) and course.idle < PAUSE
+
+
+PLUGIN = Rule(name, judge=judge, states=(Running,), needs="gpus", gone=gone, gives_way_to=("gpu_idle", "gpu_unused"))

@@ -5,11 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dogwatch.model import Closing, Finding, Gpu, GpuCourse, Level, Running
-from dogwatch.rules.interface import Case, gpus_of
+from dogwatch.model import Closing, Finding, Gpu, GpuHistory, Level, Running
+from dogwatch.rules.interface import Case, Rule, gpus_of
 
 name = "gpu_memory"
-states, needs = (Running,), "gpus"
 
 AHEAD = 6 * 3600.0  # how far to look where nobody knows when the job is done
 SURE = 0.8  # of the time still to go: memory that lasts longer than that may last
@@ -21,7 +20,7 @@ JUMP = 0.15  # of all memory, above what it usually takes
 def judge(case: Case, now: float) -> Iterator[Finding]:
     to_go = case.eta.remaining if case.eta is not None else AHEAD
     for gpu in case.gpus:
-        course = case.gpu_past.of(gpu) if case.gpu_past is not None else GpuCourse()
+        course = case.gpu_past.of(gpu) if case.gpu_past is not None else GpuHistory()
         if course.full_in is not None and course.full_in < SURE * to_go:
             level = Level.CRITICAL if course.full_in < SOON else Level.WARNING
             text = (
@@ -42,7 +41,7 @@ def gone(case: Case, what: str) -> Closing:
     return Closing.RESOLVED if any(gpu.memory_used is not None for gpu in gpus_of(case, what)) else Closing.OPEN
 
 
-def _jumped(gpu: Gpu, course: GpuCourse) -> bool:
+def _jumped(gpu: Gpu, course: GpuHistory) -> bool:
     if gpu.memory_used is None or not gpu.memory_total or course.usual is None:
         return False
     above = gpu.memory_used - course.usual
@@ -58,3 +57,6 @@ def _spell(seconds: float) -> str:
     if seconds >= 5400:
         return f"{round(seconds / 3600)} h"
     return f"{max(10, round(seconds / 600) * 10)} min"
+
+
+PLUGIN = Rule(name, judge=judge, states=(Running,), needs="gpus", gone=gone)

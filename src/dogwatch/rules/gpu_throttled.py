@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dogwatch.model import Closing, Finding, Gpu, Level, Running
-from dogwatch.rules.interface import Case, gpus_of
+from dogwatch.rules.interface import Case, Rule, gpus_of
 
 name = "gpu_throttled"
-states, needs = (Running,), "gpus"
 
-PATIENCE = 120.0
+LEAST_SECONDS = 120.0
 
 
 def judge(case: Case, now: float) -> Iterator[Finding]:
     for gpu in case.gpus:
-        if case.gpu_past is not None and case.gpu_past.of(gpu).throttled >= PATIENCE:
+        if case.gpu_past is not None and case.gpu_past.of(gpu).throttled >= LEAST_SECONDS:
             yield Finding(case.job.ref, name, Level.WARNING, _tell(gpu), gpu.key)
 
 
@@ -28,3 +27,6 @@ def _tell(gpu: Gpu) -> str:
     hot = any("thermal" in word for word in named)
     remedy = "look at its cooling: fans, dust, the air in the room" if hot else "look at its power supply and cables"
     return f"GPU {gpu.index} is slowed down ({', '.join(named)}): {remedy}"
+
+
+PLUGIN = Rule(name, judge=judge, states=(Running,), needs="gpus", gone=gone)

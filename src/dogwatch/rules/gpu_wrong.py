@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dogwatch.model import Closing, Finding, Level, Running
-from dogwatch.rules.interface import Case
+from dogwatch.rules.interface import Case, Rule
 
 name = "gpu_wrong"
-states, needs = (Running,), "gpu_past"
 
-PATIENCE = 30.0  # seconds: one look may fall between a worker's first call and its choice
+LEAST_SECONDS = 30.0  # seconds: one poll may fall between a worker's first call and its choice
 
 
 def judge(case: Case, now: float) -> Iterator[Finding]:
@@ -19,7 +18,7 @@ def judge(case: Case, now: float) -> Iterator[Finding]:
         if stray.gpu is None:
             text = f"{who} was given GPU {stray.given}, and there is no such GPU; start it with one that exists"
             yield Finding(case.job.ref, name, Level.CRITICAL, text, who)
-        elif stray.seconds >= PATIENCE:
+        elif stray.seconds >= LEAST_SECONDS:
             text = (
                 f"{who} was given GPU {stray.given} and computes on GPU {stray.gpu}: "
                 "look whether the program sets CUDA_VISIBLE_DEVICES or a device by itself"
@@ -32,3 +31,6 @@ def gone(case: Case, what: str) -> Closing:
         if what.split(" on ")[0] == f"worker {worker.index}":
             return Closing.ENDED_WITH_WORKER if worker.doing in ("gone", "zombie") else Closing.RESOLVED
     return Closing.OPEN
+
+
+PLUGIN = Rule(name, judge=judge, states=(Running,), needs="gpu_past", gone=gone)

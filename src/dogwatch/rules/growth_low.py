@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dogwatch.model import Closing, Finding, Level, Running
-from dogwatch.rules.interface import Case
+from dogwatch.rules.interface import Case, Rule
 
 name = "growth_low"
-states, needs = (Running,), "made"
 
 
 def judge(case: Case, now: float) -> Iterator[Finding]:
@@ -33,3 +32,6 @@ def _spell(rate: float) -> str:
         if hourly >= size:
             return f"{hourly / size:.3g} {unit}/h"
     return f"{hourly:.0f} B/h" if hourly else "nothing"
+
+
+PLUGIN = Rule(name, judge=judge, states=(Running,), needs="made", gone=gone)

@@ -1,12 +1,54 @@
-"""What a rule is given to judge."""
+"""What a rule says of itself, and what it is given to judge."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from dogwatch.model import ErrorGroup, Eta, Gpu, GpuPast, Job, Known, Loss, Progress, Straggler, Verdict, Worker
+from dogwatch.model import (
+    Closing,
+    ErrorGroup,
+    Eta,
+    Finding,
+    Gpu,
+    GpuPast,
+    Job,
+    Known,
+    Loss,
+    Progress,
+    Straggler,
+    Verdict,
+    Worker,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule. It judges a job (`judge`), a job that its place could not see (`judge_blind`) or a place. `states` are
+    the states of jobs it is about (None: all), `needs` the part of a case without which it has nothing to say.
+
+    What it no longer finds has resolved only if it could look: `gone` says so where `needs` is not enough, `gone_in`
+    the states where `states` is not. `gives_way_to` names rules whose findings are this one grown worse, and with
+    `spans_attempts` another attempt does not end a finding.
+    """
+
+    name: str
+    judge: Callable[[Case, float], Iterable[Finding]] | None = None
+    judge_blind: Callable[[BlindCase, float], Iterable[Finding]] | None = None
+    judge_place: Callable[[PlaceCase, float], Iterable[Finding]] | None = None
+    states: tuple[type, ...] | None = None
+    needs: str | None = None
+    gone: Callable[[Case, str], Closing] | None = None
+    gone_in: tuple[type, ...] | None = None
+    gives_way_to: tuple[str, ...] = ()
+    spans_attempts: bool = False
+
+    def is_gone(self, case: Case, what: str) -> Closing:
+        """Whether what it no longer finds has resolved; OPEN when it could not look."""
+        if self.gone is not None:
+            return self.gone(case, what)
+        return Closing.RESOLVED if self.needs is None or getattr(case, self.needs) else Closing.OPEN
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,15 +78,15 @@ class Disk:
 @dataclass(frozen=True, slots=True)
 class Held:
     """Memory in use where a job lives, and the seconds until it is full where it rises steadily; `machine` when
-    nothing but the size of the machine limits it. `counted` when Slurm added up the sizes of processes, per node; then
-    `rough` when files that they have mapped are among them. `piece` is the task or part of a job that it is about, and
-    `left` the seconds for which that may still run."""
+    nothing but the size of the machine limits it. `counter` names the scheduler that added up the sizes of
+    processes, per node; then `rough` when files that they have mapped are among them. `piece` is the task or part of a
+    job that it is about, and `left` the seconds for which that may still run."""
 
     used: float
     limit: float
     full_in: float | None = None
     machine: bool = False
-    counted: bool = False
+    counter: str = ""
     rough: bool = False
     piece: str = ""
     left: float | None = None
@@ -69,17 +111,17 @@ class Spoilt:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """What a job produces. `growth` is bytes per second over a long while, `still` the seconds for which outputs that
-    `usual`ly grow in less did not, `patience` how many of those are no news (None: they never grew regularly). `broken`
-    are outputs, `spoilt` checkpoints; `sound` names the newest whole one; `attempts`, how far each came, by what."""
+    """What a job produces. `growth` is bytes per second over a long while; `unchanged` the seconds without growth of
+    outputs that `usual`ly grow sooner; `silence_limit` how long that is normal (None: they never grew regularly).
+    `broken` are outputs, `spoilt` checkpoints; `intact` is the newest whole one; `attempts`: how far each came."""
 
     growth: float | None = None
-    still: float = 0.0
+    unchanged: float = 0.0
     usual: float = 0.0
-    patience: float | None = None
+    silence_limit: float | None = None
     broken: tuple[Spoilt, ...] = ()
     spoilt: tuple[Spoilt, ...] = ()
-    sound: str | None = None
+    intact: str | None = None
     attempts: tuple[tuple[str, float], ...] = ()
 
 
@@ -93,13 +135,13 @@ class Check:
     text: str
 
 
-@dataclass(slots=True)  # made ten thousand times in a look, three times faster than a frozen one
+@dataclass(slots=True)  # made ten thousand times in a poll, three times faster than a frozen one
 class Case:
     """A job as the rules see it. `age` is the seconds of really watching it since it was added, `checkpoints` when
     each was written, `gone_in` the seconds until a disk has no "bytes", "inodes" or "quota" left, where a trend says
     so; `gpus` are those it was given or has processes on, and none where nothing was learnt of them; then `gpu_past`
     is None; `made` is what it produces, where anything is known of that. `compared` are the workers whose pace could be
-    compared, and `unsure` names rules of which this look cannot say whether what they found is gone. `stood` is the
+    compared, and `unsure` names rules of which this poll cannot say whether what they found is gone. `stood` is the
     seconds without any progress, once they are more than its owner wants to be warned of."""
 
     job: Job
@@ -139,12 +181,12 @@ class BlindCase:
 
 @dataclass(frozen=True, slots=True)
 class PlaceCase:
-    """A place as the rules see it: how many looks in a row stayed dark, since when, and why; `locked_out` when
+    """A place as the rules see it: how many polls in a row stayed unreachable, since when, and why; `locked_out` when
     trying again soon does not help."""
 
     place: str
-    dark_looks: int
-    dark_since: float | None
+    failed_polls: int
+    unreachable_since: float | None
     why: str
     jobs: int
     locked_out: bool = False

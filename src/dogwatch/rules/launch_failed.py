@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dogwatch.model import Ended, Finding, Level, Waiting
-from dogwatch.rules.interface import Case
+from dogwatch.rules.interface import Case, Rule
 
 name = "launch_failed"
 
@@ -30,3 +30,6 @@ def judge(case: Case, now: float) -> Iterator[Finding]:
         f" (missing: {', '.join(map(str, missing[:16]))}{' …' if len(missing) > 16 else ''})"
     )
     yield Finding(case.job.ref, name, Level.CRITICAL, text)
+
+
+PLUGIN = Rule(name, judge=judge)

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dogwatch.model import Closing, Finding, Level, Running
-from dogwatch.rules.interface import Case
+from dogwatch.rules.interface import Case, Rule
 from dogwatch.text import plain
 
 name = "loss_bad"
-states, needs = (Running,), "loss"
-gives_way_to = ("loss_bad",)  # what diverged is no number any more
 
 BROKEN = "stop it and go back to a checkpoint from before; a lower learning rate, gradient clipping or bf16 may help"
 DIVERGED = "look at the curve; a checkpoint from before and a lower learning rate may save the run"
@@ -33,3 +31,13 @@ def judge(case: Case, now: float) -> Iterator[Finding]:
 def gone(case: Case, what: str) -> Closing:
     """A loss that is well again is None, as one is of which nothing was read; that is said by `unsure`."""
     return Closing.RESOLVED
+
+
+PLUGIN = Rule(
+    name,
+    judge=judge,
+    states=(Running,),
+    needs="loss",
+    gone=gone,
+    gives_way_to=("loss_bad",),  # what diverged is no number any more
+)

@@ -6,17 +6,15 @@ import math
 from collections.abc import Iterator
 
 from dogwatch.model import Finding, Level, Running
-from dogwatch.rules.interface import Case, Held
+from dogwatch.rules.interface import Case, Held, Rule
 from dogwatch.text import lasting
 
 name = "memory_fills"
-states, needs = (Running,), "held"
-gives_way_to = ("memory_fills",)  # what will be full is full
 
 AHEAD = 6 * 3600.0  # how far to look where nobody knows when the job is done
 SURE = 0.8  # of the time still to go: memory that lasts longer than that may last
 FULL = 0.95  # of the limit
-ROUGH = " (as Slurm counts it, with files that are mapped into memory and can be given back)"
+ROUGH = " (as {} counts it, with files that are mapped into memory and can be given back)"
 REMEDY = "ask for more memory, or use fewer data-loading workers and a smaller prefetch"
 
 
@@ -24,7 +22,7 @@ def judge(case: Case, now: float) -> Iterator[Finding]:
     held = case.held
     if held is None or not isinstance(case.known.state, Running):
         return
-    if held.used >= FULL * held.limit and not (held.machine or held.counted):
+    if held.used >= FULL * held.limit and not (held.machine or held.counter):
         text = f"{_of(held)} is {100 * held.used / held.limit:.0f} % full ({_sizes(held)}): {REMEDY}"
         yield Finding(case.job.ref, name, Level.WARNING, text, "now")
         return
@@ -34,7 +32,7 @@ def judge(case: Case, now: float) -> Iterator[Finding]:
     if held.full_in is not None and held.full_in < SURE * to_go:
         ends = f"about {lasting(to_go - held.full_in)} before the job is done" if eta else "at the pace of now"
         text = f"{_of(held)} ({_sizes(held)}) will be full in about {lasting(held.full_in)}, {ends}: {REMEDY}"
-        text += ROUGH if held.rough else ""
+        text += ROUGH.format(held.counter) if held.rough else ""
         yield Finding(case.job.ref, name, Level.INFO if held.rough else Level.WARNING, text, "ahead")
 
 
@@ -56,3 +54,12 @@ def _of(held: Held) -> str:
 
 def _sizes(held: Held) -> str:
     return f"{held.used / 1e9:.1f} of {held.limit / 1e9:.1f} GB"
+
+
+PLUGIN = Rule(
+    name,
+    judge=judge,
+    states=(Running,),
+    needs="held",
+    gives_way_to=("memory_fills",),  # what will be full is full
+)

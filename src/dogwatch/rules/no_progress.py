@@ -6,11 +6,9 @@ from collections.abc import Iterator
 
 from dogwatch.model import Finding, Level
 from dogwatch.model.outcome import GOOD
-from dogwatch.rules.interface import Case
+from dogwatch.rules.interface import Case, Rule
 
 name = "no_progress"
-needs = "made"
-spans_attempts = True
 
 ENOUGH = 3
 
@@ -41,3 +39,6 @@ def _count(attempts: tuple[tuple[str, float], ...]) -> int:
             break
         count += 1
     return count
+
+
+PLUGIN = Rule(name, judge=judge, needs="made", spans_attempts=True)

@@ -6,13 +6,15 @@ from collections.abc import Iterator
 
 from dogwatch.model import Ended, Finding, Outcome
 from dogwatch.model.outcome import LEVELS
-from dogwatch.rules.interface import Case
+from dogwatch.rules.interface import Case, Rule
 
 name = "not_verified"
-states = (Ended,)
 
 
 def judge(case: Case, now: float) -> Iterator[Finding]:
     outcome = case.known.outcome
     if outcome is Outcome.INCOMPLETE:
         yield Finding(case.job.ref, name, LEVELS[outcome], f"incomplete: {case.known.why}", lasting=True)
+
+
+PLUGIN = Rule(name, judge=judge, states=(Ended,))

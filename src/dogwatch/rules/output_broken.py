@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dogwatch.model import Finding, Level, Running
-from dogwatch.rules.interface import Case
+from dogwatch.rules.interface import Case, Rule
 
 name = "output_broken"
-states, needs = (Running,), "made"
 
 MOST = 4  # each by its name; the others are only counted
 
@@ -19,3 +18,6 @@ def judge(case: Case, now: float) -> Iterator[Finding]:
     for spoilt in broken[:MOST]:
         text = f"{spoilt.path} {spoilt.why}{more}; {spoilt.do}"
         yield Finding(case.job.ref, name, Level.WARNING, text, spoilt.path)
+
+
+PLUGIN = Rule(name, judge=judge, states=(Running,), needs="made")

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dogwatch.model import Closing, Finding, Level, Running
-from dogwatch.rules.interface import Case
+from dogwatch.rules.interface import Case, Rule
 
 name = "straggler"
-states, needs = (Running,), "straggler"
 
 
 def judge(case: Case, now: float) -> Iterator[Finding]:
@@ -25,3 +24,6 @@ def gone(case: Case, what: str) -> Closing:
     if any(str(worker.index) == index and worker.doing in ("gone", "zombie") for worker in case.workers):
         return Closing.ENDED_WITH_WORKER
     return Closing.RESOLVED if index in case.compared else Closing.OPEN
+
+
+PLUGIN = Rule(name, judge=judge, states=(Running,), needs="straggler", gone=gone)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from dogwatch.model import Closing, Ended, Finding, Level, Outcome, Running
 from dogwatch.model.time_limit import SPARE, rounded, spelled
-from dogwatch.rules.interface import Case
+from dogwatch.rules.interface import Case, Rule
 
 name = "time_limit"
 
@@ -39,3 +39,6 @@ def gone(case: Case, what: str) -> Closing:
     """When an estimate says that it will finish; not because there is none."""
     told = case.eta is not None and case.facts.get("time_limit_at") is not None
     return Closing.RESOLVED if told and isinstance(case.known.state, Running) else Closing.OPEN
+
+
+PLUGIN = Rule(name, judge=judge, gone=gone)

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dogwatch.model import Closing, Finding, Level, Outcome, Running, Worker
-from dogwatch.rules.interface import Case
+from dogwatch.rules.interface import Case, Rule
 
 name = "worker_gone"
-states, needs = (Running,), "workers"
 OVER = ("gone", "zombie")
 
 
@@ -66,3 +65,6 @@ def _span(seconds: float) -> str:
     if seconds < 120:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+
+
+PLUGIN = Rule(name, judge=judge, states=(Running,), needs="workers", gone=gone)

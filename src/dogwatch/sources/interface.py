@@ -1,15 +1,18 @@
-"""What a source must offer."""
+"""What a source must offer, and what its plug-in says of it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
 
-from dogwatch.model import Job, Known, Sighting
+from dogwatch.model import Job, Known, Observation
 
 
 class Source(Protocol):
-    """A kind of thing that jobs live in. `section` names its part of the probe's request and answer."""
+    """A kind of thing that jobs live in. `section` names its part of the probe's request and answer. Sources may share
+    one: what is asked stands there by ref, and a source reads the rows of its own jobs only."""
 
     kind: str
     section: str
@@ -20,7 +23,7 @@ class Source(Protocol):
 
     def read(
         self, answer: Mapping[str, Any], jobs: Sequence[Job], known: Mapping[str, Known], at: float
-    ) -> tuple[frozenset[str], dict[str, Sighting]]:
+    ) -> tuple[frozenset[str], dict[str, Observation]]:
         """The refs that this answer can speak for, and what it says of those it listed.
 
         A ref in the first and not in the second was really not there; one in neither keeps what was known.
@@ -40,9 +43,166 @@ class Source(Protocol):
         ...
 
     def trouble(self, answer: Mapping[str, Any], jobs: Sequence[Job]) -> str | None:
-        """Why this answer says nothing about any job, in one sentence: then the place is dark. None when it does."""
+        """Why this answer says nothing about any job, in one sentence: then the place is unreachable. None when it
+        does."""
         ...
 
     def blind(self, answer: Mapping[str, Any], jobs: Sequence[Job]) -> Mapping[str, str]:
         """The jobs that this answer cannot speak for, each with the reason in words."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class SourcePlugin:
+    """A source by its name, which is the kind of its jobs. `config` is a dataclass of what `dogwatch add NAME ID --set
+    KEY=VALUE` says of a job: its `track`. Without one, a verb of its own registers its jobs."""
+
+    name: str
+    help: str
+    build: Callable[[], Source]
+    config: type | None = None
+
+
+class JobId(NamedTuple):
+    """A job by the id under which it is watched (an array and its tasks are one), and the cluster that was named with
+    it, if one was."""
+
+    id: str
+    cluster: str | None = None
+
+
+class QueuedJob(NamedTuple):
+    """A job that a scheduler lists and that has not ended."""
+
+    id: str
+    name: str
+    user: str
+    submit: float | None
+    native: str
+
+
+class FoundJob(NamedTuple):
+    """A job that a scheduler knows. `queued` is false for one that only its accounting knows: where its log is, is not
+    said there."""
+
+    name: str
+    user: str
+    submit: float | None
+    native: str
+    nodes: str
+    workdir: str
+    queued: bool
+
+
+class Lookup(NamedTuple):
+    """The jobs that were found, the ids that are not known, and why it is not known of the rest (`unsure`)."""
+
+    found: Mapping[str, FoundJob]
+    unknown: Sequence[str]
+    unsure: str = ""
+    cluster: str | None = None
+
+
+class Installation(NamedTuple):
+    """A scheduler that is installed on a host: version and cluster, or why it does not say."""
+
+    name: str
+    version: str | None
+    cluster: str | None
+    why: str | None
+
+
+class Kind:
+    """What is true of all jobs of one source, beyond what a poll says of each: whose a process is, whose a log is, how
+    ids are written, what a scheduler is called. A source that says nothing has what stands here."""
+
+    title = ""  # as sentences call it
+    heading = "processes"  # as the experiment log calls what was polled
+    is_scheduler = False  # whether a scheduler runs its jobs, whose commands take their ids
+    accounting_lags = False  # whether more is known of a job some time after its end
+    memory_section = ""  # its part of the extra probe that measures memory
+    id_example = "an id"  # what a registry's id should be
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def runs_on(self, facts: Mapping[str, Any], host: str) -> bool:
+        """Whether a job's processes are on the machine that was polled."""
+        return False
+
+    def owns_process(self, job_id: str, process: Mapping[str, Any], pids: set[int]) -> bool | None:
+        """Whether a process is a worker (one of `pids`), descends from one, or was left in its session; None where
+        nobody can say, as where a server (Docker, Ray) started it."""
+        related = bool(pids & {process["pid"], *(process.get("above") or ()), *(process.get("led_by") or ())})
+        return None if not related and process.get("served") else related
+
+    def has_log_of_its_own(self, track: Mapping[str, Any]) -> bool:
+        """Whether nothing but the job writes to its log."""
+        return False
+
+    def command_id(self, job_id: str) -> str:
+        """The id that its scheduler's commands take; nothing without a scheduler."""
+        return job_id if self.is_scheduler else ""
+
+    def memory_settings(self) -> dict[str, Any]:
+        """What the extra probe needs to ask for memory, beside ids."""
+        return {}
+
+    def is_exact_memory(self, by: str, about: Mapping[str, str]) -> bool:
+        """Whether files that are mapped into memory, and can be given back, are left out of the count."""
+        return True
+
+    def registered_id(self, text: str) -> str | None:
+        """The id of the job that a registry names by `text`; None if that is no id of this kind."""
+        return None
+
+
+class Scheduler(Kind, ABC):
+    """A kind whose jobs have a queue that can be asked: for one's own jobs, for ids, and which scheduler it is. Each
+    question is a section of the probe's request, and each reading takes the section of its answer."""
+
+    is_scheduler = True
+    source: Source
+
+    @abstractmethod
+    def ids_in_words(self, words: Sequence[str]) -> list[JobId]:
+        """The jobs that arguments name, each once."""
+
+    @abstractmethod
+    def ids_in_output(self, text: str) -> list[JobId]:
+        """The jobs in what its submit command printed, each once."""
+
+    @abstractmethod
+    def track(self, user: str | None, submit: float | None, cluster: str | None, log_given: bool) -> dict[str, Any]:
+        """What is kept with a job to know it again."""
+
+    @abstractmethod
+    def ask_own_jobs(self, at: float) -> dict[str, Any]:
+        """For all jobs of whoever asks."""
+
+    @abstractmethod
+    def own_jobs(self, section: Mapping[str, Any]) -> list[QueuedJob]: ...
+
+    @abstractmethod
+    def ask_for(self, ids: Sequence[str], at: float) -> dict[str, Any]:
+        """For jobs that somebody wants to register."""
+
+    @abstractmethod
+    def trouble(self, section: Mapping[str, Any], ids: Sequence[str]) -> str | None:
+        """Why the answer says nothing, in one sentence; None when it does."""
+
+    @abstractmethod
+    def look_up(self, section: Mapping[str, Any], ids: Sequence[str], user: str | None) -> Lookup:
+        """What an answer without trouble says; jobs of other people than `user` do not count."""
+
+    @abstractmethod
+    def missing(self, section: Mapping[str, Any]) -> str:
+        """The command that is not installed on the host; nothing where it is."""
+
+    @abstractmethod
+    def ask_about(self) -> dict[str, Any]:
+        """Which scheduler this is."""
+
+    @abstractmethod
+    def about(self, section: Mapping[str, Any]) -> Installation | None:
+        """What it says of itself; None where it is not installed."""

@@ -1,7 +1,7 @@
 """Jobs that are processes: kept runs of our own, and workers that somebody else started.
 
 A job's `track` is one of
-    {"run": directory}                               a run under the keeper
+    {"run": directory}                               a run under the supervisor
     {"find": {...}, "workers": [[pid, start, boot]]}  others' workers: found ones, and how to find the rest
 A process is (boot id, pid, start time); a reused pid is somebody else. A worker that vanished
 without a record has ended, and nobody knows how: that is never success.
@@ -10,24 +10,27 @@ without a record has ended, and nobody knows how: that is never success.
 from __future__ import annotations
 
 import fnmatch
+import re
 import signal
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-from dogwatch.model import Ended, Expectation, Job, Known, Outcome, Proof, Running, Sighting, Waiting, Worker
+from dogwatch.model import Ended, Evidence, Expectation, Job, Known, Observation, Outcome, Running, Waiting, Worker
 from dogwatch.model.state import State
+from dogwatch.sources.interface import Kind, SourcePlugin
 
 ALIVE = frozenset({"running", "sleeping", "stopped", "uninterruptible", "hidden"})
-RECORD_PATIENCE = 30.0  # a keeper writes its record at once, unless the disk is full or it is stopped
+RECORD_PATIENCE = 30.0  # a supervisor writes its record at once, unless the disk is full or it is stopped
 UNRECORDED = "nobody recorded how it ended"
 UNWATCHED = "it had ended before anybody watched it"
+PROCESS_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,79}")
 WORST_FIRST = (Outcome.OUT_OF_MEMORY, Outcome.FAILED, Outcome.UNKNOWN, Outcome.SUCCEEDED)
 
 
 class ProcessSource:
-    """See the module: one question about all runs, pids and names; one sighting per job."""
+    """See the module: one question about all runs, pids and names; one observation per job."""
 
     kind = "process"
     section = "process"
@@ -46,24 +49,24 @@ class ProcessSource:
 
     def read(
         self, answer: Mapping[str, Any], jobs: Sequence[Job], known: Mapping[str, Known], at: float
-    ) -> tuple[frozenset[str], dict[str, Sighting]]:
-        asked, sightings = set(), {}
+    ) -> tuple[frozenset[str], dict[str, Observation]]:
+        asked, observations = set(), {}
         for job in jobs:
-            sighting: Sighting | None
+            observation: Observation | None
             if "run" in job.track:
                 run = answer["runs"].get(job.ref)
-                if run is None or run.get("problem") or run.get("keeper_alive") is None:
+                if run is None or run.get("problem") or run.get("supervisor_alive") is None:
                     continue
-                sighting = _kept(job, run, at)
-                if sighting is None and _just_seen(known.get(job.ref, Known()), at):
+                observation = _kept(job, run, at)
+                if observation is None and _just_seen(known.get(job.ref, Known()), at):
                     continue
             else:
                 found = answer["find"].get(job.ref) or {}
-                sighting = _attached(job, answer["pids"].get(job.ref) or [], found, at)
+                observation = _attached(job, answer["pids"].get(job.ref) or [], found, at)
             asked.add(job.ref)
-            if sighting is not None:
-                sightings[job.ref] = sighting
-        return frozenset(asked), sightings
+            if observation is not None:
+                observations[job.ref] = observation
+        return frozenset(asked), observations
 
     def also_ask(
         self, jobs: Sequence[Job], known: Mapping[str, Known], facts: Mapping[str, Mapping[str, Any]], turn: int
@@ -83,11 +86,28 @@ class ProcessSource:
         return {
             ref: str(run.get("problem") or "the records of its run could not be read")
             for ref, run in found.items()
-            if run.get("problem") or run.get("keeper_alive") is None
+            if run.get("problem") or run.get("supervisor_alive") is None
         }
 
 
+class ProcessKind(Kind):
+    """Jobs that are processes of the machine that is polled."""
+
+    id_example = "a process id"
+
+    def runs_on(self, facts: Mapping[str, Any], host: str) -> bool:
+        return True
+
+    def has_log_of_its_own(self, track: Mapping[str, Any]) -> bool:
+        return "run" in track
+
+    def registered_id(self, text: str) -> str | None:
+        return text if PROCESS_ID.fullmatch(text) else None
+
+
 source = ProcessSource()
+PLUGIN = SourcePlugin("process", "processes of a machine", lambda: source)
+KIND = ProcessKind("process")
 
 
 def _still_gathering(job: Job, known: Known, at: float) -> bool:
@@ -102,53 +122,57 @@ def _still_gathering(job: Job, known: Known, at: float) -> bool:
 
 
 def _just_seen(known: Known, at: float) -> bool:
-    """Whether a keeper that has not written down an ending may still be about to."""
-    return known.proved_at is not None and 0 <= at - known.proved_at < RECORD_PATIENCE
+    """Whether a supervisor that has not written down an ending may still be about to."""
+    return known.confirmed_at is not None and 0 <= at - known.confirmed_at < RECORD_PATIENCE
 
 
-def _kept(job: Job, run: Mapping[str, Any], at: float) -> Sighting | None:
-    """A run under the keeper, by its records; None when it is between its end and its record."""
+def _kept(job: Job, run: Mapping[str, Any], at: float) -> Observation | None:
+    """A run under the supervisor, by its records; None when it is between its end and its record."""
     if run.get("abandoned"):
         return _never_started(job, run, at)
-    keeper_alive = bool(run.get("keeper_alive"))
-    workers = tuple(_kept_worker(job, entry, keeper_alive) for entry in run["workers"])
-    if run.get("keeper") is None and not any(entry.get("start") for entry in run["workers"]):
-        return Sighting(job.ref, job.id, Waiting("its keeper has not started"), native="prepared", workers=workers)
-    if any(worker.outcome is None for worker in workers) and not _alive(workers):
-        return None  # the keeper lives and is about to say how it ended
-    witness = "keeper" if all(entry.get("end") for entry in run["workers"]) else "process table"
-    return _sighting(job, job.id, workers, witness, at)
+    supervisor_alive = bool(run.get("supervisor_alive"))
+    workers = tuple(_kept_worker(job, entry, supervisor_alive) for entry in run["workers"])
+    if run.get("supervisor") is None and not any(entry.get("start") for entry in run["workers"]):
+        return Observation(
+            job.ref, job.id, Waiting("its supervisor has not started"), native="prepared", workers=workers
+        )
+    if not workers or (any(worker.outcome is None for worker in workers) and not _alive(workers)):
+        return None  # the supervisor lives and is about to say how it ended, or nothing is known of what it started
+    witness = "supervisor" if all(entry.get("end") for entry in run["workers"]) else "process table"
+    return _observation(job, job.id, workers, witness, at)
 
 
-def _never_started(job: Job, run: Mapping[str, Any], at: float) -> Sighting:
+def _never_started(job: Job, run: Mapping[str, Any], at: float) -> Observation:
     """A run that was written down and that nobody is left to start: it failed, and nothing of it ever ran."""
     reason = "it was never started: the command that should have done so ended first"
     absent = [_worker(job, int(entry["index"]), "gone", None, None) for entry in run["workers"]]
     workers = tuple(replace(one, outcome=Outcome.FAILED, reason="never started") for one in absent)
-    proof = (Proof("run directory", "no keeper, and nobody who could start one", at),)
-    return Sighting(
-        job.ref, job.id, Ended(Outcome.FAILED, at=at, reason=reason), "never started", reason, proof, workers
+    evidence = (Evidence("run directory", "no supervisor, and nobody who could start one", at),)
+    return Observation(
+        job.ref, job.id, Ended(Outcome.FAILED, at=at, reason=reason), "never started", reason, evidence, workers
     )
 
 
-def _kept_worker(job: Job, entry: Mapping[str, Any], keeper_alive: bool) -> Worker:
+def _kept_worker(job: Job, entry: Mapping[str, Any], supervisor_alive: bool) -> Worker:
     start, end, process = entry.get("start"), entry.get("end"), entry.get("process")
     worker = _worker(job, int(entry["index"]), "waiting", start, process if end is None else None)
     if start is None:
-        if keeper_alive:
+        if supervisor_alive:
             return worker
-        return replace(worker, doing="gone", outcome=Outcome.UNKNOWN, reason="its keeper was killed before starting it")
+        return replace(
+            worker, doing="gone", outcome=Outcome.UNKNOWN, reason="its supervisor was killed before starting it"
+        )
     if end is not None:
         return _recorded(worker, end, start.get("error"))
     if process is None:
         return worker
-    if worker.doing not in ("gone", "zombie") or keeper_alive:
+    if worker.doing not in ("gone", "zombie") or supervisor_alive:
         return worker
-    return _vanished(worker, process, "its keeper was killed, so nobody saw how it ended")
+    return _vanished(worker, process, "its supervisor was killed, so nobody saw how it ended")
 
 
 def _recorded(worker: Worker, end: Mapping[str, Any], error: str | None) -> Worker:
-    """How a worker ended, by the keeper's record. A bare 137 or SIGKILL is no proof of lacking memory."""
+    """How a worker ended, by the supervisor's record. A bare 137 or SIGKILL is no evidence of lacking memory."""
     code, signum, oom = end.get("code"), end.get("signal"), end.get("oom") or {}
     ended = replace(worker, doing="gone", ended=end.get("at"), exit_code=code, signal=signum)
     if error:
@@ -181,28 +205,30 @@ def _signal_name(number: int) -> str:
         return f"signal {number}"
 
 
-def _attached(job: Job, processes: Sequence[Mapping[str, Any]], found: Mapping[str, Any], at: float) -> Sighting | None:
+def _attached(
+    job: Job, processes: Sequence[Mapping[str, Any]], found: Mapping[str, Any], at: float
+) -> Observation | None:
     """Workers that somebody else started: the ones already known, and those found just now."""
-    crew = _gathered(job, processes, found)
-    if not crew:
+    workers_at_end = _gathered(job, processes, found)
+    if not workers_at_end:
         want = job.track.get("find", {}).get("want")
         reason = found.get("problem") or f"no worker yet{f' of {want}' if want else ''}"
-        return Sighting(job.ref, "", Waiting(reason), native="not found", reason=reason)
-    numbers = [one.number for one in crew]
-    if None in numbers or len(set(numbers)) < len(crew):
-        numbers = list(range(len(crew)))
-    workers = tuple(_attached_worker(job, n or 0, one, at) for n, one in zip(numbers, crew, strict=True))
-    pid, start, boot = crew[0].identity
+        return Observation(job.ref, "", Waiting(reason), native="not found", reason=reason)
+    numbers = [one.number for one in workers_at_end]
+    if None in numbers or len(set(numbers)) < len(workers_at_end):
+        numbers = list(range(len(workers_at_end)))
+    workers = tuple(_attached_worker(job, n or 0, one, at) for n, one in zip(numbers, workers_at_end, strict=True))
+    pid, start, boot = workers_at_end[0].identity
     attempt = str(job.track.get("attempt") or f"{boot}:{pid}:{start}")  # whoever comes first in a list that still grows
-    sighting = _sighting(job, attempt, tuple(sorted(workers, key=lambda one: one.index)), "process table", at)
+    observation = _observation(job, attempt, tuple(sorted(workers, key=lambda one: one.index)), "process table", at)
     track = {
         **job.track,
         "attempt": attempt,
-        "workers": [one.identity for one in crew],
-        "numbers": [one.number for one in crew],
-        "ends": {str(i): one.kept for i, one in enumerate(crew) if one.kept},
+        "workers": [one.identity for one in workers_at_end],
+        "numbers": [one.number for one in workers_at_end],
+        "ends": {str(i): one.kept for i, one in enumerate(workers_at_end) if one.kept},
     }
-    return sighting if track == job.track else replace(sighting, track=track)
+    return observation if track == job.track else replace(observation, track=track)
 
 
 @dataclass(slots=True)
@@ -312,7 +338,7 @@ def _alive(workers: Sequence[Worker]) -> list[Worker]:
     return [worker for worker in workers if worker.doing in ALIVE or worker.doing == "waiting"]
 
 
-def _sighting(job: Job, attempt: str, workers: tuple[Worker, ...], witness: str, at: float) -> Sighting:
+def _observation(job: Job, attempt: str, workers: tuple[Worker, ...], witness: str, at: float) -> Observation:
     """The job as the sum of its workers: running while one is, ended as its worst worker ended."""
     alive = _alive(workers)
     if alive:
@@ -320,17 +346,17 @@ def _sighting(job: Job, attempt: str, workers: tuple[Worker, ...], witness: str,
         says = f"{len(alive)} of {_expected(job.expect, workers)} workers there"
         state: State = Running(since=started, where=job.place)
         native = ", ".join(sorted({w.doing for w in alive}))
-        return Sighting(job.ref, attempt, state, native, proof=_proof(witness, says, at), workers=workers)
+        return Observation(job.ref, attempt, state, native, evidence=_evidence(witness, says, at), workers=workers)
     state = _ending(workers, at)
     native = ", ".join(dict.fromkeys(_native(worker) for worker in workers))
-    proof = (Proof(witness, _tally(workers), at),)
-    return Sighting(job.ref, attempt, state, native, state.reason, proof, workers)
+    evidence = (Evidence(witness, _tally(workers), at),)
+    return Observation(job.ref, attempt, state, native, state.reason, evidence, workers)
 
 
 @lru_cache(maxsize=64)
-def _proof(witness: str, says: str, at: float) -> tuple[Proof]:
-    """One for all jobs of which a look says the same: what is written of it is put into words once."""
-    return (Proof(witness, says, at),)
+def _evidence(witness: str, says: str, at: float) -> tuple[Evidence]:
+    """One for all jobs of which a poll says the same: what is written of it is put into words once."""
+    return (Evidence(witness, says, at),)
 
 
 def _ending(workers: Sequence[Worker], at: float) -> Ended:

@@ -1,11 +1,18 @@
-"""What Dogwatch remembers: one SQLite file under the home, and the only SQL of the product.
+"""What Dogwatch remembers, and the only SQL of the product.
 
-Reading lives in `jobs`, `places`, `events`, `notices`, `readings`, `watch` and `cursors`; writing in `register`, `tick`
-and `notices`; keeping it whole in `home`, `database`, `tip`, `backup`, `repair` and `reserve`; `lease` and
-`bell` are how processes that share a home meet. May import `model`, `clock` and `errors`, nothing else
-of ours, and the reading half must not import dataclasses, typing or pathlib: `dogwatch ls` pays for it.
+`interface` says what a store is; the rest of Dogwatch knows that and `rows/`, which reads and writes each family of
+tables in portable SQL. `sqlite/` keeps them in one file under the home; only `assemble` opens it. `private_files` is
+for what lies beside it. May import `model`, `clock`, `redaction` and `errors`, nothing else of ours; what `dogwatch
+ls` reads must not import dataclasses, typing, json or pathlib.
 
-To add a migration, write `migrations/m004_what_it_does.py` with `def up(db)`, add its name at the end
-of STEPS in `migrations/__init__.py`, bring `tables.py` in step, and check in a dump of the new schema
-beside `tests/store/schema_v1.sql`. A released migration is never edited.
+To add a column, add it to its Row and write a migration in `sqlite/migrations.py`; a table family is a file of `rows/`.
 """
+
+WATCH = "watch"  # the lease of whoever watches every place of a store
+DAEMON = "daemon"  # held by a daemon from its start, also while it waits for the other one
+POLL = "poll"  # one poll for somebody who asked: it holds WATCH, and is no watcher
+
+
+def place_lease(place: str) -> str:
+    """The lease of whoever watches one place."""
+    return f"place:{place}"

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from dogwatch.tui import phrases, words
 from dogwatch.tui.summary import summary
-from dogwatch.tui.view import Document
+
+if TYPE_CHECKING:
+    from dogwatch.wire.documents.job import JobDocument
+    from dogwatch.wire.documents.machine import WorkerDocument
+    from dogwatch.wire.documents.watch import EventDocument
 
 _MOST_FILES = 8
 _MOST_GPUS = 16
 
 
-def details(job: Document, events: Sequence[Document], now: float) -> list[str]:
+def details(job: JobDocument, events: Sequence[EventDocument], now: float) -> list[str]:
     """One page: the closing summary of an ended job, or how a living one stands, and what happened last."""
     lines = summary(job, now) if phrases.is_ended(job) else _standing(job, now)
     if events:
@@ -22,9 +27,9 @@ def details(job: Document, events: Sequence[Document], now: float) -> list[str]:
     return lines
 
 
-def _standing(job: Document, now: float) -> list[str]:
+def _standing(job: JobDocument, now: float) -> list[str]:
     progress = job.get("progress")
-    rows = [("proved", _proof(job, now))]
+    rows = [("confirmed", _evidence(job, now))]
     if job.get("description"):
         rows.append(("for", phrases.tidy(job["description"])))
     rows += [("node", phrases.where(job)), ("limit", phrases.time_limit(job, now)), ("used", phrases.efficiency(job))]
@@ -39,12 +44,12 @@ def _standing(job: Document, now: float) -> list[str]:
     rows.append(("launch", phrases.launch(job)))
     rows += _verdict(job, now)
     files = job.get("outputs") or ()
-    rows += [(phrases.base(file), phrases.output_size(file)) for file in files[:_MOST_FILES]]
+    rows += [(phrases.base(file["path"]), phrases.output_size(file)) for file in files[:_MOST_FILES]]
     if len(files) > _MOST_FILES:
         rows.append(("outputs", phrases.output_total(files)))
-    if job.get("checkpoints"):
-        rows.append(("checkpoints", phrases.checkpoints(job["checkpoints"], now, proved_at=job.get("proved_at"))))
-        rows.append(("resume from", phrases.resume(job["checkpoints"], now)))
+    if saved := job.get("checkpoints"):
+        rows.append(("checkpoints", phrases.checkpoints(saved, now, confirmed_at=job.get("confirmed_at"))))
+        rows.append(("resume from", phrases.resume(saved, now)))
     rows += [("outputs", f"nothing matches {phrases.tidy(glob)} yet") for glob in job.get("outputs_missing") or ()]
     rows += [("disk", phrases.disk(disk)) for disk in job.get("disks") or ()]
     rows += [(str(found.get("level")), phrases.finding(found)) for _, found in phrases.findings([job])]
@@ -53,27 +58,27 @@ def _standing(job: Document, now: float) -> list[str]:
     return [head, *(f"  {label:<{width}}  {text}".rstrip() for label, text in rows if text)]
 
 
-def _verdict(job: Document, now: float) -> list[tuple[str, str]]:
-    """The verdict and what each witness says, where it is not simply working."""
+def _verdict(job: JobDocument, now: float) -> list[tuple[str, str]]:
+    """The verdict and what each piece of evidence says, where it is not simply working."""
     found = job.get("verdict")
     if not found or not phrases.verdict_word(job):
         return []
-    allowed = found.get("patience_seconds")
-    after = f", patience {words.span(allowed)}" if allowed is not None else ""
+    allowed = found.get("silence_limit_seconds")
+    after = f", silence limit {words.span(allowed)}" if allowed is not None else ""
     rows = [("verdict", f"{phrases.verdict_word(job)} for {words.span(words.since(found.get('since'), now))}{after}")]
-    for witness in found.get("witnesses") or ():
+    for witness in found.get("evidence") or ():
         rows.append(("", f"{phrases.tidy(witness.get('by') or '?', 20)}: {phrases.tidy(witness.get('says') or '?')}"))
     return rows
 
 
-def _proof(job: Document, now: float) -> str:
-    if not job.get("proved_at"):
+def _evidence(job: JobDocument, now: float) -> str:
+    if not job.get("confirmed_at"):
         return "never: nobody has looked yet"
-    said = "; ".join(f"{phrases.witness(p)}: {phrases.tidy(p.get('says') or '?')}" for p in job.get("proof") or ())
-    return f"{words.ago(job['proved_at'], now)}, by {said}" if said else words.ago(job["proved_at"], now)
+    said = "; ".join(f"{phrases.witness(p)}: {phrases.tidy(p.get('says') or '?')}" for p in job.get("evidence") or ())
+    return f"{words.ago(job['confirmed_at'], now)}, by {said}" if said else words.ago(job["confirmed_at"], now)
 
 
-def _worker(worker: Document) -> str:
+def _worker(worker: WorkerDocument) -> str:
     parts = [f"pid {worker['pid']}" if worker.get("pid") else "", phrases.tidy(worker.get("doing") or "?", 20)]
     parts.append(f"GPU {phrases.tidy(worker['gpu'], 40)}" if worker.get("gpu") else "")
     parts.append(f"CPU {worker['cpu_percent']:.0f} %" if worker.get("cpu_percent") is not None else "")

@@ -9,13 +9,15 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import median
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from rich.text import Text
 
 from dogwatch.tui import phrases, words
 from dogwatch.tui.pen import Pen
-from dogwatch.tui.view import Document
+
+if TYPE_CHECKING:
+    from dogwatch.wire.documents.machine import WorkerDocument
 
 SLOW_SHARE = 0.5
 
@@ -31,7 +33,7 @@ class Condition:
     word: str
 
 
-Judged: TypeAlias = tuple[Document, Condition]
+Judged: TypeAlias = "tuple[WorkerDocument, Condition]"
 
 _DOING = {
     "gone": Condition(1, "✗", "X", "red", "gone"),
@@ -47,7 +49,7 @@ _DOING = {
 }
 
 
-def condition(worker: Document, usual_rate: float | None) -> Condition:
+def condition(worker: WorkerDocument, usual_rate: float | None) -> Condition:
     """What to say of a worker: how it ended if that is recorded, else what it is doing."""
     ended, doing = worker.get("outcome"), str(worker.get("doing"))
     if ended == "succeeded":
@@ -61,9 +63,9 @@ def condition(worker: Document, usual_rate: float | None) -> Condition:
     return _DOING.get(doing) or Condition(4, "?", "?", "yellow", phrases.tidy(doing, 16))
 
 
-def conditions(workers: Sequence[Document]) -> list[Judged]:
+def conditions(workers: Sequence[WorkerDocument]) -> list[Judged]:
     """Each worker with its condition, in index order."""
-    rates = [w["rate"] for w in workers if w.get("rate") is not None and w.get("outcome") is None]
+    rates = [rate for w in workers if (rate := w.get("rate")) is not None and w.get("outcome") is None]
     usual = median(rates) if len(rates) > 2 else None
     ordered = sorted(workers, key=lambda w: w.get("index") or 0)
     return [(worker, condition(worker, usual)) for worker in ordered]
@@ -154,7 +156,7 @@ def _laid(judged: Sequence[Judged], layout: Layout, across: int, left_out: int =
     return lines
 
 
-def _column(head: str, worker: Document, found: Condition, pen: Pen) -> str:
+def _column(head: str, worker: WorkerDocument, found: Condition, pen: Pen) -> str:
     cpu = worker.get("cpu_percent")
     match head:
         case "":
@@ -186,7 +188,7 @@ def _heading(layout: Layout) -> Text:
     return layout.pen.fitted(layout.pen.line(" ".join(named), "dim"), layout.cell)
 
 
-def _cell(worker: Document, found: Condition, layout: Layout) -> Text:
+def _cell(worker: WorkerDocument, found: Condition, layout: Layout) -> Text:
     """One worker. What an ended one used is of the past: its reason stands there instead."""
     pen, line = layout.pen, Text()
     odd, over = found.rank < 7, found.rank < 2 or found.word == "done"

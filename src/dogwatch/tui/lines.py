@@ -7,10 +7,15 @@ lines comes from crossing a boundary of time or share, so any two callers print 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from dogwatch.tui import phrases, words
 from dogwatch.tui.summary import summary
-from dogwatch.tui.view import Document, View
+from dogwatch.tui.view import View
+
+if TYPE_CHECKING:
+    from dogwatch.wire.documents.job import FindingDocument, JobDocument
+    from dogwatch.wire.documents.watch import EventDocument
 
 EVERY_SECONDS = 30.0
 EVERY_SHARE = 0.1
@@ -34,30 +39,34 @@ def _line(at: str | float | None, now: float, text: str) -> str:
     return f"{words.clock(at, now, seconds=True)}  {text}"
 
 
-def _new_events(previous: View | None, view: View) -> list[Document]:
+def _new_events(previous: View | None, view: View) -> list[EventDocument]:
     last = max((event.get("seq") or 0 for event in previous.events), default=0) if previous else 0
     return sorted((e for e in view.events if (e.get("seq") or 0) > last), key=lambda e: e.get("seq") or 0)
 
 
-def _watch(previous: View | None, view: View, fresh: Sequence[Document], now: float) -> list[str]:
+def _watch(previous: View | None, view: View, fresh: Sequence[EventDocument], now: float) -> list[str]:
     """Whether somebody looks and every place answers, whenever that changes and no event has said so."""
     said = []
     alive, was_alive = bool(view.watch.get("alive")), bool(previous.watch.get("alive")) if previous else True
     if alive != was_alive and not all(phrases.is_ended(job) for job in view.jobs):
-        said.append(phrases.proved(view, now)[0] if not alive else "somebody is watching again")
-    told = {event.get("place") for event in fresh if event.get("kind") == "place.dark"}
-    was_dark = {p.get("name") for p in previous.places if p.get("dark_since")} if previous else set()
-    dark = [p for p in view.places if p.get("dark_since") and p.get("name") not in told | was_dark]
-    return said + [f"!! {text}" for text in phrases.dark(dark, now)]
+        said.append(phrases.confirmed(view, now)[0] if not alive else "somebody is watching again")
+    told = {event.get("place") for event in fresh if event.get("kind") == "place.unreachable"}
+    was_unreachable = {p.get("name") for p in previous.places if p.get("unreachable_since")} if previous else set()
+    unreachable_hosts = [
+        p for p in view.places if p.get("unreachable_since") and p.get("name") not in told | was_unreachable
+    ]
+    return said + [f"!! {text}" for text in phrases.unreachable_hosts(unreachable_hosts, now)]
 
 
-def _job(before: Document | None, job: Document, view: View, fresh: Sequence[Document], now: float) -> list[str]:
+def _job(
+    before: JobDocument | None, job: JobDocument, view: View, fresh: Sequence[EventDocument], now: float
+) -> list[str]:
     name = f"{phrases.title(job)}: " if len(view.jobs) > 1 else ""
     said = []
     if before is None and not _is_over(job):
         ref = phrases.tidy(job.get("ref") or "?", 120)
         said.append(f"{phrases.title(job)} ({ref}): {phrases.state_as_known(job, now)}")
-    elif job.get("unreachable") and not (before or {}).get("unreachable"):
+    elif job.get("unreachable") and not (before is not None and before.get("unreachable")):
         said.append(f"!! {phrases.title(job)}: {phrases.unreachable(job, now)}")
     said += [f"{name}{text}" for text in _findings(before, job, fresh)]
     if _is_over(job):
@@ -67,14 +76,14 @@ def _job(before: Document | None, job: Document, view: View, fresh: Sequence[Doc
     return said
 
 
-def _is_over(job: Document) -> bool:
+def _is_over(job: JobDocument) -> bool:
     """Ended, with an outcome that is decided."""
     return phrases.is_ended(job) and job.get("outcome") is not None
 
 
-def _findings(before: Document | None, job: Document, fresh: Sequence[Document]) -> list[str]:
+def _findings(before: JobDocument | None, job: JobDocument, fresh: Sequence[EventDocument]) -> list[str]:
     """Findings that opened, unless an event of this batch has already said so."""
-    old = {_identity(finding) for finding in (before or {}).get("findings") or ()}
+    old = {_identity(finding) for finding in (before.get("findings") or () if before is not None else ())}
     told = " ".join(
         str(e.get("text"))
         for e in fresh
@@ -87,25 +96,27 @@ def _findings(before: Document | None, job: Document, fresh: Sequence[Document])
     ]
 
 
-def _identity(finding: Document) -> tuple[object, object]:
+def _identity(finding: FindingDocument) -> tuple[object, object]:
     return finding.get("rule"), finding.get("since")
 
 
-def _due(before: Document | None, job: Document) -> bool:
+def _due(before: JobDocument | None, job: JobDocument) -> bool:
     """Due at first sight, at each tenth, and in each half minute in which something was seen."""
     if before is None or before.get("state") != "running":
         return bool(job.get("progress"))
-    if _step(job, "proved_at") != _step(before, "proved_at"):
-        return True
-    shares = [((j.get("progress") or {}).get("fraction") or 0.0) for j in (before, job)]
-    return int(shares[0] / EVERY_SHARE + 1e-9) != int(shares[1] / EVERY_SHARE + 1e-9)
+    return _half_minute(job) != _half_minute(before) or _tenth(job) != _tenth(before)
 
 
-def _step(job: Document, key: str) -> int:
-    return int((words.moment(job.get(key)) or 0.0) // EVERY_SECONDS)
+def _half_minute(job: JobDocument) -> int:
+    return int((words.moment(job.get("confirmed_at")) or 0.0) // EVERY_SECONDS)
 
 
-def _progress(job: Document, now: float) -> str:
+def _tenth(job: JobDocument) -> int:
+    progress = job.get("progress")
+    return int(((progress and progress.get("fraction")) or 0.0) / EVERY_SHARE + 1e-9)
+
+
+def _progress(job: JobDocument, now: float) -> str:
     """How far, how fast, until when; or at least that it runs and with how many workers."""
     progress = job.get("progress")
     parts = []

@@ -1,4 +1,4 @@
-"""show(): the live screen, from the first look until the job is done, Ctrl-C, or nobody can see it."""
+"""show(): the live screen, from the first poll until the job is done, Ctrl-C, or nobody can see it."""
 
 from __future__ import annotations
 

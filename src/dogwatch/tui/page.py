@@ -5,12 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dogwatch import plot
 from dogwatch.tui import phrases, report, words
 
-Document = dict[str, Any]
+if TYPE_CHECKING:
+    from dogwatch.wire.documents.report import IncidentDocument, Measure, ReadingDocument, ReportDocument
+
 
 ANY_DAY = 0.0
 # Nothing may be loaded and nothing may run, whatever a browser makes of a name that slipped through.
@@ -43,7 +45,7 @@ _IN_CARDS = frozenset(
 )
 
 
-def page(document: Document, now: float) -> str:
+def page(document: ReportDocument, now: float) -> str:
     """The whole page. Whoever opens it may do so any day, so every time has its date."""
     title = f"{phrases.title(document)}: report"
     body = [
@@ -69,18 +71,18 @@ def _safe(text: object, limit: int = 600) -> str:
     return escape(phrases.tidy(text, limit), quote=True)
 
 
-def _head(document: Document, now: float) -> Iterator[str]:
+def _head(document: ReportDocument, now: float) -> Iterator[str]:
     ended = document["state"] == "ended" and document["outcome"] is not None
     tone = "bad" if ended and document["outcome"] not in phrases.WELL else "good" if ended else ""
-    said = report.headline(document).rpartition("): ")[2]
+    said = report.how_it_went(document)
     yield f"<h1>{_safe(phrases.title(document), 120)}</h1>"
     yield f'<p class="word {tone}">{_safe(said)}</p>'
     made = f"{words.clock(document['made_at'], ANY_DAY)} {time.strftime('%Z', time.localtime(now))}"
-    proved = f", proved {words.ago(document['time']['proved_at'], now)}" if document["so_far"] else ""
-    yield f'<p class="soft">{_safe(document["ref"])} · report made {_safe(made)}{_safe(proved)}</p>'
+    confirmed = f", confirmed {words.ago(document['time']['confirmed_at'], now)}" if document["so_far"] else ""
+    yield f'<p class="soft">{_safe(document["ref"])} · report made {_safe(made)}{_safe(confirmed)}</p>'
 
 
-def _cards(document: Document, now: float) -> Iterator[str]:
+def _cards(document: ReportDocument, now: float) -> Iterator[str]:
     cells = [
         f"<div><dt>{_safe(label)}</dt><dd>{_safe(text)}</dd></div>"
         for label, text in report.facts(document, now, ANY_DAY)
@@ -89,7 +91,7 @@ def _cards(document: Document, now: float) -> Iterator[str]:
     yield f"<dl>{''.join(cells)}</dl>"
 
 
-def _checks(document: Document) -> Iterator[str]:
+def _checks(document: ReportDocument) -> Iterator[str]:
     if not document["checks"]:
         return
     yield "<h2>Checked at its end</h2>"
@@ -98,7 +100,7 @@ def _checks(document: Document) -> Iterator[str]:
         yield f'<p><span class="word {tone}">{_safe(check["word"], 20)}</span> {_safe(check["text"])}</p>'
 
 
-def _why(document: Document) -> Iterator[str]:
+def _why(document: ReportDocument) -> Iterator[str]:
     found = document["diagnosis"]
     if document["reason"]:
         yield f"<h2>Why</h2>\n<p>{_safe(document['reason'])}</p>"
@@ -118,7 +120,7 @@ def _why(document: Document) -> Iterator[str]:
         yield f"<p>or</p>\n<ul>{others}</ul>"
 
 
-def _plots(document: Document) -> Iterator[str]:
+def _plots(document: ReportDocument) -> Iterator[str]:
     drawn = [(title, svg) for title, svg in _charts(document) if svg]
     if not drawn:
         return
@@ -128,23 +130,23 @@ def _plots(document: Document) -> Iterator[str]:
     yield "</div>"
 
 
-def _charts(document: Document) -> Iterator[tuple[str, str]]:
+def _charts(document: ReportDocument) -> Iterator[tuple[str, str]]:
     rows = document["readings"]
-    items = document["items"] or {}
-    unit = phrases.unit({"progress": items})
+    items = document["items"]
+    unit = phrases.unit_of(items)
     holes = [(words.moment(gap["from"]) or 0.0, words.moment(gap["to"]) or 0.0) for gap in document["gaps"]]
     began = words.moment(document["time"]["began"]) or (words.moment(rows[0]["at"]) if rows else None) or 0.0
 
     times = [at for row in rows if (at := words.moment(row["at"])) is not None]
     span = (min(times), max(times)) if times else None
 
-    def drawn(title: str, key: str, value: Any, **more: Any) -> tuple[str, str]:
+    def drawn(title: str, key: Measure, value: Any, **more: Any) -> tuple[str, str]:
         points = _series(rows, key)
         more |= {"holes": holes, "span": span}
         chart = plot.Chart(title, points, value, lambda at: words.span(max(0.0, at - began)), **more)
         return title, plot.line(chart)
 
-    total = items.get("total")
+    total = items["total"] if items else None
     yield drawn(f"Progress, {unit}", "step", _short, goal=float(total) if total else None)
     yield drawn(f"Rate, {unit} per second", "rate", words.figure)
     yield drawn("Loss", "loss", words.figure)
@@ -153,8 +155,8 @@ def _charts(document: Document) -> Iterator[tuple[str, str]]:
     yield drawn("GPU memory", "gpu_memory", words.size)
     yield drawn("Power of its GPUs", "watts", lambda watts: f"{words.figure(watts)} W")
     yield drawn("Output files", "output_bytes", words.size)
-    tenths = (document["gpus"] or {}).get("tenths") or ()
-    if tenths:
+    gpus = document["gpus"]
+    if gpus is not None and (tenths := gpus["tenths"]):
         shares = [(f"{10 * at}-{10 * at + 10}", share) for at, share in enumerate(tenths)]
         title = "GPU use in percent, and the share of the time"
         yield title, plot.bars(title, shares, lambda share: words.percent(share, 0) if share else "")
@@ -164,18 +166,18 @@ def _short(number: float) -> str:
     return words.short_figure(number) if number >= 1e4 else words.count(number)
 
 
-def _series(rows: Sequence[Document], key: str) -> list[tuple[float, float]]:
+def _series(rows: Sequence[ReadingDocument], key: Measure) -> list[tuple[float, float]]:
     found = [(words.moment(row["at"]), row.get(key)) for row in rows]
     return [(at, float(value)) for at, value in found if at is not None and value is not None]
 
 
-def _scores(document: Document) -> Iterator[str]:
+def _scores(document: ReportDocument) -> Iterator[str]:
     if document["scores"]:
         rows = [(one["task"], one["metric"], f"{one['value']:g}") for one in document["scores"][:200]]
         yield _table("Scores", ("task", "metric", "value"), rows)
 
 
-def _incidents(document: Document) -> Iterator[str]:
+def _incidents(document: ReportDocument) -> Iterator[str]:
     rows = [_row(one) for one in document["incidents"]]
     rows += [
         (words.clock(gap["from"], ANY_DAY), words.span(gap["seconds"]), f"not seen: {gap['text']}")
@@ -187,7 +189,7 @@ def _incidents(document: Document) -> Iterator[str]:
         yield "<h2>Incidents</h2>\n<p>none</p>"
 
 
-def _row(one: Document) -> tuple[str, str, str]:
+def _row(one: IncidentDocument) -> tuple[str, str, str]:
     lasted = words.span(one["seconds"]) if one["seconds"] is not None else ""
     return words.clock(one["at"], ANY_DAY), lasted, f"{one['level']}: {one['text']}"
 

@@ -6,11 +6,26 @@ Every piece of text that came from a job, a path or a place goes through `tidy` 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from dogwatch.text import is_suspended, plain
 from dogwatch.tui import words
-from dogwatch.tui.view import Document, View
+
+if TYPE_CHECKING:
+    from dogwatch.tui.view import View
+    from dogwatch.wire.documents.artifacts import CheckpointsDocument, DiskDocument, OutputDocument, QuotaDocument
+    from dogwatch.wire.documents.diagnosis import AlternativeDocument, DiagnosisDocument, QuoteDocument
+    from dogwatch.wire.documents.job import (
+        AttemptDocument,
+        CounterDocument,
+        EvidenceDocument,
+        FindingDocument,
+        JobDocument,
+        NamedDocument,
+    )
+    from dogwatch.wire.documents.machine import EfficiencyDocument, GpuDocument, SpentDocument, WorkerDocument
+    from dogwatch.wire.documents.report import ReportAttemptDocument
+    from dogwatch.wire.documents.watch import EventDocument, PlaceDocument
 
 STALE_SECONDS = 180.0  # the slowest check interval is 60 s; three missed ones are no accident
 LOW_SHARE, LOW_BYTES = 0.10, 10e9
@@ -28,20 +43,24 @@ def tidy(text: object, limit: int = 200) -> str:
     return line.encode("utf-8", "replace").decode("utf-8")
 
 
-def title(job: Document) -> str:
+def title(job: NamedDocument) -> str:
     return tidy(job.get("name") or job.get("id") or job.get("ref") or "?", 120)
 
 
-def unit(job: Document) -> str:
-    progress = job.get("progress") or {}
-    return tidy(progress.get("unit") or "items", 16)
+def unit(job: JobDocument) -> str:
+    return unit_of(job.get("progress"))
 
 
-def is_ended(job: Document) -> bool:
+def unit_of(progress: CounterDocument | None) -> str:
+    """What is counted."""
+    return tidy((progress and progress.get("unit")) or "items", 16)
+
+
+def is_ended(job: NamedDocument) -> bool:
     return bool(job.get("state") == "ended")
 
 
-def elapsed(job: Document, now: float) -> float | None:
+def elapsed(job: JobDocument, now: float) -> float | None:
     """How long the job has run, or ran: an ended one is counted to its end, not to now."""
     began = words.moment(job.get("started") or job.get("submitted"))
     if began is None:
@@ -50,7 +69,7 @@ def elapsed(job: Document, now: float) -> float | None:
     return None if until is None else max(0.0, until - began)
 
 
-def outcome(job: Document) -> str:
+def outcome(job: NamedDocument) -> str:
     """How an ended job ended: succeeded, failed with exit code 1, killed by SIGKILL, out of memory."""
     word = str(job.get("outcome") or "checking")
     told = {"unknown": "ended, outcome unknown", "completed": "completed, exit status unknown"}
@@ -62,17 +81,16 @@ def outcome(job: Document) -> str:
     return f"{said} ({how})" if how else said
 
 
-def exit_words(thing: Document) -> str:
+def exit_words(thing: NamedDocument | WorkerDocument) -> str:
     """The recorded exit of a job or worker: exit code 1, SIGKILL, or nothing."""
-    if thing.get("signal") is not None:
-        number = int(thing["signal"])
+    if (number := thing.get("signal")) is not None:
         return _SIGNALS.get(number, f"signal {number}")
     if thing.get("exit_code") is not None:
         return f"exit code {thing['exit_code']}"
     return ""
 
 
-def state(job: Document, now: float) -> str:
+def state(job: JobDocument, now: float) -> str:
     """The state in words, with how long it has been true."""
     lasted = elapsed(job, now)
     match job.get("state"):
@@ -97,28 +115,26 @@ def state(job: Document, now: float) -> str:
             return tidy(other, 40)
 
 
-def unreachable(job: Document, now: float) -> str:
+def unreachable(job: JobDocument, now: float) -> str:
     """That its host does not answer, since when, and how old what is shown is; nothing while it does."""
     outage = job.get("unreachable")
-    if not outage:
-        return ""
-    return words.unreachable(outage.get("since"), outage.get("last_confirmed_at"), now)
+    return words.unreachable(outage["since"], outage["last_confirmed_at"], now) if outage else ""
 
 
-def state_as_known(job: Document, now: float) -> str:
+def state_as_known(job: JobDocument, now: float) -> str:
     """The state in words, with what makes it doubtful: that its host is unreachable."""
     doubt = unreachable(job, now)
     return f"{state(job, now)}; {doubt}" if doubt else state(job, now)
 
 
-def attempts(job: Document) -> list[str]:
+def attempts(job: JobDocument) -> list[str]:
     """The attempts before the last one: how long each ran, where, and how it ended; nothing where there was one."""
     rows = job.get("history") or ()
     over = [row for row in rows if row.get("ended") and row["attempt"] != job.get("attempts")]
     return [attempt(row) for row in over]
 
 
-def attempt(row: Document) -> str:
+def attempt(row: AttemptDocument | ReportAttemptDocument) -> str:
     """`attempt 1: requeued after 2s on gpu02`."""
     how = tidy(str(row.get("how") or row.get("outcome") or "ended").replace("_", " "), 40)
     ran = f" after {words.span(row['seconds'])}" if row.get("seconds") is not None else ""
@@ -126,22 +142,23 @@ def attempt(row: Document) -> str:
     return f"attempt {row['attempt']}: {how}{ran}{where}"
 
 
-def verdict_word(job: Document) -> str:
+def verdict_word(job: JobDocument) -> str:
     """The one word on whether it is stuck, where that is worth a word."""
-    word = str((job.get("verdict") or {}).get("word") or "working")
+    verdict = job.get("verdict")
+    word = str((verdict and verdict.get("word")) or "working")
     return "" if word == "working" else tidy(word, 20)
 
 
-def launch(job: Document) -> str:
+def launch(job: JobDocument) -> str:
     """How the first minute went: what was seen and when, and what was not; nothing where nobody watched it."""
-    found = job.get("launch") or {}
-    if found.get("state") not in ("verifying", "verified", "unproven", "failed"):
+    found = job.get("launch")
+    if not found or found.get("state") not in ("verifying", "verified", "unproven", "failed"):
         return ""
     if found["state"] == "failed":
         return f"failed: {tidy(found.get('text') or 'no reason is known', 300)}"
     parts = [
         f"{check['what']} {'within ' if check.get('within') else ''}"
-        f"{words.span(check['seconds']) if check['seconds'] >= 1 else 'at once'}"
+        f"{words.span(check['seconds']) if (check['seconds'] or 0.0) >= 1 else 'at once'}"
         if check["ok"]
         else tidy(check.get("text") or f"no {check['what']}")
         for check in found.get("checks") or ()
@@ -149,11 +166,11 @@ def launch(job: Document) -> str:
     return f"{found['state']}: {', '.join(parts)}"
 
 
-def is_bad(job: Document) -> bool:
+def is_bad(job: NamedDocument) -> bool:
     return is_ended(job) and job.get("outcome") not in (None, *WELL)
 
 
-def eta(job: Document, now: float, full: bool = True) -> str:
+def eta(job: JobDocument, now: float, full: bool = True) -> str:
     """When it will be done, counted from the promised moment, so that silence cannot postpone it; or why nobody can
     say."""
     estimate = job.get("eta")
@@ -164,7 +181,8 @@ def eta(job: Document, now: float, full: bool = True) -> str:
         return no_eta(job, now)
     if due < now - 1:
         return f"overdue by {words.roughly(now - due)}, was expected at {words.clock(due, now)}"
-    low, high = (_left(estimate, end, now) for end in ("low", "high"))
+    low = _left(estimate.get("low_at"), estimate.get("low_seconds"), now)
+    high = _left(estimate.get("high_at"), estimate.get("high_seconds"), now)
     text = f"done in {words.roughly(max(0.0, due - now))}"
     if low is not None and high is not None:
         text += f" ({words.between(low, high)})"
@@ -178,10 +196,11 @@ def eta(job: Document, now: float, full: bool = True) -> str:
     return f"{text}; {words.percent(sure, 0)} sure" if full and sure is not None else text
 
 
-def no_eta(job: Document, now: float) -> str:
+def no_eta(job: JobDocument, now: float) -> str:
     """Why there is no estimate: stalled since 14:02, cannot finish: worker 2 exited; or that it is too early."""
     reason = tidy(job.get("no_eta_reason") or "", 80)
-    since = words.moment((job.get("verdict") or {}).get("since"))
+    verdict = job.get("verdict")
+    since = words.moment(verdict.get("since")) if verdict else None
     if reason == "stalled" and since is not None:
         return f"stalled since {words.clock(since, now)}, no estimate"
     if reason in TOO_EARLY:
@@ -189,18 +208,19 @@ def no_eta(job: Document, now: float) -> str:
     return f"{reason}, no estimate" if reason else "no estimate yet"
 
 
-def _left(estimate: Document, end: str, now: float) -> float | None:
-    at = words.since(estimate.get(f"{end}_at"), now)
-    return max(0.0, -at) if at is not None else estimate.get(f"{end}_seconds")
+def _left(at: str | None, seconds: float | None, now: float) -> float | None:
+    """The seconds to a promised moment; as they were promised, where the moment is not known."""
+    passed = words.since(at, now)
+    return max(0.0, -passed) if passed is not None else seconds
 
 
-def where(job: Document) -> str:
+def where(job: JobDocument) -> str:
     """The nodes it runs or ran on, with their host; nothing for a job of this machine."""
     nodes = tidy(job.get("nodes") or "", 200)
     return f"{nodes} ({tidy(job.get('place') or '?', 40)})" if nodes else ""
 
 
-def time_limit(job: Document, now: float) -> str:
+def time_limit(job: JobDocument, now: float) -> str:
     """How much of its time limit a job has used, and when it meets it."""
     limit, meets = job.get("time_limit_seconds"), words.moment(job.get("time_limit_at"))
     ran = elapsed(job, now) if job.get("state") != "waiting" else None
@@ -214,9 +234,9 @@ def time_limit(job: Document, now: float) -> str:
     return text
 
 
-def efficiency(job: Document) -> str:
+def efficiency(job: JobDocument) -> str:
     """What a job used of what it asked for: CPU, memory, GPUs; before that is accounted for, what polls saw."""
-    used = job.get("efficiency") or _seen_use(job.get("spent") or {})
+    used = job.get("efficiency") or _seen_use(job.get("spent"))
     parts = [f"CPU {used['cpu_percent']:.0f} %" if words.known(used.get("cpu_percent")) else ""]
     if used.get("memory_bytes") is not None:
         asked, share = used.get("memory_requested_bytes"), used.get("memory_percent")
@@ -227,98 +247,98 @@ def efficiency(job: Document) -> str:
     return ", ".join(part for part in parts if part)
 
 
-def _seen_use(spent: Document) -> Document:
+def _seen_use(spent: SpentDocument | None) -> EfficiencyDocument:
     """What polls saw a job use: the most memory, and how busy its GPUs were on average."""
+    if not spent:
+        return cast("EfficiencyDocument", {})
     seconds = sum(spent.get("gpu_tenths_seconds") or ())
     busy = spent.get("gpu_busy_seconds")
     share = 100 * busy / seconds if busy is not None and seconds else None
-    return {"memory_bytes": spent.get("memory_peak_bytes"), "gpu_percent": share}
+    return cast("EfficiencyDocument", {"memory_bytes": spent.get("memory_peak_bytes"), "gpu_percent": share})
 
 
-def throughput(job: Document, full: bool = True) -> str:
+def throughput(job: JobDocument, full: bool = True) -> str:
     """Speed now and on average; of an ended job only the average still means something."""
-    progress = job.get("progress") or {}
-    now = None if is_ended(job) else progress.get("rate")
-    average = progress.get("rate_average")
+    progress = job.get("progress")
+    now = None if is_ended(job) or not progress else progress.get("rate")
+    average = progress.get("rate_average") if progress else None
     if now is None and average is None:
         return ""
     return words.rates(now, average if full or now is None else None, unit(job))
 
 
-def counts(progress: Document, unit_word: str) -> str:
+def counts(progress: CounterDocument, unit_word: str) -> str:
     """1,234 of 5,000 images; or, where nobody said how many there are, 1,234 images, unknown total."""
     if progress.get("total"):
         return f"{words.count(progress['step'])} of {words.count(progress['total'])} {unit_word}"
     return f"{words.count(progress.get('step'))} {unit_word}, unknown total"
 
 
-def output_total(files: Sequence[Document]) -> str:
+def output_total(files: Sequence[OutputDocument]) -> str:
     """All output files in one phrase."""
     if len(files) == 1:
-        return f"{base(files[0])}  {output_size(files[0])}"
+        return f"{base(files[0]['path'])}  {output_size(files[0])}"
     total = sum(f.get("size") or 0 for f in files)
-    grown = [f["growth_per_minute"] for f in files if f.get("growth_per_minute") is not None]
+    grown = [growth for f in files if (growth := f.get("growth_per_minute")) is not None]
     text = f"{words.plural(len(files), 'file')}, {words.size(total)}"
     return f"{text}, {words.growth(sum(grown))}" if grown else text
 
 
-def output_size(file: Document) -> str:
+def output_size(file: OutputDocument) -> str:
     """One output file's size and growth, and how long it has been still when that is long."""
     text = words.size(file.get("size"))
     if file.get("growth_per_minute") is not None:
         text += f", {words.growth(file['growth_per_minute'])}"
-    if file.get("records") is not None:
-        text += f", {words.plural(file['records'], 'record')}"
+    if (records := file.get("records")) is not None:
+        text += f", {words.plural(records, 'record')}"
     quiet = file.get("quiet_seconds")
-    if quiet is not None and quiet >= 60:
+    if (quiet or 0.0) >= 60:
         text += f", still for {words.span(quiet)}"
-    if file.get("verdict") == "not sound":
-        text += f", not sound: {tidy(file.get('why') or '?', 80)}"
+    if file.get("verdict") == "damaged":
+        text += f", damaged: {tidy(file.get('why') or '?', 80)}"
     return text
 
 
-def base(file: Document) -> str:
-    return tidy(str(file.get("path") or "?").rstrip("/").rsplit("/", 1)[-1], 80)
+def base(path: str) -> str:
+    return tidy((path or "?").rstrip("/").rsplit("/", 1)[-1], 80)
 
 
-def checkpoints(found: Document, now: float, ended: bool = False, proved_at: str | None = None) -> str:
+def checkpoints(found: CheckpointsDocument, now: float, ended: bool = False, confirmed_at: str | None = None) -> str:
     """How many checkpoints there are, when the last was saved and when the next is expected; one is overdue by what
-    was last seen at `proved_at`, and not because nobody has looked since."""
+    was last seen at `confirmed_at`, and not because nobody has looked since."""
     text = f"{words.count(found.get('count') or 0)}"
     if not found.get("newest_at"):
         return text if found.get("count") else "none yet"
     text += f", last {words.clock(found['newest_at'], now)} ({words.ago(found['newest_at'], now)})"
     if found.get("newest_iteration") is not None:
         text += f", iteration {words.count(found['newest_iteration'])}"
-    if found.get("newest_verdict") == "not sound":
-        text += ", not sound"
+    if found.get("newest_verdict") == "damaged":
+        text += ", damaged"
     due = words.moment(found.get("next_at"))
     if due is None or ended:
         return text
     slack = (found.get("interval_seconds") or 0) / 2  # intervals vary; half a one late is news
-    looked = words.moment(proved_at) or now
+    looked = words.moment(confirmed_at) or now
     if due + slack < looked:
         return f"{text}, next overdue by {words.roughly(looked - due)}"
     return f"{text}, next about {words.due(due, now)}"
 
 
-def resume(found: Document, now: float) -> str:
+def resume(found: CheckpointsDocument, now: float) -> str:
     """The checkpoint to resume from: the newest that is known to be whole, and what is wrong with a newer one."""
-    sound, newest = found.get("sound"), found.get("newest")
+    intact, newest = found.get("intact"), found.get("newest")
     text = ""
-    if sound:
-        text = base({"path": sound})
-        if found.get("sound_iteration") is not None:
-            text += f" (iteration {words.count(found['sound_iteration'])})"
-        text += f", sound, {words.ago(found['sound_at'], now)}"
-    if found.get("newest_verdict") == "not sound":
-        text += (
-            f"{'; ' if text else ''}{base({'path': newest})} is not sound: {tidy(found.get('newest_why') or '?', 80)}"
-        )
+    if intact:
+        text = base(intact)
+        if found.get("intact_iteration") is not None:
+            text += f" (iteration {words.count(found['intact_iteration'])})"
+        text += f", intact, {words.ago(found['intact_at'], now)}"
+    if found.get("newest_verdict") == "damaged":
+        text += f"{'; ' if text else ''}{base(newest)} is damaged: {tidy(found.get('newest_why') or '?', 80)}"
     return text
 
 
-def disk(found: Document) -> str:
+def disk(found: DiskDocument) -> str:
     """Room on one disk; inodes only when they run out, because they seldom matter."""
     free, total = found.get("free"), found.get("total")
     text = f"{words.size(free)} free"
@@ -334,7 +354,7 @@ def disk(found: Document) -> str:
     return text
 
 
-def gpu(found: Document) -> str:
+def gpu(found: GpuDocument) -> str:
     """One GPU in a line: what is known of it, and who else is on it."""
     if found.get("trouble"):
         return f"cannot be used: {tidy(found['trouble'], 80)}"
@@ -352,7 +372,7 @@ def gpu(found: Document) -> str:
     return ", ".join(part for part in parts if part) or "nothing is told of it"
 
 
-def _quota(quota: Document) -> str:
+def _quota(quota: QuotaDocument) -> str:
     """What is left of a quota: bytes, files, or both where both are limited."""
     parts = [f"{words.size(quota.get('free'))} of {words.size(quota['limit'])}"] if quota.get("limit") else []
     if quota.get("files") and (not parts or quota["files_free"] < LOW_SHARE * quota["files"]):
@@ -360,7 +380,7 @@ def _quota(quota: Document) -> str:
     return " and ".join(parts)
 
 
-def is_low(found: Document) -> bool:
+def is_low(found: DiskDocument) -> bool:
     return _low_inodes(found) or _low_bytes(found.get("free"), found.get("total")) or _low_quota(found.get("quota"))
 
 
@@ -368,27 +388,27 @@ def _low_bytes(free: float | None, total: float | None) -> bool:
     return free is not None and (free < LOW_BYTES or free < LOW_SHARE * (total or 0))
 
 
-def _low_quota(quota: Document | None) -> bool:
+def _low_quota(quota: QuotaDocument | None) -> bool:
     if not quota:
         return False
     few = quota["files_free"] < LOW_SHARE * quota["files"]
     return few or (bool(quota["limit"]) and _low_bytes(quota["free"], quota["limit"]))
 
 
-def _low_inodes(found: Document) -> bool:
+def _low_inodes(found: DiskDocument) -> bool:
     inodes: float | None = found.get("inodes")
     free: float | None = found.get("inodes_free")
     return free is not None and free < LOW_SHARE * (inodes or 0)
 
 
-def findings(jobs: Sequence[Document]) -> list[tuple[Document, Document]]:
+def findings(jobs: Sequence[JobDocument]) -> list[tuple[JobDocument, FindingDocument]]:
     """Every open finding with its job: the worst first, the newest of equals first."""
     found = [(job, finding) for job in jobs for finding in job.get("findings") or ()]
     found.sort(key=lambda pair: pair[1].get("since") or "", reverse=True)
     return sorted(found, key=lambda pair: _rank(str(pair[1].get("level"))))
 
 
-def finding(found: Document) -> str:
+def finding(found: FindingDocument) -> str:
     return tidy(found.get("text") or found.get("rule") or "?")
 
 
@@ -396,50 +416,50 @@ def _rank(level: str) -> int:
     return words.LEVELS.index(level) if level in words.LEVELS else len(words.LEVELS)
 
 
-def proved(view: View, now: float) -> tuple[str, bool]:
+def confirmed(view: View, now: float) -> tuple[str, bool]:
     """Since when the shown is known and by whom, and whether that must be said loudly."""
-    last, by = _last_proof(view)
+    last, by = _last_evidence(view)
     when = words.ago(last, now) if last else "never"
     if view.jobs and all(is_ended(job) for job in view.jobs):
-        return f"proved {when}{by}", False
+        return f"confirmed {when}{by}", False
     if not view.watch.get("alive"):
-        return f"nobody is watching - last proved {when}", True
+        return f"nobody is watching - last confirmed {when}", True
     passed = words.since(last, now)
     if passed is None:
-        return "waiting for the first look", False
+        return "waiting for the first poll", False
     if passed > STALE_SECONDS:
-        return f"not proved for {words.span(passed)}: what is shown is old", True
-    return f"proved {when}{by}", False
+        return f"not confirmed for {words.span(passed)}: what is shown is old", True
+    return f"confirmed {when}{by}", False
 
 
-def _last_proof(view: View) -> tuple[str | None, str]:
-    """The oldest of the proofs that matter: a view is only as fresh as its stalest living job."""
+def _last_evidence(view: View) -> tuple[str | None, str]:
+    """The oldest of the evidence that matter: a view is only as fresh as its stalest living job."""
     live = [job for job in view.jobs if not is_ended(job)] or list(view.jobs)
-    if not live or any(not job.get("proved_at") for job in live):
+    if not live or any(not job.get("confirmed_at") for job in live):
         return None, ""
-    stalest = min(live, key=lambda job: words.moment(job["proved_at"]) or 0.0)
-    names = list(dict.fromkeys(witness(proof) for proof in stalest.get("proof") or ()))
-    return str(stalest["proved_at"]), f" by {' and '.join(names[:2])}" if names else ""
+    stalest = min(live, key=lambda job: words.moment(job["confirmed_at"]) or 0.0)
+    names = list(dict.fromkeys(witness(evidence) for evidence in stalest.get("evidence") or ()))
+    return str(stalest["confirmed_at"]), f" by {' and '.join(names[:2])}" if names else ""
 
 
-def witness(proof: Document) -> str:
-    """Who says so: the process table, Slurm."""
-    name = tidy(proof.get("by") or "?", 40)
+def witness(evidence: EvidenceDocument) -> str:
+    """Who says so: the process table, a scheduler."""
+    name = tidy(evidence.get("by") or "?", 40)
     return f"the {name}" if name[:1].islower() and not name.startswith("the ") else name
 
 
-def dark(places: Sequence[Document], now: float) -> list[str]:
+def unreachable_hosts(places: Sequence[PlaceDocument], now: float) -> list[str]:
     """One loud sentence for each place that does not answer."""
     return [
-        f"{tidy(place.get('name') or '?', 40)} is unreachable since {words.clock(place['dark_since'], now)} "
-        f"({words.span(words.since(place['dark_since'], now))}): "
-        f"{tidy(place.get('dark_why') or 'no answer', 120)}"
+        f"{tidy(place.get('name') or '?', 40)} is unreachable since {words.clock(place['unreachable_since'], now)} "
+        f"({words.span(words.since(place['unreachable_since'], now))}): "
+        f"{tidy(place.get('unreachable_why') or 'no answer', 120)}"
         for place in places
-        if place.get("dark_since")
+        if place.get("unreachable_since")
     ]
 
 
-def event(document: Document, jobs: Sequence[Document]) -> str:
+def event(document: EventDocument, jobs: Sequence[JobDocument]) -> str:
     """An event's text, with the name of its job where several are watched."""
     text = tidy(document.get("text") or document.get("kind") or "?")
     if len(jobs) < 2 or not document.get("ref"):
@@ -448,15 +468,19 @@ def event(document: Document, jobs: Sequence[Document]) -> str:
     return f"{names.get(document['ref']) or tidy(document['ref'], 60)}: {text}"
 
 
-def diagnosis(found: Document) -> str:
+def diagnosis(found: DiagnosisDocument) -> str:
     """What most likely happened, and how sure that is."""
-    if found.get("cause") == "unknown":
+    return cause(found["cause"], found["title"], found["confidence"])
+
+
+def cause(name: str | None, title: str, confidence: float | None) -> str:
+    """A cause in words, and how sure it is."""
+    if name == "unknown":
         return "the evidence does not tell"
-    sure = words.percent(found["confidence"], 0)
-    return f"{tidy(found.get('title') or '?')} ({tidy(found.get('cause') or '?', 40)}, {sure} sure)"
+    return f"{tidy(title or '?')} ({tidy(name or '?', 40)}, {words.percent(confidence, 0)} sure)"
 
 
-def quote(shown: Document) -> str:
+def quote(shown: QuoteDocument) -> str:
     """A line that shows a cause, with where it stands."""
     text = tidy(shown.get("text") or "", 300)
     if shown.get("line") is None:
@@ -464,13 +488,13 @@ def quote(shown: Document) -> str:
     return f"{tidy(str(shown.get('file') or '').rpartition('/')[2], 80)}:{shown['line']}: {text}"
 
 
-def alternatives(found: Document) -> list[str]:
+def alternatives(found: DiagnosisDocument) -> list[str]:
     """What else it may have been, as far as that is worth saying."""
     others = found.get("alternatives") or ()
     return [alternative(other) for other in others if other["confidence"] >= WORTH_SAYING]
 
 
-def alternative(other: Document) -> str:
+def alternative(other: AlternativeDocument) -> str:
     """Another cause that the evidence leaves open, and what would tell."""
     tell = f"; to tell: {tidy(other['tell'], 160)}" if other.get("tell") else ""
     return f"{tidy(other.get('cause') or '?', 40)}: {tidy(other.get('title') or '')}{tell}"

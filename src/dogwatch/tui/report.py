@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING
 
 from dogwatch.tui import phrases, words
 
-Document = dict[str, Any]
+if TYPE_CHECKING:
+    from dogwatch.wire.documents.artifacts import CheckpointsDocument
+    from dogwatch.wire.documents.report import CostDocument, EnergyDocument, IncidentDocument, ReportDocument
+
 WIDTH = 80
 LABEL = 13
 MOST_INCIDENTS = 20
@@ -16,7 +19,7 @@ BAR = 30
 _JOULES_PER_KWH = 3.6e6
 
 
-def lines(report: Document, now: float) -> list[str]:
+def lines(report: ReportDocument, now: float) -> list[str]:
     """The report, one fact to a line."""
     out = _wrapped("", headline(report), first=0)
     for label, text in facts(report, now):
@@ -24,16 +27,20 @@ def lines(report: Document, now: float) -> list[str]:
     return out
 
 
-def headline(report: Document) -> str:
-    name = f"{phrases.title(report)} ({phrases.tidy(report['ref'], 120)})"
+def headline(report: ReportDocument) -> str:
+    return f"{phrases.title(report)} ({phrases.tidy(report['ref'], 120)}): {how_it_went(report)}"
+
+
+def how_it_went(report: ReportDocument) -> str:
+    """The outcome or the state, and after how long."""
     said = (
         phrases.outcome(report) if report["state"] == "ended" else f"{report['state'] or 'not looked at yet'}, so far"
     )
     total = report["time"]["total_seconds"]
-    return f"{name}: {said}" + (f" after {words.span(total)}" if total is not None else "")
+    return said + (f" after {words.span(total)}" if total is not None else "")
 
 
-def facts(report: Document, now: float, day: float | None = None) -> Iterator[tuple[str, str]]:
+def facts(report: ReportDocument, now: float, day: float | None = None) -> Iterator[tuple[str, str]]:
     """Label and text of everything that is known, in the order in which it is read; times of `day` (by default, of
     today) need no date."""
     day = now if day is None else day
@@ -52,7 +59,7 @@ def facts(report: Document, now: float, day: float | None = None) -> Iterator[tu
         yield "bundle", phrases.tidy(report["bundle"], 400)
 
 
-def _time(report: Document, now: float, day: float) -> Iterator[tuple[str, str]]:
+def _time(report: ReportDocument, now: float, day: float) -> Iterator[tuple[str, str]]:
     time = report["time"]
     parts = []
     if time["began"]:
@@ -73,11 +80,11 @@ def _time(report: Document, now: float, day: float) -> Iterator[tuple[str, str]]
         if gaps:
             text += f"; {words.plural(gaps, 'gap')} of {words.span(blind)} in all, in which nobody saw it"
         yield "watched", text
-    if report["so_far"] and time["proved_at"]:
-        yield "proved", words.ago(time["proved_at"], now)
+    if report["so_far"] and time["confirmed_at"]:
+        yield "confirmed", words.ago(time["confirmed_at"], now)
 
 
-def _reason(report: Document) -> Iterator[tuple[str, str]]:
+def _reason(report: ReportDocument) -> Iterator[tuple[str, str]]:
     reason = phrases.tidy(report["reason"] or "", 300)
     if reason:
         yield "reason", reason
@@ -92,7 +99,7 @@ def _reason(report: Document) -> Iterator[tuple[str, str]]:
             yield "or", phrases.tidy(other, 300)
 
 
-def _verified(report: Document) -> Iterator[tuple[str, str]]:
+def _verified(report: ReportDocument) -> Iterator[tuple[str, str]]:
     verified = report["verified"]
     label = "verified" if verified is None or verified["ok"] else "NOT VERIFIED"
     for check in report["checks"]:
@@ -102,10 +109,10 @@ def _verified(report: Document) -> Iterator[tuple[str, str]]:
         yield label, "nothing was expected of it that could be checked"
 
 
-def _items(report: Document) -> Iterator[tuple[str, str]]:
+def _items(report: ReportDocument) -> Iterator[tuple[str, str]]:
     items = report["items"]
     if items is not None:
-        unit = phrases.unit({"progress": items})
+        unit = phrases.unit_of(items)
         text = phrases.counts(items, unit)
         if items["fraction"] is not None:
             text += f" ({words.percent(items['fraction'])})"
@@ -114,12 +121,12 @@ def _items(report: Document) -> Iterator[tuple[str, str]]:
         yield "items", text
 
 
-def _machine(report: Document) -> Iterator[tuple[str, str]]:
+def _machine(report: ReportDocument) -> Iterator[tuple[str, str]]:
     if report["memory_peak_bytes"] is not None:
         yield "memory", f"at most {words.size(report['memory_peak_bytes'])}"
 
 
-def _gpus(report: Document) -> Iterator[tuple[str, str]]:
+def _gpus(report: ReportDocument) -> Iterator[tuple[str, str]]:
     gpus = report["gpus"]
     if gpus is None:
         return
@@ -137,7 +144,7 @@ def _gpus(report: Document) -> Iterator[tuple[str, str]]:
             yield "", f"{10 * tenth:>3}-{10 * tenth + 10:<3} % {bar} {words.percent(share, 0)}"
 
 
-def _money(report: Document) -> Iterator[tuple[str, str]]:
+def _money(report: ReportDocument) -> Iterator[tuple[str, str]]:
     energy, cost = report["energy"], report["cost"]
     if energy is not None:
         yield "energy", energy_words(energy)
@@ -145,17 +152,17 @@ def _money(report: Document) -> Iterator[tuple[str, str]]:
         yield "cost", cost_words(cost)
 
 
-def energy_words(energy: Document) -> str:
+def energy_words(energy: EnergyDocument) -> str:
     return f"{words.figure(energy['joules'] / _JOULES_PER_KWH)} kWh, measured over {words.span(energy['seconds'])}"
 
 
-def cost_words(cost: Document) -> str:
+def cost_words(cost: CostDocument) -> str:
     if cost["amount"] is None:
         return "not known: nobody saw how many GPUs it has"
     return f"{cost['amount']:,.2f}: {words.figure(cost['gpu_hours'])} GPU hours at {cost['price_per_gpu_hour']:g}"
 
 
-def _files(report: Document, day: float) -> Iterator[tuple[str, str]]:
+def _files(report: ReportDocument, day: float) -> Iterator[tuple[str, str]]:
     if report["checkpoints"]:
         yield "checkpoints", checkpoint_words(report["checkpoints"], day)
     outputs = report["outputs"]
@@ -165,16 +172,14 @@ def _files(report: Document, day: float) -> Iterator[tuple[str, str]]:
         yield "score", f"{phrases.tidy(score['task'], 60)} {phrases.tidy(score['metric'], 40)} {score['value']:g}"
 
 
-def checkpoint_words(found: Document, day: float) -> str:
+def checkpoint_words(found: CheckpointsDocument, day: float) -> str:
     parts = [words.count(found["count"])]
     if found.get("interval_seconds"):
         parts.append(f"one every {words.span(found['interval_seconds'])}")
-    return (
-        f"{', '.join(parts)}; newest {phrases.base({'path': found['newest']})}, {words.clock(found['newest_at'], day)}"
-    )
+    return f"{', '.join(parts)}; newest {phrases.base(found['newest'])}, {words.clock(found['newest_at'], day)}"
 
 
-def _incidents(report: Document, day: float) -> Iterator[tuple[str, str]]:
+def _incidents(report: ReportDocument, day: float) -> Iterator[tuple[str, str]]:
     found = report["incidents"]
     if not found and report["state"] is not None:
         yield "incidents", "none"
@@ -187,7 +192,7 @@ def _incidents(report: Document, day: float) -> Iterator[tuple[str, str]]:
         yield "not seen" if not number else "", f"{span}: {phrases.tidy(gap['text'])}"
 
 
-def incident_words(one: Document, day: float) -> str:
+def incident_words(one: IncidentDocument, day: float) -> str:
     how = ", ended with the job" if one.get("closed") == "ended_with_job" else ""
     lasted = f" (for {words.span(one['seconds'])}{how})" if one["seconds"] is not None else ""
     return f"{words.level(one['level'])} {words.clock(one['at'], day)}{lasted} {phrases.tidy(one['text'], 300)}"

@@ -1,6 +1,6 @@
 """screen(): a View as one frame that fills its size exactly and never scrolls. Pure.
 
-The height is a budget: header, progress, findings and the last proof always have their lines; workers, facts
+The height is a budget: header, progress, findings and the last evidence always have their lines; workers, facts
 and events share the rest, and each has a shorter form for when there is less.
 """
 
@@ -8,13 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
 
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.text import Text
 
 from dogwatch.tui import grid, phrases, table, words
 from dogwatch.tui.pen import Pen
-from dogwatch.tui.view import Document, View
+from dogwatch.tui.view import View
+
+if TYPE_CHECKING:
+    from dogwatch.wire.documents.job import JobDocument
 
 __all__ = ["Frame", "View", "screen"]
 
@@ -58,7 +62,7 @@ class Frame:
         findings = _findings(self, pen, max(1, min(most, spare - 3)))
         room = self.height - len(top) - len(findings) - len(foot)
         middle = _middle(self, pen, max(0, room))
-        if phrases.proved(self.view, self.now)[1] or phrases.dark(self.view.places, self.now):
+        if phrases.confirmed(self.view, self.now)[1] or phrases.unreachable_hosts(self.view.places, self.now):
             for line in [*top[1:], *middle]:
                 line.stylize("dim")
         lines = [*top, *findings, *middle]
@@ -82,7 +86,7 @@ def _top(frame: Frame, pen: Pen) -> list[Text]:
     return [_header(job, frame, pen), _progress(job, frame, pen), *_pace(job, frame, pen)]
 
 
-def _header(job: Document, frame: Frame, pen: Pen) -> Text:
+def _header(job: JobDocument, frame: Frame, pen: Pen) -> Text:
     state = phrases.state(job, frame.now)
     began = words.clock(job.get("started"), frame.now)
     style = state_style(job)
@@ -102,30 +106,31 @@ def _header(job: Document, frame: Frame, pen: Pen) -> Text:
     return pen.spread(left_side, right_side, frame.width) or right_side
 
 
-def state_style(job: Document) -> str:
+def state_style(job: JobDocument) -> str:
     if phrases.is_ended(job):
         return "bold red" if phrases.is_bad(job) else "bold green"
     return {"running": "green", "missing": "bold yellow"}.get(str(job.get("state")), "yellow")
 
 
-def _progress(job: Document, frame: Frame, pen: Pen) -> Text:
+def _progress(job: JobDocument, frame: Frame, pen: Pen) -> Text:
     progress = job.get("progress")
     if not progress or progress.get("step") is None:
         return pen.line("no progress seen in the logs" + ("" if phrases.is_ended(job) else " yet"), "dim")
     unit = phrases.unit(job)
-    if progress.get("fraction") is None:
+    fraction = progress.get("fraction")
+    if fraction is None:
         return pen.put(Text(), phrases.counts(progress, unit))
-    share = words.percent(progress["fraction"])
+    share = words.percent(fraction)
     step, total = words.count(progress["step"]), words.count(progress.get("total"))
     for tail in (f"{share}  {phrases.counts(progress, unit)}", f"{share}  {step}/{total}", share):
         size = frame.width - 2 - pen.width(tail)
         if size >= 10:
             break
-    line = pen.bar(progress["fraction"], size)
+    line = pen.bar(fraction, size)
     return pen.put(pen.put(line, "  "), tail, "bold")
 
 
-def _pace(job: Document, frame: Frame, pen: Pen) -> list[Text]:
+def _pace(job: JobDocument, frame: Frame, pen: Pen) -> list[Text]:
     """When it will be done and how fast it goes: on one line if they fit there, shortened to do so
     where lines are few."""
     ends = [pen.line(phrases.eta(job, frame.now, full)) for full in (True, False)]
@@ -153,8 +158,8 @@ def _eta_style(text: str) -> str:
 
 
 def _findings(frame: Frame, pen: Pen, most: int) -> list[Text]:
-    """Dark places and open findings, the worst first; what does not fit is counted, never dropped."""
-    lines = [pen.line(f" {text} ", LOUD) for text in phrases.dark(frame.view.places, frame.now)]
+    """Unreachable places and open findings, the worst first; what does not fit is counted, never dropped."""
+    lines = [pen.line(f" {text} ", LOUD) for text in phrases.unreachable_hosts(frame.view.places, frame.now)]
     found = phrases.findings(frame.view.jobs)
     several = len(frame.view.jobs) > 1
     for job, finding in found:
@@ -200,7 +205,7 @@ def _middle(frame: Frame, pen: Pen, room: int) -> list[Text]:
     """Workers, facts and events in the lines that are left: each gets its least, then the workers theirs,
     then air between the blocks, then more facts and more events."""
     jobs, events = frame.view.jobs, frame.view.events
-    job: Document = jobs[0] if len(jobs) == 1 else {}
+    job = jobs[0] if len(jobs) == 1 else cast("JobDocument", {})
     workers = _workers(job, frame, pen, 1)
     facts = _facts(job, frame, pen, room - len(workers))
     left = max(0, room - len(workers) - len(facts))
@@ -225,13 +230,13 @@ def _middle(frame: Frame, pen: Pen, room: int) -> list[Text]:
     return lines
 
 
-def _workers(job: Document, frame: Frame, pen: Pen, room: int) -> list[Text]:
+def _workers(job: JobDocument, frame: Frame, pen: Pen, room: int) -> list[Text]:
     """The tally of the workers, and in what room is left below it, they themselves."""
     judged = grid.conditions(job.get("workers") or ())
     if not judged or room < 1:
         return []
     label = pen.line("Workers  ", "dim")
-    expected = (job.get("expect") or {}).get("workers")
+    expected = job.get("expect", {}).get("workers")
     tally = grid.tally(judged, expected, frame.width - len(label), pen)
     margin = margin_of(frame.width)
     if len(label) < margin and pen.width(tally.plain) <= frame.width - margin:
@@ -243,14 +248,14 @@ def _drawn(parts: Sequence[Part], frame: Frame, pen: Pen) -> list[Text]:
     return [line for part in parts for line in part.drawn(frame.width, pen)]
 
 
-def _facts(job: Document, frame: Frame, pen: Pen, most: int) -> list[Part]:
+def _facts(job: JobDocument, frame: Frame, pen: Pen, most: int) -> list[Part]:
     """Outputs, checkpoints and disk, a line each; where not all fit, those that need eyes stay."""
     parts = []
     if job.get("outputs"):
         line = pen.line(phrases.output_total(job["outputs"]))
         parts.append(Part("Outputs", "Outputs", [line]))
-    if job.get("checkpoints"):
-        text = phrases.checkpoints(job["checkpoints"], frame.now, phrases.is_ended(job), job.get("proved_at"))
+    if saved := job.get("checkpoints"):
+        text = phrases.checkpoints(saved, frame.now, phrases.is_ended(job), job.get("confirmed_at"))
         late = "overdue" in text
         parts.append(Part("Checkpoints", "Saved", [pen.line(text, "yellow" if late else "")], late))
     disks = sorted(job.get("disks") or (), key=lambda disk: not phrases.is_low(disk))
@@ -262,16 +267,16 @@ def _facts(job: Document, frame: Frame, pen: Pen, most: int) -> list[Part]:
     return [part for part in parts if part in kept]
 
 
-def _outputs_each(job: Document, frame: Frame, pen: Pen, room: int) -> Part | None:
+def _outputs_each(job: JobDocument, frame: Frame, pen: Pen, room: int) -> Part | None:
     """The output files one by one under their sum, as far as there is room for them."""
     files = job.get("outputs") or ()
     if len(files) < 2 or room < min(3, len(files)):
         return None
     shown = files if len(files) <= room else files[: room - 1]
-    margin = 2 + min(40, max(pen.width(phrases.base(file)) for file in shown))
+    margin = 2 + min(40, max(pen.width(phrases.base(file["path"])) for file in shown))
     lines = [pen.line(phrases.output_total(files))]
     for file in shown:
-        name = pen.fit(phrases.base(file), margin - 2)
+        name = pen.fit(phrases.base(file["path"]), margin - 2)
         lines.append(pen.line(name + " " * (margin - pen.width(name)) + phrases.output_size(file)))
     if len(shown) < len(files):
         lines.append(pen.line(f"... and {len(files) - len(shown)} more", "dim"))
@@ -291,16 +296,16 @@ def _events(frame: Frame, pen: Pen, most: int) -> list[Text]:
 
 
 def _footer(frame: Frame, pen: Pen) -> list[Text]:
-    """When the shown was last proved, and by whom; loud when nobody keeps it true."""
-    text, loud = phrases.proved(frame.view, frame.now)
+    """When the shown was last confirmed, and by whom; loud when nobody keeps it true."""
+    text, loud = phrases.confirmed(frame.view, frame.now)
     watch = frame.view.watch
-    proof = pen.line(f" {text} " if loud else text, LOUD if loud else "dim")
+    evidence = pen.line(f" {text} " if loud else text, LOUD if loud else "dim")
     if frame.width >= 110 and watch.get("alive") and not watch.get("ours") and watch.get("who"):
-        pen.put(proof, f", watched by {phrases.tidy(watch['who'], 60)}")
+        pen.put(evidence, f", watched by {phrases.tidy(watch['who'], 60)}")
     if not frame.fill:
-        return [proof]
+        return [evidence]
     for hint in (HINT, SHORT_HINT):
-        both = pen.spread(proof, pen.line(hint, "dim"), frame.width)
+        both = pen.spread(evidence, pen.line(hint, "dim"), frame.width)
         if both is not None:
             return [both]
-    return [proof, pen.line(HINT, "dim")] if frame.height >= _SHORT else [proof]
+    return [evidence, pen.line(HINT, "dim")] if frame.height >= _SHORT else [evidence]

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from dogwatch.results.scores import words as score_words
 from dogwatch.tui import phrases, words
-from dogwatch.tui.view import Document
+
+if TYPE_CHECKING:
+    from dogwatch.wire.documents.job import JobDocument
+    from dogwatch.wire.documents.machine import WorkerDocument
 
 _MOST_WORKERS = 32
 _MOST_INCIDENTS = 8
 
 
-def summary(job: Document, now: float) -> list[str]:
+def summary(job: JobDocument, now: float) -> list[str]:
     """How it ended and who says so, how long it took, what it made, and what went wrong on the way."""
     facts = [
-        *_proof(job),
+        *_evidence(job),
         *_reason(job),
         *_where(job, now),
         *_why(job),
@@ -33,31 +37,31 @@ def summary(job: Document, now: float) -> list[str]:
     return lines
 
 
-def _proof(job: Document) -> list[tuple[str, str]]:
-    """The witnesses. A success that only one of them vouches for is said to be just that."""
-    proofs = job.get("proof") or ()
+def _evidence(job: JobDocument) -> list[tuple[str, str]]:
+    """The evidence. A success that only one of them vouches for is said to be just that."""
+    evidence = job.get("evidence") or ()
     verified = job.get("verified")
-    said = [f"{phrases.witness(p)}: {phrases.tidy(p.get('says') or '?')}" for p in proofs]
+    said = [f"{phrases.witness(p)}: {phrases.tidy(p.get('says') or '?')}" for p in evidence]
     alone = job.get("outcome") == "succeeded" and len(said) == 1 and verified is None
-    lines = [("proof", text + (" (its word alone)" if alone else "")) for text in said] or [("proof", "none")]
+    lines = [("evidence", text + (" (its word alone)" if alone else "")) for text in said] or [("evidence", "none")]
     if verified is not None:
         label = "verified" if verified.get("ok") else "NOT VERIFIED"
         lines.append((label, phrases.tidy(verified.get("text") or "")))
     return _once(lines)
 
 
-def _reason(job: Document) -> list[tuple[str, str]]:
+def _reason(job: JobDocument) -> list[tuple[str, str]]:
     reason = phrases.tidy(job.get("reason") or "")
     return [("reason", reason)] if reason else []
 
 
-def _where(job: Document, now: float) -> list[tuple[str, str]]:
+def _where(job: JobDocument, now: float) -> list[tuple[str, str]]:
     """Where it ran, how much of its time limit it took, and what it used of what it had asked for."""
     told = [("node", phrases.where(job)), ("limit", phrases.time_limit(job, now)), ("used", phrases.efficiency(job))]
     return [(label, text) for label, text in told if text]
 
 
-def _why(job: Document) -> list[tuple[str, str]]:
+def _why(job: JobDocument) -> list[tuple[str, str]]:
     """The likeliest cause, the line that shows it best, and the first thing to do."""
     found = job.get("diagnosis")
     if not found:
@@ -69,7 +73,7 @@ def _why(job: Document) -> list[tuple[str, str]]:
     return lines + [("do", phrases.tidy(advice, 300)) for advice in (found.get("advice") or ())[:1]]
 
 
-def _items(job: Document) -> list[tuple[str, str]]:
+def _items(job: JobDocument) -> list[tuple[str, str]]:
     progress = job.get("progress")
     if not progress or progress.get("step") is None:
         return []
@@ -78,31 +82,31 @@ def _items(job: Document) -> list[tuple[str, str]]:
     return [("progress", f"{text}, {speed}" if speed else text)]
 
 
-def _scores(job: Document) -> list[tuple[str, str]]:
+def _scores(job: JobDocument) -> list[tuple[str, str]]:
     told = [score_words(score) for score in (job.get("scores") or ())[:_MOST_INCIDENTS]]
     return [("scores", ", ".join(told))] if told else []
 
 
-def _outputs(job: Document) -> list[tuple[str, str]]:
+def _outputs(job: JobDocument) -> list[tuple[str, str]]:
     files = job.get("outputs") or ()
     if not files:
         return []
     total = words.size(sum(file.get("size") or 0 for file in files))
-    name = phrases.base(files[0]) if len(files) == 1 else words.plural(len(files), "file")
+    name = phrases.base(files[0]["path"]) if len(files) == 1 else words.plural(len(files), "file")
     return [("outputs", f"{name}, {total}")]
 
 
-def _checkpoints(job: Document, now: float) -> list[tuple[str, str]]:
+def _checkpoints(job: JobDocument, now: float) -> list[tuple[str, str]]:
     found = job.get("checkpoints")
     if not found:
         return []
-    newest = f", newest {phrases.base({'path': found['newest']})}" if found.get("newest") else ""
+    newest = f", newest {phrases.base(found['newest'])}" if found.get("newest") else ""
     resume = phrases.resume(found, now)
     lines = [("checkpoints", phrases.checkpoints(found, now, ended=True) + newest)]
     return lines + ([("resume from", resume)] if resume and phrases.is_bad(job) else [])
 
 
-def _incidents(job: Document, now: float) -> list[tuple[str, str]]:
+def _incidents(job: JobDocument, now: float) -> list[tuple[str, str]]:
     found = phrases.findings([job])
     lines = [
         (
@@ -116,7 +120,7 @@ def _incidents(job: Document, now: float) -> list[tuple[str, str]]:
     return lines
 
 
-def _workers(job: Document) -> list[tuple[str, str]]:
+def _workers(job: JobDocument) -> list[tuple[str, str]]:
     """Nothing but a number when every worker succeeded; else a line for each that did not."""
     workers = job.get("workers") or ()
     bad = [worker for worker in workers if worker.get("outcome") != "succeeded"]
@@ -138,7 +142,7 @@ def _workers(job: Document) -> list[tuple[str, str]]:
     return lines
 
 
-def _ending(worker: Document) -> str:
+def _ending(worker: WorkerDocument) -> str:
     outcome = str(worker.get("outcome") or worker.get("doing") or "unknown").replace("_", " ")
     how, why = phrases.exit_words(worker), phrases.tidy(worker.get("reason") or "")
     parts = [phrases.tidy(outcome, 24), "" if how in why else how, why]

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from rich.text import Text
 
 from dogwatch.text import as_counted, is_suspended
 from dogwatch.tui import phrases, words
 from dogwatch.tui.pen import Pen
-from dogwatch.tui.view import Document
+
+if TYPE_CHECKING:
+    from dogwatch.wire.documents.job import JobDocument
 
 _BAR, _GAP, _NAME = 10, 2, 20
 _STYLES = {"running": "green", "missing": "bold yellow", "unreachable": "bold yellow"}
 _ORDER = {"missing": 2, "running": 3, "waiting": 4, "None": 5, "ended": 6}
 
 
-def rows(jobs: Sequence[Document], width: int, height: int, now: float, pen: Pen) -> list[Text]:
+def rows(jobs: Sequence[JobDocument], width: int, height: int, now: float, pen: Pen) -> list[Text]:
     """A heading and one line per job in at most `height` lines; the last one counts what is left out."""
     ordered = sorted(jobs, key=lambda job: (_urgency(job), as_counted(phrases.title(job))))
     shown = ordered if len(ordered) < height else ordered[: height - 2]
@@ -42,7 +45,7 @@ def _kept(natural: Sequence[int], width: int) -> tuple[int, ...]:
     return (0, 1, 3)
 
 
-def _urgency(job: Document) -> int:
+def _urgency(job: JobDocument) -> int:
     if any(finding.get("level") == "critical" for finding in job.get("findings") or ()):
         return 0
     if phrases.is_bad(job):
@@ -50,19 +53,21 @@ def _urgency(job: Document) -> int:
     return _ORDER.get(str(job.get("state")), 5)
 
 
-def _cells(job: Document, now: float, pen: Pen) -> list[Text]:
-    progress = job.get("progress") or {}
-    fraction = progress.get("fraction")
+def _cells(job: JobDocument, now: float, pen: Pen) -> list[Text]:
+    progress = job.get("progress")
+    fraction = progress.get("fraction") if progress else None
     word = str(job.get("outcome") if phrases.is_ended(job) else job.get("state") or "new")
     word = "suspended" if word == "running" and is_suspended(job.get("native")) else word
     word = "unreachable" if job.get("unreachable") else word
     style = "bold red" if phrases.is_bad(job) else _STYLES.get(word, "")
     worst = min((f.get("level") for f in job.get("findings") or ()), key=_level_rank, default="")
     mark = words.level(str(worst)).strip() + " " if worst in ("critical", "warning") else ""
-    share = words.percent(fraction, 0) if fraction is not None else words.count(progress.get("step"))
-    due = words.moment((job.get("eta") or {}).get("at"))
+    step, rate = (progress.get("step"), progress.get("rate")) if progress else (None, None)
+    share = words.percent(fraction, 0) if fraction is not None else words.count(step)
+    estimate = job.get("eta")
+    due = words.moment(estimate.get("at")) if estimate else None
     left = _left(job, due, now)
-    speed = words.rate(progress.get("rate"), phrases.unit(job)) if not phrases.is_ended(job) else words.UNKNOWN
+    speed = words.rate(rate, phrases.unit(job)) if not phrases.is_ended(job) else words.UNKNOWN
     return [
         pen.line(phrases.title(job), "bold"),
         pen.line(mark + pen.drawn(phrases.tidy(word.replace("_", " "), 16)), style or ("yellow" if mark else "")),
@@ -74,7 +79,7 @@ def _cells(job: Document, now: float, pen: Pen) -> list[Text]:
     ]
 
 
-def _left(job: Document, due: float | None, now: float) -> str:
+def _left(job: JobDocument, due: float | None, now: float) -> str:
     """The time left, or the short form of why there is no estimate."""
     if phrases.is_ended(job):
         return words.UNKNOWN
@@ -87,13 +92,13 @@ def _level_rank(level: object) -> int:
     return words.LEVELS.index(str(level)) if level in words.LEVELS else len(words.LEVELS)
 
 
-def _workers(job: Document) -> str:
+def _workers(job: JobDocument) -> str:
     """How many of the workers are at work, of how many there should be."""
     workers = job.get("workers") or ()
     if not workers:
         return words.UNKNOWN
     at_work = sum(w.get("doing") in phrases.AT_WORK for w in workers)
-    expected = (job.get("expect") or {}).get("workers") or len(workers)
+    expected = job.get("expect", {}).get("workers") or len(workers)
     return f"{at_work} of {expected}"
 
 

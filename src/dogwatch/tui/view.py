@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING
 
-Document: TypeAlias = Mapping[str, Any]
+if TYPE_CHECKING:
+    from dogwatch.wire.documents.job import JobDocument
+    from dogwatch.wire.documents.watch import EventDocument, PlaceDocument, ViewWatch
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What is known at one moment, as the documents every face prints. `watch` says who keeps it true:
-    {"alive", "who", "last_tick", "ours"}; a place is {"name", "seen_at", "dark_since", "dark_why"}."""
+    """What is known at one moment, as the documents every interface prints. `watch` says who keeps it true."""
 
-    jobs: Sequence[Document]
-    events: Sequence[Document] = ()
-    watch: Document = field(default_factory=dict)
-    places: Sequence[Document] = ()
+    jobs: Sequence[JobDocument]
+    events: Sequence[EventDocument] = ()
+    watch: ViewWatch = field(default_factory=dict)  # type: ignore[assignment]  # an empty one
+    places: Sequence[PlaceDocument] = ()

@@ -229,10 +229,10 @@ def moment(at: str | None) -> float | None:
 def _offset(zone: str) -> int:
     if zone in ("Z", "z"):
         return 0
-    sign = {"+": 1, "-": -1}.get(zone[0], 0)
-    if not sign or len(zone) != 6:
+    pattern = {"+": 1, "-": -1}.get(zone[0], 0)
+    if not pattern or len(zone) != 6:
         raise ValueError(zone)
-    return sign * (int(zone[1:3]) * _HOUR + int(zone[4:6]) * _MINUTE)
+    return pattern * (int(zone[1:3]) * _HOUR + int(zone[4:6]) * _MINUTE)
 
 
 def _days(year: int, month: int, day: int) -> int:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -14,6 +16,9 @@ from dogwatch.wire.programs import PROGRAMS, Why
 from dogwatch.wire.sections import ROWS, WHOLE, Clock, Head
 
 MOST_BYTES = 100_000_000
+# Brackets, commas and texts: what a parser makes an object of, each many times as large as what was sent.
+MOST_PARTS = 2_000_000
+_PART = re.compile(rb'(?s)"(?:[^"\\]++|\\.)*+"?|[\[{,]')
 HEAD = frozenset(("ok", "seconds", "why", "late"))
 TOP: dict[str, Any] = {
     "nonce": str,
@@ -37,6 +42,8 @@ def read(reply: bytes) -> dict[str, Any]:
     """The document that a place sent, checked; Malformed if anything in it is not what it should be."""
     if len(reply) > MOST_BYTES:
         raise Malformed(f"it is larger than {MOST_BYTES // 1_000_000} MB")
+    if _parts(reply) > MOST_PARTS:
+        raise Malformed(f"it has more than {MOST_PARTS:,} parts")
     try:
         body = json.loads(reply, object_pairs_hook=_object, parse_constant=_constant)
     except (ValueError, RecursionError) as error:
@@ -46,6 +53,14 @@ def read(reply: bytes) -> dict[str, Any]:
     check(body)
     clean(body)
     return body
+
+
+def _parts(reply: bytes) -> int:
+    """How many parts a document has, counted before anything is made of them; what stands inside a text is none."""
+    most = sum(reply.count(mark) for mark in (b'"', b",", b"[", b"{"))
+    if most <= MOST_PARTS:
+        return most
+    return sum(1 for _ in islice(_PART.finditer(reply), MOST_PARTS + 1))
 
 
 def check(body: Mapping[str, Any]) -> None:
@@ -58,7 +73,7 @@ def check(body: Mapping[str, Any]) -> None:
             _convert(section, WHOLE[name], shown)
         elif name in ROWS:
             _rows(section, ROWS[name], shown)
-        elif name == "errands":
+        elif name == "extra_probes":
             _programs(section, shown)
         else:
             raise Malformed(f"{shown}: nobody asked for that")
@@ -93,6 +108,8 @@ def _convert(value: Any, kind: Any, where: str) -> None:
         raise Malformed(f"{where}{plain(path.rstrip('`'), 200)}: {plain(told, 200)}") from None
     except RecursionError:
         raise Malformed(f"{where} is nested too deep") from None
+    except UnicodeEncodeError:  # half a letter in a field's name; msgspec cannot even say so
+        raise Malformed(f"{where} has a field whose name is no text") from None
 
 
 def clean(body: Any) -> None:
@@ -106,19 +123,22 @@ def _words(body: Any) -> Iterator[tuple[Any, Any, str]]:
     todo = [body]
     while todo:
         value = todo.pop()
-        if isinstance(value, dict):
-            for key, inner in value.items():
-                if isinstance(inner, str):
-                    if key in SAID:
-                        yield value, key, inner
-                elif isinstance(inner, dict | list):
-                    if key in ("unreadable", "failed") and isinstance(inner, dict):
-                        for path, why in inner.items():
-                            if isinstance(why, str):
-                                yield inner, path, why
-                    todo.append(inner)
-        elif isinstance(value, list):
-            todo += [inner for inner in value if isinstance(inner, dict | list)]
+        if type(value) is list:
+            todo += [inner for inner in value if type(inner) is dict or type(inner) is list]
+            continue
+        for key, inner in value.items():
+            kind = type(inner)  # values out of JSON are of no other type than these
+            if kind is str:
+                if key in SAID:
+                    yield value, key, inner
+            elif kind is dict:
+                if key in ("unreadable", "failed"):
+                    for path, why in inner.items():
+                        if type(why) is str:
+                            yield inner, path, why
+                todo.append(inner)
+            elif kind is list:
+                todo.append(inner)
 
 
 class _Wrong(ValueError):

@@ -76,14 +76,27 @@ class Gpus(Strict):
 
 
 class FileVerdict(Struct):
-    """Whether a file is intact; a checkpoint also says its iteration."""
+    """Whether a file is intact."""
 
     file: Path
     verdict: Name
     why: Said
-    format: Name | None = None
-    size: Count | None = None
-    records: Count | None = None
+    format: Name | None
+    size: Count | None
+    records: Count | None
+
+
+class OutputVerdict(FileVerdict):
+    """`sure`: nobody had it open for writing, and that could be seen."""
+
+    sure: bool
+
+
+class CheckpointVerdict(FileVerdict):
+    """What it and its neighbours say of its iteration."""
+
+    iteration: Count | None
+    latest: Name
 
 
 class Lines(Strict):
@@ -91,18 +104,18 @@ class Lines(Strict):
     size: Count
 
 
-class CloserLook(Strict):
+class FileChecks(Strict):
     lines: Annotated[dict[Path, Lines], Listed]
-    files: Annotated[dict[Path, FileVerdict], Listed]
-    checkpoints: Annotated[dict[Path, FileVerdict], Listed]
+    files: Annotated[dict[Path, OutputVerdict], Listed]
+    checkpoints: Annotated[dict[Path, CheckpointVerdict], Listed]
     guessed: Annotated[list[Path], Listed] = []
     weak: Any = None
 
 
-class Sound(Strict):
+class Integrity(Strict):
     files: Annotated[list[FileVerdict], Listed] = []
-    checkpoints: Annotated[dict[Path, FileVerdict], Listed] = {}
-    jobs: Annotated[dict[Name, CloserLook], Listed] = {}
+    checkpoints: Annotated[dict[Path, CheckpointVerdict], Listed] = {}
+    jobs: Annotated[dict[Name, FileChecks], Listed] = {}
     why: Said = ""
 
 
@@ -197,10 +210,10 @@ class Stacks(Strict):
 # By the key under which a request carries the program. The checklist is asked for by a person and read line by line.
 PROGRAMS: dict[str, Any] = {
     "gpus": Gpus,
-    "sound": Sound,
-    "closer": Sound,
+    "integrity": Integrity,
+    "closer": Integrity,
     "quota": Quotas,
-    "ram": Ram,
+    "memory": Ram,
     "stacks": Stacks,
     "preflight": dict[Name, Any],
 }

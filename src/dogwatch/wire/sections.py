@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
+from dogwatch.wire.commands import CommandsSection
 from dogwatch.wire.limits import MOST_ROWS, Content, Count, Identity, Name, Number, Path, Said, Seconds, Whole
 
 Listed = Meta(max_length=MOST_ROWS)
@@ -110,8 +111,8 @@ class RunWorker(Strict):
 
 
 class Run(Strict):
-    keeper: Record | None
-    keeper_alive: bool | None
+    supervisor: Record | None
+    supervisor_alive: bool | None
     spec_workers: Count | None
     workers: Annotated[list[RunWorker], Meta(max_length=8192)]
     abandoned: bool
@@ -122,36 +123,18 @@ class ProcessSection(Strict):
     ok: bool
     seconds: Seconds = 0.0
     why: Said = ""
-    runs: Annotated[dict[Name, Run], Listed] = {}
-    pids: Annotated[dict[Name, list[Process]], Listed] = {}
-    find: Annotated[dict[Name, Find], Listed] = {}
+    runs: Annotated[dict[Name, Run], Listed] | UnsetType = UNSET
+    pids: Annotated[dict[Name, list[Process]], Listed] | UnsetType = UNSET
+    find: Annotated[dict[Name, Find], Listed] | UnsetType = UNSET
+
+    def __post_init__(self) -> None:
+        """A list that is not there is no empty one: of an empty one follows that processes are gone."""
+        if self.ok and UNSET in (self.runs, self.pids, self.find):
+            raise ValueError("Object lacks `runs`, `pids` or `find`")
 
 
-class Ran(Strict):
-    """What a command said and how it ended."""
-
-    rc: Whole | None
-    out: Content
-    err: Said
-    seconds: Seconds
-    why: Said | None
-    ids: Annotated[list[Name], Listed] = []
-
-
-class SlurmSection(Strict):
-    ok: bool
-    seconds: Seconds = 0.0
-    why: Said = ""
-    queue: Ran | None = None
-    accounting: Ran | None = None
-    about: Ran | None = None
-    me: Name = ""
-    cluster: Name | None = None
-    version: Name | None = None
-    answered: bool = True
-    requeue: Annotated[dict[Name, bool], Listed] = {}
-    names: Annotated[dict[Name, Name], Listed] = {}
-    counts: dict[Name, Count] = {}
+RealFolders = Annotated[dict[Path, Path], Listed]
+Moved = Annotated[list[Said], Listed]
 
 
 class LogFile(Strict, rename={"from_": "from"}):
@@ -168,6 +151,7 @@ class LogFile(Strict, rename={"from_": "from"}):
     opening: Content = ""
     stale: bool = False
     rotated_from: Path | None = None
+    born: Seconds | None = None
 
 
 class Logs(Strict):
@@ -179,6 +163,8 @@ class Logs(Strict):
     capped: bool = False
     same: bool = False
     again: bool = False
+    real: RealFolders = {}
+    moved: Moved = []
 
 
 class TextFile(Strict, rename={"from_": "from"}):
@@ -195,6 +181,8 @@ class Texts(Strict):
     missing: Annotated[list[Path], Listed]
     unreadable: Annotated[dict[Path, Said], Listed]
     capped: bool
+    real: RealFolders = {}
+    moved: Moved = []
 
 
 class ListedFile(Strict):
@@ -204,12 +192,22 @@ class ListedFile(Strict):
     inside: tuple[Number, Number, Number] | None = None
 
 
+class Output(Strict):
+    """A regular file; only a checkpoint may be a directory, which has no size."""
+
+    path: Path
+    size: Count
+    mtime: Seconds
+
+
 class Files(Strict):
     capped: bool
     missing: Annotated[list[Path], Listed]
     unreadable: Annotated[dict[Path, Said], Listed]
-    outputs: Annotated[list[ListedFile], Listed]
+    outputs: Annotated[list[Output], Listed]
     checkpoints: Annotated[list[ListedFile], Listed]
+    real: RealFolders = {}
+    moved: Moved = []
 
 
 class Disk(Strict):
@@ -236,6 +234,8 @@ class GpuMetrics(Strict):
     size: Count = 0
     mtime: Seconds = 0.0
     why: Said | None = None
+    real: RealFolders = {}
+    moved: Moved = []
 
 
 class Usage(Strict):
@@ -256,6 +256,5 @@ ROWS: dict[str, Any] = {
     "files": Files,
     "gpu_metrics": GpuMetrics | None,
     "usage": Usage,
-    "scripts": Ran,
 }
-WHOLE: dict[str, Any] = {"process": ProcessSection, "slurm": SlurmSection, "disks": Disks}
+WHOLE: dict[str, Any] = {"process": ProcessSection, "commands": CommandsSection, "disks": Disks}

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from dogwatch.model import Ended, Job, Known, Seen, Sighting, follow
+from dogwatch.model import Answered, Ended, Job, Known, Observation, follow
 from dogwatch.sources.slurm import accounting, queue, source
 
 CAPTURES = Path(__file__).parent / "captures"
@@ -92,10 +92,24 @@ def ran(out: str = "", *, rc: int | None = 0, err: str = "", why: str | None = N
     return {"rc": rc, "out": out, "err": err, "seconds": 0.1, "why": why}
 
 
-def answer(queued: Any = "", booked: Any = None, **more: Any) -> dict[str, Any]:
+def answer(
+    queued: Any = "",
+    booked: Any = None,
+    *,
+    cluster: str | None = "lab",
+    requeue: Mapping[str, bool] | None = None,
+    names: Mapping[str, str] | None = None,
+) -> dict[str, Any]:
     """The probe's answer; texts stand for commands that went well."""
-    runs = [ran(run) if isinstance(run, str) else run for run in (queued, booked)]
-    return {"ok": True, "queue": runs[0], "accounting": runs[1], "me": "alice", "cluster": "lab", **more}
+    runs = {"slurm.queue": queued, "slurm.accounting": booked}
+    rows = {name: ran(run) if isinstance(run, str) else run for name, run in runs.items() if run is not None}
+    if names is not None:
+        rows["slurm.accounting"] = {**rows["slurm.accounting"], "users": dict(names)}
+    for id, again in (requeue or {}).items():
+        rows[f"slurm.requeue.{id}"] = ran(f"JobId={id} Requeue={again:d} Restarts=0 BatchFlag=1\n")
+    if cluster is not None:
+        rows["slurm.config"] = ran(f"ClusterName             = {cluster}\nSLURM_VERSION           = 22.05.8\n")
+    return {"ok": True, "me": "alice", "counts": {}, "ran": rows}
 
 
 class Watcher:
@@ -104,7 +118,7 @@ class Watcher:
     def __init__(self, watched: Job | None = None, known: Known | None = None) -> None:
         self.job = watched or job()
         self.known = known or Known()
-        self.seen: Sighting | None = None
+        self.seen: Observation | None = None
 
     def look(self, queued: Any = "", booked: Any = None, at: float = NOW, **more: Any) -> Known:
         before = {self.job.ref: self.known}
@@ -112,7 +126,7 @@ class Watcher:
         self.seen = seen.get(self.job.ref)
         if self.seen is not None and self.seen.track is not None:
             self.job = replace(self.job, track=self.seen.track)
-        after, _ = follow(before, Seen("lab", at, 0.1, asked, seen))
+        after, _ = follow(before, Answered("lab", at, 0.1, asked, seen))
         self.known = after[self.job.ref]
         return self.known
 

@@ -2,36 +2,62 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+import msgspec
 import pytest
 
-from dogwatch.model import Ended, Known, Missing, Outcome, Running
+from dogwatch.model import Ended, Job, Known, Missing, Outcome, Running
 from dogwatch.sources.slurm import accounting, queue, source
+from dogwatch.wire.commands import Command
 from tests.sources.slurm.lines import GONE, NOW, REF, SUBMIT, answer, job, ran, record, row
+
+
+def commands(*jobs: Job, known: Mapping[str, Known] | None = None, at: float = NOW) -> dict[str, Command]:
+    """What the probe is asked to run, checked against the types of a request."""
+    return msgspec.convert(source.ask(jobs, known or {}, at), dict[str, Command])
+
+
+def wanted(asked: Mapping[str, Command]) -> list[str]:
+    rows = asked["slurm.queue"].rows
+    assert rows is not None
+    return rows.ids
+
+
+def history(asked: Mapping[str, Command]) -> list[str]:
+    follow_up = asked["slurm.accounting"].follow_up
+    assert follow_up is not None
+    return follow_up.always
+
+
+def mark(asked: Mapping[str, Command]) -> str:
+    rows = asked["slurm.queue"].rows
+    assert rows is not None
+    return rows.mark
 
 
 def test_one_question_for_all_jobs_by_their_owners() -> None:
     """`squeue --user` costs the least; ids are left to the reader."""
-    section = source.ask([job("12"), job("7", user="bob"), job("7", user="bob")], {}, NOW)
-    assert (section["users"], section["ids"], section["history"]) == (["alice", "bob"], ["7", "12"], [])
-    assert "--user=alice,bob" in section["squeue"]
-    assert not any(word.startswith("--jobs") for word in section["squeue"])
-    assert section["since"] == SUBMIT - 86400
-    assert section["sacct"][-1] == "--jobs="
-    assert f"--starttime=uts{SUBMIT - 86400}" in section["sacct"]
+    asked = commands(job("12"), job("7", user="bob"), job("7", user="bob"))
+    assert (wanted(asked), history(asked)) == (["7", "12"], [])
+    squeue, sacct = asked["slurm.queue"].argv, asked["slurm.accounting"].argv
+    assert "--user=alice,bob" in squeue
+    assert not any(word.startswith("--jobs") for word in squeue)
+    assert sacct[-1] == "--jobs={ids}"
+    assert f"--starttime=uts{SUBMIT - 86400}" in sacct
 
 
 def test_jobs_of_unknown_owners_are_asked_for_by_id() -> None:
     """Nothing else is known of a job that was added by its id; its end may be weeks ago."""
-    section = source.ask([job("12"), job("7", user=None, submit=None)], {}, NOW)
-    assert section["users"] == []
-    assert section["squeue"][-1] == "--jobs=7,12"
-    assert section["since"] == SUBMIT + 5 - 30 * 86400
+    asked = commands(job("12"), job("7", user=None, submit=None))
+    assert asked["slurm.queue"].argv[-1] == "--jobs=7,12"
+    assert f"--starttime=uts{SUBMIT + 5 - 30 * 86400}" in asked["slurm.accounting"].argv
 
 
 def test_more_ids_than_an_argument_holds_ask_for_the_whole_queue() -> None:
     """Linux takes no argument of more than 128 KiB."""
-    section = source.ask([job(str(number), user=None) for number in range(10_000_000, 10_015_000)], {}, NOW)
-    assert not any("--jobs" in word or "--user" in word for word in section["squeue"])
+    asked = commands(*(job(str(number), user=None) for number in range(10_000_000, 10_015_000)))
+    assert not any("--jobs" in word or "--user" in word for word in asked["slurm.queue"].argv)
 
 
 def test_what_is_over_or_missing_is_asked_of_the_accounting() -> None:
@@ -43,54 +69,69 @@ def test_what_is_over_or_missing_is_asked_of_the_accounting() -> None:
         "lab/slurm:4": Known(reason="not listed"),
         "lab/slurm:5": Known(),
     }
-    assert source.ask([job(number) for number in "12345"], known, NOW)["history"] == ["2", "3", "4"]
+    assert history(commands(*(job(number) for number in "12345"), known=known)) == ["2", "3", "4"]
 
 
 @pytest.mark.parametrize("user", ["--all", "a;b", "a,b", "", "a b", "$(id)", "x" * 65, 7, None])
 def test_an_owner_that_is_no_user_name_never_becomes_an_argument(user: object) -> None:
     """The job is asked for by its id instead."""
-    assert source.ask([job(user=user)], {}, NOW)["users"] == []
+    asked = commands(job(user=user))
+    assert not any(word.startswith("--user") for word in asked["slurm.queue"].argv)
 
 
 @pytest.mark.parametrize("id", ["-1", "1;2", "", "12_3", "１２", "9" * 30, "--me"])
 def test_an_id_that_is_no_number_never_becomes_an_argument(id: str) -> None:
     """Not even an option that squeue knows."""
-    section = source.ask([job(id), job("7")], {}, NOW)
-    assert section["ids"] == ["7"]
+    assert wanted(commands(job(id), job("7"))) == ["7"]
 
 
 def test_all_versions_get_the_same_command_lines() -> None:
     """Fields that 22.05 lacks are not asked for, and no state is left out."""
-    section = source.ask([job()], {}, NOW)
-    assert section["squeue"][:3] == ["--noheader", "--all", "--states=all"]
-    assert section["squeue"][3].startswith(f"--Format=JobArrayID:\x1f{section['mark']}\x1f,State:\x1f,")
+    asked = commands(job())
+    squeue, sacct = asked["slurm.queue"], asked["slurm.accounting"]
+    assert squeue.argv[:4] == ["squeue", "--noheader", "--all", "--states=all"]
+    assert squeue.argv[4].startswith(f"--Format=JobArrayID:\x1f{mark(asked)}\x1f,State:\x1f,")
     assert "Restarts" not in accounting.FIELDS
     assert "StdOut" not in accounting.FIELDS
-    assert section["environment"]["SLURM_TIME_FORMAT"] == "%s"
-    assert section["columns"] == {"id": 0, "mark": 1, "state": 2}
-    assert "PENDING" in section["active"]
-    assert "FAILED" not in section["active"]
+    assert {one.environment["SLURM_TIME_FORMAT"] for one in asked.values()} == {"%s"}
+    assert squeue.rows is not None
+    assert (squeue.rows.id, squeue.rows.mark_at, squeue.rows.state) == (0, 1, 2)
+    assert sacct.follow_up is not None
+    assert "PENDING" in sacct.follow_up.states
+    assert "FAILED" not in sacct.follow_up.states
     assert accounting.argv(["1", "2"], NOW, "0" * 8)[-1] == "--jobs=1,2"
 
 
 def test_the_cluster_s_name_is_asked_for_until_it_is_known() -> None:
     """One more command, once."""
-    assert source.ask([job(), job("7", cluster=None)], {}, NOW)["about"]
-    assert not source.ask([job(), job("7")], {}, NOW)["about"]
+    assert "slurm.config" in commands(job(), job("7", cluster=None))
+    assert "slurm.config" not in commands(job(), job("7"))
 
 
 def test_the_mark_is_another_each_time() -> None:
     """A name that was given before cannot hold it."""
-    assert source.ask([job()], {}, NOW)["mark"] != source.ask([job()], {}, NOW + 0.001)["mark"]
+    assert mark(commands(job())) != mark(commands(job(), at=NOW + 0.001))
 
 
 def test_one_s_own_jobs_can_be_listed() -> None:
     """For adding all of them, or finding the one that is meant."""
-    assert source.ask_mine(NOW)["squeue"][-1] == "--me"
+    assert source.ask_mine(NOW)["slurm.queue"]["argv"][-1] == "--user={me}"
     listed = source.listed(
         answer(row("RUNNING", "7") + row("COMPLETED", "8") + row("PENDING", "9_[0-4]") + row("RUNNING", "9_5"))
     )
     assert [(line.base, line.user, line.name) for line in listed] == [("7", "alice", "train"), ("9", "alice", "train")]
+
+
+def test_a_batch_script_that_came_names_the_logs_it_writes() -> None:
+    """It is asked for once per job that runs, and only if the queue answered."""
+    watched, facts = job(), {REF: {"stdout": "/w/slurm-12.out", "workdir": "/w"}}
+    asked = source.also_ask([watched], {REF: Known(Running())}, facts, 1)["commands"]
+    assert asked["slurm.script.12"]["argv"] == ["scontrol", "write", "batch_script", "12", "-"]
+    assert asked["slurm.script.12"]["after"] == "slurm.queue"
+    body = {"commands": {"ok": True, "ran": {"slurm.script.12": ran("#!/bin/sh\npython t.py >out.log 2>&1\n")}}}
+    assert source.also_read(body, [watched], facts)[REF] == {"script_read": True, "script_logs": ["/w/out.log"]}
+    late = {"commands": {"ok": True, "ran": {"slurm.script.12": ran(rc=None, why="late")}}}
+    assert source.also_read(late, [watched], facts) == source.also_read({}, [watched], facts) == {}
 
 
 def test_why_the_queue_said_nothing_is_told_in_one_sentence() -> None:

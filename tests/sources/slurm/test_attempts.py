@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from dogwatch.model import Ended, Missing, Outcome, Running, Waiting
 from dogwatch.sources.slurm import source
 from tests.sources.slurm.lines import (
@@ -21,6 +23,12 @@ from tests.sources.slurm.lines import (
 )
 
 LATER = SUBMIT + 500
+
+
+def history(asked: dict[str, Any]) -> list[str]:
+    """The ids that the accounting is asked about whatever the queue says."""
+    ids: list[str] = asked["slurm.accounting"]["follow_up"].get("always", [])
+    return ids
 
 
 def test_a_requeue_is_a_new_attempt_that_waits() -> None:
@@ -117,12 +125,12 @@ def test_the_runs_of_a_job_that_was_put_back_keep_their_times_nodes_and_endings(
     """The accounting is asked about a job that the queue lists, until it has told of the runs before this one."""
     watcher = running()
     watcher.look(row("PENDING", SubmitTime=LATER, RestartCnt=1, Reason="BeginTime", NodeList=""))
-    assert source.ask([watcher.job], {REF: watcher.known}, NOW)["history"] == ["12"]
+    assert history(source.ask([watcher.job], {REF: watcher.known}, NOW)) == ["12"]
     current = record("RUNNING", Submit=LATER, Start=LATER + 20, End="Unknown", NodeList="gpu02")
     again = row("RUNNING", SubmitTime=LATER, RestartCnt=1, StartTime=LATER + 20, NodeList="gpu02")
     watcher.look(again, whole("REQUEUED") + current, at=NOW + 60)
     assert watcher.facts["runs"] == [{"began": SUBMIT + 10, "ended": SUBMIT + 70, "nodes": "gpu01", "how": "requeued"}]
-    assert source.ask([watcher.job], {REF: watcher.known}, NOW)["history"] == []
+    assert history(source.ask([watcher.job], {REF: watcher.known}, NOW)) == []
     ends = whole("FAILED", "1:0", Submit=LATER, Start=LATER + 20, End=LATER + 90)
     watcher.look("", whole("REQUEUED") + ends, at=NOW + 900)
     assert [run["how"] for run in watcher.facts["runs"]] == ["requeued"]
@@ -134,9 +142,9 @@ def test_an_accounting_that_does_not_tell_of_earlier_runs_is_asked_a_few_times()
     again = row("RUNNING", RestartCnt=1, StartTime=LATER)
     assert watcher.look(again).attempts == 2
     for tries in range(5):
-        assert source.ask([watcher.job], {REF: watcher.known}, NOW)["history"] == ["12"]
+        assert history(source.ask([watcher.job], {REF: watcher.known}, NOW)) == ["12"]
         watcher.look(again, "", at=NOW + 60 * tries)
-    assert source.ask([watcher.job], {REF: watcher.known}, NOW)["history"] == []
+    assert history(source.ask([watcher.job], {REF: watcher.known}, NOW)) == []
 
 
 def test_preempted_is_over_after_five_minutes_out_of_the_queue() -> None:
@@ -183,7 +191,7 @@ def test_an_id_that_now_is_another_s_still_gets_its_own_ending_from_the_accounti
     """Our record is there, beside the new owner's."""
     watcher = running()
     booked = whole("TIMEOUT") + record("RUNNING", Submit=LATER, End="Unknown")
-    watcher.look(row("RUNNING", SubmitTime=LATER, UserName="bob"), booked, accounting={**ran(booked), "ids": ["12"]})
+    watcher.look(row("RUNNING", SubmitTime=LATER, UserName="bob"), {**ran(booked), "ids": ["12"]})
     assert ended(watcher).outcome is Outcome.TIMED_OUT
 
 

@@ -19,7 +19,7 @@ AT = SUBMIT + 60
 
 
 def judged(queued: str) -> dict[str, Known]:
-    """Every job of a captured queue after one look, by the name it was given."""
+    """Every job of a captured queue after one poll, by the name it was given."""
     rows = queue.parse(queued)
     assert rows
     return {group[0].name: Watcher(job(id, user=None, submit=None)).look(queued, at=AT) for id, group in rows.items()}

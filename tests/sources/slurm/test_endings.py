@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dogwatch.model import Ended, Known, Missing, Outcome, Proof, Running, Waiting
+from dogwatch.model import Ended, Evidence, Known, Missing, Outcome, Running, Waiting
 from tests.sources.slurm.lines import (
     DISABLED,
     GONE,
@@ -56,7 +56,7 @@ def test_the_accounting_s_word_becomes_an_outcome_with_a_reason(
     end = ended(watcher)
     assert (end.outcome, end.exit_code, end.signal, end.at) == (outcome, code, signal, SUBMIT + 70)
     assert reason in end.reason if reason else end.reason == ""
-    assert (known.native, known.proof) == (state, (Proof("Slurm", f"{state} {exit_code}", NOW),))
+    assert (known.native, known.evidence) == (state, (Evidence("Slurm", f"{state} {exit_code}", NOW),))
     assert known.attempts == 1
 
 
@@ -211,7 +211,7 @@ def test_a_job_that_left_the_queue_stays_missing_while_the_accounting_cannot_be_
         known = watcher.look("", ran(rc=1, err=REFUSED), at=NOW + 60 * minutes)
         assert known.state == Missing(NOW)
         assert "(slurmdbd) cannot be reached" in known.reason
-        assert known.proved_at == NOW - 60
+        assert known.confirmed_at == NOW - 60
 
 
 @pytest.mark.parametrize(
@@ -273,7 +273,7 @@ def test_the_five_minutes_run_only_while_the_accounting_answers() -> None:
 
 def test_an_unknown_ending_is_asked_about_for_an_hour() -> None:
     """Then nobody will come any more."""
-    known = Known(Ended(Outcome.UNKNOWN), attempt="x", proof=(Proof("Slurm", "", NOW),), settled=False)
+    known = Known(Ended(Outcome.UNKNOWN), attempt="x", evidence=(Evidence("Slurm", "", NOW),), settled=False)
     watcher = Watcher(known=known)
     assert not watcher.look("", "", at=NOW + 3000).settled
     assert watcher.look("", "", at=NOW + 3601).settled
@@ -281,7 +281,7 @@ def test_an_unknown_ending_is_asked_about_for_an_hour() -> None:
 
 def test_a_job_that_was_given_up_and_is_there_after_all_is_a_new_attempt() -> None:
     """An ending is final for its attempt, so that what runs must be another."""
-    known = Known(Ended(Outcome.UNKNOWN), attempt=f"{SUBMIT}:0", attempts=1, proof=(Proof("Slurm", "", NOW),))
+    known = Known(Ended(Outcome.UNKNOWN), attempt=f"{SUBMIT}:0", attempts=1, evidence=(Evidence("Slurm", "", NOW),))
     watcher = Watcher(known=known)
     known = watcher.look(row("RUNNING"))
     assert (type(known.state), known.attempts) == (Running, 2)

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dogwatch.model import Ended, Known, Missing, Outcome, Running, Seen, Waiting, follow
+from dogwatch.model import Answered, Ended, Known, Missing, Outcome, Running, Waiting, follow
 from dogwatch.sources.slurm import accounting, logs_of, queue, reasons, source, spans, times, words
 from tests.sources.slurm.lines import MARK, NOW, REF, SUBMIT, answer, capture, job, ran, record, row, whole
 
@@ -88,22 +88,22 @@ def test_any_answer_makes_a_sighting_that_can_be_followed_and_stored(
     watched = job(**track)
     booked = ran("".join(records)) if books else ran(rc=1, err="Connection refused")
     asked, seen = source.read(answer("".join(rows), booked), [watched], {REF: known}, NOW)
-    follow({REF: known}, Seen("lab", NOW, 0.1, asked, seen))
-    for sighting in seen.values():
-        json.dumps([sighting.facts, sighting.track])
-        if isinstance(sighting.state, Ended) and sighting.state.outcome is Outcome.SUCCEEDED:
-            assert "COMPLETED" in sighting.native
+    follow({REF: known}, Answered("lab", NOW, 0.1, asked, seen))
+    for observation in seen.values():
+        json.dumps([observation.facts, observation.track])
+        if isinstance(observation.state, Ended) and observation.state.outcome is Outcome.SUCCEEDED:
+            assert "COMPLETED" in observation.native
 
 
 @given(st.lists(RECORDS, max_size=8), st.integers(0, 4000))
 def test_a_job_that_left_the_queue_succeeds_only_by_a_record_of_its_own(records: list[str], waited: int) -> None:
     """Whatever else is booked, and however long one waits."""
     foreign = "".join(line for line in records if not line.startswith("12"))
-    known = Known(Running(), attempt=f"{SUBMIT}:0", attempts=1, proved_at=NOW)
+    known = Known(Running(), attempt=f"{SUBMIT}:0", attempts=1, confirmed_at=NOW)
     watched = job(lacking=NOW - waited)
     _, seen = source.read(answer("", foreign + whole(id="99")), [watched], {REF: known}, NOW)
-    for sighting in seen.values():
-        assert isinstance(sighting.state, Missing) or sighting.state.outcome is Outcome.UNKNOWN  # type: ignore[union-attr]
+    for observation in seen.values():
+        assert isinstance(observation.state, Missing) or observation.state.outcome is Outcome.UNKNOWN  # type: ignore[union-attr]
 
 
 @given(st.dictionaries(PLACES, TEXT), st.text(max_size=200))

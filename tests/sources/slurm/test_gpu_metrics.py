@@ -59,7 +59,7 @@ def test_no_file_makes_it_fall(header: str, text: str) -> None:
 
 
 def test_what_looks_saw_is_kept_as_mean_use_and_most_memory() -> None:
-    """For the figures at the end of a job, where the accounting has none; a look without a figure changes nothing."""
+    """For the figures at the end of a job, where the accounting has none; a poll without a figure changes nothing."""
     looks = [(40.0, 5), (None, 9), (60.0, 7)]
     seen: dict[str, Any] = {}
     for use, memory in looks:

@@ -128,8 +128,26 @@ def test_a_task_that_waits_in_the_queue_outranks_its_old_record() -> None:
     assert (type(known.state), watcher.facts["tasks"]["count"]) == (Waiting, 4)
 
 
+@pytest.mark.parametrize(("queued", "booked"), [("RUNNING", "PENDING"), ("COMPLETED", "COMPLETED")])
+def test_a_record_of_the_array_itself_is_no_task_of_it(queued: str, booked: str) -> None:
+    """As Slurm 22.05 answers in the second in which tasks start or end: ten in the queue, and one record `12`."""
+    watcher = Watcher()
+    watcher.look("".join(row(queued, f"12_{task}") for task in range(1, 11)), record(booked))
+    assert (watcher.facts["tasks"]["count"], watcher.known.native) == (10, f"10 {queued}")
+
+
+def test_a_record_of_the_array_itself_does_not_end_it() -> None:
+    """The queue has dropped its tasks, and the accounting does not know yet that it has any: nothing has succeeded."""
+    watcher = Watcher()
+    watcher.look(row("FAILED", "12_0", exit_code="0:9") + row("RUNNING", "12_1"))
+    assert watcher.look("", record("COMPLETED"), at=NOW + 60).state == Missing(NOW + 60)
+    known = watcher.look("", whole("FAILED", "9:0", id="12_0") + whole(id="12_1"), at=NOW + 120)
+    assert isinstance(known.state, Ended)
+    assert known.state.outcome is Outcome.FAILED
+
+
 def test_without_accounting_an_array_ends_by_what_the_queue_showed() -> None:
-    """Every task was seen ending, one look or another."""
+    """Every task was seen ending, one poll or another."""
     watcher = Watcher()
     watcher.look(row("COMPLETED", "12_0") + row("RUNNING", "12_1"), ran(rc=1, err=DISABLED))
     known = watcher.look(row("COMPLETED", "12_1"), ran(rc=1, err=DISABLED), at=NOW + 400)

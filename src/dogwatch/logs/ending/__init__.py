@@ -1,6 +1,7 @@
-"""How a log ended, by its own words: `verdict` keeps a log's opening and its end, and judges.
+"""How a log ended, by its own words: `verdict.py` keeps a log's opening and its end, and decides.
 
-`words` is the table of what is said at an end (a new phrase is a new row), `lines` says which lines mean it,
-`tracebacks` walks down exceptions, `retold` and `prose` know others' words, and `life`, `opening` and `lasting` what
-shows that a job went on. `causes` asks them too. Nothing here knows a format.
+`words.py` is the table of phrases that logs end with (a new phrase is a new row), `lines.py` says which lines mean
+them, `tracebacks.py` reads exceptions, `quoted_errors.py` and `prose.py` know text that is only quoted, and
+`activity.py`, `opening.py` and `duration.py` show whether a job went on. diagnosis/ uses them too. Nothing here knows
+a log format.
 """

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from dogwatch.logs.ending.retold import mentioned, retold
+from dogwatch.logs.ending.quoted_errors import is_quoted, mentioned
 from dogwatch.logs.ending.words import COMPLAINT, CRASHED, EARLY, FAILED, GONE, NAMED, TOLD, Row
 
-REACH = 600  # bytes of a long line on either side of a needle
+WINDOW = 600  # bytes of a long line on either side of a needle
 TRIES = 200  # lines with a needle that are read before a row gives up
 
 _NOT_YET = re.compile(
@@ -46,16 +46,18 @@ def oldest(low: bytes, row: Row) -> int:
 def _says(low: bytes, row: Row, start: int, here: int) -> bool:
     """Whether the line says it of the whole run: not of an epoch, not as a condition, not as an intention."""
     end = low.find(b"\n", here)
-    if end - start > 2 * REACH:
-        start, end = max(start, here - REACH), min(end, here + REACH)
+    if end - start > 2 * WINDOW:
+        start, end = max(start, here - WINDOW), min(end, here + WINDOW)
     line = low[start:end]
     found = row.pattern.search(line)
-    if not found or (row.sign == COMPLAINT and _AT_A_PROMPT.match(line)):
+    if not found or (row.kind == COMPLAINT and _AT_A_PROMPT.match(line)):
         return False
-    if row.sign in (FAILED, CRASHED, GONE, TOLD, COMPLAINT, NAMED):
+    if row.kind in (FAILED, CRASHED, GONE, TOLD, COMPLAINT, NAMED):
         text, begin = line.decode("utf-8", "replace"), len(line[: found.start()].decode("utf-8", "replace"))
-        return not retold(text[:begin]) and not mentioned(text, begin, begin + len(found[0].decode("utf-8", "replace")))
-    if row.sign == EARLY:
+        return not is_quoted(text[:begin]) and not mentioned(
+            text, begin, begin + len(found[0].decode("utf-8", "replace"))
+        )
+    if row.kind == EARLY:
         return True
     near = max(0, found.start() - 40, line.rfind(b". ", 0, found.start()))
     if _AFTERWARDS.search(line, near, found.start()):

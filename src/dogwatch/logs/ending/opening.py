@@ -8,11 +8,11 @@ nothing was held back.
 
 from __future__ import annotations
 
-import re
 import zlib
 from collections.abc import Iterator, Sequence
 
-from dogwatch.logs.ending.life import LOGGER, PROGRESS
+from dogwatch.logs.ending.activity import LOGGER, PROGRESS
+from dogwatch.logs.lazily import lazily
 
 LINES = 48  # that are kept
 BYTES = 16384  # in which they stand
@@ -24,14 +24,14 @@ SURE = 2  # of them in lines that are written out at once
 OTHERS = 4096  # bytes below a program that fell before it began, which only another can have said
 BETWEEN = 512  # bytes between two tracebacks of one fall
 
-IMPORTS = re.compile(rb"\s{1,12}(?:import \S|from \S{1,120} import )")  # a line of code before which nothing began
-_OVER = re.compile(
+IMPORTS = lazily(rb"\s{1,12}(?:import \S|from \S{1,120} import )")  # a line of code before which nothing began
+_OVER = lazily(
     rb"traceback|error|exception|kill|cancel|abort|fault|fatal|terminat|signal|interrupt|out of memory|no space"
 )
-_USAGE = re.compile(rb"^\S{1,200}\.py: error: ")  # below all that its start said: how it is to be called
-_LOGGED = re.compile(rb"^.{0,50}\d\d:\d\d:\d\d.{0,60}\b(?:error|warning|critical)\b")  # which a program may survive
-_WORDS = re.compile(rb"[^a-z\x80-\xff]{1,400}")
-_CALENDAR = re.compile(
+_USAGE = lazily(rb"^\S{1,200}\.py: error: ")  # below all that its start said: how it is to be called
+_LOGGED = lazily(rb"^.{0,50}\d\d:\d\d:\d\d.{0,60}\b(?:error|warning|critical)\b")  # which a program may survive
+_WORDS = lazily(rb"[^a-z\x80-\xff]{1,400}")
+_CALENDAR = lazily(
     rb"\b(?:(?:mon|tue|wed|thu|fri|sat|sun)(?:s|nes|rs|ur)?(?:day)?|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)"
     rb"|[ap]m|utc|gmt|ce?s?t|e[sde]s?t|[mpj][sd]t)\b ?"
 )
@@ -50,7 +50,7 @@ class Opening:
         """Whether more may belong to it."""
         return self._left > 0
 
-    def hear(self, low: bytes) -> None:
+    def feed(self, low: bytes) -> None:
         """Take the next whole lines, lower-cased."""
         low = low[: self._left]
         for line in low.splitlines():

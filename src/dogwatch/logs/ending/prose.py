@@ -27,7 +27,7 @@ class Prose:
     def __bool__(self) -> bool:
         return self._headings >= LEAST
 
-    def hear(self, low: bytes) -> None:
+    def feed(self, low: bytes) -> None:
         """Take the next whole lines, lower-cased."""
         low = low[: self._left]
         for line in low.splitlines():

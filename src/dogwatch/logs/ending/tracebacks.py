@@ -5,13 +5,13 @@ A caught exception is survived by what the program writes after it; an uncaught 
 
 from __future__ import annotations
 
-import re
 from typing import NamedTuple
 
-from dogwatch.logs.ending.lasting import moment
+from dogwatch.logs.ending.duration import moment
 from dogwatch.logs.ending.opening import BETWEEN, IMPORTS, SOON, times_said, wording
-from dogwatch.logs.ending.retold import goes_on, imported, retold
-from dogwatch.logs.ending.words import ASIDE, CAUGHT, CRASHED
+from dogwatch.logs.ending.quoted_errors import goes_on, imported, is_quoted
+from dogwatch.logs.ending.words import CAUGHT, CRASHED, IN_THREAD
+from dogwatch.logs.lazily import lazily
 
 LINES = 400  # of a traceback, at most
 MARGIN = 160  # bytes of a line that tell what stands before a traceback
@@ -20,20 +20,18 @@ LATER = 60.0  # seconds after its last line in which a program that fell says no
 
 _HEADER = b"traceback (most recent call last)"
 _FRAME = b", in <module>\n"
-_OUTERMOST = re.compile(
+_OUTERMOST = lazily(
     rb'file "(?!<string>)[^"\n]{1,400}", line \d{1,9}, in <module>|_run_module_as_main|:\d{1,9} in <module>'
 )
-_TYPED = re.compile(
-    rb'file "<string>", line \d{1,9}, in <module>'
-)  # of a program that came as text, perhaps of another's
-_NOT_OURS = re.compile(rb"exception ignored in|exception in thread|error in atexit")
-_OURS = re.compile(rb"exception during training:\s{0,4}\Z")  # detectron2's loop, whose hooks still say how long it took
-_LISTED = re.compile(rb"call stack:|stack \(most recent call last\)|thread 0x")  # frames of a program that goes on
-_HARMLESS = re.compile(
+_TYPED = lazily(rb'file "<string>", line \d{1,9}, in <module>')  # of a program that came as text, perhaps of another's
+_NOT_OURS = lazily(rb"exception ignored in|exception in thread|error in atexit")
+_OURS = lazily(rb"exception during training:\s{0,4}\Z")  # detectron2's loop, whose hooks still say how long it took
+_LISTED = lazily(rb"call stack:|stack \(most recent call last\)|thread 0x")  # frames of a program that goes on
+_HARMLESS = lazily(
     rb"--- logging error ---|during processing of request from"
     rb"|exception in run_soon callback|message_loop has been closed"
 )
-_LINK = re.compile(rb"during handling of the above exception|the above exception was the direct cause")
+_LINK = lazily(rb"during handling of the above exception|the above exception was the direct cause")
 
 
 class _Head(NamedTuple):
@@ -62,14 +60,14 @@ class Tracebacks:
         self._fell: tuple[str, float] = ("", 0.0)  # the clock and the time of that
         self._walk()
 
-    def said_again(self, reach: int) -> int:
-        """How often what stands above the newest is said below, of the last `reach` bytes."""
-        return times_said(self._says, self._below(reach))
+    def said_again(self, within: int) -> int:
+        """How often what stands above the newest is said below, of the last `within` bytes."""
+        return times_said(self._says, self._below(within))
 
-    def lines_later(self, reach: int) -> int:
+    def lines_later(self, within: int) -> int:
         """How many of those lines are dated well after it, by the clock that ran above it."""
         clock, fell = self._fell
-        moments = (moment(line) for line in self._below(reach).splitlines()) if clock else ()
+        moments = (moment(line) for line in self._below(within).splitlines()) if clock else ()
         return sum(one[0] == clock and one[1] > fell + LATER for one in moments)
 
     def lines_since_excused(self) -> int:
@@ -77,8 +75,8 @@ class Tracebacks:
         here = max(0, self.excused - self._at)
         return sum(bool(line.strip()) for line in self._low[here : here + SOON].splitlines())
 
-    def _below(self, reach: int) -> bytes:
-        return self._low[max(self.begin - self._at, len(self._low) - reach, 0) :]
+    def _below(self, within: int) -> bytes:
+        return self._low[max(self.begin - self._at, len(self._low) - within, 0) :]
 
     def _walk(self) -> None:
         """Walk down all of them. A bar may have been drawn over a traceback's first line: a frame of the program itself
@@ -103,11 +101,11 @@ class Tracebacks:
         low, end = self._low, self._low.find(b"\n", here)
         if low.find(b"\\n", here, end) >= 0:
             return end + 1  # the whole of one in a line: a value, of which its own words tell nothing about the run
-        kind = ASIDE if _NOT_OURS.search(above) else CRASHED if _OURS.search(above) else None
+        kind = IN_THREAD if _NOT_OURS.search(above) else CRASHED if _OURS.search(above) else None
         prefix = low[start:here] if here - start <= MARGIN else b""
         words = above.decode("utf-8", "replace")
         linked = _LINK.search(low, max(0, start - MARGIN), start) is not None
-        quiet = _HARMLESS.search(above) is not None or retold(words) or (linked and self._quiet)
+        quiet = _HARMLESS.search(above) is not None or is_quoted(words) or (linked and self._quiet)
         excused = goes_on(words) or (linked and self.excused == self.raised >= 0) or self._is_usual(low[start:here])
         self._quiet = quiet
         if not quiet:

@@ -1,24 +1,22 @@
 """How a log ends, by its own words alone: finished, failed, cut, or unknown.
 
-Of a long log only the beginning and the end matter: they are kept while it is heard, and looked at once. A claim, as
-all that a log says: whether the job still runs, the log does not know.
+Of a long log only the beginning and the end matter: they are kept while it is read, and examined once. The verdict
+is a claim: a log does not know whether its job still runs.
 """
 
 from __future__ import annotations
 
-import re
 from collections import deque
 from typing import NamedTuple
 
-from dogwatch.logs.ending.lasting import LONG, lasting
-from dogwatch.logs.ending.life import ENOUGH, Life
+from dogwatch.logs.ending.activity import ENOUGH, LastActivity
+from dogwatch.logs.ending.duration import LONG, duration
 from dogwatch.logs.ending.lines import newest, oldest
 from dogwatch.logs.ending.opening import OTHERS, SOON, SURE, Opening
 from dogwatch.logs.ending.prose import BYTES as PAGE
 from dogwatch.logs.ending.prose import Prose
 from dogwatch.logs.ending.tracebacks import Tracebacks
 from dogwatch.logs.ending.words import (
-    ASIDE,
     BEGUN,
     CAUGHT,
     CLOSING,
@@ -28,6 +26,7 @@ from dogwatch.logs.ending.words import (
     FAILED,
     FINISHED,
     GONE,
+    IN_THREAD,
     LAST,
     NAMED,
     PLAIN,
@@ -39,6 +38,7 @@ from dogwatch.logs.ending.words import (
     Row,
 )
 from dogwatch.logs.interface import EPOCH, INNER, RUN
+from dogwatch.logs.lazily import lazily
 from dogwatch.model import Step
 
 WINDOW = 262144  # bytes of log after which a word has nothing to do with the end any more
@@ -51,23 +51,23 @@ MORE = 4  # lines, the last one of what was excused among them, after which it p
 USUAL = 4  # times more that the same was said, with life in between
 # What a log may have died of, and how far from its end that may stand.
 DEATHS = (
-    *((sign, SURVIVED) for sign in (FAILED, CRASHED, GONE, TOLD)),
-    *((sign, TAIL) for sign in (CAUGHT, ASIDE, COMPLAINT)),
+    *((kind, SURVIVED) for kind in (FAILED, CRASHED, GONE, TOLD)),
+    *((kind, TAIL) for kind in (CAUGHT, IN_THREAD, COMPLAINT)),
     (NAMED, NAME),
 )
 
 # A line that opens an epoch, and says nothing of how it went.
-_OPENS = re.compile(
+_OPENS = lazily(
     rb"[^a-z\n]{0,80}(?:[a-z.]{2,20}[^a-z0-9\n]{1,8}){0,4}epoch[ :#]{0,3}\[?\d{1,9} ?(?:/|of) ?\d{1,9}\b"
     rb"(?!.{0,80}(?:complete|finish|done|ended|saved))[^0-9\n]{0,80}\Z"
     rb"|[^a-z\n]{0,80}(?:(?:start(?:ing)?|begin(?:ning)?|running|train(?:ing)?)[^a-z0-9\n]{1,8}){0,2}"
     rb"epoch[ :#]{0,3}\[?\d{1,9}\]?[^a-z0-9\n]{0,40}\Z"
 )
 # One in the first half of an evaluation.
-_AMID = re.compile(
+_AMID = lazily(
     rb"\W{0,40}(?:evaluation|evaluating|eval|validation|testing|test)\b[^\[\n]{0,40}\[ {0,8}(\d{1,9})/ {0,8}(\d{1,9})\]"
 )
-_REMAINS = re.compile(rb": (?:command )?not found\Z")  # of what a shell is left with behind its last program
+_REMAINS = lazily(rb": (?:command )?not found\Z")  # of what a shell is left with behind its last program
 
 
 class Counter(NamedTuple):
@@ -81,7 +81,7 @@ class Counter(NamedTuple):
 
 
 class Ending:
-    """Hears a log, keeps how it opened and its end, and says how it ended."""
+    """Reads a log, keeps its beginning and its end, and says how it ended."""
 
     def __init__(self) -> None:
         self._opening, self._prose = Opening(), Prose()
@@ -89,12 +89,12 @@ class Ending:
         self._held = 0
         self.only_closed = False  # whether only its last words say so, as a script does whatever came of its program
 
-    def hear(self, at: int, text: bytes) -> None:
+    def feed(self, at: int, text: bytes) -> None:
         """Take the whole lines of a piece, cleaned, that starts at `at`."""
         if self._opening.wants:
-            self._opening.hear(text.lower())
+            self._opening.feed(text.lower())
         if self._prose.wants:
-            self._prose.hear(text[:PAGE].lower())
+            self._prose.feed(text[:PAGE].lower())
         self._pieces.append((at, text))
         self._held += len(text)
         while self._held - len(self._pieces[0][1]) >= WINDOW:
@@ -102,11 +102,11 @@ class Ending:
 
     @property
     def is_prose(self) -> bool:
-        """Whether what was heard is a page about jobs, and no job's log."""
+        """Whether what was read is a page about jobs, and no job's log."""
         return bool(self._prose)
 
     def judge(self, counter: Counter | None) -> str:
-        """The verdict at the end of what was heard."""
+        """The verdict at the end of what was read."""
         if self.is_prose:
             return "unknown"
         at, low = self._pieces[0][0] if self._pieces else 0, b"".join(text for _, text in self._pieces).lower()
@@ -120,25 +120,25 @@ class _End:
     """The end of a log, lower-cased, from `at` on: where it last said what; -1 where it did not."""
 
     def __init__(self, at: int, low: bytes, opening: Opening) -> None:
-        self._places = {row.sign: -1 for row in ROWS}
+        self._places = {row.kind: -1 for row in ROWS}
         words = low.rstrip()
         last = words.rfind(b"\n") + 1
         self._last, self._end = at + last, at + len(words)  # where the last line begins, and where it ends
         self._opens = _goes_on_with(words[last:])
         self._remains = _REMAINS.search(words[last:]) is not None
-        self._life = Life(at, low)
+        self._activity = LastActivity(at, low)
         self._fell = Tracebacks(at, low)
         self._opened, self._reopened = self._starts(at, low, opening)
         self._first: dict[str, int] = {}  # where a summary's words were first said
         self._staged = -1  # where a stage was first said to be over
         for row in PLAIN if low.isascii() else ROWS:
-            self._look(at, low, row)
+            self._check_row(at, low, row)
         for kind, place in self._fell.places.items():
             self._mark(kind, place)
         # The newest of what others may outlive, and the seconds for which lines below it are dated; those of loggers.
         self._trouble = max(self._fell.end, self._places[GONE])
         below = low[max(self._trouble - at, len(low) - SURVIVED, 0) :]
-        self._lasted, self._spoke = lasting(below) if self._trouble >= 0 else (0.0, 0.0)
+        self._lasted, self._spoke = duration(below) if self._trouble >= 0 else (0.0, 0.0)
 
     def _starts(self, at: int, low: bytes, opening: Opening) -> tuple[list[int], int]:
         """Where the opening was said again, and the newest trouble soon after which it surely was."""
@@ -148,21 +148,21 @@ class _End:
         surely = here >= 0 and opening.surely_again(low[here : here + SOON]) >= SURE
         return opened, self._fell.end if surely else -1
 
-    def _look(self, at: int, low: bytes, row: Row) -> None:
+    def _check_row(self, at: int, low: bytes, row: Row) -> None:
         """Look for what a row describes."""
         place = newest(low, row)
-        if place < 0 or (row.sign == NAMED and at + place == self._fell.raised):
+        if place < 0 or (row.kind == NAMED and at + place == self._fell.raised):
             return
-        if row.sign in (GONE, TOLD) and self._usual(at, low, row, place):
+        if row.kind in (GONE, TOLD) and self._usual(at, low, row, place):
             return
-        if row.sign == STAGE and self._staged < 0:
+        if row.kind == STAGE and self._staged < 0:
             self._staged = at + oldest(low, row)
-        if row.sign == SUMMARY:
+        if row.kind == SUMMARY:
             self._first.setdefault(row.needle.decode(), at + oldest(low, row))
-        self._mark(row.sign, at + place)
+        self._mark(row.kind, at + place)
 
-    def _mark(self, sign: str, place: int) -> None:
-        self._places[sign] = max(self._places.get(sign, -1), place)
+    def _mark(self, kind: str, place: int) -> None:
+        self._places[kind] = max(self._places.get(kind, -1), place)
 
     def _usual(self, at: int, low: bytes, row: Row, place: int) -> bool:
         """Does the program say so all the time, of what it runs, and go on each time?"""
@@ -170,7 +170,7 @@ class _End:
             place = newest(low, row, place) if place > 0 else -1
             if place < 0:
                 return False
-        return self._life.went_on(at + place)
+        return self._activity.went_on(at + place)
 
     def verdict(self, counter: Counter | None) -> str:
         died, said = self._died(counter), self._finished(counter)
@@ -202,7 +202,7 @@ class _End:
         if self._places[BEGUN] > after:
             return True
         again = [place for place in self._opened if place > after]
-        return len(again) > SURE and self._end - again[0] <= SURVIVED and not self._life.went_on(again[0])
+        return len(again) > SURE and self._end - again[0] <= SURVIVED and not self._activity.went_on(again[0])
 
     def _goes_on(self, counter: Counter | None, said: int) -> bool:
         """Does the counter show that something runs after what was said there? A line or two may still name an epoch:
@@ -212,32 +212,32 @@ class _End:
         if self._opens and counter.at >= self._last:
             return True
         surely = counter.step.rank >= RUN and said != self._places[EARLY]
-        if not surely and not self._life.went_on(said):
+        if not surely and not self._activity.went_on(said):
             return False
         return _under_way(counter) or (not counter.step.total and counter.at - said > SURVIVED)
 
     def _died(self, counter: Counter | None) -> int:
         """Where the failure stands that the log ends with; -1 when there is none, or it was survived."""
         found = -1
-        for sign, reach in DEATHS:
-            place = self._places.get(sign, -1)
-            if place < 0 or self._end - place > reach or self._survived(sign, place):
+        for kind, within in DEATHS:
+            place = self._places.get(kind, -1)
+            if place < 0 or self._end - place > within or self._survived(kind, place):
                 continue
-            if sign != FAILED and 0 <= self._places[STOPPED] <= place:
+            if kind != FAILED and 0 <= self._places[STOPPED] <= place:
                 continue  # how it stopped
             if place == self._fell.unbegun and counter is not None and counter.at > place and _ran(counter):
                 continue  # what fell before it began has counted nothing: another try has
-            if reach <= TAIL and self._minor(sign, place, counter):
+            if within <= TAIL and self._minor(kind, place, counter):
                 continue
             found = max(found, place)
         return found
 
-    def _minor(self, sign: str, place: int, counter: Counter | None) -> bool:
+    def _minor(self, kind: str, place: int, counter: Counter | None) -> bool:
         """Is it nothing that ended a run: a thread's while others worked, or right behind the end of one that was over,
         its noise, or what its shell makes of a script's remains?"""
-        if counter is not None and sign == ASIDE:
+        if counter is not None and kind == IN_THREAD:
             return True
-        if counter is not None and sign == COMPLAINT and self._remains and self._closes(counter):
+        if counter is not None and kind == COMPLAINT and self._remains and self._closes(counter):
             return True
         if place == self._fell.typed == self._last:
             return False
@@ -245,45 +245,47 @@ class _End:
         fell = self._fell
         return over >= 0 and over > (fell.begin if fell.begin <= place <= fell.end else place) - ECHO
 
-    def _survived(self, sign: str, place: int) -> bool:
+    def _survived(self, kind: str, place: int) -> bool:
         """Does the log show life after what it said there, or that something began? What nobody caught, only by lines
         that were not flushed."""
-        if self._life.began_again(place) or self._reopened > place:
+        if self._activity.began_again(place) or self._reopened > place:
             return True
         if place == self._fell.excused:
             over = self._fell.lines_since_excused() > MORE or self._places[FINISHED] > place
-            if over or self._life.stirred(place):
+            if over or self._activity.stirred(place):
                 return True
         another = place == self._fell.unbegun or any(0 < again - place <= SOON for again in self._opened)
-        if another and self._life.went_on(place):
+        if another and self._activity.went_on(place):
             return True
         if place == self._fell.unbegun and self._end - place > OTHERS:
             return True
-        if place <= self._trouble and (self._lasted if sign == GONE else self._spoke) >= LONG and sign != FAILED:
+        if place <= self._trouble and (self._lasted if kind == GONE else self._spoke) >= LONG and kind != FAILED:
             return True
-        if sign == CRASHED:
+        if kind == CRASHED:
             again = self._fell.begin <= place and self._fell.said_again(SURVIVED) >= ENOUGH
-            return again or self._life.surely_went_on(place)
-        return sign != FAILED and (self._life.went_on(place) or self._places[BEGUN] > place)
+            return again or self._activity.surely_went_on(place)
+        return kind != FAILED and (self._activity.went_on(place) or self._places[BEGUN] > place)
 
     def _full(self, counter: Counter | None) -> bool:
         """Whether the counter of the run has arrived, and little was counted after that: of what came before the run,
         or of one of its parts, a counter arrives too."""
         if counter is None or not _arrived(counter) or self._began(counter.at) or self._opens:
             return False
-        return not self._life.went_on(counter.at + TAIL)
+        return not self._activity.went_on(counter.at + TAIL)
 
     def _may_be_over(self, counter: Counter | None) -> bool:
         """Whether no counter says that much is left: one that stood still while others moved is not the run's."""
         if counter is None or _nearly(counter):
             return True
-        stale = self._life.went_on(counter.at + TAIL) or self._end - counter.at > WINDOW
+        stale = self._activity.went_on(counter.at + TAIL) or self._end - counter.at > WINDOW
         return counter.step.rank <= INNER and stale
 
     def _closes(self, counter: Counter | None) -> bool:
         """Last words count at the very end only, and not while the counter says that much is left."""
         place = max([self._places[CLOSING], *self._first.values()])
-        last = max(self._places[SUMMARY], self._places[LAST]) >= self._last and not self._life.stirred(self._last - 1)
+        last = max(self._places[SUMMARY], self._places[LAST]) >= self._last and not self._activity.stirred(
+            self._last - 1
+        )
         if (place < 0 or self._end - place > TAIL) and not last:
             return False
         if not last and counter is not None and counter.at > place:

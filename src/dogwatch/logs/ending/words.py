@@ -19,11 +19,12 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from dogwatch.logs.ending import tongues
+from dogwatch.logs.ending import shell_languages
+from dogwatch.logs.lazily import lazily
 
 FAILED, CRASHED, GONE, TOLD = "failed", "crashed", "gone", "told"
 COMPLAINT, NAMED = "complaint", "named"
-CAUGHT, ASIDE = "caught", "aside"  # of a traceback, by its outermost frame: one within the program, a thread's
+CAUGHT, IN_THREAD = "caught", "in_thread"  # of a traceback, by its outermost frame: one within the program, a thread's
 FINISHED, EARLY, STOPPED = "finished", "early", "stopped"
 STAGE, BEGUN, CLOSING, SUMMARY, LAST = "stage", "begun", "closing", "summary", "last"
 
@@ -51,42 +52,42 @@ _RANK = r"(?:\[?rank ?\d{1,6}\]?:? ?|\[?\d{1,5}\]?: {0,2}|\([^()\n]{1,80}\) ){0,
 class Row(NamedTuple):
     """One way to say how it ended."""
 
-    sign: str
+    kind: str
     needle: bytes
     pattern: re.Pattern[bytes]
 
 
-def _row(sign: str, needle: str, pattern: str = "") -> Row:
-    written = (pattern or re.escape(needle)).replace("{work}", f"(?:{_RUN if sign == FINISHED else _STAGE})")
-    return Row(sign, needle.encode(), re.compile(written.encode()))
+def _row(kind: str, needle: str, pattern: str = "") -> Row:
+    written = (pattern or re.escape(needle)).replace("{work}", f"(?:{_RUN if kind == FINISHED else _STAGE})")
+    return Row(kind, needle.encode(), lazily(written.encode()))
 
 
-def _over(sign: str) -> tuple[Row, ...]:
+def _over(kind: str) -> tuple[Row, ...]:
     """That the run, or a stage, is over, in the words people use."""
     ours = r"(?<![a-z]){work}(?: of(?: [\w.-]{1,60}){1,10}|(?: [\w.-]{1,60}){0,3}) "
     is_ = "(?:is |was |has |has been |now )?"
     return (
-        _row(sign, "complete", rf"{ours}{is_}complete[d!.]?(?![a-z])"),
-        _row(sign, "finished", rf"{ours}{is_}finished(?![a-z])"),
-        _row(sign, "done", r"(?<![a-z]){work} (?:process )?(?:is |was |all )?done(?![a-z]| ?\d)"),
-        _row(sign, " end", r"(?<![a-z]){work} (?:has |was )?end(?:ed|s)(?![a-z])"),
-        _row(sign, "finish", r"(?<![a-z])finish(?:ed)? (?:the )?{work}(?![a-z])"),
-        _row(sign, "completed ", r"(?<![a-z])completed (?:the )?{work}(?![a-z])"),
-        _row(sign, "done ", r"(?<![a-z])done:? (?:with )?(?:the |a )?{work}(?![a-z])"),
-        _row(sign, " success", r"(?<![a-z]){work} (?:was |is )?success(?:ful)?(?![a-z_]|[ :=]{1,3}(?:rate|ratio|\d))"),
-        _row(sign, " succeeded", r"(?<![a-z]){work} (?:has )?succeeded(?![a-z])"),
+        _row(kind, "complete", rf"{ours}{is_}complete[d!.]?(?![a-z])"),
+        _row(kind, "finished", rf"{ours}{is_}finished(?![a-z])"),
+        _row(kind, "done", r"(?<![a-z]){work} (?:process )?(?:is |was |all )?done(?![a-z]| ?\d)"),
+        _row(kind, " end", r"(?<![a-z]){work} (?:has |was )?end(?:ed|s)(?![a-z])"),
+        _row(kind, "finish", r"(?<![a-z])finish(?:ed)? (?:the )?{work}(?![a-z])"),
+        _row(kind, "completed ", r"(?<![a-z])completed (?:the )?{work}(?![a-z])"),
+        _row(kind, "done ", r"(?<![a-z])done:? (?:with )?(?:the |a )?{work}(?![a-z])"),
+        _row(kind, " success", r"(?<![a-z]){work} (?:was |is )?success(?:ful)?(?![a-z_]|[ :=]{1,3}(?:rate|ratio|\d))"),
+        _row(kind, " succeeded", r"(?<![a-z]){work} (?:has )?succeeded(?![a-z])"),
         _row(
-            sign,
+            kind,
             "end",
             r"(?:^|(?:info|\.py:\d{1,6})[\]:]{0,2} )[^a-z0-9]{0,60}end (?:of )?(?:the )?{work}[^a-z0-9]{0,60}$",
         ),
     )
 
 
-def _abroad(sign: str, words: tuple[str, ...], written: Callable[[tuple[str, ...]], str]) -> tuple[Row, ...]:
+def _abroad(kind: str, words: tuple[str, ...], written: Callable[[tuple[str, ...]], str]) -> tuple[Row, ...]:
     """What a shell says in other languages: one row for each of its words, so that each is found by its literal."""
-    pairs = zip(words, tongues.needles(words), strict=True)
-    return tuple(_row(sign, needle, written((word,))) for word, needle in pairs)
+    pairs = zip(words, shell_languages.needles(words), strict=True)
+    return tuple(_row(kind, needle, written((word,))) for word, needle in pairs)
 
 
 ROWS = (
@@ -319,9 +320,17 @@ ROWS = (
     _row(FINISHED, "finalizado", r"\b(?:entrenamiento|treinamento) (?:foi |ha )?finalizado\b"),
     _row(FINISHED, "treinamento", r"\btreinamento (?:foi )?conclu(?:í|i)do\b"),
     *(_row(SUMMARY, word) for word in ("已保存到", "保存しました", "저장 완료", "время обучения")),
-    *_abroad(GONE, (*tongues.KILLED, *tongues.FAULTED, *tongues.ABORTED), tongues.of_a_process),
-    *_abroad(COMPLAINT, (*tongues.NO_COMMAND, *tongues.NO_FILE, *tongues.NO_RIGHT), tongues.complaint),
-    *_abroad(BEGUN, tongues.NOHUP, tongues.began),
+    *_abroad(
+        GONE,
+        (*shell_languages.KILLED, *shell_languages.FAULTED, *shell_languages.ABORTED),
+        shell_languages.of_a_process,
+    ),
+    *_abroad(
+        COMPLAINT,
+        (*shell_languages.NO_COMMAND, *shell_languages.NO_FILE, *shell_languages.NO_RIGHT),
+        shell_languages.complaint,
+    ),
+    *_abroad(BEGUN, shell_languages.NOHUP, shell_languages.began),
     # Begun
     _row(BEGUN, "server process", r"started server process \["),
     _row(BEGUN, "startup complete", r"application startup complete"),

@@ -1,53 +1,48 @@
-"""The log formats that ship: one file each with `kind`, `needles` and `read`, or one row of a file's `rows` table.
+"""The log formats that ship: one file each with a table of formats in its `PLUGIN`.
 
 A format file imports `interface`, `scan` and `dogwatch.model`, and does not know the other formats. This folder is
-listed once, at the first use: to add one, put a file or a row here.
+listed once, at the first use: to add one, put a file or a row here. Another package names its formats under the entry
+point group `dogwatch.formats`.
 """
 
 from __future__ import annotations
 
 from functools import cache
-from importlib import import_module
-from pkgutil import iter_modules
-from types import ModuleType
 
-from dogwatch.logs.interface import PLAIN, Format
-from dogwatch.logs.piece import Plan
+from dogwatch.logs.foreign import check, guarded
+from dogwatch.logs.interface import Format, FormatPlugin
+from dogwatch.logs.read_backwards import Plan
+from dogwatch.plugins import Plugins
+
+FORMATS = Plugins("dogwatch.formats", __name__, FormatPlugin, check)
 
 
 @cache
 def shipped() -> tuple[Format, ...]:
-    """All formats, in the order of their modules' names."""
-    names = sorted(module.name for module in iter_modules(__path__))
-    return tuple(row for name in names for row in rows_of(import_module(f"{__name__}.{name}")))
+    """Our formats, in the order of their modules' names."""
+    return tuple(row for plugin in FORMATS.shipped().values() for row in plugin.formats)
+
+
+@cache
+def known() -> tuple[Format, ...]:
+    """All formats: ours, and then those of other packages that have no kind of ours."""
+    kinds = {row.kind for row in shipped()}
+    foreign = (
+        guarded(row, FORMATS.package(name))
+        for name, plugin in FORMATS.foreign().items()
+        for row in plugin.formats
+        if row.kind not in kinds
+    )
+    return (*shipped(), *foreign)
 
 
 @cache
 def named() -> dict[str, tuple[str, int]]:
     """What a log is called when a format of this kind speaks, and how much that format knows."""
-    return {fmt.kind: (fmt.family, fmt.weight) for fmt in shipped()}
+    return {fmt.kind: (fmt.family, fmt.weight) for fmt in known()}
 
 
 @cache
 def plan() -> Plan:
     """How all of them are looked for."""
-    return Plan(shipped())
-
-
-def rows_of(module: ModuleType) -> tuple[Format, ...]:
-    """The formats of one module: its table, or itself."""
-    rows: tuple[Format, ...] | None = getattr(module, "rows", None)
-    if rows is not None:
-        return rows
-    return (
-        Format(
-            kind=module.kind,
-            needles=module.needles,
-            read=module.read,
-            seeks_step=getattr(module, "seeks_step", False),
-            hint=getattr(module, "hint", b""),
-            sift=getattr(module, "sift", None),
-            family=getattr(module, "family", ""),
-            weight=getattr(module, "weight", PLAIN),
-        ),
-    )
+    return Plan(known())

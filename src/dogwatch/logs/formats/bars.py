@@ -6,41 +6,54 @@ import re
 from collections.abc import Callable
 from functools import partial
 
-from dogwatch.logs.interface import ASIDE, BAR, EPOCH, INNER, NEVER, TRAINER, Format, number, pace, pairs
-from dogwatch.model import Mark, Phase, Step
+from dogwatch.logs.interface import (
+    BAR,
+    EPOCH,
+    INNER,
+    NEVER,
+    SECONDARY,
+    TRAINER,
+    Format,
+    FormatPlugin,
+    number,
+    pace,
+    pairs,
+)
+from dogwatch.logs.lazily import lazily
+from dogwatch.model import LogEvent, Phase, Step
 
 _N = r"\d{1,15}"
 _F = r"\d{1,12}(?:\.\d{1,9})?"
-_VALIDATES = re.compile(r"(?<![a-z_])(?:val|valid\w{0,8}|eval\w{0,8}|test|testing|sanity|map50)(?![a-z_])", re.ASCII)
-_LOADS = re.compile(
+_VALIDATES = lazily(r"(?<![a-z_])(?:val|valid\w{0,8}|eval\w{0,8}|test|testing|sanity|map50)(?![a-z_])", re.ASCII)
+_LOADS = lazily(
     r"(?<![a-z])(?:load\w{0,4}|download\w{0,4}|fetch\w{0,4}|map(?![\d@])|tokeni[sz]\w{0,5}|extract\w{0,4}|install\w{0,4}|scanning|saving|upload\w{0,4})(?![a-z])",
     re.ASCII,
 )
-_EPOCH = re.compile(rf"epoch[ :#\[(]{{1,3}}({_N})(?:[ ]?/[ ]?({_N}))?", re.ASCII)
-_YOLO = re.compile(rf"^\s{{0,12}}({_N})/({_N})\s{{1,12}}[\d.]{{1,8}}[gm]\s", re.ASCII)
-_BYTES = re.compile(r"\s?[kmgt]i?b(?:ytes)?\b", re.ASCII)
+_EPOCH = lazily(rf"epoch[ :#\[(]{{1,3}}({_N})(?:[ ]?/[ ]?({_N}))?", re.ASCII)
+_YOLO = lazily(rf"^\s{{0,12}}({_N})/({_N})\s{{1,12}}[\d.]{{1,8}}[gm]\s", re.ASCII)
+_BYTES = lazily(r"\s?[kmgt]i?b(?:ytes)?\b", re.ASCII)
 
-KERAS = re.compile(rf"(?:^|[\s\x08])({_N})/({_N})\s{{1,4}}\[[=>.][=>.-]{{0,60}}\] - ", re.ASCII)
-KERAS3 = re.compile(rf"(?:^|[\s\x08])({_N})/({_N})\s{{1,4}}[━╸╺]{{4,60}}", re.ASCII)
-KERAS_PACE = re.compile(rf"({_F})(ms|s|us)/(?:step|epoch|sample)", re.ASCII)
-RICH = re.compile(rf"(?<![━╸╺╴─])[━╸╺╴─]{{4,400}}\s{{1,4}}(?:(?:{_F}%\s{{1,4}})?({_F})/({_F})|({_F})%)", re.ASCII)
-ALIVE = re.compile(rf"\|[^|\n]{{0,200}}\| [^|\n]{{0,12}}?({_N})/({_N}) \[\d{{1,3}}%\] in ", re.ASCII)
-ALIVE_PACE = re.compile(rf"\(~?({_F})/s", re.ASCII)
-MMCV = re.compile(rf"\[[> ]{{2,200}}\]\s{{1,2}}({_N})/({_N}), ({_F}) task/s", re.ASCII)
-FASTPROGRESS = re.compile(rf"\|[█-]{{1,200}}\| {_F}% \[({_N})/({_N}) [\d:]{{4,12}}<[\d:]{{4,12}}", re.ASCII)
-JOBLIB = re.compile(rf"\]: Done\s{{1,4}}({_N}) (?:out of\s{{1,4}}({_N})|tasks)\s{{1,8}}\| elapsed", re.ASCII)
-WIDGETS = re.compile(rf"\d{{1,3}}% \(({_N}) of ({_N})\)", re.ASCII)
+KERAS = lazily(rf"(?:^|[\s\x08])({_N})/({_N})\s{{1,4}}\[[=>.][=>.-]{{0,60}}\] - ", re.ASCII)
+KERAS3 = lazily(rf"(?:^|[\s\x08])({_N})/({_N})\s{{1,4}}[━╸╺]{{4,60}}", re.ASCII)
+KERAS_PACE = lazily(rf"({_F})(ms|s|us)/(?:step|epoch|sample)", re.ASCII)
+RICH = lazily(rf"(?<![━╸╺╴─])[━╸╺╴─]{{4,400}}\s{{1,4}}(?:(?:{_F}%\s{{1,4}})?({_F})/({_F})|({_F})%)", re.ASCII)
+ALIVE = lazily(rf"\|[^|\n]{{0,200}}\| [^|\n]{{0,12}}?({_N})/({_N}) \[\d{{1,3}}%\] in ", re.ASCII)
+ALIVE_PACE = lazily(rf"\(~?({_F})/s", re.ASCII)
+MMCV = lazily(rf"\[[> ]{{2,200}}\]\s{{1,2}}({_N})/({_N}), ({_F}) task/s", re.ASCII)
+FASTPROGRESS = lazily(rf"\|[█-]{{1,200}}\| {_F}% \[({_N})/({_N}) [\d:]{{4,12}}<[\d:]{{4,12}}", re.ASCII)
+JOBLIB = lazily(rf"\]: Done\s{{1,4}}({_N}) (?:out of\s{{1,4}}({_N})|tasks)\s{{1,8}}\| elapsed", re.ASCII)
+WIDGETS = lazily(rf"\d{{1,3}}% \(({_N}) of ({_N})\)", re.ASCII)
 
 
 def _rank(label: str) -> tuple[int, str]:
     if _LOADS.search(label):
         return NEVER, "starting"
     if _VALIDATES.search(label) and "train" not in label:
-        return ASIDE, "validating"
+        return SECONDARY, "validating"
     return INNER, ""
 
 
-def _beside(label: str) -> list[Mark]:
+def _beside(label: str) -> list[LogEvent]:
     """The epoch that a bar's text names."""
     found = _YOLO.search(label) or _EPOCH.search(label)
     if not found:
@@ -48,18 +61,18 @@ def _beside(label: str) -> list[Mark]:
     return [Step(float(found[1]), float(found[2]) if found[2] else None, "epochs", None, EPOCH), Phase("training")]
 
 
-def _keras(pattern: re.Pattern[str], line: str) -> list[Mark]:
+def _keras(pattern: re.Pattern[str], line: str) -> list[LogEvent]:
     """Batches of an epoch: `120/500 [====>.....] - ETA: 3s - loss: 0.3`."""
     found = pattern.search(line)
     if not found or float(found[1]) > float(found[2]) or line[: found.start(1)].lower().rstrip(" [").endswith("epoch"):
         return []
     took = KERAS_PACE.search(line, found.end())
     rate = pace(took[1], {"ms": 1e3, "us": 1e6}.get(took[2], 1.0)) if took else None
-    marks: list[Mark] = [Step(float(found[1]), float(found[2]), "batches", rate, INNER)]
+    marks: list[LogEvent] = [Step(float(found[1]), float(found[2]), "batches", rate, INNER)]
     return [*marks, *pairs(line[found.end() :])]
 
 
-def _rich(line: str) -> list[Mark]:
+def _rich(line: str) -> list[LogEvent]:
     """`Label ━━━━╸━━━ 45/100 0:00:12`, or a percentage where that is all there is."""
     found = RICH.search(line)
     if not found:
@@ -78,7 +91,7 @@ def _rich(line: str) -> list[Mark]:
     return [Step(done, total or None, unit, rate, rank), *beside, *([Phase(phase)] if phase else [])]
 
 
-def _plain(pattern: re.Pattern[str], speed: re.Pattern[str] | None, unit: str, line: str) -> list[Mark]:
+def _plain(pattern: re.Pattern[str], speed: re.Pattern[str] | None, unit: str, line: str) -> list[LogEvent]:
     """Bars that say done and total in their own words."""
     found = pattern.search(line)
     total = float(found[2] or 0) if found else 0.0
@@ -95,7 +108,7 @@ def _plain(pattern: re.Pattern[str], speed: re.Pattern[str] | None, unit: str, l
 _LINE = "━".encode()
 
 
-def _row(kind: str, needles: tuple[bytes, ...], read: Callable[[str], list[Mark]], hint: bytes = b"") -> Format:
+def _row(kind: str, needles: tuple[bytes, ...], read: Callable[[str], list[LogEvent]], hint: bytes = b"") -> Format:
     family, weight = _FAMILIES.get(kind, (kind, BAR))
     return Format(
         kind,
@@ -119,3 +132,5 @@ rows = (
     _row("fastprogress", (b"% [",), partial(_plain, FASTPROGRESS, None, "batches")),
     _row("joblib", (b"]: done ",), partial(_plain, JOBLIB, None, "tasks")),
 )
+
+PLUGIN = FormatPlugin("bars", rows)

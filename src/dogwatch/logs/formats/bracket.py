@@ -6,25 +6,26 @@ import re
 from functools import partial
 from itertools import islice
 
-from dogwatch.logs.interface import ASIDE, EPOCH, INNER, TRAINER, Format, number, pace, rate
-from dogwatch.model import Mark, Phase, Step
+from dogwatch.logs.interface import EPOCH, INNER, SECONDARY, TRAINER, Format, FormatPlugin, number, pace, rate
+from dogwatch.logs.lazily import lazily
+from dogwatch.model import LogEvent, Phase, Step
 
 _N = r"\d{1,3}(?:,\d{3}){1,4}|\d{1,15}"
-_REACH = 1000  # characters of a line in which a count without a word is one, and not a part of some text
+_WINDOW = 1000  # characters of a line in which a count without a word is one, and not a part of some text
 _TRIED = 8  # places of one line at which a count may stand
-_BRACKET = re.compile(rf"\[[ \t]{{0,8}}({_N})[ \t]{{0,4}}/[ \t]{{0,8}}({_N})\]", re.ASCII)
+_BRACKET = lazily(rf"\[[ \t]{{0,8}}({_N})[ \t]{{0,4}}/[ \t]{{0,8}}({_N})\]", re.ASCII)
 _BRACKET_END = rb"/[ \t]{0,8}[\d,]{1,19}\]"
-_PAREN = re.compile(r"\((\d{1,9})[ ]?/[ ]?(\d{1,9})\)", re.ASCII)
+_PAREN = lazily(r"\((\d{1,9})[ ]?/[ ]?(\d{1,9})\)", re.ASCII)
 _PAREN_END = rb"/[ ]?\d{1,9}\)"
 _PAREN_ENDS = tuple(b"%d)" % digit for digit in range(10))
 _BUILDS = ("nvcc", "c++", "g++", "hipcc", "clang", "building", "linking", "compiling", "/bin/", "install", "recompil")
 _TRIES = ("fail", "retry", "attempt", "attributes:", "_dynamo", "information (")
 
 
-def _bracket(pattern: re.Pattern[str], line: str) -> list[Mark]:
+def _bracket(pattern: re.Pattern[str], line: str) -> list[LogEvent]:
     """A bare [300/1000]; one behind a word belongs to that word's row, and a build step is no progress.
     `[3/4] Training...` opens the third of four stages; `recall: 43.86% (268/611)` is a share of hits, not of work."""
-    for found in islice(pattern.finditer(line, 0, _REACH), _TRIED):
+    for found in islice(pattern.finditer(line, 0, _WINDOW), _TRIED):
         before = line[max(0, found.start() - 4) : found.start()].rstrip(" :=#")[-1:]
         done, total = number(found[1]), number(found[2])
         called = found[0][0] == "(" and line[found.start() - 1 : found.start()].isalnum()  # sqrt(1/2)
@@ -59,14 +60,14 @@ def _inside(pattern: re.Pattern[str], line: str, end: int) -> Step | None:
     return Step(number(inner[1]), number(inner[2]), "batches", rate(line.lower(), "batches"), INNER)
 
 
-_LOGGED = re.compile(r"(?:\b(?:INFO|DEBUG|info|debug)[\]:)]{0,2}|\dZ) {1,3}$")  # what a logger puts before
+_LOGGED = lazily(r"(?:\b(?:INFO|DEBUG|info|debug)[\]:)]{0,2}|\dZ) {1,3}$")  # what a logger puts before
 _STAGES = 12  # that a program names
-_SHARE = re.compile(r"([a-z\u4e00-\u9fff]{1,20})[\"')]{0,2}[:=] {0,3}\d{1,3}(?:\.\d{1,9})?% ?$", re.ASCII)
+_SHARE = lazily(r"([a-z\u4e00-\u9fff]{1,20})[\"')]{0,2}[:=] {0,3}\d{1,3}(?:\.\d{1,9})?% ?$", re.ASCII)
 _OF_WORK = ("progress", "processed", "completed", "complete", "done", "train", "training", "epoch", "total", "进度")
-_TRAINS = re.compile(r"\btrain(?:ing)?[ :]{1,3}\[(\d{1,6})\] ?$", re.ASCII)  # `Train: [3][120/900]`
+_TRAINS = lazily(r"\btrain(?:ing)?[ :]{1,3}\[(\d{1,6})\] ?$", re.ASCII)  # `Train: [3][120/900]`
 
 
-def _timed(line: str) -> list[Mark]:
+def _timed(line: str) -> list[LogEvent]:
     """`Evaluation  [ 570/1872]  eta: 3:12:57    time: 9.63`, what a MetricLogger says of other loops than epochs, and
     `Test: [ 30/196]	Time  0.168 ( 0.182)`, what a ProgressMeter says of a test."""
     found = _TIMED.search(line.lower())
@@ -78,17 +79,22 @@ def _timed(line: str) -> list[Mark]:
         return []
     took = _TIME.search(line.lower(), found.end(3))
     phase = "validating" if tests else "running"
-    return [Step(number(found[2]), number(found[3]), "batches", pace(took[1]) if took else None, ASIDE), Phase(phase)]
+    return [
+        Step(number(found[2]), number(found[3]), "batches", pace(took[1]) if took else None, SECONDARY),
+        Phase(phase),
+    ]
 
 
-_TIMED = re.compile(
+_TIMED = lazily(
     r"(?<![a-z])([a-z]{3,20}(?: [a-z]{1,20}){0,3}):?[ ]{1,4}\[[ ]{0,6}(\d{1,15})/(\d{1,15})\]"
     r"([ ]{1,4}eta: |[ \t][ ]{0,2}time )"
 )
-_TIME = re.compile(r"(?<![a-z_])time:? {1,3}(\d{1,12}(?:\.\d{1,12})?)", re.ASCII)
+_TIME = lazily(r"(?<![a-z_])time:? {1,3}(\d{1,12}(?:\.\d{1,12})?)", re.ASCII)
 
 rows = (
     Format("timed", (b"] eta: ", b"]  eta: ", b"]\ttime ", b"] time "), _timed, family="metric_logger", weight=TRAINER),
     Format("bracket", (b"]",), partial(_bracket, _BRACKET), hint=_BRACKET_END, begins=True, family="plain"),
     Format("parenthesis", _PAREN_ENDS, partial(_bracket, _PAREN), hint=_PAREN_END, begins=True, family="plain"),
 )
+
+PLUGIN = FormatPlugin("bracket", rows)

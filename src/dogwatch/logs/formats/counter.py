@@ -14,7 +14,6 @@ from itertools import islice
 
 from dogwatch.logs.interface import (
     AGAIN,
-    ASIDE,
     EPOCH,
     EPOCH_DONE,
     FROM_ZERO,
@@ -22,13 +21,16 @@ from dogwatch.logs.interface import (
     PART,
     PERCENT,
     RUN,
+    SECONDARY,
     STEPS,
     Format,
+    FormatPlugin,
     is_argument,
     number,
     rate,
 )
-from dogwatch.model import Mark, Step
+from dogwatch.logs.lazily import lazily
+from dogwatch.model import LogEvent, Step
 
 _N = r"\d{1,3}(?:,\d{3}){1,4}|\d{1,15}"
 _LEAD = r"(?:\((?:train|val|test)\))?[\"']?[ \t]{0,3}[:=#]{0,2}[ \t]{0,6}[\"'\[(]?[ \t]{0,8}"
@@ -42,22 +44,22 @@ _HINT_PAIR = _LEAD + rf"(?:{_N}){_OF}\d"
 _HINT_BARE = _PLAIN + r"\d{1,15}(?:[^\d.a-z%]|\.[^\d]|(?:st|nd|rd|th) )"
 _HINT_PART = _PLAIN + r"\d{1,15}(?:[^\da-z%]|(?:st|nd|rd|th) )"
 _TRIED = 8  # places of one line at which a label may stand
-_AFTER = re.compile(r"[\])]?\s{1,2}([a-z]{2,20})\b(?![:=])", re.ASCII)
-_FIGURES = re.compile(r"\d\.\d|\de[-+]\d|[a-z\])][:=] ?-?\d|\bnan\b|\b\d{1,9} ?ms\b", re.ASCII)
-_LEARNS = re.compile(r"loss|acc|epoch|reward|lr", re.ASCII)
-_TURN = r"iteration(?=[ :=#]{1,3}\d{1,9}[ ,|]{1,4}(?:step|batch)[ :=#]{1,3}\d{1,9}[ ]?/)"  # the steps are those of one
-_EP = re.compile(
-    rf"(?<![a-z0-9_])(?:ep(?:och)?|{_TURN})[\"']?[ :=#]{{1,3}}\[?(\d{{1,9}})(?!\d|\.\d)"
+_AFTER = lazily(r"[\])]?\s{1,2}([a-z]{2,20})\b(?![:=])", re.ASCII)
+_FIGURES = lazily(r"\d\.\d|\de[-+]\d|[a-z\])][:=] ?-?\d|\bnan\b|\b\d{1,9} ?ms\b", re.ASCII)
+_LEARNS = lazily(r"loss|acc|epoch|reward|lr", re.ASCII)
+_OUTER = r"iteration(?=[ :=#]{1,3}\d{1,9}[ ,|]{1,4}(?:step|batch)[ :=#]{1,3}\d{1,9}[ ]?/)"  # the steps are those of one
+_EP = lazily(
+    rf"(?<![a-z0-9_])(?:ep(?:och)?|{_OUTER})[\"']?[ :=#]{{1,3}}\[?(\d{{1,9}})(?!\d|\.\d)"
     r"(?:[ ]?/[ ]?(\d{1,9}))?",
     re.ASCII,
 )
-_PLAYED = re.compile(r"(?<![a-z_])episode[ :=#]{1,3}\[?\d{1,9}(?:[ ]?/[ ]?\d{1,9})?[]), :;]{1,4}$", re.ASCII)
-_SENTENCE = re.compile(r": [A-Z][a-z]{1,20}(?: [a-z]{1,20}){2,9}", re.ASCII)
+_PLAYED = lazily(r"(?<![a-z_])episode[ :=#]{1,3}\[?\d{1,9}(?:[ ]?/[ ]?\d{1,9})?[]), :;]{1,4}$", re.ASCII)
+_SENTENCE = lazily(r": [A-Z][a-z]{1,20}(?: [a-z]{1,20}){2,9}", re.ASCII)
 _ORDINAL = ("th step", "st step", "nd step", "rd step", "th iter", "st iter", "nd iter", "rd iter")
 _ALONE = " \t.:;,]|)}-=*#>~\"'_─━═—"
-_WORD = re.compile(r"((?<!\d)[a-z]|[a-z]{2,20})[ \t:_-]{0,2}$", re.ASCII)  # not the Z of a time
-_PERCENT = re.compile(r"progress(?: is|:|=)?\s{0,4}(\d{1,3}(?:\.\d{1,6})?)\s?%", re.ASCII)
-_PERCENT_DONE = re.compile(r"(?<![\d.])(\d{1,3}(?:\.\d{1,6})?)% (?:complete|done|finished)", re.ASCII)
+_WORD = lazily(r"((?<!\d)[a-z]|[a-z]{2,20})[ \t:_-]{0,2}$", re.ASCII)  # not the Z of a time
+_PERCENT = lazily(r"progress(?: is|:|=)?\s{0,4}(\d{1,3}(?:\.\d{1,6})?)\s?%", re.ASCII)
+_PERCENT_DONE = lazily(r"(?<![\d.])(\d{1,3}(?:\.\d{1,6})?)% (?:complete|done|finished)", re.ASCII)
 _LOADS = ("loading", "download", "shards", "compil", "install")
 _ENDS_EPOCH = (
     *("complete", "finish", "done", "took", "elapsed", "time", "loss", "acc"),
@@ -104,11 +106,11 @@ _NOT_NOW = frozenset(
     }
 )
 _OF_THE_RUN = ("global", "total", "overall")
-_THINGS = re.compile(
+_THINGS = lazily(
     r" (?:items|samples|examples|documents|articles|records|rows|files|texts|images|prompts|requests|tokens)\b",
     re.ASCII,
 )  # `batch: 100 items` is how large it is
-_MANY = re.compile(r"[a-z]{3,10}s(?![a-z])", re.ASCII)  # `global_steps 300` counts, `steps 300` is how many there are
+_MANY = lazily(r"[a-z]{3,10}s(?![a-z])", re.ASCII)  # `global_steps 300` counts, `steps 300` is how many there are
 _MAY_LEAD = frozenset(
     {
         "train",
@@ -143,8 +145,8 @@ class _Label:
 
 
 def _label(word: str, ending: str, unit: str, rank: int, bare_ending: str | None) -> _Label:
-    bare = None if bare_ending is None else re.compile(word + bare_ending + _BARE, re.ASCII)
-    pair = re.compile(word + ending + _PAIR, re.ASCII)
+    bare = None if bare_ending is None else lazily(word + bare_ending + _BARE, re.ASCII)
+    pair = lazily(word + ending + _PAIR, re.ASCII)
     alone = "" if bare_ending is None else f"|{bare_ending}{_HINT_BARE}"
     return _Label(unit, pair, bare, rank, f"{word}(?:{ending}{_HINT_PAIR}{alone})".encode())
 
@@ -226,7 +228,7 @@ def _is_listed(low: str, start: int, end: int) -> bool:
 
 
 _SHORT = 160  # characters of a list that is told from a record
-_WHOLE = re.compile(r"[a-z][a-z_-]{1,30}=\d{1,9}(?=[ ,;|]|$)", re.ASCII)
+_WHOLE = lazily(r"[a-z][a-z_-]{1,30}=\d{1,9}(?=[ ,;|]|$)", re.ASCII)
 
 
 def _goes_on(low: str) -> bool:
@@ -235,15 +237,15 @@ def _goes_on(low: str) -> bool:
 
 
 _RESUMES = ("resum", "continuing training", "restored", "loaded checkpoint")
-_LOADS_MODEL = re.compile(
+_LOADS_MODEL = lazily(
     r"[^\n]{0,60}?\bload(?:ed|ing)?\b[^\n]{0,40}?\b(?:model|checkpoint|weights)\b[^\n]{0,40}?\b(?:epoch|step|iter)",
     re.ASCII,
 )
-_LOADED = re.compile(r"[^\n]{0,120}?\bload(?:ed|ing)?\b[^\n]{0,240}?\.(?:pth?|ckpt|tar|h5|bin|safetensors)\b", re.ASCII)
+_LOADED = lazily(r"[^\n]{0,120}?\bload(?:ed|ing)?\b[^\n]{0,240}?\.(?:pth?|ckpt|tar|h5|bin|safetensors)\b", re.ASCII)
 _NAMES = r" num| number| id|_num|_number|_idx|_index|_id|_no|\."
 _EPOCH_PAIR = _label("epoch", f"(?:s|{_NAMES})?", "epochs", EPOCH, None)
-_EPOCH_BARE = re.compile(f"epoch(?:{_NAMES})?" + _BARE, re.ASCII)
-_EPOCH_PART = re.compile("epoch" + _PART, re.ASCII)
+_EPOCH_BARE = lazily(f"epoch(?:{_NAMES})?" + _BARE, re.ASCII)
+_EPOCH_PART = lazily("epoch" + _PART, re.ASCII)
 
 
 def _epoch_beside(low: str) -> tuple[float, float | None, int] | None:
@@ -259,7 +261,7 @@ def _epoch_beside(low: str) -> tuple[float, float | None, int] | None:
     return (float(bare[1]), None, bare.start()) if bare else None
 
 
-def _count(label: _Label, line: str) -> list[Mark]:
+def _count(label: _Label, line: str) -> list[LogEvent]:
     """A counter of the run; beside an epoch on the same line it counts inside that epoch."""
     low = line.lower()
     pair = _pair(label, low)
@@ -274,7 +276,7 @@ def _count(label: _Label, line: str) -> list[Mark]:
         inside = inside or bool(_PLAYED.search(low, max(0, start - 40), start))
     rank = INNER if inside else label.rank
     unit = label.unit or _unit(low, pair)
-    marks: list[Mark] = [Step(done, total or None, unit, rate(low, unit), rank)]
+    marks: list[LogEvent] = [Step(done, total or None, unit, rate(low, unit), rank)]
     if beside and "epoch" not in low:
         marks.append(Step(beside[0], beside[1], "epochs", None, EPOCH))
     return marks
@@ -286,7 +288,7 @@ def _unit(low: str, found: re.Match[str] | None) -> str:
     return word[1] if word and word[1] not in _NOT_UNITS else "items"
 
 
-def _epoch(line: str) -> list[Mark]:
+def _epoch(line: str) -> list[LogEvent]:
     """A line that only names the epoch opens it; one that sums up (a loss, a time) closes it."""
     low = line.lower()
     pair = _pair(_EPOCH_PAIR, low)
@@ -326,7 +328,7 @@ def _is_name(low: str, found: re.Match[str]) -> bool:
     return joined and bool(low[: found.start()].strip()) and not _FIGURES.search(low, found.end(), found.end() + 200)
 
 
-def _ep(line: str) -> list[Mark]:
+def _ep(line: str) -> list[LogEvent]:
     """The word cut short, `ep 11/50` or `Train Ep: 1200 lr 0.1`; where rewards are earned, it is an episode."""
     low = line.lower()
     for found in islice(_EP_ALONE.finditer(low), _TRIED):
@@ -342,14 +344,14 @@ def _ep(line: str) -> list[Mark]:
     return []
 
 
-_EP_ALONE = re.compile(
+_EP_ALONE = lazily(
     r"(?:^|[ \t\[\](|,:;>\"'])ep[ .:=#]{1,3}\[?(\d{1,9})(?!\d|\.\d)(?:[ ]?/[ ]?(\d{1,9})(?!\d|\.\d))?", re.ASCII
 )
 _EP_HINT = rb"(?:(?m:^)|[ \t\[\](|,:;>\"'])ep[ .:=#]{1,3}\[?\d"
 _EP_WORDS = tuple(f"{before}ep{behind}".encode() for before in "\n \t[](|,:;>\"'" for behind in " .:=#")
 
 
-def _epoch_of(line: str) -> list[Mark]:
+def _epoch_of(line: str) -> list[LogEvent]:
     """The same with a total alone, which a shorter line behind it (`Epoch 3 accuracy: 0.8`) leaves out."""
     low = line.lower()
     pair = _pair(_EPOCH_PAIR, low)
@@ -361,7 +363,7 @@ def _of_epochs(low: str, done: float, total: float | None, end: int) -> Step:
     return Step(done, total, "epochs", None, EPOCH_DONE if any(word in rest for word in _ENDS_EPOCH) else EPOCH)
 
 
-def _behind(line: str) -> list[Mark]:
+def _behind(line: str) -> list[LogEvent]:
     """`1800/3000 files processed`: the word stands behind the numbers."""
     low = line.lower()
     found = _BEHIND.search(low) if not any(word in low for word in _LOADS) else None
@@ -371,7 +373,7 @@ def _behind(line: str) -> list[Mark]:
     return [Step(number(found[1]), number(found[2]), unit, rate(low, unit), RUN)]
 
 
-_BEHIND = re.compile(
+_BEHIND = lazily(
     rf"(?<![\w./-])({_N})[ ]?(?:/| of )[ ]?({_N}) (?:([a-z]{{2,20}}) )?(?:have been |were |are )?"
     r"(?:processed|completed|finished|done)\b",
     re.ASCII,
@@ -381,25 +383,25 @@ _BEHIND_HINT = (
 )
 
 
-def _alone(line: str) -> list[Mark]:
+def _alone(line: str) -> list[LogEvent]:
     """`iter = 4200` with nothing else on its line: a setting, unless it is said again and again."""
     found = _ALONE_COUNT.search(line.lower())
     unit = "steps" if found and found[1] == "step" else "iterations"
     return [Step(float(found[2]), None, unit, None, AGAIN)] if found else []
 
 
-_ALONE_COUNT = re.compile(r"(?:^|[ \t:|\]])(iter|iteration|step)[ ]?[:=][ ]{0,2}(\d{1,15})\s{0,4}$", re.ASCII)
+_ALONE_COUNT = lazily(r"(?:^|[ \t:|\]])(iter|iteration|step)[ ]?[:=][ ]{0,2}(\d{1,15})\s{0,4}$", re.ASCII)
 _ALONE_HINT = rb"(?:iter|iteration|step) ?[:=] {0,2}\d{1,15}[ \t\r\f\v]{0,4}\n"
 _ALONE_WORDS = tuple(
-    f"{before}{word}{blanks}{sign}".encode()
+    f"{before}{word}{blanks}{symbol}".encode()
     for before in "\n \t:|]"
     for word in ("iter", "iteration", "step")
     for blanks in ("", " ")
-    for sign in ":="
+    for symbol in ":="
 )
 
 
-def _epoch_part(low: str) -> list[Mark]:
+def _epoch_part(low: str) -> list[LogEvent]:
     found = _EPOCH_PART.search(low)
     if not found or _before(low, found.start()) in (None, *_NOT_NOW):
         return []
@@ -408,10 +410,10 @@ def _epoch_part(low: str) -> list[Mark]:
     return [Step(float(found[1]), None, "epochs", None, PART)]
 
 
-_TAKEN = re.compile(r"(?<![a-z])(?:time|took|duration)(?![a-z])", re.ASCII)
+_TAKEN = lazily(r"(?<![a-z])(?:time|took|duration)(?![a-z])", re.ASCII)
 
 
-def _epoch_zero(line: str) -> list[Mark]:
+def _epoch_zero(line: str) -> list[LogEvent]:
     """Epoch nought, which tells how the others are numbered."""
     low = line.lower()
     found = _ZERO.search(low)
@@ -419,10 +421,10 @@ def _epoch_zero(line: str) -> list[Mark]:
     return [Step(0.0, None, "epochs", None, FROM_ZERO)] if is_record else []
 
 
-_ZERO = re.compile(f"epoch(?:{_NAMES})?" + _LEAD + r"0(?![\d.]|[a-z]|[ ]?/[ ]?0)", re.ASCII)
+_ZERO = lazily(f"epoch(?:{_NAMES})?" + _LEAD + r"0(?![\d.]|[a-z]|[ ]?/[ ]?0)", re.ASCII)
 
 
-def _percent(pattern: re.Pattern[str], line: str) -> list[Mark]:
+def _percent(pattern: re.Pattern[str], line: str) -> list[LogEvent]:
     low = line.lower()
     found = pattern.search(low)
     done = float(found[1]) if found and not any(word in low for word in _LOADS) else 101.0
@@ -461,9 +463,9 @@ rows = (
     _row("image", "image", "s?", "images", INNER),
     _row("file", "file", "s?", "files", INNER),
     _row("task", "task", "s?", "tasks", INNER),
-    _row("inference", "inference done", "", "images", ASIDE),
+    _row("inference", "inference done", "", "images", SECONDARY),
     _row("question", "question", "s?", "questions", INNER),
-    _row("fold", "fold", "s?", "folds", ASIDE),
+    _row("fold", "fold", "s?", "folds", SECONDARY),
     Format("epoch", (b"epoch",), _epoch, hint=_EPOCH_HINT, family="plain"),
     Format("ep", _EP_WORDS, _ep, hint=_EP_HINT, family="plain"),
     Format("epoch of", (b"epoch",), _epoch_of, hint=_EPOCH_PAIR.hint, family="plain"),
@@ -472,3 +474,5 @@ rows = (
     Format("percent", (b"progress",), partial(_percent, _PERCENT), hint=_PERCENT.pattern.encode(), family="plain"),
     Format("percent_done", _DONE, partial(_percent, _PERCENT_DONE), family="plain"),
 )
+
+PLUGIN = FormatPlugin("counter", rows)

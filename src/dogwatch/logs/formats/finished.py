@@ -1,12 +1,13 @@
-"""Lines that say the work is done. A claim for a face to show; it closes nothing."""
+"""Lines that say the work is done. A claim for an interface to show; it closes nothing."""
 
 from __future__ import annotations
 
 import re
 from functools import partial
 
-from dogwatch.logs.interface import Format
-from dogwatch.model import Finished, Mark
+from dogwatch.logs.interface import Format, FormatPlugin
+from dogwatch.logs.lazily import lazily
+from dogwatch.model import Finished, LogEvent
 
 _WORK = ("training", "finetuning", "fine-tuning", "processing", "inference", "evaluation", "job", "run")
 _OVER = ("complete", "finished", "done", "is complete", "is finished", "is done", "has finished")
@@ -17,10 +18,10 @@ PHRASES = (
     "completed successfully",
     "finished successfully",
 )
-_NOT_YET = re.compile(r"\b(?:not|never|before|until|when|once|after|if|epoch|step)\b", re.ASCII)
+_NOT_YET = lazily(r"\b(?:not|never|before|until|when|once|after|if|epoch|step)\b", re.ASCII)
 
 
-def _read(phrases: tuple[str, ...], line: str) -> list[Mark]:
+def _read(phrases: tuple[str, ...], line: str) -> list[LogEvent]:
     """A claim about the whole run, not about an epoch, a step or a condition."""
     low = line.lower()
     for phrase in phrases:
@@ -38,3 +39,5 @@ def _row(verb: str) -> Format:
 
 
 rows = tuple(map(_row, ("complete", "finished", "done", "s processed")))
+
+PLUGIN = FormatPlugin("finished", rows)

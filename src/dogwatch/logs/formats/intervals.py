@@ -12,8 +12,9 @@ from collections.abc import Iterator
 from itertools import islice
 
 from dogwatch.logs import scan
-from dogwatch.logs.interface import Format
-from dogwatch.model import Interval, Mark
+from dogwatch.logs.interface import Format, FormatPlugin
+from dogwatch.logs.lazily import lazily
+from dogwatch.model import Interval, LogEvent
 
 SAVE, EVALUATE, LOG, EPOCH = "save", "evaluate", "log", "epoch"
 EPOCHS, STEPS = "epochs", "steps"
@@ -57,18 +58,18 @@ _VALUE = (
     r"(?:<?[a-z]{4,16}strategy\.)?"
     r"(-?\d[\d_,]{0,15}(?:\.\d{0,6})?(?:e\+?\d{1,2})?|none|null|false|never|no|epoch|steps)(?![\w%/]|[.:-]\d)"
 )
-_SETTING = re.compile(_NAME + _IS + _VALUE, re.ASCII)
-_SIGN = scan.loose((_NAME + _IS + _VALUE).encode())
+_SETTING = lazily(_NAME + _IS + _VALUE, re.ASCII)
+_NEEDLE = scan.loose((_NAME + _IS + _VALUE).encode())
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _OF_NAMES = _LETTERS + "0123456789_.-"
-_REACH, _WITHIN = 48, 160  # bytes before it in which a name, or what it stands in, begins
-_OWNER = re.compile(r"([a-z_]{3,30})[\"']?[ ]?[:=][ ]?(?:dict)?\Z", re.ASCII)
-_HOOK = re.compile(r"type=[\"'](\w{3,20})hook[\"']", re.ASCII)
-_WORD = re.compile(r"[a-z0-9]+", re.ASCII)
+_WINDOW, _WITHIN = 48, 160  # bytes before it in which a name, or what it stands in, begins
+_OWNER = lazily(r"([a-z_]{3,30})[\"']?[ ]?[:=][ ]?(?:dict)?\Z", re.ASCII)
+_HOOK = lazily(r"type=[\"'](\w{3,20})hook[\"']", re.ASCII)
+_WORD = lazily(r"[a-z0-9]+", re.ASCII)
 MOST, MOST_LINES = 32, 512  # of one line, and of a window, with what only looks like them
 
 
-def read(line: str) -> list[Mark]:
+def read(line: str) -> list[LogEvent]:
     """Every interval that a line states."""
     return list(dict.fromkeys(found for _, found in _settings(line.lower())))
 
@@ -77,7 +78,7 @@ def sift(low: bytes) -> Iterator[tuple[str, int]]:
     """One record per line, named by the first setting on it: what is printed again replaces itself."""
     end = 0
     for _ in range(MOST_LINES):
-        place = scan.first(_SIGN, low, end, len(low))
+        place = scan.first(_NEEDLE, low, end, len(low))
         if place is None:
             return
         start = low.rfind(b"\n", 0, place - 1) + 1
@@ -98,7 +99,7 @@ def _settings(low: str) -> Iterator[tuple[str, Interval]]:
 
 def _before(low: str, at: int) -> str:
     """The part of a name that stands before a place, or the word before it."""
-    near = low[max(0, at - _REACH) : at]
+    near = low[max(0, at - _WINDOW) : at]
     name = near[len(near.rstrip(_OF_NAMES)) :]
     return name or (near[len(near[:-1].rstrip(_LETTERS)) :] if near.endswith(" ") else "")
 
@@ -108,7 +109,7 @@ def _around(low: str, at: int) -> list[str]:
     near = low[max(0, at - _WITHIN) : at]
     opened = max(near.rfind("("), near.rfind("{"))
     closed = max(near.rfind(")"), near.rfind("}"), near.rfind("\n"))
-    owner = _OWNER.search(near, max(0, opened - _REACH), opened) if opened > closed else None
+    owner = _OWNER.search(near, max(0, opened - _WINDOW), opened) if opened > closed else None
     owner = owner or _HOOK.search(low[at : at + _WITHIN].partition(")")[0])
     return owner[1].split("_") if owner else []
 
@@ -159,3 +160,5 @@ rows = (
         sift=sift,
     ),
 )
+
+PLUGIN = FormatPlugin("intervals", rows)

@@ -7,8 +7,8 @@ import math
 import re
 from functools import partial
 
-from dogwatch.logs.interface import BAR, EPOCH_DONE, INNER, PART, PERCENT, RUN, TRAINER, Format, number
-from dogwatch.model import Mark, Metric, Phase, Step
+from dogwatch.logs.interface import BAR, EPOCH_DONE, INNER, PART, PERCENT, RUN, TRAINER, Format, FormatPlugin, number
+from dogwatch.model import LogEvent, Metric, Phase, Step
 
 _DONE = (
     "global_step",
@@ -34,7 +34,7 @@ _UNITS = {
     "completed": "items",
     "done": "items",
 }
-_ASIDE = frozenset({*_DONE, *_TOTAL, *_EPOCHS, "epoch", "rate", "percentage", "progress"})
+_NOT_METRICS = frozenset({*_DONE, *_TOTAL, *_EPOCHS, "epoch", "rate", "percentage", "progress"})
 _NESTED, _LONGEST, _MOST = 64, 65536, 64
 _NUMBER = re.compile(r"[-+]?\d{1,20}(?:\.\d{1,20})?(?:e[-+]?\d{1,3})?", re.ASCII)
 _KEYS = (
@@ -53,7 +53,7 @@ _KEYS = (
 _HINT = rf'(?:{"|".join(_KEYS)})"\s{{0,9}}:'.encode()
 
 
-def _read(llama: bool, line: str) -> list[Mark]:
+def _read(llama: bool, line: str) -> list[LogEvent]:
     """The counters and numbers of an object that ends the line; anything else means nothing here."""
     opening = line.find('{"')
     text = line[opening:].strip() if opening >= 0 else ""
@@ -70,7 +70,7 @@ def _read(llama: bool, line: str) -> list[Mark]:
     if not steps and "loss" not in numbers:
         return []
     phase = _word(record.get("phase")) or ("training" if "loss" in numbers else "")
-    doing: list[Mark] = [Phase(phase)] if phase else []
+    doing: list[LogEvent] = [Phase(phase)] if phase else []
     return [*steps, *doing, *_metrics(numbers)]
 
 
@@ -86,10 +86,10 @@ def _value(value: object) -> float | None:
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
-def _steps(numbers: dict[str, float], unit: str) -> list[Mark]:
+def _steps(numbers: dict[str, float], unit: str) -> list[LogEvent]:
     done = next((key for key in _DONE if _counts(numbers.get(key))), None)
     epoch = numbers.get("epoch")
-    epochs: list[Mark] = []
+    epochs: list[LogEvent] = []
     if epoch is not None and _counts(epoch):
         total = next((numbers[key] for key in _EPOCHS if _counts(numbers.get(key))), None)
         rank = EPOCH_DONE if epoch.is_integer() else PART
@@ -103,14 +103,14 @@ def _steps(numbers: dict[str, float], unit: str) -> list[Mark]:
     return [Step(step.done, None, step.unit, step.rate, INNER), *epochs] if inside else [step]
 
 
-def _percent(numbers: dict[str, float]) -> list[Mark]:
+def _percent(numbers: dict[str, float]) -> list[LogEvent]:
     """A share of the whole, in per cent; what is at most 1 may be a part of one."""
     share = numbers.get("progress", numbers.get("percentage", 0.0))
     return [Step(share, 100.0, "%", None, PERCENT)] if 1.0 < share <= 100.0 else []
 
 
-def _metrics(numbers: dict[str, float]) -> list[Mark]:
-    fit = [Metric(k, v) for k, v in numbers.items() if k not in _ASIDE and len(k) <= 64 and k.isprintable()]
+def _metrics(numbers: dict[str, float]) -> list[LogEvent]:
+    fit = [Metric(k, v) for k, v in numbers.items() if k not in _NOT_METRICS and len(k) <= 64 and k.isprintable()]
     return list(fit[:_MOST])
 
 
@@ -135,3 +135,5 @@ rows = (
     ),
     Format("llamafactory", (b'"current_steps"',), partial(_read, True), True, family="llamafactory", weight=TRAINER),
 )
+
+PLUGIN = FormatPlugin("jsonl", rows)

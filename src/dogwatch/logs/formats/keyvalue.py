@@ -6,19 +6,20 @@ import re
 from collections.abc import Mapping
 from functools import partial
 
-from dogwatch.logs.interface import Format, is_argument
-from dogwatch.model import Mark, Metric
+from dogwatch.logs.interface import Format, FormatPlugin, is_argument
+from dogwatch.logs.lazily import lazily
+from dogwatch.model import LogEvent, Metric
 
 _VALUE = r"(?:[ \t]{0,3}[:=]|[ \t])[ \t]{0,6}([-+]?(?:\d{1,20}(?:\.\d{0,20})?(?:e[-+]?\d{1,3})?|nan|inf))(?![\w/]|\.\d)"
-_VALIDATION = re.compile(r"(?<![a-z])e?val(?:id|idation)?[ _/]$", re.ASCII)
+_VALIDATION = lazily(r"(?<![a-z])e?val(?:id|idation)?[ _/]$", re.ASCII)
 _TEST = ("test ", "test_", "test/")
-_LEAD = re.compile(r"[a-z0-9_./-]{1,24}$", re.ASCII)  # what a label is joined to
+_LEAD = lazily(r"[a-z0-9_./-]{1,24}$", re.ASCII)  # what a label is joined to
 _WHOLE = {
     *("all", "average", "avg", "batch", "cur", "current", "epoch", "final", "global", "iter", "lm", "mean", "overall"),
     *("running", "smoothed", "step", "sum", "total", "tr", "train", "training"),
 }
 # A rate is measured where something else is; by itself it is a setting.
-_MEASURED = re.compile(
+_MEASURED = lazily(
     r"(?<![a-z])(?:loss|acc|accuracy|norm|ppl|perplexity|reward|ep|epoch|epoches|step|it|iter|iteration|update)[\]\"']?"
     r"[ \t:=\[(#]{1,16}[-+.\d]|(?<![a-z])(?:current|new) (?:lr|learning)",
     re.ASCII,
@@ -66,24 +67,28 @@ def _is_form(printed: str, name: str) -> bool:
     return any(label in printed for named, label, *_ in METRICS if named == name)
 
 
-def _read(name: str, pattern: re.Pattern[str], validation: bool, line: str) -> list[Mark]:
+def _read(name: str, pattern: re.Pattern[str], validation: bool, line: str) -> list[LogEvent]:
     low = line.lower()
-    part: list[Mark] = []
+    part: list[LogEvent] = []
     for found in pattern.finditer(low):
         before = low[max(0, found.start() - 24) : found.start()]
-        if before[-1:].isalpha() or before.endswith(_TEST) or is_argument(low, found.start()):
+        if before[-1:].isalpha() or before.endswith(_TEST) or bool(_VALIDATION.search(before)) is not validation:
             continue
-        if bool(_VALIDATION.search(before)) is not validation:
-            continue
-        if name == "learning_rate" and not _MEASURED.search(low):
-            continue
-        said: list[Mark] = [Metric(name, float(found[1]))]
         lead = _LEAD.search(before)
-        if validation or lead is None or _WHOLE.issuperset(re.split(r"[_./-]", lead[0].rstrip("_./-"))):
-            return said
-        if not part and "/" not in lead[0] and lead[0].strip("-") and name not in _SETTINGS:
-            part = said
+        whole = validation or lead is None or _WHOLE.issuperset(re.split(r"[_./-]", lead[0].rstrip("_./-")))
+        if not whole and (part or lead is None or not _is_part(name, lead[0])):
+            continue
+        if is_argument(low, found.start()) or (name == "learning_rate" and not _MEASURED.search(low)):
+            continue
+        part = [Metric(name, float(found[1]))]
+        if whole:
+            break
     return part
+
+
+def _is_part(name: str, lead: str) -> bool:
+    """Whether a label that is joined to this names one of several parts of a metric."""
+    return "/" not in lead and bool(lead.strip("-")) and name not in _SETTINGS
 
 
 def _row(name: str, literal: str, rest: str, validation: bool) -> Format:
@@ -91,8 +96,10 @@ def _row(name: str, literal: str, rest: str, validation: bool) -> Format:
     leads, before = (_LEADS, r"val(?:id|idation)?[ _/]") if validation else (("",), "")
     forms = _FORMS.get(literal, (literal,))
     needles = tuple(f"{lead}{form}{end}".encode() for lead in leads for form in forms for end in _BEHIND)
-    read = partial(_read, name, re.compile(label, re.ASCII), validation)
+    read = partial(_read, name, lazily(label, re.ASCII), validation)
     return Format(f"{name} by {literal}", needles, read, hint=(before + label).encode(), tries=_TRIES)
 
 
 rows = tuple(_row(*metric) for metric in METRICS)
+
+PLUGIN = FormatPlugin("keyvalue", rows)

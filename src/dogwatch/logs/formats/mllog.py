@@ -11,13 +11,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from dogwatch.logs.interface import EPOCH, EXACT, SUITE
-from dogwatch.model import Finished, Mark, Metric, Phase, Step
-
-kind = "mlperf"
-needles = (b":::mllog",)
-family = "mlperf"
-weight = SUITE
+from dogwatch.logs.interface import EPOCH, EXACT, SUITE, Format, FormatPlugin
+from dogwatch.model import Finished, LogEvent, Metric, Phase, Step
 
 _OVER = ("epoch_stop", "eval_accuracy", "eval_stop", "block_stop", "run_stop", "eval_error", "tracked_stats")
 _RECORD = re.compile(rb':::mllog[ ]{0,2}\{[^\n]{0,200}?"key": ?"([a-z_]{1,40})"')
@@ -42,7 +37,7 @@ def sift(low: bytes) -> Iterator[tuple[str, int]]:
             yield "opened", found.start()
 
 
-def read(line: str) -> list[Mark]:
+def read(line: str) -> list[LogEvent]:
     """How far the record says the run is; a record that only configures says nothing."""
     at = line.lower().find(":::mllog")
     opening = line.find("{", at) if at >= 0 else -1
@@ -55,7 +50,7 @@ def read(line: str) -> list[Mark]:
     key, about = record.get("key"), record.get("metadata")
     if not isinstance(key, str) or not isinstance(about, dict):
         return []
-    marks: list[Mark] = [Phase(_PHASES[key])] if key in _PHASES else []
+    marks: list[LogEvent] = [Phase(_PHASES[key])] if key in _PHASES else []
     step = _step(about, EXACT if key in _OVER else EPOCH) if key in _OVER or key == "epoch_start" else None
     value = record.get("value")
     if step:
@@ -77,3 +72,8 @@ def _step(about: dict[str, Any], rank: int) -> Step | None:
 
 def _whole(digits: str) -> float:
     return float(digits) if len(digits) <= 20 else math.nan
+
+
+rows = (Format("mlperf", (b":::mllog",), read, sift=sift, family="mlperf", weight=SUITE),)
+
+PLUGIN = FormatPlugin("mllog", rows)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from functools import partial
 
-from dogwatch.logs.interface import Format
-from dogwatch.model import Mark, Phase
+from dogwatch.logs.interface import Format, FormatPlugin
+from dogwatch.logs.lazily import lazily
+from dogwatch.model import LogEvent, Phase
 
 _THING = r"(?:the |a |final |best |latest |full |merged |new |training |current |adam |epoch )"
 _NOW = r"ing(?: |\.\.)|ion (?:start|on)"
@@ -36,13 +37,13 @@ SENTENCES = (
 )
 
 
-def _read(pattern: re.Pattern[str], phase: str, line: str) -> list[Mark]:
+def _read(pattern: re.Pattern[str], phase: str, line: str) -> list[LogEvent]:
     return [Phase(phase)] if pattern.search(line.lower()) else []
 
 
 def _row(phase: str, literals: str, sentence: str, lead: str) -> Format:
     """The sentence must not start inside a longer word or a name: `resaving model`, `no_saving model`."""
-    read = partial(_read, re.compile(rf"(?<![\w./-]){lead}{sentence}", re.ASCII), phase)
+    read = partial(_read, lazily(rf"(?<![\w./-]){lead}{sentence}", re.ASCII), phase)
     hint = sentence.encode() if sentence != literals else b""
     first, *others = literals.split("|")
     needles = tuple(literal.encode() for literal in (first, *others))
@@ -50,3 +51,5 @@ def _row(phase: str, literals: str, sentence: str, lead: str) -> Format:
 
 
 rows = tuple(_row(*sentence) for sentence in SENTENCES)
+
+PLUGIN = FormatPlugin("phases", rows)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from functools import partial
 
-from dogwatch.logs.interface import TRAINER, Format
-from dogwatch.model import Mark, Metric, Phase
+from dogwatch.logs.interface import TRAINER, Format, FormatPlugin
+from dogwatch.logs.lazily import lazily
+from dogwatch.model import LogEvent, Metric, Phase
 
 _NUMBER = r"(\d{1,12}(?:\.\d{1,9})?)"
 
@@ -29,7 +30,7 @@ SGLANG = {
 }
 
 
-def _read(needle: str, patterns: tuple[tuple[re.Pattern[str], str], ...], line: str) -> list[Mark]:
+def _read(needle: str, patterns: tuple[tuple[re.Pattern[str], str], ...], line: str) -> list[LogEvent]:
     low = line.lower()
     if needle not in low:
         return []
@@ -38,7 +39,7 @@ def _read(needle: str, patterns: tuple[tuple[re.Pattern[str], str], ...], line: 
 
 
 def _row(kind: str, needle: str, table: dict[str, str]) -> Format:
-    patterns = tuple((re.compile(pattern, re.ASCII), name) for pattern, name in table.items())
+    patterns = tuple((lazily(pattern, re.ASCII), name) for pattern, name in table.items())
     read = partial(_read, needle, patterns)
     return Format(kind, (needle.encode(),), read, family=kind.split()[0], weight=TRAINER)
 
@@ -48,3 +49,5 @@ rows = (
     _row("sglang", "#running-req:", SGLANG),
     _row("sglang prefill", "prefill batch", SGLANG),
 )
+
+PLUGIN = FormatPlugin("servers", rows)

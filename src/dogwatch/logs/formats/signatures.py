@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from dogwatch.logs.interface import SUITE, TRAINER, Format
-from dogwatch.model import Mark, Origin
+from dogwatch.logs.interface import SUITE, TRAINER, Format, FormatPlugin
+from dogwatch.model import LogEvent, Origin
 
 # program, literals of its own lines, how much it outweighs
 SIGNATURES = (
@@ -17,7 +17,7 @@ SIGNATURES = (
 )
 
 
-def _read(program: str, needles: tuple[str, ...], line: str) -> list[Mark]:
+def _read(program: str, needles: tuple[str, ...], line: str) -> list[LogEvent]:
     low = line.lower()
     return [Origin(program)] if any(needle in low for needle in needles) else []
 
@@ -28,3 +28,5 @@ def _row(program: str, needles: tuple[bytes, ...], weight: int) -> Format:
 
 
 rows = tuple(_row(*signature) for signature in SIGNATURES)
+
+PLUGIN = FormatPlugin("signatures", rows)

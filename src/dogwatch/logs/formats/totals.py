@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import islice
 
-from dogwatch.logs.interface import Format, number
-from dogwatch.model import Mark, Total
+from dogwatch.logs.interface import Format, FormatPlugin, number
+from dogwatch.logs.lazily import lazily
+from dogwatch.model import LogEvent, Total
 
 _IS = (
     r"(?:_num(?:ber)?| for training)?"
@@ -115,22 +116,22 @@ def _listed(pattern: re.Pattern[str], low: str) -> Iterator[tuple[int, Total]]:
         yield found.start(), Total(number(found[2]), _UNITS[found[1][:4]])
 
 
-_SETTING = re.compile(r"(?<![a-z_])[a-z_]{1,24}=[\w.]", re.ASCII)
-_MEASURED = re.compile(r"loss|acc|reward|return|score|elapsed|eta", re.ASCII)
+_SETTING = lazily(r"(?<![a-z_])[a-z_]{1,24}=[\w.]", re.ASCII)
+_MEASURED = lazily(r"loss|acc|reward|return|score|elapsed|eta", re.ASCII)
 _LONGEST = 400
 _BANNERS = tuple(
     f"{word}{end}".encode() for word in ("steps", "iterations") for end in (":", "=", " :", " =", "':", '":')
 )
 _BANNER = rf"[\"']?[ ]?[:=][ ]{{0,12}}{_N}"
-_NAMED = re.compile(r"[\w.-][\"']?$|(?<![a-z])(?!info |debug )[a-z]{2,20}[ \t]{1,3}$", re.ASCII)
+_NAMED = lazily(r"[\w.-][\"']?$|(?<![a-z])(?!info |debug )[a-z]{2,20}[ \t]{1,3}$", re.ASCII)
 
 
-def _read(find: Find, line: str) -> list[Mark]:
+def _read(find: Find, line: str) -> list[LogEvent]:
     """The first total."""
     return [total for _, total in islice(find(line.lower()), 1)]
 
 
-def _arguments(line: str) -> list[Mark]:
+def _arguments(line: str) -> list[LogEvent]:
     """`epoch=30` among the arguments of a program; elsewhere it is a count."""
     low = line.lower()
     start = low.find("namespace(")
@@ -138,7 +139,7 @@ def _arguments(line: str) -> list[Mark]:
     return [Total(number(found[1]), "epochs")] if found and number(found[1]) > 0 else []
 
 
-_ARGUMENT = re.compile(r"[(,] ?epoch=(\d{1,9})[,)]", re.ASCII)
+_ARGUMENT = lazily(r"[(,] ?epoch=(\d{1,9})[,)]", re.ASCII)
 _KINDS = ("steps", "epochs", "loops")  # of units; what is neither a step nor an epoch is a loop
 
 
@@ -160,7 +161,7 @@ def _rows(
     for kind in _KINDS:
         if only := _of(kind, name):
             pattern = only + end
-            read = partial(_read, partial(reads, re.compile(pattern + then, re.ASCII)))
+            read = partial(_read, partial(reads, lazily(pattern + then, re.ASCII)))
             yield Format(f"total {kind} by {called}", needles, read, hint=(pattern + then.replace("$", r"\n")).encode())
 
 
@@ -174,3 +175,5 @@ rows = (
     Format("total epochs by argument", (b"namespace(",), _arguments, hint=_ARGUMENT.pattern.encode()),
     *(row for kind, needles, name in PHRASES for row in _rows(kind, needles, name, _phrases, "")),
 )
+
+PLUGIN = FormatPlugin("totals", rows)

@@ -10,56 +10,68 @@ import re
 from collections.abc import Collection, Iterator
 from functools import lru_cache, partial
 
-from dogwatch.logs.interface import ASIDE, BAR, BEGUN, EPOCH, EPOCH_DONE, INNER, NEVER, RUN, Crowd, Format, number
+from dogwatch.logs.interface import (
+    BAR,
+    BEGUN,
+    EPOCH,
+    EPOCH_DONE,
+    INNER,
+    NEVER,
+    RUN,
+    SECONDARY,
+    Crowd,
+    Format,
+    FormatPlugin,
+    number,
+)
+from dogwatch.logs.lazily import lazily
 from dogwatch.logs.scan import loose
-from dogwatch.model import Mark, Phase, Step
+from dogwatch.model import LogEvent, Phase, Step
 
 _COUNT = (
     r"([\d.]{1,15}[kKMGTP]?)/([\d.]{1,15}[kKMGTP]?)(?:\s?[A-Za-z]{1,12})?\s\["
     r"[\d:]{0,12}(?:<[\d:?]{0,12})?(?: days?, [\d:]{0,12})?(?:,\s{0,4}([\d.]{1,12}|\?)\s?([^\s,\]]{1,24}))?"
 )
-_BAR = re.compile(r"%\|[^|\n]{0,400}\|\s{0,3}" + _COUNT, re.ASCII)
-_BARE = re.compile(r"% (?=[\d.]{1,15}[kKMGTP]?/[\d.]{1,15}[kKMGTP]? \[\d)" + _COUNT, re.ASCII)
-_BAR_START = re.compile(rb"%\|[^|\n]{0,1600}\|[ \t]{0,3}([\d.]{1,15}[kmgtp]?)/([\d.]{1,15}[kmgtp]?)")
-_BARE_START = re.compile(rb"% ([\d.]{1,15}[kmgtp]?)/([\d.]{1,15}[kmgtp]?) \[\d")
-_OPEN = re.compile(
+_BAR = lazily(r"%\|[^|\n]{0,400}\|\s{0,3}" + _COUNT, re.ASCII)
+_BARE = lazily(r"% (?=[\d.]{1,15}[kKMGTP]?/[\d.]{1,15}[kKMGTP]? \[\d)" + _COUNT, re.ASCII)
+_BAR_START = lazily(rb"%\|[^|\n]{0,1600}\|[ \t]{0,3}([\d.]{1,15}[kmgtp]?)/([\d.]{1,15}[kmgtp]?)")
+_BARE_START = lazily(rb"% ([\d.]{1,15}[kmgtp]?)/([\d.]{1,15}[kmgtp]?) \[\d")
+_OPEN = lazily(
     r"(?<![\w./|])(\d{1,15}|\d{1,6}\.\d{1,6}[kKMGTP])\s?([A-Za-z]{1,12})\s\[[\d:]{1,12},\s{0,4}([\d.]{1,12}|\?)([^\s,\]]{1,24})\]?",
     re.ASCII,
 )
 _OPEN_START = rb"[a-z] \[[\d:]{1,12},"
 _OPEN_NEEDLES = tuple(b"%c [" % letter for letter in range(ord("a"), ord("z") + 1))
-_ENDLESS = re.compile(
+_ENDLESS = lazily(
     r"\|\s{0,3}([\d.]{1,15}[kKMGTP]?)/\? \[[\d:]{0,12}(?:<\?)?(?:,\s{0,4}([\d.?]{1,12})\s?([^\s,\]]{1,24}))?", re.ASCII
 )
-_LOGGED = re.compile(
+_LOGGED = lazily(
     r"progress on:\s?([^\n:/]{0,60}?)\s?(?:([\d.]{1,15}[kmgtp]?)[a-z]{0,12}|-)/([\d.]{1,15}[kmgtp]?)[a-z]{0,12}"
     r" rate:(?:([\d.]{1,12})([^\s,]{1,24}))?",
     re.ASCII,
 )
-_RATE_UNIT = re.compile(r"([kMGTP]?)([A-Za-z]{1,20})/s$|s/([A-Za-z]{1,20})$", re.ASCII)
+_RATE_UNIT = lazily(r"([kMGTP]?)([A-Za-z]{1,20})/s$|s/([A-Za-z]{1,20})$", re.ASCII)
 
 _FIGURE = rb"(?![ _/.-]{0,2}(?:loss|acc|ppl|f1|m?iou|score|auc|dice|map|err|mse|mae|psnr|best)|[ ]?=)"
-_VALIDATES = re.compile(
+_VALIDATES = lazily(
     rb"(?<![a-z_])(?:val|valid|validat[a-z]{1,6}|eval[a-z]{0,8}|test|testing|sanity|map@?\.?50)(?![a-z_])" + _FIGURE
 )
-_LOADS = re.compile(
+_LOADS = lazily(
     rb"(?<![a-z])(?:load(?:ing|ed)?|download(?:ing)?|fetch(?:ing)?|map(?![\d@])|pars(?:e|ing)|tokeni[sz]\w{0,6}|filter(?:ing)?|casting"
     rb"|extract(?:ing)?(?! (?:[a-z]{1,12} )?features?)|shards?"
     rb"|generating \w{1,20} split|flatten\w{0,8}|compil\w{0,6}|captur\w{0,6}|warm\w{0,6}"
     rb"|pre-?process\w{0,6}|scanning|caching|quantiz\w{0,8}|packing|grouping texts|running tokenizer|collecting"
     rb"|materializing|profiling|autotun\w{0,4}|unzip\w{0,5}|reading|resolving|creating [a-z]{1,12} from)(?![a-z])"
 )
-_SAVES = re.compile(rb"(?<![a-z])(?:saving|save|checkpoint\w{0,6}|upload\w{0,6}|writing|pushing)(?![a-z])")
-_WHOLE_RUN = re.compile(
-    rb"(?<![a-z])(?:training progress|train(?:ing)? steps?|steps?|overall|total|global step)\W{0,3}$"
-)
-_REQUESTS = re.compile(rb"running [a-z_]{1,30} requests\W{0,3}$")
-_EPOCH_OF = re.compile(
+_SAVES = lazily(rb"(?<![a-z])(?:saving|save|checkpoint\w{0,6}|upload\w{0,6}|writing|pushing)(?![a-z])")
+_WHOLE_RUN = lazily(rb"(?<![a-z])(?:training progress|train(?:ing)? steps?|steps?|overall|total|global step)\W{0,3}$")
+_REQUESTS = lazily(rb"running [a-z_]{1,30} requests\W{0,3}$")
+_EPOCH_OF = lazily(
     rb"(?<![a-z0-9_./-])(?:epochs?|ep)(?:[ _]?(?:num|idx|no))?[ \t]{0,2}[:=#]?[ \t]{0,2}[\[(]?[ \t]{0,4}(\d{1,7})"
     rb"(?:[ ]?(?:/|of)[ ]?(\d{1,7}))?(?!\d|\.\d|%)"
 )
-_ULTRALYTICS = re.compile(rb"^\s{0,12}(\d{1,6})/(\d{1,6})\s{1,12}[\d.]{1,8}[gm]\s")
-_TORCHTUNE = re.compile(rb"(\d{1,6})\|(\d{1,12})\|loss:")
+_ULTRALYTICS = lazily(rb"^\s{0,12}(\d{1,6})/(\d{1,6})\s{1,12}[\d.]{1,8}[gm]\s")
+_TORCHTUNE = lazily(rb"(\d{1,6})\|(\d{1,12})\|loss:")
 _BYTES = ("B", "iB", "b", "Bytes", "bytes")
 _TRAINS = (b"train", b"loss", b"fit")
 
@@ -72,7 +84,7 @@ def _about(label: bytes) -> tuple[int, str, tuple[Step, ...]]:
         if words.search(label) and not epoch and not any(word in label for word in _TRAINS):
             return NEVER, phase, ()
     if _VALIDATES.search(label) and b"train" not in label:
-        return ASIDE, "validating", ()
+        return SECONDARY, "validating", ()
     phase = "training" if any(word in label for word in _TRAINS) else ""
     tuned = _TORCHTUNE.search(label)
     if tuned:
@@ -91,7 +103,7 @@ def _about(label: bytes) -> tuple[int, str, tuple[Step, ...]]:
     return (RUN if _WHOLE_RUN.search(label) else INNER), phase, ()
 
 
-_REACH = 160  # how far before a bar its text may begin
+_WINDOW = 160  # how far before a bar its text may begin
 
 
 def _label(before: bytes) -> bytes:
@@ -110,7 +122,7 @@ def sift(start: re.Pattern[bytes], low: bytes) -> Iterator[tuple[str, int]]:
     one more for the places where it began."""
     for bar in start.finditer(low):
         at = bar.start()
-        name = _name(_label(low[max(0, at - _REACH) : at]), bar[2])
+        name = _name(_label(low[max(0, at - _WINDOW) : at]), bar[2])
         yield name, at
         if bar[1] == b"0":
             yield BEGUN + name, at
@@ -123,14 +135,14 @@ def names(start: re.Pattern[bytes], line: bytes) -> Collection[str]:
         return ()
     if bar[1] == b"0" or line.find(b"%|", bar.end()) >= 0:
         return [name for name, _ in sift(start, line)]
-    return (_name(_label(line[max(0, bar.start() - _REACH) : bar.start()]), bar[2]),)
+    return (_name(_label(line[max(0, bar.start() - _WINDOW) : bar.start()]), bar[2]),)
 
 
 def same(start: re.Pattern[bytes], line: bytes) -> bytes:
     """Other bars with the same text before them and the same total, alone on their lines and not just begun."""
     bar = start.search(line.lower())
     label = line[: bar.start()].rstrip(b" 0123456789.") if bar else b""
-    if bar is None or line.count(b"%") > 1 or len(label) > _REACH - 16:
+    if bar is None or line.count(b"%") > 1 or len(label) > _WINDOW - 16:
         return b""
     before = re.escape(label) + rb"[ \d.]{0,9}%\|[^|%\n]{0,400}\|[ \t]{0,3}(?!0/)[\d.]{1,15}[kKmMgGtTpP]?/"
     return before + re.escape(line[bar.start(2) : bar.end(2)]) + rb"(?![\d.kKmMgGtTpP])[^%\n]*\n"
@@ -183,7 +195,7 @@ _OTHER_KINDS = tuple(
 )
 
 
-def read_bar(pattern: re.Pattern[str], line: str) -> list[Mark]:
+def read_bar(pattern: re.Pattern[str], line: str) -> list[LogEvent]:
     """The last bar of a line."""
     bars = list(pattern.finditer(line))
     if not bars:
@@ -193,7 +205,7 @@ def read_bar(pattern: re.Pattern[str], line: str) -> list[Mark]:
         done, total = number(bar[1]), number(bar[2])
     except ValueError:  # 1.2.3 is not a number, and not a bar
         return []
-    before = line[max(0, bar.start() - _REACH) : bar.start()].lower().encode()
+    before = line[max(0, bar.start() - _WINDOW) : bar.start()].lower().encode()
     rank, phase, beside = _about(_label(before))
     rate, unit = _speed(bar[3], bar[4])
     if unit in _BYTES:
@@ -202,23 +214,23 @@ def read_bar(pattern: re.Pattern[str], line: str) -> list[Mark]:
     return [step, *beside, *([Phase(phase)] if phase else [])]
 
 
-def read_open(line: str) -> list[Mark]:
+def read_open(line: str) -> list[LogEvent]:
     """A bar whose total nobody knows: `120it [00:10, 11.9it/s]`."""
     found = _OPEN.search(line)
     if not found:
         return []
     rate, unit = _speed(found[3], found[4])
-    rank, phase, beside = _about(_label(line[max(0, found.start() - _REACH) : found.start()].lower().encode()))
+    rank, phase, beside = _about(_label(line[max(0, found.start() - _WINDOW) : found.start()].lower().encode()))
     step = Step(number(found[1]), None, unit, rate, min(rank, INNER))
     return [step, *beside, *([Phase(phase)] if phase else [])]
 
 
-def read_endless(line: str) -> list[Mark]:
+def read_endless(line: str) -> list[LogEvent]:
     """A bar that was told there is no total: `Epoch 3: |          | 5/? [00:01<?, 4.10it/s]`."""
     found = _ENDLESS.search(line)
     if not found:
         return []
-    before = line[max(0, found.start() - _REACH) : found.start()]
+    before = line[max(0, found.start() - _WINDOW) : found.start()]
     rank, phase, beside = _about(_label(before[: before.rfind("|") if "|" in before else None].lower().encode()))
     rate, unit = _speed(found[2], found[3])
     try:
@@ -228,7 +240,7 @@ def read_endless(line: str) -> list[Mark]:
     return [step, *beside, *([Phase(phase)] if phase else [])]
 
 
-def read_logged(line: str) -> list[Mark]:
+def read_logged(line: str) -> list[LogEvent]:
     """A bar that a logger prints line by line: `Progress on:train 3.2kit/9.0kit rate:1.1it/s …`."""
     found = _LOGGED.search(line.lower())
     if not found:
@@ -287,3 +299,5 @@ rows = (
     Format("tqdm_endless", (b"/? [",), read_endless, family="tqdm", weight=BAR),
     Format("tqdm_logged", (b"progress on:",), read_logged, family="tqdm", weight=BAR),
 )
+
+PLUGIN = FormatPlugin("tqdm", rows)

@@ -11,8 +11,22 @@ import re
 from dataclasses import dataclass
 from functools import partial
 
-from dogwatch.logs.interface import EPOCH, EPOCH_DONE, INNER, PLAIN, RUN, SUITE, TRAINER, Format, number, pace, pairs
-from dogwatch.model import Mark, Metric, Phase, Step
+from dogwatch.logs.interface import (
+    EPOCH,
+    EPOCH_DONE,
+    INNER,
+    PLAIN,
+    RUN,
+    SUITE,
+    TRAINER,
+    Format,
+    FormatPlugin,
+    number,
+    pace,
+    pairs,
+)
+from dogwatch.logs.lazily import lazily
+from dogwatch.model import LogEvent, Metric, Phase, Step
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _N = r"\d{1,15}"
@@ -346,7 +360,7 @@ TRAINERS = (
 )
 
 
-def _read(pattern: re.Pattern[str], time: re.Pattern[str] | None, row: Row, line: str) -> list[Mark]:
+def _read(pattern: re.Pattern[str], time: re.Pattern[str] | None, row: Row, line: str) -> list[LogEvent]:
     low = line.lower()
     found = pattern.search(low) if any(needle in low for needle in row.needles) else None
     if not found:
@@ -355,7 +369,7 @@ def _read(pattern: re.Pattern[str], time: re.Pattern[str] | None, row: Row, line
     timed = time.search(low) if time else None
     times = {**said, **(timed.groupdict() if timed else {})}
     rate = pace(times.get("s")) or pace(times.get("ms"), 1000.0)
-    marks: list[Mark] = []
+    marks: list[LogEvent] = []
     for done, total, unit, rank in (
         ("run", "of", row.unit, RUN),
         ("inner", "inners", row.unit, INNER),
@@ -382,8 +396,8 @@ def _count(text: str) -> float:
 
 
 def _row(row: Row) -> Format:
-    pattern = re.compile(row.pattern, re.ASCII)
-    time = re.compile(row.time, re.ASCII) if row.time else None
+    pattern = lazily(row.pattern, re.ASCII)
+    time = lazily(row.time, re.ASCII) if row.time else None
     literal = re.match(r"[a-z][a-z_ ]{2,}", row.pattern)  # a hint is worth asking only where it starts with a literal
     hint = (row.hint or row.pattern).encode() if literal or row.hint else b""
     needles = tuple(needle.encode() for needle in row.needles)
@@ -400,3 +414,5 @@ def _row(row: Row) -> Format:
 
 
 rows = tuple(map(_row, TRAINERS))
+
+PLUGIN = FormatPlugin("trainers", rows)

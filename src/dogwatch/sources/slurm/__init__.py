@@ -2,7 +2,7 @@
 
 `queue.py` and `accounting.py` are squeue and sacct (command line and parser), `words.py` and `reasons.py` tables of
 what Slurm says, `identity.py` tells our job from another with its id, `verdict.py` judges one line or record,
-`tasks.py` puts the pieces of a job together, `judge.py` makes a Sighting of all of it. Everything is pure.
+`tasks.py` puts the pieces of a job together, `judge.py` makes an Observation of all of it. Everything is pure.
 
 A job's `track`: {"user", "submit", "cluster", "log_given", "unnamed" (nobody gave it a name) or then "name" (Slurm's
 own)}, and notes of ours: "lacking" (since when the accounting answers without its ending), "ended" (word → task ids of
@@ -12,14 +12,14 @@ in which the accounting was asked about the run before).
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
-from dogwatch.model import Ended, Job, Known, Missing, Sighting
-from dogwatch.sources.slurm import accounting, queue, seldom, words
+from dogwatch.model import Ended, Job, Known, Missing, Observation
+from dogwatch.sources.interface import SourcePlugin
+from dogwatch.sources.slurm import accounting, queue, requests, seldom, words
 from dogwatch.sources.slurm.accounting import Record
 from dogwatch.sources.slurm.judge import Books, Said, judge_job
 from dogwatch.sources.slurm.logs import logs_of, usual_logs
@@ -33,10 +33,10 @@ LONG_AGO = 30 * DAY  # a job whose submit time nobody knows may have ended long 
 
 
 class SlurmSource:
-    """See the module: one squeue and at most one sacct for all jobs of a cluster; one sighting per job."""
+    """See the module: one squeue and at most one sacct for all jobs of a cluster; one observation per job."""
 
     kind = "slurm"
-    section = "slurm"
+    section = "commands"
 
     def ask(self, jobs: Sequence[Job], known: Mapping[str, Known], at: float) -> dict[str, Any]:
         ours = [job for job in jobs if number(job.id) is not None]
@@ -47,11 +47,12 @@ class SlurmSource:
             owners.add(user if isinstance(user, str) else "")
             homeless = homeless or not job.track.get("cluster")
         users = sorted(owners) if all(map(queue.is_user, owners)) else []
-        return _section(users, ids, _history(ours, known), _since(ours, at), at) | {"about": homeless}
+        asked = requests.poll(users, ids, _history(ours, known), _since(ours, at), at)
+        return asked | (requests.about(requests.QUEUE) if homeless else {})
 
     def read(
         self, answer: Mapping[str, Any], jobs: Sequence[Job], known: Mapping[str, Known], at: float
-    ) -> tuple[frozenset[str], dict[str, Sighting]]:
+    ) -> tuple[frozenset[str], dict[str, Observation]]:
         blind = self.blind(answer, jobs)
         ours = [job for job in jobs if job.ref not in blind]
         wanted = _wanted(jobs)
@@ -60,18 +61,18 @@ class SlurmSource:
             return frozenset(), {}
         books, why, records = _books(answer, wanted)
         consulted = _consulted(answer, rows, ours, known)
-        cluster = _text(answer.get("cluster"))
-        requeue, names = _mapping(answer.get("requeue")), _mapping(answer.get("names"))
-        sightings = {}
+        cluster = requests.cluster(answer).name or ""
+        names = (requests.ran(answer, requests.ACCOUNTING) or {}).get("users") or {}
+        observations = {}
         for job in ours:
             asked = books if job.id in consulted or books is Books.NONE else Books.NOT_ASKED
-            again = requeue.get(job.id)
+            again = requests.may_requeue(answer, job.id)
             said = Said(rows.get(job.id, ()), records.get(job.id, ()), asked, why, cluster, again, names)
             before = known.get(job.ref, _UNKNOWN)
-            sightings[job.ref] = _unchanged.again(job, before, said, at) or _unchanged.keep(
+            observations[job.ref] = _unchanged.again(job, before, said, at) or _unchanged.keep(
                 job, before, said, _with_logs(job, before, judge_job(job, before, said, at))
             )
-        return frozenset(sightings), sightings
+        return frozenset(observations), observations
 
     def also_ask(
         self, jobs: Sequence[Job], known: Mapping[str, Known], facts: Mapping[str, Mapping[str, Any]], turn: int
@@ -90,7 +91,7 @@ class SlurmSource:
 
     def blind(self, answer: Mapping[str, Any], jobs: Sequence[Job]) -> dict[str, str]:
         """The jobs that this answer cannot speak for: what has no Slurm id, or lives on another cluster."""
-        cluster = _text(answer.get("cluster"))
+        cluster = requests.cluster(answer).name
         found = {}
         for job in jobs:
             home = job.track.get("cluster")
@@ -106,7 +107,7 @@ class SlurmSource:
 
     def ask_mine(self, at: float) -> dict[str, Any]:
         """The section that lists all jobs of whoever asks; `listed` reads its answer."""
-        return _section([], [], [], max(1_000_000, int(at - DAY)), at)
+        return requests.poll([], [], [], max(1_000_000, int(at - DAY)), at)
 
     def listed(self, answer: Mapping[str, Any]) -> list[queue.Row]:
         """One row per job that the queue lists and that has not ended, for those who look for a job to watch."""
@@ -116,39 +117,21 @@ class SlurmSource:
 
 
 source = SlurmSource()
+PLUGIN = SourcePlugin("slurm", "jobs in the queue of a cluster", lambda: source)
 _unchanged = Unchanged()
 _UNKNOWN = Known()
 
 
-def _with_logs(job: Job, before: Known, sighting: Sighting) -> Sighting:
+def _with_logs(job: Job, before: Known, observation: Observation) -> Observation:
     """The logs that Slurm names, unless the owner named one; of a job that no queue listed, the usual ones."""
     if job.track.get("log_given"):
-        return sighting
+        return observation
     found: Sequence[str] = ()
-    if sighting.facts.get("stdout"):
-        found = logs_of(sighting.facts, job.id)
-    elif before.state is None and sighting.facts.get("workdir"):
-        found = usual_logs(sighting.facts, job.id)
-    return replace(sighting, facts={**sighting.facts, "logs": list(found)}) if found else sighting
-
-
-def _section(users: list[str], ids: list[str], history: list[str], since: int, at: float) -> dict[str, Any]:
-    """What the probe needs to ask Slurm without knowing anything of it."""
-    mark = hashlib.blake2s(repr((at, ids)).encode()).hexdigest()[:8]
-    return {
-        "users": users,
-        "ids": ids,
-        "history": history,
-        "since": since,
-        "mine": not ids,
-        "squeue": queue.argv(users, ids, mark),
-        "sacct": accounting.argv((), since, mark),
-        "environment": dict(queue.ENVIRONMENT),
-        "mark": mark,
-        "columns": dict(queue.COLUMNS),
-        "active": list(words.ACTIVE),
-        "answers": [words.INVALID_ID],
-    }
+    if observation.facts.get("stdout"):
+        found = logs_of(observation.facts, job.id)
+    elif before.state is None and observation.facts.get("workdir"):
+        found = usual_logs(observation.facts, job.id)
+    return replace(observation, facts={**observation.facts, "logs": list(found)}) if found else observation
 
 
 def _wanted(jobs: Sequence[Job]) -> frozenset[str]:
@@ -183,8 +166,8 @@ def _since(jobs: Sequence[Job], at: float) -> int:
 
 def _queue(answer: Mapping[str, Any], wanted: frozenset[str] | None) -> tuple[dict[str, list[queue.Row]] | None, str]:
     """The rows of squeue by id; None and the reason when it did not answer."""
-    run = answer.get("queue")
-    if not isinstance(run, Mapping):
+    run = requests.ran(answer, requests.QUEUE)
+    if run is None:
         return None, "squeue was not asked"
     err = _text(run.get("err"))
     if run.get("why") or run.get("rc") != 0:
@@ -203,8 +186,8 @@ def _rows(out: str, wanted: frozenset[str] | None) -> dict[str, list[queue.Row]]
 
 def _books(answer: Mapping[str, Any], wanted: frozenset[str]) -> tuple[Books, str, dict[str, list[Record]]]:
     """How the accounting fared, why, and its records by id."""
-    run = answer.get("accounting")
-    if not isinstance(run, Mapping):
+    run = requests.ran(answer, requests.ACCOUNTING)
+    if run is None:
         return Books.NOT_ASKED, "the accounting was not asked yet", {}
     if run.get("why") or run.get("rc") != 0:
         why = words.fault(run.get("why"), run.get("rc"), _text(run.get("err")), "sacct")
@@ -220,18 +203,14 @@ def _consulted(
     answer: Mapping[str, Any], rows: Mapping[str, Sequence[queue.Row]], jobs: Sequence[Job], known: Mapping[str, Known]
 ) -> frozenset[str]:
     """The ids that the accounting was asked about: as the probe says, else those it should have asked about."""
-    run = answer.get("accounting")
-    if not isinstance(run, Mapping):
+    run = requests.ran(answer, requests.ACCOUNTING)
+    if run is None:
         return frozenset()
     told = run.get("ids")
     if isinstance(told, list):
         return frozenset(map(str, told))
     idle = {job.id for job in jobs if not any(row.word in words.ACTIVE for row in rows.get(job.id, ()))}
     return frozenset(idle | set(_history(jobs, known)))
-
-
-def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
 
 
 def _text(value: object) -> str:

@@ -13,7 +13,7 @@ from dogwatch.text import SUSPENDED
 
 
 def facts_of(found: Sequence[Piece], first_start: float | None = None) -> dict[str, Any]:
-    """What else Slurm said, for faces and rules; `first_start` is when the first task of an array started."""
+    """What else Slurm said, for interfaces and rules; `first_start` is when the first task of an array started."""
     rows = [piece.row for piece in found if piece.row is not None]
     running = [row for row in rows if row.word in words.RUNNING]
     waiting = [row for row in rows if row.word in words.WAITING]

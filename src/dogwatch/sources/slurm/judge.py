@@ -1,4 +1,4 @@
-"""One job: from everything that Slurm said in one look to a Sighting, or to none.
+"""One job: from everything that Slurm said in one poll to an Observation, or to none.
 
 Not listed is not ended. A job that left the queue is Missing until the accounting names its ending; when the
 accounting answers and has nothing for five minutes, or there is none and the queue has not listed it for as long, it
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from dogwatch.model import Ended, Job, Known, Missing, Outcome, Proof, Running, Sighting
+from dogwatch.model import Ended, Evidence, Job, Known, Missing, Observation, Outcome, Running
 from dogwatch.sources.slurm import tasks, verdict
 from dogwatch.sources.slurm.accounting import Record
 from dogwatch.sources.slurm.efficiency import efficiency
@@ -39,7 +39,7 @@ class Books(StrEnum):
 
 
 class Said(NamedTuple):
-    """What one look has to say of one job: its lines in the queue, its records, and how the accounting fared; of one
+    """What one poll has to say of one job: its lines in the queue, its records, and how the accounting fared; of one
     that was preempted whether Slurm may put it back, and of one that was cancelled the names of uids."""
 
     rows: Sequence[Row] = ()
@@ -79,8 +79,8 @@ class _Case:
         return isinstance(state, Missing) and self.at - state.since >= PATIENCE
 
 
-def judge_job(job: Job, known: Known, said: Said, at: float) -> Sighting:
-    """What this look says of `job`; a Sighting of Missing for one that is in nobody's books yet."""
+def judge_job(job: Job, known: Known, said: Said, at: float) -> Observation:
+    """What this poll says of `job`; an Observation of Missing for one that is in nobody's books yet."""
     case = _Case(job, known, said, at, identity(job, known), dict(job.track), attempt=known.attempt)
     rows: list[Row] = []
     for row in said.rows:
@@ -98,7 +98,7 @@ def judge_job(job: Job, known: Known, said: Said, at: float) -> Sighting:
     if whole.state is None:
         return _open(case, found, whole)
     case.track.pop("lacking", None)
-    return _sighting(case, found, whole)
+    return _observation(case, found, whole)
 
 
 def _records(case: _Case, rows: Sequence[Row]) -> dict[str, Record]:
@@ -166,7 +166,7 @@ def _noted(case: _Case) -> Mapping[str, Any]:
 
 
 def _of_piece(case: _Case, piece: Piece) -> Verdict:
-    """The verdict on one piece, by the best witness it has."""
+    """The verdict on one piece, by the best evidence it has."""
     row, record, before = piece.row, piece.record, case.known.state
     if row is not None and row.active:
         return verdict.of_row(row, before)
@@ -188,18 +188,18 @@ def _of_piece(case: _Case, piece: Piece) -> Verdict:
 
 def _is_over(case: _Case) -> bool:
     """Whether a job that the queue lists as PREEMPTED has ended: Slurm must not put it back, or has not done so since
-    the last look. One that it puts back is COMPLETING, and then PENDING."""
+    the last poll. One that it puts back is COMPLETING, and then PENDING."""
     known = case.known
     stayed = "PREEMPTED" in known.native and case.attempt == known.attempt
     return case.said.requeue is False or stayed
 
 
 def _seen_until(known: Known) -> float | None:
-    return known.proved_at if isinstance(known.state, (Running, Missing)) else None
+    return known.confirmed_at if isinstance(known.state, (Running, Missing)) else None
 
 
 def _learn(case: _Case, rows: Sequence[Row], found: Sequence[Piece]) -> None:
-    """What the next look needs to find this very job again."""
+    """What the next poll needs to find this very job again."""
     lines: Sequence[Row | Record] = rows or [piece.record for piece in found if piece.record is not None]
     if lines:
         first = lines[0]
@@ -242,13 +242,13 @@ def _learn_runs(case: _Case, found: Sequence[Piece]) -> None:
         del case.track["runs_due"]
 
 
-def _open(case: _Case, found: Sequence[Piece], whole: Verdict) -> Sighting:
+def _open(case: _Case, found: Sequence[Piece], whole: Verdict) -> Observation:
     """Nobody says how it ended, or whether: keep waiting, or give up with the reason."""
     known, listed = case.known, any(piece.row is not None for piece in found)
     if isinstance(known.state, Ended) and case.attempt == known.attempt:
         case.track.pop("lacking", None)
-        patience = LATE_WITNESS if known.state.outcome is Outcome.UNKNOWN else PATIENCE
-        settled = case.said.books is Books.NONE or _waited(case, patience)
+        silence_limit = LATE_WITNESS if known.state.outcome is Outcome.UNKNOWN else PATIENCE
+        settled = case.said.books is Books.NONE or _waited(case, silence_limit)
         return _made(case, Verdict(known.state, "", known.reason), facts={}, settled=settled)
     if case.said.books is not Books.ANSWERED:
         if case.said.books is not Books.NOT_ASKED:
@@ -266,10 +266,10 @@ def _open(case: _Case, found: Sequence[Piece], whole: Verdict) -> Sighting:
         if piece.verdict.state is None:
             piece.verdict = verdict.unknown(_why_unknown(case, piece), piece.verdict.native)
     lost = tasks.roll_up(found, case.first_start) if found else verdict.unknown(_why_unknown(case, None), "", case.at)
-    return _sighting(case, found, lost)
+    return _observation(case, found, lost)
 
 
-def _unanswered(case: _Case) -> Sighting:
+def _unanswered(case: _Case) -> Observation:
     """Left the queue, and the accounting cannot be asked. Absence alone ends nothing, except after PREEMPTED and
     where there is no accounting to wait for."""
     if case.long_gone and case.known.native == "PREEMPTED":
@@ -283,7 +283,7 @@ def _unanswered(case: _Case) -> Sighting:
     return _missing(case, f"it left the queue, and how it ended is not known: {why}")
 
 
-def _missing(case: _Case, why: str) -> Sighting:
+def _missing(case: _Case, why: str) -> Observation:
     return _made(case, Verdict(Missing(case.at), "", why), facts={})
 
 
@@ -313,7 +313,7 @@ def _why_unknown(case: _Case, piece: Piece | None) -> str:
     return "it left the queue, and the accounting has no record of it; nobody knows how it ended"
 
 
-def _sighting(case: _Case, found: Sequence[Piece], whole: Verdict) -> Sighting:
+def _observation(case: _Case, found: Sequence[Piece], whole: Verdict) -> Observation:
     facts = facts_of(found, case.first_start)
     if whole.contradiction:
         facts["contradiction"] = whole.contradiction
@@ -338,27 +338,27 @@ def _settled(case: _Case, found: Sequence[Piece], ended: Ended) -> bool:
     return case.said.books is Books.NONE or _waited(case)
 
 
-def _waited(case: _Case, patience: float = PATIENCE) -> bool:
-    """Whether the ending has been known for that long. Its first proof says since when."""
+def _waited(case: _Case, silence_limit: float = PATIENCE) -> bool:
+    """Whether the ending has been known for that long. Its first evidence says since when."""
     known = case.known
     if not isinstance(known.state, Ended) or case.attempt != known.attempt:
         return False
-    return case.at - min((proof.at for proof in known.proof), default=0.0) >= patience
+    return case.at - min((evidence.at for evidence in known.evidence), default=0.0) >= silence_limit
 
 
-def _made(case: _Case, whole: Verdict, facts: Mapping[str, Any], settled: bool = True) -> Sighting:
+def _made(case: _Case, whole: Verdict, facts: Mapping[str, Any], settled: bool = True) -> Observation:
     assert whole.state is not None
-    proof = (Proof(WITNESS, whole.says, case.at),) if whole.says else ()
+    evidence = (Evidence(WITNESS, whole.says, case.at),) if whole.says else ()
     attempt = _raised(case, whole) or (attempt_key(None, 0) if isinstance(whole.state, Ended) else "")
     track = case.track if case.track != case.job.track else None
     facts = {**facts, "runs": case.runs} if case.runs else facts
-    return Sighting(
+    return Observation(
         case.job.ref,
         attempt,
         whole.state,
         whole.native,
         whole.reason,
-        proof,
+        evidence,
         track=track,
         facts=facts,
         settled=settled,

@@ -3,40 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from dogwatch.model import Job
-from dogwatch.sources.slurm import source
+from dogwatch.sources.interface import FoundJob, Lookup
+from dogwatch.sources.slurm import requests, source
 from dogwatch.sources.slurm.accounting import Record
 from dogwatch.sources.slurm.accounting import parse as parse_accounting
 from dogwatch.sources.slurm.queue import Row
 from dogwatch.sources.slurm.queue import parse as parse_queue
 
 
-class Found(NamedTuple):
-    """A job that Slurm knows. `queued` is false for one that only the accounting knows: where its log is, is not said
-    there."""
-
-    name: str
-    user: str
-    submit: float | None
-    native: str
-    nodes: str
-    workdir: str
-    queued: bool
-
-
-class Lookup(NamedTuple):
-    """The jobs that were found, the ids that are not known, and why it is not known of the rest (`unsure`)."""
-
-    found: Mapping[str, Found]
-    unknown: Sequence[str]
-    unsure: str = ""
-    cluster: str | None = None
-
-
 def request(ids: Collection[str], at: float) -> dict[str, Any]:
-    """The section to ask; queue and accounting are asked once for all ids."""
+    """The section to ask; queue and accounting are asked once for all ids, and the controller for its name."""
     return source.ask([_job(one) for one in ids], {}, at)
 
 
@@ -49,8 +28,8 @@ def trouble(answer: Mapping[str, Any], ids: Collection[str]) -> str | None:
 
 def read(answer: Mapping[str, Any], ids: Collection[str], user: str | None = None) -> Lookup:
     """What an answer without trouble says; jobs of other people than `user` do not count."""
-    rows = parse_queue(str((answer.get("queue") or {}).get("out") or ""), ids) or {}
-    run: Mapping[str, Any] = answer.get("accounting") or {}
+    rows = parse_queue(str((requests.ran(answer, requests.QUEUE) or {}).get("out") or ""), ids) or {}
+    run: Mapping[str, Any] = requests.ran(answer, requests.ACCOUNTING) or {}
     answered = run.get("rc") == 0 and not run.get("why")
     records = (parse_accounting(str(run.get("out") or ""), ids) if answered else None) or {}
     found = {}
@@ -59,11 +38,10 @@ def read(answer: Mapping[str, Any], ids: Collection[str], user: str | None = Non
         if line is not None:
             queued = isinstance(line, Row)
             facts = (line.name, line.user, line.submit, line.native, line.nodes, line.workdir)
-            found[one] = Found(*facts, queued)
+            found[one] = FoundJob(*facts, queued)
     missing = [one for one in ids if one not in found]
     unsure = "" if answered or not missing or source.without_accounting(answer) else "the accounting does not answer"
-    cluster = answer.get("cluster")
-    return Lookup(found, [] if unsure else missing, unsure, cluster if isinstance(cluster, str) else None)
+    return Lookup(found, [] if unsure else missing, unsure, requests.cluster(answer).name)
 
 
 def _line(rows: Sequence[Row], records: Sequence[Record], user: str | None) -> Row | Record | None:

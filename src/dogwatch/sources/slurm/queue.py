@@ -19,8 +19,6 @@ from dogwatch.sources.slurm.words import Exit
 SEPARATOR = "\x1f"
 # --all: jobs of hidden partitions are jobs too. --states=all: what ended stays listed for MinJobAge (300 s).
 ARGV = ("--noheader", "--all", "--states=all")
-# SLURM_BITSTR_LEN: the task list of an array, whole instead of its first 64 characters.
-ENVIRONMENT = {"SLURM_TIME_FORMAT": "%s", "SLURM_BITSTR_LEN": "0"}
 COLUMNS = {"id": 0, "mark": 1, "state": 2}
 FIELDS = (
     "JobArrayID",  # followed by the mark
@@ -55,7 +53,7 @@ _TEXT = 1000
 _NONE = frozenset({"", "(null)", "N/A", "n/a", "None assigned"})
 
 
-class Row(NamedTuple):  # made ten thousand times in a look, four times faster than a frozen dataclass
+class Row(NamedTuple):  # made ten thousand times in a poll, four times faster than a frozen dataclass
     """One line of squeue. `base` is the id its owner knows; `task` is empty for a job of one piece, `3` or
     `4-9%2` for an array's, `+1` for a heterogeneous job's."""
 
@@ -99,7 +97,7 @@ def argv(users: Sequence[str], ids: Sequence[str], mark: str) -> list[str]:
     if users:
         return [*arguments, f"--user={','.join(users)}"]
     if not ids:
-        return [*arguments, "--me"]
+        return [*arguments, "--user={me}"]
     wanted = ",".join(ids)
     return [*arguments, f"--jobs={wanted}"] if len(wanted) <= _ARGUMENT else arguments
 
@@ -121,7 +119,7 @@ def parse(out: str, wanted: Collection[str] | None = None) -> dict[str, list[Row
     return rows
 
 
-@lru_cache(maxsize=16384)  # from one look to the next most lines stay what they were
+@lru_cache(maxsize=16384)  # from one poll to the next most lines stay what they were
 def _read(record: str) -> Row | None:
     fields = record.split(SEPARATOR, _FIXED)
     if len(fields) <= _FIXED:
@@ -132,7 +130,7 @@ def _read(record: str) -> Row | None:
 
 
 def _records(out: str) -> list[str]:
-    """The records, each without its mark, which is another in every look."""
+    """The records, each without its mark, which is another in every poll."""
     records: list[str] = []
     mark = ""
     for line in out.split("\n"):

@@ -1,4 +1,4 @@
-"""What is not asked at every look: a job's batch script, once, and its GPU figures, every fifth look."""
+"""What is not asked at every poll: a job's batch script, once, and its GPU figures, every fifth poll."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dogwatch.model import Job, Known, Running
-from dogwatch.sources.slurm import gpu_metrics
+from dogwatch.sources.slurm import gpu_metrics, requests
 from dogwatch.sources.slurm.logs import logs_of
 
 EVERY = 5
@@ -19,26 +19,26 @@ _UNKNOWN = Known()
 
 
 def ask(jobs: Sequence[Job], known: Mapping[str, Known], facts: Facts, turn: int) -> dict[str, Any]:
-    """The sections "scripts" and "gpu_metrics", where there is anything to ask."""
+    """Commands for batch scripts and the section "gpu_metrics", where there is anything to ask."""
     running = [job for job in jobs if isinstance(known.get(job.ref, _UNKNOWN).state, Running)]
     scripts = [job for job in running if _wants_script(job, facts.get(job.ref, {}))][:SCRIPTS_AT_ONCE]
     asked: dict[str, Any] = {}
     if scripts:
-        asked["scripts"] = {job.ref: {"id": job.id} for job in scripts}
+        asked["commands"] = {name: spec for job in scripts for name, spec in requests.script(job.id).items()}
     if turn % EVERY == 0:
         paths = {job.ref: _metrics_path(job, facts.get(job.ref, {})) for job in running}
-        found = {ref: path for ref, path in paths.items() if path is not None}
+        real = {ref: facts.get(ref, {}).get("real") or {} for ref in paths}
+        found = {ref: {"path": path, "real": real[ref]} for ref, path in paths.items() if path is not None}
         asked |= {"gpu_metrics": found} if found else {}
     return asked
 
 
 def read(body: Mapping[str, Any], jobs: Sequence[Job], facts: Facts) -> dict[str, dict[str, Any]]:
     """The logs that a script redirects to, and the newest GPU figures."""
-    scripts, metrics = _section(body, "scripts"), _section(body, "gpu_metrics")
+    scripts, metrics = requests.scripts(_section(body, "commands")), _section(body, "gpu_metrics")
     learnt: dict[str, dict[str, Any]] = {}
-    told_of = scripts.keys() | metrics.keys()
-    for job in (job for job in jobs if job.ref in told_of) if told_of else ():
-        told = _script_logs(job, facts.get(job.ref, {}), scripts.get(job.ref))
+    for job in (job for job in jobs if job.ref in metrics or job.id in scripts) if scripts or metrics else ():
+        told = _script_logs(job, facts.get(job.ref, {}), scripts.get(job.id))
         gpu = gpu_metrics.read(metrics.get(job.ref))
         if told is not None or gpu is not None:
             seen = {} if gpu is None else {"gpu": gpu, "gpu_seen": gpu_metrics.add(facts.get(job.ref, {}), gpu)}

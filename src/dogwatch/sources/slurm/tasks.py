@@ -59,7 +59,10 @@ def pieces(rows: Sequence[Row], records: Mapping[str, Record], noted: Mapping[st
         if _is_group(row.task):
             groups.append((spans.span(row.task), piece))
     in_queue = bool(found)
+    several = in_queue or any(records) or bool(noted)
     for task, record in records.items():
+        if not task and several:
+            continue  # the array itself: the accounting is told of the job before it is told of its tasks
         if task in found:
             found[task].record = record
         elif _is_group(task):
@@ -138,7 +141,7 @@ def _how_many(worst: Sequence[tuple[Piece, Ended]], found: Sequence[Piece]) -> s
 
 
 def document(found: Sequence[Piece]) -> dict[str, Any]:
-    """What faces show of the pieces: how many, in which states, and the odd ones first."""
+    """What interfaces show of the pieces: how many, in which states, and the odd ones first."""
     states: Counter[str] = Counter()
     for piece in found:
         states[_word(piece.verdict.state)] += piece.count
@@ -211,7 +214,7 @@ def _in_order(task: str) -> tuple[int, str]:
 
 
 def _add_noted(found: dict[str, Piece], groups: Sequence[tuple[spans.Span, Piece]], noted: Mapping[str, Any]) -> None:
-    """Tasks that an earlier look saw ending, and that the queue has dropped since."""
+    """Tasks that an earlier poll saw ending, and that the queue has dropped since."""
     if not any(task and not task.startswith("+") for task in found):
         return
     for native, text in noted.items():

@@ -1,11 +1,11 @@
-"""Unchanged: a job of which Slurm prints the same line as at the last look is not judged again."""
+"""Unchanged: a job of which Slurm prints the same line as at the last poll is not judged again."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from dogwatch.model import Job, Known, Proof, Running, Sighting, Waiting
+from dogwatch.model import Evidence, Job, Known, Observation, Running, Waiting
 from dogwatch.sources.slurm.judge import Books, Said
 from dogwatch.sources.slurm.queue import Row
 
@@ -16,51 +16,53 @@ class _Held(NamedTuple):
     row: Row
     track: Mapping[str, Any]
     cluster: str
-    sighting: Sighting
+    observation: Observation
 
 
 class Unchanged:
-    """The last sightings of jobs that run or wait as one line of the queue. One is given again only if all that
-    it was made of is the same; only the time of its proof is new."""
+    """The last observations of jobs that run or wait as one line of the queue. One is given again only if all that
+    it was made of is the same; only the time of its evidence is new."""
 
     def __init__(self) -> None:
         self._held: dict[str, _Held] = {}
         self._at = float("nan")
-        self._proofs: dict[tuple[str, str], tuple[Proof]] = {}
+        self._evidence_seen: dict[tuple[str, str], tuple[Evidence]] = {}
 
-    def again(self, job: Job, known: Known, said: Said, at: float) -> Sighting | None:
+    def again(self, job: Job, known: Known, said: Said, at: float) -> Observation | None:
         held = self._held.get(job.ref)
         if held is None or len(said.rows) != 1 or said.records or said.books is not Books.NOT_ASKED:
             return None
-        before = held.sighting
+        before = held.observation
         same_state = known.state is before.state or known.state == before.state
         row = said.rows[0]
         same = same_state and (row is held.row or row == held.row) and known.attempt == before.attempt
         if not same or job.track != held.track or said.cluster != held.cluster:
             return None
-        proof = self._proof(before.proof[0].by, before.proof[0].says, at)
+        evidence = self._evidence(before.evidence[0].by, before.evidence[0].says, at)
         said_before = (before.attempt, before.state, before.native, before.reason)
-        return Sighting(job.ref, *said_before, proof, facts=before.facts, restarts=before.restarts)
+        return Observation(job.ref, *said_before, evidence, facts=before.facts, restarts=before.restarts)
 
-    def _proof(self, by: str, says: str, at: float) -> tuple[Proof]:
-        """One proof for all jobs of a look of which the same is said."""
+    def _evidence(self, by: str, says: str, at: float) -> tuple[Evidence]:
+        """One evidence for all jobs of a poll of which the same is said."""
         if at != self._at:
-            self._at, self._proofs = at, {}
-        found = self._proofs.get((by, says))
+            self._at, self._evidence_seen = at, {}
+        found = self._evidence_seen.get((by, says))
         if found is None:
-            found = self._proofs[by, says] = (Proof(by, says, at),)
+            found = self._evidence_seen[by, says] = (Evidence(by, says, at),)
         return found
 
-    def keep(self, job: Job, known: Known, said: Said, sighting: Sighting) -> Sighting:
-        """Remember a sighting that says nothing new, so that the next like it says the same."""
-        steady = isinstance(sighting.state, (Running, Waiting)) and known.state == sighting.state
+    def keep(self, job: Job, known: Known, said: Said, observation: Observation) -> Observation:
+        """Remember a observation that says nothing new, so that the next like it says the same."""
+        steady = isinstance(observation.state, (Running, Waiting)) and known.state == observation.state
         alone = len(said.rows) == 1 and said.rows[0].active and not said.rows[0].task and not said.records
-        nothing_learnt = sighting.track is None and "lacking" not in job.track and known.attempt == sighting.attempt
-        plain = said.books is Books.NOT_ASKED and len(sighting.proof) == 1 and sighting.settled
+        nothing_learnt = (
+            observation.track is None and "lacking" not in job.track and known.attempt == observation.attempt
+        )
+        plain = said.books is Books.NOT_ASKED and len(observation.evidence) == 1 and observation.settled
         if steady and alone and nothing_learnt and plain:
             if len(self._held) >= MOST:
                 self._held.clear()
-            self._held[job.ref] = _Held(said.rows[0], job.track, said.cluster, sighting)
+            self._held[job.ref] = _Held(said.rows[0], job.track, said.cluster, observation)
         else:
             self._held.pop(job.ref, None)
-        return sighting
+        return observation

@@ -22,7 +22,7 @@ SKEW = 120.0  # as far as a cluster's clock may be from ours before a comparison
 
 
 class Verdict(NamedTuple):
-    """A state with the word that made it, the reason, and what a proof would quote."""
+    """A state with the word that made it, the reason, and what a piece of evidence would quote."""
 
     state: State | None
     native: str

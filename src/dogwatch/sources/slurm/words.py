@@ -186,5 +186,5 @@ def fault(run_why: str | None, rc: int | None, err: str, command: str = "it") ->
     said = [line.strip() for line in err.split("\n") if line.strip()]
     last = said[-1][:_LONGEST] if said else f"exit code {rc}"
     low = err.lower()
-    meaning = next((words for sign, words in FAULTS if sign in low), None)
+    meaning = next((words for pattern, words in FAULTS if pattern in low), None)
     return f"{meaning} ({last})" if meaning else last

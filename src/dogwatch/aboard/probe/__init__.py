@@ -1,6 +1,0 @@
-"""The probe: a program that travels, looks at a machine and says in one line of JSON what it saw.
-
-It reads one request per line and answers each with one line and a sentinel that counts its bytes. It never opens a
-watched path itself: the file hand does, a forked child that may hang and be lost while processes still get answered.
-The parts here are joined into one text by `aboard.probe_text()`; see there for how to add one.
-"""

@@ -1,0 +1,175 @@
+"""Tell: everything that can be said about jobs: watch this one, forget that one.
+
+What is refused is refused before anything is written.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from dogwatch.api import workers
+from dogwatch.clock import Clock
+from dogwatch.errors import CouldNotPoll, UsageError
+from dogwatch.model import Expectation, Job, Unreachable
+from dogwatch.store.interface import Store
+from dogwatch.store.rows import jobs
+from dogwatch.store.rows import registration as register
+from dogwatch.store.rows.tick import load
+from dogwatch.text import named, plain
+from dogwatch.transport.interface import Transport
+
+HERE = "here"
+POLL_DEADLINE = 10.0
+
+
+def add_run(
+    store: Store,
+    clock: Clock,
+    *,
+    run_id: str,
+    directory: str,
+    name: str,
+    description: str,
+    logs: Sequence[str],
+    progress: Sequence[str],
+    gpus: Sequence[str] | None,
+    expect: Expectation,
+) -> str:
+    """Register a kept run that is about to start."""
+    track = {"run": directory, "logs": list(logs), "progress": list(progress), "gpus": list(gpus or ())}
+    return _register(store, clock, run_id, name, description, track, replace(expect, logs=tuple(logs)), clock.now())
+
+
+def run_ids(store: Store) -> set[str]:
+    """The kept runs that a job stands for, ended ones included."""
+    return {job["id"] for job in jobs.brief(store, everything=True) if job["source"] == "process"}
+
+
+def add_processes(
+    store: Store,
+    clock: Clock,
+    transport: Transport,
+    *,
+    pids: Sequence[int] = (),
+    pidfile: str | None = None,
+    match: str | None = None,
+    user: str | None = None,
+    name: str | None = None,
+    description: str = "",
+    gpus: Sequence[str] | None = None,
+    expect: Expectation | None = None,
+    wait_for_them: bool = False,
+) -> str:
+    """Register workers that somebody else started. Unless `wait_for_them`, they must be there now. Given `pids` are
+    exactly the workers; a name counts only where the pid file, if one is given, does not exist."""
+    expect = expect or Expectation()
+    pids = list(dict.fromkeys(pids))
+    impossible = [pid for pid in pids if not 0 < pid < 1 << 31]
+    if impossible:
+        raise UsageError(f"{impossible[0]} is no process id; `ps` lists those that there are")
+    if pids and expect.workers not in (None, len(pids)):
+        raise UsageError(
+            f"{len(pids)} pids were given and {expect.workers} workers are expected; give all pids or another number"
+        )
+    find = {
+        "pids": pids or None,
+        "pidfile": pidfile,
+        "name": match,
+        "uid": workers.uid_of(user),
+        "want": expect.workers,
+    }
+    find["fresh"] = int(expect.launch_timeout)
+    answer = _look(transport, find)
+    workers.insist(answer, find, wait_for_them=wait_for_them)
+    found = answer["workers"]
+    told = name or match or (os.path.basename(pidfile) if pidfile else None) or _command(answer)
+    title = named(told, "the job name") if name else plain(told, 80)
+    track: dict[str, Any] = {"find": find, "workers": found, "gpus": list(gpus or ())}
+    track["numbers"] = answer.get("numbers") or [None] * len(found)
+    if found and (pids or expect.workers is None or len(found) >= expect.workers):
+        del track["find"]
+        expect = replace(expect, workers=expect.workers or len(found))
+    same, job_id = _already(store, found)
+    if same is not None:
+        return same
+    job_id = job_id or f"{_slug(title)}-{secrets.token_hex(3)}"
+    started = min((process["started"] for process in answer["process"] if process.get("started")), default=None)
+    try:
+        return _register(store, clock, job_id, title, description, track, expect, started)
+    except UsageError:  # somebody who typed the same at the same moment was first
+        same, _ = _already(store, found)
+        if same is None:
+            raise
+        return same
+
+
+def forget(store: Store, clock: Clock, ref: str) -> None:
+    """Stop watching a job and leave it out of every list; its history stays."""
+    register.forget(store, ref, clock.now(), clock.mono())
+    store.location.wake()
+
+
+def _register(
+    store: Store,
+    clock: Clock,
+    job_id: str,
+    name: str,
+    description: str,
+    track: dict[str, Any],
+    expect: Expectation,
+    submitted: float | None,
+) -> str:
+    job = Job(
+        ref=f"{HERE}/process:{job_id}",
+        place=HERE,
+        source="process",
+        id=job_id,
+        name=name,
+        description=named(description, "description") if description else "",
+        submitted=submitted,
+        registered=clock.now(),
+        track=track,
+        expect=expect,
+    )
+    register.register(store, job, clock.now(), clock.mono())
+    store.location.wake()
+    return job.ref
+
+
+def _look(transport: Transport, find: dict[str, Any]) -> dict[str, Any]:
+    answer = transport.ask({"process": {"runs": {}, "pids": {}, "find": {"it": find}}}, POLL_DEADLINE)
+    if isinstance(answer, Unreachable):
+        raise CouldNotPoll(f"could not look at the processes of this machine: {answer.why}")
+    section = answer.body.get("process") or {}
+    if not section.get("ok"):
+        raise CouldNotPoll(f"could not look at the processes of this machine: {section.get('why', 'no reason given')}")
+    found: dict[str, Any] = section["find"]["it"]
+    return found
+
+
+def _already(store: Store, found: Sequence[Sequence[Any]]) -> tuple[str | None, str]:
+    """The ref under which just these processes are watched already, if they are; and an id for them."""
+    if not found:
+        return None, ""
+    job_id = f"{found[0][0]}-{found[0][1]}"
+    watched = {one.job.ref: one.job for one in load(store, HERE)}
+    mine = {tuple(row) for row in found}
+    for ref, job in watched.items():
+        if {tuple(row) for row in job.track.get("workers") or ()} == mine:
+            return ref, job_id
+    taken = f"{HERE}/process:{job_id}" in watched
+    return None, f"{job_id}-{secrets.token_hex(2)}" if taken else job_id
+
+
+def _command(answer: dict[str, Any]) -> str:
+    processes = answer.get("process") or [{}]
+    return str(processes[0].get("command") or "process")
+
+
+def _slug(text: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:40] or "job"

@@ -1,0 +1,66 @@
+"""The alert channels: would they be there? Each is reached and told nothing."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from dogwatch import secret
+from dogwatch.api.checklist import Line
+from dogwatch.api.preflight.facts import FAIL, PASS, WARN
+from dogwatch.channels.http import PREFLIGHT
+from dogwatch.channels.plugin import OUTSIDE, ChannelPlugin, Unfit, site_of
+from dogwatch.channels.registry import CHANNELS
+from dogwatch.channels.timed import Private
+from dogwatch.clock import Clock
+from dogwatch.plugin_config import filled
+from dogwatch.settings import Channel
+from dogwatch.store.rows.channels import ChannelRow
+from dogwatch.text import plain
+
+NOT_SENT = "nothing was sent"
+OWNERS = "say it yourself: --alert-slack, `dogwatch alerts add`, or [smtp] in the configuration file"
+TEST = "`dogwatch alerts test` sends a word on it"
+
+
+def judge(rows: Sequence[ChannelRow | Channel], accounts: Mapping[str, Any]) -> Iterator[Line]:
+    """A line for each channel; one line when there is none."""
+    if not rows:
+        yield Line(WARN, "alerts", "there is no channel: nobody will be told", "`dogwatch alerts add` makes one")
+        return
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(min(8, len(rows))) as threads:
+        yield from threads.map(lambda row: _line(row, accounts), rows)
+
+
+def _line(row: ChannelRow | Channel, accounts: Mapping[str, Any]) -> Line:
+    what, kind = f"channel {plain(row.name, 40)}", row.kind
+    plugin = CHANNELS.find(kind)
+    if plugin is None:
+        why = f"the channel {plain(kind, 60)} {CHANNELS.why_missing(kind)}"
+        return Line(FAIL, what, why, "`dogwatch doctor` lists the plug-ins that cannot be used")
+    try:
+        text = _reach(plugin, row.settings, accounts)
+    except secret.NoSecret as error:
+        return Line(FAIL, what, str(error), "set what it refers to, where the watcher runs")
+    except ssl.SSLError as error:
+        return Line(FAIL, what, f"its encryption is not to be trusted: {plain(str(error.reason), 80)}", TEST)
+    except Private:
+        return Line(FAIL, what, "leads into a private network, where a job file may not point", OWNERS)
+    except TimeoutError:
+        return Line(FAIL, what, f"did not answer in {PREFLIGHT:g} s", TEST)
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or (str(error) if isinstance(error, Unfit) else type(error).__name__)
+        return Line(FAIL, what, f"cannot be reached: {plain(str(why), 120)}", TEST)
+    except Exception as error:
+        if not CHANNELS.package(kind):
+            raise
+        return Line(FAIL, what, f"its plug-in failed: {type(error).__name__}", TEST)
+    return Line(PASS, what, f"{text}; {NOT_SENT}")
+
+
+def _reach(plugin: ChannelPlugin, settings: Mapping[str, Any], accounts: Mapping[str, Any]) -> str:
+    config = filled(plugin.config, settings)
+    return plugin.preflight(config, site_of(plugin, config, bool(settings.get(OUTSIDE)), accounts, Clock()))

@@ -1,0 +1,167 @@
+"""The program and its environment: is the command there, is its Python the right one, are packages and variables?"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from dogwatch.api.checklist import Line
+from dogwatch.api.preflight.facts import FAIL, PASS, WARN, Facts, several
+from dogwatch.api.preflight.plan import NEVER, Plan
+
+
+def judge(plan: Plan, facts: Facts) -> Iterator[Line]:
+    found, why = facts.of("program")
+    if not facts.body.get("there", True):
+        remedy = "make it, or correct --cwd"
+        yield Line(FAIL, "working directory", f"{facts.cwd} is not there", remedy)
+    if why:
+        yield Line(FAIL, "command", f"could not be looked at: {why}", "see whether its directories answer")
+        return
+    program = found.get("program")
+    if program is not None:
+        yield _command(plan, program)
+        if program.get("wrong"):
+            yield Line(FAIL, "script", f"{program['script']} {program['wrong']}", "correct the command or --cwd")
+    yield from _python(plan, found, facts)
+    yield from _packages(plan, found)
+    yield from _variables(plan, facts)
+    yield _checkpoint_frequency(plan)
+    yield _logging(plan, found, facts)
+    yield from _limits(plan, found, facts)
+
+
+def _command(plan: Plan, program: Mapping[str, Any]) -> Line:
+    word = plan.command.words[0]
+    if program["path"] is None:
+        wrong = "is there and is not executable" if program.get("there") and "/" in word else "was not found"
+        remedy = "chmod +x it" if "is there" in wrong else "correct the command, or activate the environment it is in"
+        return Line(FAIL, "command", f"{word} {wrong}", remedy)
+    if program["kind"] == "python" and program["python"] is None:
+        return Line(FAIL, "command", f"{program['path']} names a Python that is not there", "correct its first line")
+    return Line(PASS, "command", str(program["path"]))
+
+
+def _python(plan: Plan, found: Mapping[str, Any], facts: Facts) -> Iterator[Line]:
+    inside, why = found.get("inside"), found.get("python_why")
+    needed = not found.get("guessed") or bool(plan.packages) or plan.environment is not None
+    if inside is None:
+        if needed:
+            text = f"{found.get('python') or 'Python'} {why or 'said nothing'}"
+            yield Line(FAIL, "interpreter", text, "name the interpreter of your environment in the command")
+        return
+    prefix, executable = str(inside["prefix"]), str(found["python"])
+    text = f"{executable} is Python {inside['version']}" + (f", environment {prefix}" if inside["virtual"] else "")
+    if found.get("guessed") and plan.command.words:
+        text += " (the one on the PATH: what the command starts is its own business)"
+    active = facts.value("VIRTUAL_ENV") or facts.value("CONDA_PREFIX")
+    wanted = plan.environment
+    if wanted is not None and os.path.normpath(os.path.join(facts.cwd, wanted)) != os.path.normpath(prefix):
+        yield Line(FAIL, "interpreter", f"{text}, not {wanted}", f"activate {wanted}, or start {wanted}/bin/python")
+    elif active and not _inside(active, executable, prefix):
+        remedy = f"start {active}/bin/python, or deactivate what is not meant"
+        yield Line(WARN, "interpreter", f"{text}, while {active} is active", remedy)
+    elif needed or inside["virtual"]:
+        yield Line(PASS, "interpreter", text)
+
+
+def _inside(active: str, executable: str, prefix: str) -> bool:
+    return prefix == active.rstrip("/") or executable.startswith(active.rstrip("/") + "/")
+
+
+def _packages(plan: Plan, found: Mapping[str, Any]) -> Iterator[Line]:
+    rows: Mapping[str, Any] = found.get("modules") or {}
+    for name in plan.packages:
+        row = rows.get(name)
+        if row is None:
+            why = found.get("python_why") or "nothing was said of it"
+            remedy = "give it more time with --most, or try without --try-import"
+            yield Line(FAIL, f"package {name}", f"could not be looked for: {why}", remedy)
+        elif not row["found"]:
+            where = found.get("python")
+            why = f"cannot be imported: {row['why']}" if row["why"] else f"is not there for {where}"
+            yield Line(FAIL, f"package {name}", why, f"{where} -m pip install {name.partition('.')[0]}")
+        elif row["bare"]:
+            text = "is only a directory without code, such as one of that name where the job starts"
+            yield Line(WARN, f"package {name}", text, "see that the installed one is found, not that directory")
+        else:
+            seconds = f", imported in {row['imported']:g} s" if row["imported"] is not None else ""
+            yield Line(PASS, f"package {name}", f"{row['version'] or 'there'}{seconds}")
+
+
+def _variables(plan: Plan, facts: Facts) -> Iterator[Line]:
+    missing = [name for name in plan.variables if not facts.is_set(name)]
+    if missing:
+        text = f"not set or empty where it will run: {several(missing, 8)}"
+        yield Line(FAIL, "variables", text, "export them where the job is started, or give --env NAME=VALUE")
+    elif plan.variables:
+        yield Line(PASS, "variables", f"set: {several(list(plan.variables), 8)}")
+
+
+def _checkpoint_frequency(plan: Plan) -> Line:
+    said = plan.checkpoint_every
+    option, value = plan.command.every or ("", "")
+    what, remedy = "checkpoint frequency", "set it in the command (as in --save-steps 500), or say --checkpoint-every"
+    if (said or value).lower() in NEVER and (said or option):
+        return Line(WARN, what, f"{option or 'it'} is {said or value}: no checkpoint is written", remedy)
+    if said:
+        return Line(PASS, what, f"every {said}")
+    if option:
+        return Line(PASS, what, f"{option} {value}".strip())
+    return Line(WARN, what, "nothing says how often it saves: what a crash would cost is not known", remedy)
+
+
+def _logging(plan: Plan, found: Mapping[str, Any], facts: Facts) -> Line:
+    """Whether its words come out as they are said: a silent log is how a healthy job looks dead."""
+    program = found.get("program") or {}
+    kind, flags = program.get("kind", "other"), program.get("flags") or []
+    remedy = "set PYTHONUNBUFFERED=1 (--env PYTHONUNBUFFERED=1) or start it with python -u"
+    if facts.value("PYTHONUNBUFFERED"):
+        return Line(PASS, "logging", "unbuffered: PYTHONUNBUFFERED is set")
+    if kind == "python" and any(flag.startswith("-") and not flag.startswith("--") and "u" in flag for flag in flags):
+        return Line(PASS, "logging", "unbuffered: python -u")
+    if kind == "python":
+        return Line(WARN, "logging", "Python holds back what it prints into a file or pipe, 8 KB at a time", remedy)
+    if plan.command.unbuffered:
+        return Line(PASS, "logging", f"unbuffered: {plan.command.unbuffered}")
+    return Line(WARN, "logging", "nothing shows whether what it prints comes out at once", remedy)
+
+
+def _limits(plan: Plan, found: Mapping[str, Any], facts: Facts) -> Iterator[Line]:
+    if plan.core_dumps is None and not plan.signals:
+        return
+    limits, why = facts.of("limits")
+    if why:
+        yield Line(FAIL, "limits", f"could not be read: {why}", "try again")
+        return
+    if plan.core_dumps is not None:
+        yield _core_dumps(plan.core_dumps, limits)
+    handled: Mapping[str, Any] = (found.get("program") or {}).get("signals") or {}
+    for name in plan.signals:
+        yield _signal(name, limits, handled, (found.get("program") or {}).get("script"))
+
+
+def _core_dumps(wanted: bool, limits: Mapping[str, Any]) -> Line:
+    on = limits["core"] is None or limits["core"] > 0
+    size = "without limit" if limits["core"] is None else f"up to {limits['core']:,} bytes"
+    text = f"on, {size}, to {limits['core_pattern'] or '?'}" if on else "off"
+    if on == wanted:
+        return Line(PASS, "core dumps", text)
+    if wanted and limits["core_most"] == 0:
+        return Line(FAIL, "core dumps", "off, and the hard limit is 0", "have the limit raised (limits.conf), then try")
+    return Line(FAIL, "core dumps", text, f"ulimit -c {'unlimited' if wanted else '0'} before it is started")
+
+
+def _signal(name: str, limits: Mapping[str, Any], handled: Mapping[str, Any], script: str | None) -> Line:
+    what = f"signal {name}"
+    if name in limits["unknown"]:
+        return Line(FAIL, what, "there is no such signal there", "correct the name, as in TERM or USR1")
+    if name in limits["ignored"]:
+        text = "is ignored by what would start it, and a program inherits that"
+        return Line(FAIL, what, text, "start it without nohup or & in a script, or trap it there")
+    if script is None:
+        return Line(WARN, what, "whether the program handles it cannot be seen: it is no script", "try it once")
+    if handled.get(name) is None:
+        return Line(WARN, what, f"nothing in {script} handles it", f"handle SIG{name} there: save and end")
+    return Line(PASS, what, f"handled at line {handled[name]} of {script}")

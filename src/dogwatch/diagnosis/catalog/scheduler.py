@@ -1,0 +1,476 @@
+"""Causes that come from outside a program that ran: schedulers, people, nodes."""
+
+from __future__ import annotations
+
+from dogwatch.diagnosis.interface import Cause, OnScheduler, Pattern, Retry, Role
+from dogwatch.diagnosis.signals import ended_by, noticed, told_abroad
+from dogwatch.logs.ending import shell_languages
+
+_AT = r" \S{1,60} (?:ON \S{1,120} )?CANCELLED AT \S{1,40}\s{0,4}\*\*\*"
+
+rows = (
+    Cause(
+        "time_limit",
+        "the job reached its time limit",
+        Retry.WITH_CHANGE,
+        (
+            "ask for more time, or resume from the newest checkpoint in a chain of jobs",
+            OnScheduler(
+                "save a checkpoint on a signal before the end (Slurm: --signal=B:USR1@300)",
+                "save a checkpoint on a signal before the end",
+            ),
+        ),
+        (
+            Pattern("wallclock time", r"exceeded (?:hard|soft) wallclock time", 0.93, fatal=True),
+            Pattern("due to time limit", weight=0.98, fatal=True),
+            Pattern("job killed: ", r"job killed: (?:walltime|cput) \S{1,20} exceeded limit", 0.97, fatal=True),
+            Pattern("walltime limit", r"\bjob exceeded its walltime limit\b", 0.96, fatal=True),
+            Pattern('limit "', r"exceeds job (?:hard|soft) limit \"[hs]_(?:rt|cpu)\"", 0.95, fatal=True),
+            noticed("cpu time limit exceeded", 0.88),
+            Pattern("timeout: sending signal", r"^timeout: sending signal \w{3,10} to command", 0.85, fatal=True),
+            Pattern(
+                "maximum execution time|execution took longer than",
+                r"has exceeded the maximum execution time of \d|job failed: execution took longer than \d",
+                0.93,
+                fatal=True,
+            ),
+            Pattern("term_runlimit|term_cpulimit", weight=0.97, fatal=True),
+            # A line of sacct.
+            Pattern(
+                "timeout ", r"^\d{1,12}\S{0,12}\s{1,20}\S.{0,100}\btimeout {1,10}\d{1,3}:\d{1,3}\b", 0.93, fatal=True
+            ),
+            Pattern("type=timeout", r"job\.exception type=timeout\b", 0.96, fatal=True),
+            Pattern("resource allocation expired", weight=0.93, fatal=True),
+            Pattern("longer than specified deadline", weight=0.93, fatal=True),
+            Pattern(
+                "wallclock|wall clock",
+                r"exceeded (?:\w{1,8} )?wall ?clock (?:time )?limit",
+                0.9,
+                fatal=True,
+            ),
+            Pattern(
+                "maximum runtime|max runtime|maxruntimeexceeded",
+                r"exceeded (?:\w{1,8} )?max(?:imum)? runtime|maxruntimeexceeded",
+                0.9,
+                fatal=True,
+            ),
+            Pattern(
+                "deadlineexceeded",
+                r"\bdeadlineexceeded\b.{0,80}(?:job|pod|active)|(?:job|pod)\b.{0,80}\bdeadlineexceeded\b",
+                0.9,
+                fatal=True,
+            ),
+            Pattern(
+                "time limit",
+                r"(?:exceeded|reached|hit) (?:its |the )?(?:wall-?clock |wall |job |run )?time "
+                r"limit.{0,40}(?:kill|cancel|terminat)",
+                0.85,
+                fatal=True,
+            ),
+        ),
+        examples=(
+            "job 6617.1 exceeded hard wallclock time - initiate terminate method",
+            "slurmstepd: error: *** JOB 5150 ON gpu12 CANCELLED AT 2026-01-09T04:11:00 DUE TO TIME LIMIT ***",
+            "slurmstepd: error: *** STEP 5150.0 ON gpu12 CANCELLED AT 2026-01-09T04:11:00 DUE TO TIME LIMIT ***",
+            "=>> PBS: job killed: walltime 86431 exceeded limit 86400",
+            "Job exceeded its walltime limit. Job was aborted",
+            "5150         pretrain-1        gpu    TIMEOUT      0:0",
+            "TERM_RUNLIMIT: job killed after reaching LSF run time limit.",
+            "TERM_CPULIMIT: job killed after reaching LSF CPU usage limit.",
+            'job 71.2 exceeds job hard limit "h_rt" of queue "long@n4" (7261.00000 > limit:7260.00000)',
+            "timeout: sending signal TERM to command 'python'",
+            "MOAB_INFO:  job exceeded wallclock limit",
+            "Run exceeded maximum runtime of 3600 seconds and was stopped",
+            "7200.3s: job.exception type=timeout severity=0 resource allocation expired",
+        ),
+        counterexamples=("timeout=1800", "Time limit reached: validation stopped early", "time limit: 24:00:00"),
+        neighbours=("cancelled", "preempted"),
+        tell=OnScheduler("sacct -j JOB -o State,Elapsed,Timelimit"),
+    ),
+    Cause(
+        "preempted",
+        "the job gave way to another (preemption)",
+        Retry.AS_IS,
+        (
+            OnScheduler(
+                "start it again from the newest checkpoint; submit with --requeue so that this happens by itself",
+                "start it again from the newest checkpoint",
+            ),
+        ),
+        (
+            Pattern("due to preemption", weight=0.98, fatal=True),
+            # Of a preemption with requeue, and of an administrator's `scontrol requeue`.
+            Pattern("due to job requeue", weight=0.75, fatal=True),
+            Pattern(
+                "preempt",
+                r"(?:job|instance|vm|node|task|worker)\b.{0,40}\b(?:was|has been|is being|got) preempted\b(?!/)",
+                0.85,
+            ),
+            Pattern(
+                "spot instance|spot interruption|spot termination",
+                r"spot instance (?:was interrupted|terminat)"
+                r"|spot (?:instance )?(?:interruption|termination) (?:notice|payload|warning)",
+                0.9,
+                unless="user-initiated",
+            ),
+            Pattern(
+                "termination is imminent", r"\b(?:metadata|spot|instance|vm)\b.{0,60}termination is imminent", 0.88
+            ),
+            Pattern("preempted", r"\bpreempted\b['\"]?\s{0,3}[=:]\s{0,3}true\b", 0.86),
+            Pattern(
+                "preempted ",
+                r"\bpreempted (?:by (?:a )?(?:pod|job|higher|another)\b|in order to admit"
+                r"|by [\w.-]{1,60}/[\w.-]{1,80} on node\b)",
+                0.88,
+            ),
+            Pattern("scheduled event: preempt", weight=0.88),
+            Pattern("maintenance event", r"maintenance event.{0,60}terminate_on_host_maintenance", 0.85),
+        ),
+        examples=(
+            '{"level":"warn","message":"Spot interruption notice received: {\\"action\\":\\"stop\\"}"}',
+            "2m   Warning   Preempted   pod/fit-worker-1   Preempted by lab/big-0 on node a-3",
+            "slurmstepd: error: *** JOB 5151 ON gpu12 CANCELLED AT 2026-01-09T04:11:00 DUE TO PREEMPTION ***",
+            "slurmstepd: error: *** JOB 5152 ON gpu13 CANCELLED AT 2026-01-09T05:20:41 DUE TO JOB REQUEUE ***",
+            "The instance was preempted by the provider; shutting down",
+            "start-worker: the metadata service says termination is imminent",
+            "Preempted by pod team-b/large-7 on node gpu-2",
+            "metadata says instance/preempted: TRUE, 30 s are left",
+        ),
+        counterexamples=("'reached_preemption': False", "preempted=False", "preemptible partition, priority 10"),
+        neighbours=("cancelled",),
+        tell=OnScheduler("sacct -j JOB -o State,Reason"),
+    ),
+    Cause(
+        "cancelled",
+        "somebody cancelled the job",
+        Retry.AS_IS,
+        (
+            OnScheduler(
+                "ask who cancelled it before starting it again (sacct -j JOB -o State shows 'CANCELLED by UID')",
+                "ask who cancelled it before starting it again",
+            ),
+        ),
+        (
+            Pattern("job was aborted", r"^009 \([\d.]{5,40}\) .{1,40} job was aborted", 0.85, fatal=True),
+            Pattern("cancelled at", r"\*\*\* JOB" + _AT, 0.96, fatal=True),
+            # Slurm cancels the step of a task that failed, too.
+            Pattern("cancelled at", r"\*\*\* STEP" + _AT, 0.9, fatal=True, role=Role.CASCADE),
+            Pattern("due to signal", r"cancelled at \S{1,40} due to signal\b", 0.93, fatal=True),
+            Pattern("term_owner|term_admin|term_force_", weight=0.95, fatal=True),
+            Pattern("srun: job has been cancelled|salloc: job has been cancelled", weight=0.93, fatal=True),
+            Pattern(
+                "(qdel)|deleted by", r"\bjob\b.{0,40} deleted by (?:owner|user|\S{1,60}@)|\(qdel\)", 0.93, fatal=True
+            ),
+            Pattern(
+                "by user|by the user|by owner|by the owner",
+                r"\b(?:execution|run|job|workflow|task)\b.{0,40}\b(?:aborted|cancell?ed|terminated|stopped) by "
+                r"(?:the )?(?:user|owner)\b(?![-_])",
+                0.88,
+                fatal=True,
+                unless=r"\b(?:will|would|can|may|could|if|when|not) (?:be )?",
+            ),
+            Pattern("type=cancel", r"job\.exception type=cancel\b", 0.95, fatal=True),
+            Pattern("user-initiated", r"\bterminated due to user-initiated\b", 0.88, fatal=True),
+            Pattern(
+                "job was cancelled|was canceled|was cancelled",
+                r"^.{0,80}\bjob (?:\d{1,12} )?was cancell?ed(?: by (?:the )?user)?\b",
+                0.85,
+                fatal=True,
+            ),
+        ),
+        examples=(
+            "009 (713.000.000) 2026-02-04 12:12:01 Job was aborted.",
+            "slurmstepd: error: *** JOB 5152 ON gpu12 CANCELLED AT 2026-01-09T04:11:00 ***",
+            "  8%|▊         | 4/50 [21:40<4:11:00, 327.1s/it]slurmstepd: error: *** JOB 5152 ON gpu12 "
+            "CANCELLED AT 2026-01-09T04:11:00 ***",
+            "[20:29:32] error: *** JOB 5153 ON n1 CANCELLED AT 2026-03-17T20:29:32 DUE to SIGNAL Terminated ***",
+            "TERM_OWNER: job killed by owner.",
+            "TERM_FORCE_ADMIN: job killed by root or LSF administrator without time for cleanup.",
+            "srun: Job has been cancelled",
+            "PBS: job killed: job 7712 deleted by owner kim@login2",
+            "Workflow train-7 was terminated by user kim",
+            "Spot Instance terminated due to user-initiated termination.",
+            "0.412s: job.exception type=cancel severity=0 ",
+        ),
+        counterexamples=(
+            "slurmstepd: error: *** STEP 5152.0 ON gpu12 CANCELLED AT 2026-01-09T04:11:00 DUE TO TASK FAILURE ***",
+            "slurmstepd: error: *** JOB 5150 ON gpu12 CANCELLED AT 2026-01-09T04:11:00 DUE TO TIME LIMIT ***",
+        ),
+        neighbours=("preempted", "interrupted"),
+        tell=OnScheduler("sacct -j JOB -o JobID,State%30"),
+    ),
+    Cause(
+        "node_failure",
+        "a machine of the job failed or was lost",
+        Retry.AS_IS,
+        (
+            OnScheduler(
+                "start it again from the newest checkpoint; leave the node out until it is mended (--exclude=NODE)",
+                "start it again from the newest checkpoint; leave the node out until it is mended",
+            ),
+            "tell the administrators which node it was",
+        ),
+        (
+            Pattern("its node has died", weight=0.94),
+            Pattern("node has crashed", r"owner'?s node has crashed", 0.85),
+            Pattern("due to node", r"due to node[ _]fail", 0.98, fatal=True),
+            Pattern("node failure", r"srun: error: node failure on|node failure on \S", 0.97, fatal=True),
+            Pattern("nodediederror", weight=0.95, raised=True),
+            Pattern("marked dead", r"\bnode\b.{0,120}(?:was|has been) marked dead", 0.93),
+            Pattern("lost communication", r"lost communication with a remote (?:daemon|process)", 0.85),
+            Pattern("missing step on node", r"io error and missing step on node", 0.9),
+            Pattern("node_fail", r"\bnode_fail\b", 0.93),
+            Pattern("not responding, setting down", weight=0.92),
+            Pattern("kubernetes.io/unreachable", weight=0.88),
+            Pattern("system is going down", r"the system is going down for (?:reboot|power|halt|system halt)", 0.88),
+            Pattern("nodelost", r"\bnodelost\b", 0.93),
+            Pattern("nodenotready", r"\bnodenotready\b", 0.8),
+            Pattern(
+                "failed (non-responding)", r"\*\*\* (?:step|job) .{1,200} failed \(non-responding\)", 0.96, fatal=True
+            ),
+            Pattern(
+                "requested job terminate", r"job killed: node \d.{0,120} requested job terminate", 0.93, fatal=True
+            ),
+        ),
+        examples=(
+            "slurmstepd: error: *** JOB 616 ON n042 CANCELLED AT 2026-02-02T01:00:09 DUE TO NODE FAILURE, "
+            "SEE SLURMCTLD LOG FOR DETAILS ***",
+            "srun: error: Node failure on n042",
+            "slurmstepd: error: *** STEP 71.0 ON n042 FAILED (non-responding) ***",
+            "The system is going down for reboot NOW!",
+            "ORTE has lost communication with a remote daemon.",
+            "The node with node id: 8f31 and address: 10.1.2.3 has been marked dead because the detector has "
+            "missed too many heartbeats from it.",
+        ),
+        counterexamples=("node n042 is up", "if a node fails, the run resumes"),
+        neighbours=("nccl_error", "network_error"),
+        tell=OnScheduler("sinfo -R; scontrol show node NODE"),
+    ),
+    Cause(
+        "interrupted",
+        "it was interrupted (Ctrl-C, a closed terminal, a signal)",
+        Retry.AS_IS,
+        (
+            OnScheduler(
+                "start it again; run it so that it outlives the terminal (dogwatch run, sbatch, tmux)",
+                "start it again; run it so that it outlives the terminal (dogwatch run, tmux)",
+            ),
+        ),
+        (
+            Pattern(
+                "received sigint|received sighup|received sigterm",
+                r"(?:main process )?received sig(?:int|hup|term)(?::? \(?\d{1,2}\)?)?,? ?(?:exiting|shutting|terminat"
+                r"|stopping)",
+                0.88,
+                fatal=True,
+            ),
+            Pattern(
+                "sigint received|sighup received|sigterm received",
+                r"\bsig(?:int|hup|term) received\b.{0,80}(?:exit|shut|terminat|stop|drain)",
+                0.88,
+                fatal=True,
+            ),
+            Pattern(
+                "forrtl: error (200)",
+                r"forrtl: error \(200\): program aborting due to (?:control-\w{1,8}|window-close) event",
+                0.93,
+                fatal=True,
+            ),
+            # Ray's workers say it whoever ends them.
+            Pattern("sigterm received at time=", r"\*\*\* sigterm received at time=", 0.69, role=Role.CASCADE),
+            # Lightning's handler, before whatever the signal makes of the run.
+            Pattern("received sigterm: 15", r"(?:^|\] )received sigterm: 15\s{0,4}$", 0.74, role=Role.CASCADE),
+            # vLLM's engine says it whoever ended the server.
+            Pattern("received signal=sig", r"trigger received signal=sig(?:int|term)", 0.7, role=Role.CASCADE),
+            Pattern(
+                "make: ***|]: ***",
+                r"^make(?:\[\d{1,3}\])?: \*\*\* \[.{1,200}\] (?:interrupt|terminated|hangup)\s{0,4}$",
+                0.88,
+                fatal=True,
+            ),
+            Pattern(
+                "keyboardinterrupt", r"(?:^|[\s:.\]])keyboardinterrupt\b(?!\s?(?:handler|hook|,))", 0.95, raised=True
+            ),
+            Pattern("detected keyboardinterrupt", weight=0.93),
+            Pattern("interruptexception", r"\binterruptexception:?\s{0,4}$", 0.93, fatal=True),
+            Pattern(
+                "caught signal|received signal|got signal",
+                r"^(?:.{0,80}[\]:] )?(?:caught|received|got) signal:? (?:1|2|15|sigint|sigterm|sighup)\b",
+                0.74,
+            ),
+            Pattern("death signal", r"received (?:\d{1,2}|signals\.sig\w{1,6}) death signal", 0.88, fatal=True),
+            Pattern("got signal", r"signalexception: process \d{1,10} got signal: \d{1,2}", 0.9, fatal=True),
+            Pattern("srun: interrupt", weight=0.93),
+            *ended_by(2, 0.7, Role.CASCADE),
+            *ended_by(15, 0.7, Role.CASCADE),
+            Pattern(
+                "process killed (sigterm)|process interrupted (sigint)", weight=0.74, fatal=True, role=Role.CASCADE
+            ),
+            Pattern(
+                "interrupted by|user interrupted|interrupt signal received|keyboard interrupt",
+                r"\b(?:training|evaluation|execution|run|process|program|job) (?:was |has been )?interrupted by "
+                r"(?:the )?user"
+                r"|\buser interrupted (?:the )?(?:training|execution|run)|^interrupted by (?:the )?user"
+                r"|\binterrupt signal received\b"
+                r"|\bkeyboard interrupt(?:ion)?(?: (?:received|caught|detected))?(?:[.!,:]|$)",
+                0.86,
+                fatal=True,
+            ),
+            # Paddle's launcher ends the others so, too, when one trainer has failed.
+            Pattern("`termination signal`", weight=0.74, fatal=True, role=Role.CASCADE, many=True),
+            Pattern("3221225786", r"exit (?:status|code):? 3221225786\b", 0.88, raised=True, first=True),
+            Pattern("cancelling snakemake on user request", weight=0.85, fatal=True),
+            Pattern("hangup", r"^\s{0,4}hangup\s{0,4}$", 0.8, fatal=True),
+            noticed("hangup|user defined signal|alarm clock", 0.7),
+            Pattern(
+                "terminated",
+                r"^\s{0,4}terminated\s{0,4}$|: line \d{1,6}:\s{1,8}\d{1,10} terminated\b"
+                r"|\d%.{1,400}[^\w\s'\"]terminated\s{0,4}$",
+                0.7,
+                fatal=True,
+            ),
+        ),
+        examples=(
+            "forrtl: error (200): program aborting due to control-C event",
+            "KeyboardInterrupt",
+            "[rank3]: KeyboardInterrupt",
+            "received SIGTERM: 15, exiting",
+            "[rank: 3] Received SIGTERM: 15",
+            "  exitcode  : -15 (pid: 4410)",
+            "./go.sh: line 9:  4411 Hangup                  python train.py",
+            "Command '['simulate', '--rounds', '40']' died with <Signals.SIGTERM: 15>.",
+            "Training interrupted by user",
+            "Cancelling snakemake on user request.",
+            "[trainer] Received signal 15, writing a checkpoint first",
+            "Another interrupt signal received, leaving at once.",
+            "2026-04-02 10:11:12 - LOGS - Keyboard interruption. Leaving the training loop",
+            "[2026-03-01 10:20:30] SIGTERM received. Draining requests and shutting down...",
+            "make: *** [Makefile:12: train] Interrupt",
+            "FatalError: `Termination signal` is detected by the operating system.",
+            "W0109 04:11:00.123000 881 torch/distributed/elastic/agent/server/api.py:704] Received "
+            "Signals.SIGHUP death signal, shutting down workers",
+            "torch.distributed.elastic.multiprocessing.api.SignalException: Process 881 got signal: 15",
+        ),
+        counterexamples=(
+            "press Ctrl-C to stop (KeyboardInterrupt, handled)",
+            "a keyboard interrupt ends the server",
+            "Setting signal handlers.",
+        ),
+        neighbours=("cancelled", "killed"),
+        tell=OnScheduler("last -x | head; sacct -j JOB -o State%30", "last -x | head"),
+    ),
+    Cause(
+        "killed",
+        "it was killed from outside (SIGKILL), by whom is not recorded",
+        Retry.WITH_CHANGE,
+        (
+            "look for the kernel's memory killer first (dmesg -T | grep -i oom); it is the usual killer that "
+            "leaves no word",
+            OnScheduler(
+                "then for limits and people: sacct -j JOB -o State,ExitCode,MaxRSS, and the log of the machine",
+                "then for limits and people: the log of the machine",
+            ),
+        ),
+        (
+            *ended_by(9, 0.72),
+            # What a launcher saw before anything else ended.
+            Pattern("failed (exitcode: -9)", weight=0.74, fatal=True, role=Role.ROOT, many=True),
+            Pattern(
+                "killed", r"(?:\d%|\d/\d{1,12} \[[=>.]{3,80}\]).{1,400}[^a-z_\s'\"]killed\s{0,4}$", 0.85, fatal=True
+            ),
+            Pattern("brokenprocesspool", weight=0.62, raised=True),
+            Pattern("terminated abruptly", r"process in the process pool was terminated abruptly", 0.62, raised=True),
+            Pattern("subprocesses has abruptly died", weight=0.76, raised=True),
+            Pattern("killed", r"^\s{0,4}killed(?:: 9)?\s{0,4}$", 0.85, fatal=True),
+            noticed("killed", 0.88),
+            told_abroad(shell_languages.KILLED, 0.85),
+            Pattern("term_external_signal", weight=0.8, fatal=True),
+            Pattern("exceeded limit", r"job killed: \w{2,12} \S{1,20} exceeded limit", 0.72, fatal=True),
+            Pattern("killedworker", weight=0.85, raised=True),
+            Pattern("killed", r"^make(?:\[\d{1,3}\])?: \*\*\* \[.{1,200}\] killed\s{0,4}$", 0.85, fatal=True),
+            Pattern("killed ##", r"^## oar .{0,60}job \d{1,12} killed ##", 0.75, fatal=True),
+            Pattern("killed", r"srun: error: .{1,200}: tasks? [\d,\- ]{1,80}: killed", 0.7, fatal=True),
+            Pattern(
+                "sigkill",
+                r"(?:terminated|died) with (?:signal sigkill|<signals\.sigkill)|signal: ?sigkill|received sigkill"
+                r"|exit codes? of the workers? (?:are|is) .{0,80}\bsigkill\(",
+                0.75,
+                fatal=True,
+            ),
+        ),
+        role=Role.CASCADE,
+        examples=(
+            "Killed",
+            "fit.sh: 行 12:  4411 已杀死               python fit.py",
+            "fit.sh: ligne 12 :  4411 Processus arrêté      python fit.py",
+            "Убито",
+            "trainer-1 exited with code 137",
+            "  41/900 [==>...........................] - ETA: 3:02 - loss: 0.4511Killed",
+            "E0109 04:11:00 881 api.py:9] failed (exitcode: -9) local_rank: 1 (pid: 882) of binary: python",
+            "zsh: killed     python train.py",
+            "[launch.py:434:sigkill_handler] ['python', '-u', 'tune.py'] exits with return code = -9",
+            "=   EXIT CODE: 9",
+            "=   KILLED BY SIGNAL: 9 (Killed)",
+            "Process `fold (4)` terminated with an error exit status (137)",
+            "loading:  31% (40/128) [##   ] eta 0:11:02 /Killed",
+            "epochs:  20%|██        | 3/15 [1:27:15<5:56:40, 1783.41s/it, loss=3.02]Killed",
+            "/var/spool/slurmd/job71/slurm_script: line 14:  2211 Killed                  python train.py",
+            "torch.multiprocessing.spawn.ProcessExitedException: process 1 terminated with signal SIGKILL",
+        ),
+        counterexamples=(
+            "Killing subprocess 881",
+            "0 workers killed so far",
+            "killed=0",
+            "exit code: 0",
+            "=   EXIT CODE: 1",
+        ),
+        neighbours=("host_oom", "cancelled"),
+        tell="dmesg -T | grep -i -E 'oom|killed process'",
+    ),
+    Cause(
+        "stalled",
+        "it stopped making progress and was ended for it",
+        Retry.AS_IS,
+        (
+            "next time, dump the stacks of the stuck process before it ends (py-spy dump --pid PID)",
+            "start it again from the newest checkpoint; if it stops at the same step, look at the data of that step",
+        ),
+        (
+            Pattern(
+                "subsequent heartbeat|initial heartbeat",
+                r"did not get (?:initial|subsequent) heartbeat\. waited [\d.]{1,9} seconds",
+                0.9,
+                fatal=True,
+            ),
+            Pattern(
+                "no progress|no training progress|no heartbeat|no output",
+                r"no (?:progress|training progress|heartbeats?|output) (?:\w{1,12} ){0,5}(?:for|in|since) "
+                r"(?:the last )?[\d.]{1,9} ?(?:s|sec|min|m|h)[\w.]{0,8}\b.{0,90}"
+                r"(?:abort|kill|terminat|exit|giving up|restart)",
+                0.9,
+                fatal=True,
+            ),
+            Pattern("failed: timeout ", r"^(?:e {1,8})?failed: timeout \(?>[\d.]{1,9}s\b", 0.86),
+            # Python's faulthandler, which may only look and go on.
+            Pattern("timeout (", r"^timeout \(\d{1,4}:\d\d:\d\d(?:\.\d{1,6})?\)!\s{0,4}$", 0.86),
+            Pattern(
+                "hang detected|stall detected",
+                r"(?:hang|stall) detected.{0,80}(?:abort|kill|terminat|exit|restart)",
+                0.88,
+                fatal=True,
+            ),
+        ),
+        examples=(
+            "watchdog: no progress for 1800 seconds, aborting the run",
+            "[guard] no training progress for 45 min (last step 812), terminating the job",
+            "Monitor: no heartbeat from rank 7 for 900 seconds, killing the worker group",
+            "no output was received for 1800 seconds, killing the job",
+            "[n3] Did not get subsequent heartbeat. Waited 1801.20 seconds.",
+            "Timeout (0:30:00)!",
+            "E   Failed: Timeout (>300.0s) from pytest-timeout.",
+        ),
+        counterexamples=("no progress bar will be shown", "hang tight", "Timeout (0:30:00) is set"),
+        neighbours=("nccl_timeout",),
+        tell="py-spy dump --pid PID",
+    ),
+)

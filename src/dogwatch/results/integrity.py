@@ -1,0 +1,75 @@
+"""Intact: whether files are whole, judged where they lie by a program that travels there.
+
+A row is what `dogwatch check --json` prints: `file`, `format`, `verdict`, `why`, `size`, `records`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from dogwatch.transport import extra_probe
+from dogwatch.transport.interface import Transport
+
+if TYPE_CHECKING:
+    from dogwatch.wire.documents.log import FileDocument
+
+INTACT, BROKEN, UNCLEAR = "intact", "damaged", "cannot tell"
+MOST_BYTES = 1 << 40
+GRACE = 5.0  # between the allowance of the reading and the moment we stop waiting for it
+
+# What a verdict says, by a part of it → what to do about it.
+_REMEDIES = (
+    ("matches no file", "see whether the job wrote elsewhere, or correct the pattern"),
+    ("left behind unfinished", "the job was stopped while it wrote: make the file again, or remove it"),
+    ("is an empty directory", "the job was stopped before it wrote anything: remove it"),
+    ("is empty", "nothing was written: see its log for the reason, and run that part again"),
+    ("filled with zeros", "the disk was full or the machine crashed: make it again; see `df` and `df -i` there"),
+    ("link to something", "the link outlived what it names: make that again, or name where it is now"),
+    ("is not there, and", "a part of the set lacks: run the part that writes it, or copy it again"),
+    ("is not there", "correct the path, or see whether the job wrote elsewhere"),
+    ("lacks", "parts of the set lack: run those parts again, or copy them again"),
+    ("ends in the middle", "it was cut: make it again from the last checkpoint; see whether the disk was full"),
+    ("cut or damaged", "it was cut: make it again from the last checkpoint; see whether the disk was full"),
+)
+
+
+def check(transport: Transport, path: str, seconds: float) -> list[FileDocument]:
+    """The verdict on a file, or on each file under a directory; never raises for what is wrong with them."""
+    return _ask(transport, {"paths": [path]}, path, seconds)
+
+
+def check_globs(
+    transport: Transport, globs: Sequence[str], seconds: float, most: int = MOST_BYTES, since: float | None = None
+) -> list[FileDocument]:
+    """The verdict on every file that absolute globs mean, as finished files; then a row for each part of a sharded
+    set that lacks, for what was left behind unfinished `since`, and for each glob that means nothing."""
+    return _ask(transport, {"globs": list(globs), "since": since}, ", ".join(globs), seconds, most) if globs else []
+
+
+def remedy(verdict: str, why: str | None) -> str:
+    """What to do about a file that is damaged; nothing for the others."""
+    if verdict != BROKEN:
+        return ""
+    found = next((advice for part, advice in _REMEDIES if part in (why or "")), "")
+    return found or "make it again, or restore it from a copy"
+
+
+def _ask(
+    transport: Transport, question: dict[str, Any], what: str, seconds: float, most: int = MOST_BYTES
+) -> list[FileDocument]:
+    call = {**question, "seconds": seconds, "bytes": most}
+    deadline = seconds + GRACE
+    found, why = extra_probe.send(transport, "integrity", call, deadline + 0.3 * deadline)
+    return [_unknown(what, why)] if found is None else list(found["files"])
+
+
+def _unknown(path: str, why: str) -> FileDocument:
+    return {
+        "file": path,
+        "format": None,
+        "verdict": UNCLEAR,
+        "why": f"could not be read: {why}",
+        "size": None,
+        "records": None,
+    }

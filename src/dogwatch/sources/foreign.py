@@ -1,0 +1,119 @@
+"""A source of another package: what it raises makes it blind to its own jobs, and no other job pays for it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from dogwatch.model import Job, Known, Observation
+from dogwatch.plugins import FAILURES
+from dogwatch.sources.interface import Source, SourcePlugin
+
+T = TypeVar("T")
+
+
+class MissingSource:
+    """Stands for a source that is not installed or cannot be loaded: its jobs cannot be seen, and why."""
+
+    section = "process"
+
+    def __init__(self, kind: str, why: str) -> None:
+        self.kind, self._why = kind, why
+
+    def ask(self, jobs: Sequence[Job], known: Mapping[str, Known], at: float) -> dict[str, Any]:
+        return {"runs": {}, "pids": {}, "find": {}}
+
+    def read(
+        self, answer: Mapping[str, Any], jobs: Sequence[Job], known: Mapping[str, Known], at: float
+    ) -> tuple[frozenset[str], dict[str, Observation]]:
+        return frozenset(), {}
+
+    def also_ask(
+        self, jobs: Sequence[Job], known: Mapping[str, Known], facts: Mapping[str, Mapping[str, Any]], turn: int
+    ) -> dict[str, Any]:
+        return {}
+
+    def also_read(
+        self, body: Mapping[str, Any], jobs: Sequence[Job], facts: Mapping[str, Mapping[str, Any]]
+    ) -> dict[str, dict[str, Any]]:
+        return {}
+
+    def trouble(self, answer: Mapping[str, Any], jobs: Sequence[Job]) -> str | None:
+        return None
+
+    def blind(self, answer: Mapping[str, Any], jobs: Sequence[Job]) -> dict[str, str]:
+        return {job.ref: self._why for job in jobs}
+
+
+class ForeignSource(MissingSource):
+    """A foreign source as it is used. From where it fails in a poll (`ask` is what a poll begins with) until the next,
+    it is not asked again."""
+
+    def __init__(self, plugin: SourcePlugin, title: str) -> None:
+        super().__init__(plugin.name, "")
+        self._title = title
+        self._source: Source | None = None
+        try:
+            self._source = plugin.build()
+            self.section = str(self._source.section)
+        except Exception as error:  # noqa: BLE001 - another package's code may fail in any way
+            self._why = FAILURES.add(title, error)
+
+    def _safely(self, call: Callable[[Source], T], otherwise: T) -> T:
+        if self._source is None or self._why:
+            return otherwise
+        try:
+            return call(self._source)
+        except Exception as error:  # noqa: BLE001 - another package's code may fail in any way
+            self._why = FAILURES.add(self._title, error)
+            return otherwise
+
+    def ask(self, jobs: Sequence[Job], known: Mapping[str, Known], at: float) -> dict[str, Any]:
+        if self._source is not None:
+            self._why = ""
+        nothing = super().ask(jobs, known, at) if self.section == "process" else {}
+        return self._safely(lambda source: _plain(source.ask(jobs, known, at)), nothing)
+
+    def read(
+        self, answer: Mapping[str, Any], jobs: Sequence[Job], known: Mapping[str, Known], at: float
+    ) -> tuple[frozenset[str], dict[str, Observation]]:
+        refs = {job.ref for job in jobs}
+
+        def read(source: Source) -> tuple[frozenset[str], dict[str, Observation]]:
+            spoken_for, observations = source.read(answer, jobs, known, at)
+            if not spoken_for <= refs or not set(observations) <= spoken_for:
+                raise ValueError("it speaks for jobs that are not its own")
+            return frozenset(spoken_for), dict(observations)
+
+        nothing: tuple[frozenset[str], dict[str, Observation]] = (frozenset(), {})
+        return self._safely(read, nothing)
+
+    def also_ask(
+        self, jobs: Sequence[Job], known: Mapping[str, Known], facts: Mapping[str, Mapping[str, Any]], turn: int
+    ) -> dict[str, Any]:
+        return self._safely(lambda source: _plain(source.also_ask(jobs, known, facts, turn)), {})
+
+    def also_read(
+        self, body: Mapping[str, Any], jobs: Sequence[Job], facts: Mapping[str, Mapping[str, Any]]
+    ) -> dict[str, dict[str, Any]]:
+        refs = {job.ref for job in jobs}
+
+        def read(source: Source) -> dict[str, dict[str, Any]]:
+            taught = source.also_read(body, jobs, facts)
+            return {ref: dict(learnt) for ref, learnt in taught.items() if ref in refs}
+
+        return self._safely(read, {})
+
+    def trouble(self, answer: Mapping[str, Any], jobs: Sequence[Job]) -> str | None:
+        return self._safely(lambda source: source.trouble(answer, jobs), None)
+
+    def blind(self, answer: Mapping[str, Any], jobs: Sequence[Job]) -> dict[str, str]:
+        nothing: dict[str, str] = {}
+        unseen = self._safely(lambda source: dict(source.blind(answer, jobs)), nothing)
+        return super().blind(answer, jobs) if self._why else unseen
+
+
+def _plain(request: Mapping[str, Any]) -> dict[str, Any]:
+    """What is asked, if it is plain JSON."""
+    return dict(json.loads(json.dumps(dict(request))))

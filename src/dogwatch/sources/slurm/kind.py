@@ -1,0 +1,85 @@
+"""What is true of every Slurm job, and what its scheduler can be asked beside a poll."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dogwatch.sources.interface import Installation, JobId, Lookup, QueuedJob, Scheduler
+from dogwatch.sources.slurm import job_ids, lookup, requests, source
+from dogwatch.text import plain
+
+
+class Slurm(Scheduler):
+    """See `Scheduler`."""
+
+    title = "Slurm"
+    heading = "SLURM"
+    accounting_lags = True
+    memory_section = "slurm"
+    id_example = "a Slurm job id such as 12345 or 12345_7"
+    source = source
+
+    def runs_on(self, facts: Mapping[str, Any], host: str) -> bool:
+        """Only where its one node is polled: on others its processes are out of sight."""
+        return bool(host) and facts.get("nodes") == host.partition(".")[0]
+
+    def owns_process(self, job_id: str, process: Mapping[str, Any], pids: set[int]) -> bool | None:
+        """By the job whose cgroup it is in."""
+        return str(process.get("slurm") or "") == job_id.partition("_")[0].partition("+")[0]
+
+    def has_log_of_its_own(self, track: Mapping[str, Any]) -> bool:
+        return True
+
+    def memory_settings(self) -> dict[str, Any]:
+        return {"path": requests.PATH, "environment": requests.ENVIRONMENT, "unset": requests.UNSET}
+
+    def is_exact_memory(self, by: str, about: Mapping[str, str]) -> bool:
+        kind, options = about.get("JobAcctGatherType", ""), about.get("JobAcctGatherParams", "")
+        return by == "cgroup" or kind.endswith("/cgroup") or "noshare" in options.lower()
+
+    def registered_id(self, text: str) -> str | None:
+        return job_ids.registered(text)
+
+    def ids_in_words(self, words: Sequence[str]) -> list[JobId]:
+        return job_ids.in_words(words)
+
+    def ids_in_output(self, text: str) -> list[JobId]:
+        return job_ids.in_output(text)
+
+    def track(self, user: str | None, submit: float | None, cluster: str | None, log_given: bool) -> dict[str, Any]:
+        return {"user": user, "submit": submit, "cluster": cluster, "log_given": log_given}
+
+    def ask_own_jobs(self, at: float) -> dict[str, Any]:
+        return {source.section: source.ask_mine(at)}
+
+    def own_jobs(self, section: Mapping[str, Any]) -> list[QueuedJob]:
+        return [QueuedJob(row.base, row.name, row.user, row.submit, row.native) for row in source.listed(section)]
+
+    def ask_for(self, ids: Sequence[str], at: float) -> dict[str, Any]:
+        return {source.section: lookup.request(ids, at)}
+
+    def trouble(self, section: Mapping[str, Any], ids: Sequence[str]) -> str | None:
+        return lookup.trouble(section, ids)
+
+    def look_up(self, section: Mapping[str, Any], ids: Sequence[str], user: str | None) -> Lookup:
+        return lookup.read(section, ids, user)
+
+    def missing(self, section: Mapping[str, Any]) -> str:
+        return "squeue" if (requests.ran(section, requests.QUEUE) or {}).get("why") == "not found" else ""
+
+    def ask_about(self) -> dict[str, Any]:
+        return {source.section: requests.about()}
+
+    def about(self, section: Mapping[str, Any]) -> Installation | None:
+        run = requests.ran(section, requests.CONFIG) or {}
+        if not section.get("ok") or run.get("why") == "not found":
+            return None
+        cluster, why = requests.cluster(section), None
+        if cluster.version is None:
+            last = str(run.get("err") or "").strip().rpartition("\n")[2]
+            why = plain(last, 200) or str(run.get("why") or "it did not say")
+        return Installation(self.title, cluster.version, cluster.name, why)
+
+
+KIND = Slurm("slurm")

@@ -1,0 +1,108 @@
+"""What the probe is to run: squeue, sacct and scontrol as data for the commands section, and what came of each."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from dogwatch.sources.slurm import accounting, queue, words
+from dogwatch.text import plain
+from dogwatch.wire import commands
+from dogwatch.wire.commands import OWN_PATH, Command, FollowUp, Rows
+
+QUEUE, ACCOUNTING, CONFIG = "slurm.queue", "slurm.accounting", "slurm.config"
+_REQUEUE, _SCRIPT = "slurm.requeue", "slurm.script"
+SCRIPT_BYTES = 256 << 10
+PATH = [
+    OWN_PATH,
+    *("/usr/bin", "/usr/local/bin", "/bin", "/opt/slurm/bin", "/opt/slurm/current/bin", "/opt/slurm/default/bin"),
+    *("/usr/local/slurm/bin", "/usr/slurm/bin", "/cm/shared/apps/slurm/current/bin"),
+]
+# SLURM_BITSTR_LEN: the task list of an array, whole instead of its first 64 characters.
+ENVIRONMENT = {"SLURM_TIME_FORMAT": "%s", "SLURM_BITSTR_LEN": "0"}
+# What would change the shape of an answer; SLURM_CONF and the like say which cluster and stay.
+UNSET = [
+    *("SQUEUE_*", "SACCT_*", "SCONTROL_*", "SSTAT_*"),
+    *("SLURM_CLUSTERS", "SLURM_JSON", "SLURM_YAML", "SLURM_DEBUG_FLAGS", "SLURM_FEDERATION"),
+]
+_CONFIG = re.compile(r"^(ClusterName|SLURM_VERSION)[ \t]*=[ \t]*(\S+)", re.MULTILINE)
+_MAY_REQUEUE = re.compile(r" Requeue=([01]) Restarts=[0-9]+ BatchFlag=")
+
+
+class Cluster(NamedTuple):
+    """What the controller says of itself."""
+
+    name: str | None = None
+    version: str | None = None
+
+
+def poll(users: Sequence[str], ids: Sequence[str], history: Sequence[str], since: int, at: float) -> dict[str, Any]:
+    """One squeue for all jobs, one sacct for what it leaves open, and of jobs that were preempted whether Slurm may put
+    them back in the queue."""
+    mark = hashlib.blake2s(repr((at, ids)).encode()).hexdigest()[:8]
+    rows = Rows(ids=list(ids), separator=queue.SEPARATOR, mark=mark, mark_at=queue.COLUMNS["mark"], **_COLUMNS)
+    asked = {
+        QUEUE: _command("squeue", queue.argv(users, ids, mark), 30.0, rows=rows, answers=[words.INVALID_ID]),
+    }
+    if ids:
+        preempted = FollowUp(of=QUEUE, states=["PREEMPTED", "PR"], listed=True, each=True)
+        asked[_REQUEUE] = _command(
+            "scontrol", ["show", "job", "-o", "{id}"], 10.0, bytes=SCRIPT_BYTES, follow_up=preempted
+        )
+        # What the accounting says of an ending is void as long as the queue may list the job as running.
+        left_open = FollowUp(of=QUEUE, states=list(words.ACTIVE), always=list(history))
+        arguments = accounting.argv(["{ids}"], since, mark)
+        asked[ACCOUNTING] = _command(
+            "sacct", arguments, 40.0, after=QUEUE, follow_up=left_open, users_after="CANCELLED by "
+        )
+    return commands.request(asked)
+
+
+def about(after: str | None = None) -> dict[str, Any]:
+    """Which cluster this is, and its version; `after` a command that has to answer first."""
+    return commands.request({CONFIG: _command("scontrol", ["show", "config"], 10.0, after=after)})
+
+
+def script(job_id: str) -> dict[str, Any]:
+    """A job's batch script as the controller keeps it."""
+    arguments = ["write", "batch_script", job_id, "-"]
+    return commands.request(
+        {f"{_SCRIPT}.{job_id}": _command("scontrol", arguments, 10.0, bytes=SCRIPT_BYTES, after=QUEUE)}
+    )
+
+
+def ran(section: Mapping[str, Any], name: str) -> Mapping[str, Any] | None:
+    """What one of these commands said; None if it was not run."""
+    return commands.ran(section, name)
+
+
+def scripts(section: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """The batch scripts that came, by job id."""
+    beginning = f"{_SCRIPT}."
+    rows = section.get("ran") or {}
+    return {name[len(beginning) :]: row for name, row in rows.items() if name.startswith(beginning)}
+
+
+def may_requeue(section: Mapping[str, Any], job_id: str) -> bool | None:
+    """Of a job that was preempted, whether Slurm may put it back in the queue: only the controller says so."""
+    run = commands.ran(section, f"{_REQUEUE}.{job_id}")
+    answers = _MAY_REQUEUE.findall(str(run["out"])) if run is not None and run.get("rc") == 0 else []
+    return answers[-1] == "1" if answers else None
+
+
+def cluster(section: Mapping[str, Any]) -> Cluster:
+    """Name and version, where the answer has them."""
+    run = commands.ran(section, CONFIG)
+    lines = dict(_CONFIG.findall(str(run.get("out") or ""))) if run is not None else {}
+    name, version = (lines.get(key) for key in ("ClusterName", "SLURM_VERSION"))
+    return Cluster(None if name is None else plain(name, 200), None if version is None else plain(version, 60))
+
+
+_COLUMNS = {name: queue.COLUMNS[name] for name in ("id", "state")}
+
+
+def _command(program: str, arguments: Sequence[str], seconds: float, **more: Any) -> Command:
+    argv = [program, *arguments]
+    return Command(argv=argv, seconds=seconds, path=PATH, environment=ENVIRONMENT, unset=UNSET, **more)

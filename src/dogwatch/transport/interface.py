@@ -1,0 +1,32 @@
+"""Reach: asking a place once, and what comes back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from dogwatch.model import Unreachable
+
+DEADLINE = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One whole reply of the probe: `at` is our clock when it was asked, `body` the reply as it came, and
+    `connections` how many were made to another machine for it."""
+
+    place: str
+    at: float
+    duration: float
+    body: dict[str, Any]
+    connections: int = 0
+
+
+class Transport(Protocol):
+    """A way to one place. `ask` takes the probe's sections, returns within the deadline and never raises
+    for a place that cannot be reached; one caller at a time."""
+
+    def ask(self, request: Mapping[str, Any], deadline: float = DEADLINE) -> Answer | Unreachable: ...
+
+    def close(self) -> None: ...

@@ -1,0 +1,44 @@
+"""Fresh: whether what was learnt of a job is enough to say that a finding is gone: what nobody could see is not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dogwatch.model import Progress, StallState, Worker
+from dogwatch.watcher.job.read_files import News, is_quiet
+from dogwatch.watcher.job.stall import LIVING
+from dogwatch.watcher.job.state.loss import watch_loss
+from dogwatch.watcher.job.watched import WatchedJob
+
+
+def hear(one: WatchedJob, news: News, progress: Progress | None, workers: Sequence[Worker], mono: float) -> None:
+    """Take in what a poll has brought that findings may be gone by."""
+    step = progress.step if progress is not None else None
+    judged, loss = (
+        watch_loss(one.memory.loss, news.metrics, news.broken, step, mono) if news.log_grew else (False, None)
+    )
+    if judged:
+        one.fresh.loss, one.loss = True, loss
+    if _living(one.workers) - _living(workers):
+        one.fresh.left = mono
+    if not is_quiet(news):
+        one.fresh.moved = mono
+
+
+def unsure(one: WatchedJob) -> frozenset[str]:
+    """The rules of which nobody can say now whether what they found is gone."""
+    fresh, verdict, found = one.fresh, one.verdict, set[str]()
+    if verdict is None or verdict.word is StallState.CANNOT_TELL:
+        found |= {"stalled", "silent", "slow"}
+    # What the last words of workers that have ended moved does not show that the others go on.
+    if fresh.left > float("-inf") and fresh.moved <= fresh.left:
+        found |= {"stalled", "silent"}
+    if one.memory.tempo.slow is not None:
+        found.add("slow")  # it has not recovered, whatever else it does now
+    if not fresh.loss:
+        found.add("loss_bad")
+    return frozenset(found)
+
+
+def _living(workers: Sequence[Worker]) -> set[int]:
+    return {worker.index for worker in workers if worker.doing in LIVING}

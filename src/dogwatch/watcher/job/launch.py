@@ -1,0 +1,336 @@
+"""Launching: the first minute of an attempt. What shows that it has really begun is written down with the time each
+took; when the time is over, or a worker ends at once, it is said what lacks, of which worker and why."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from dogwatch.clock import recorded
+from dogwatch.model import Ended, Gpu, GpuPast, Job, Known, Outcome, Running, Worker
+from dogwatch.model.gpu import Stray
+from dogwatch.model.outcome import GOOD
+from dogwatch.store.rows.tick import Event
+from dogwatch.watcher.job.folders import directories
+from dogwatch.watcher.job.memory import Memory
+from dogwatch.watcher.job.probe_answer import ProbeAnswer
+from dogwatch.watcher.job.state.launch import LaunchRecord
+
+if TYPE_CHECKING:
+    from dogwatch.wire.documents.diagnosis import DiagnosisDocument
+    from dogwatch.wire.documents.job import LaunchCheckDocument, LaunchDocument
+
+WORKERS, LOGS, DIRECTORY, GPUS, USE = "workers", "logs", "output directory", "gpus", "gpu use"
+OUTPUT, STEP = "first output", "first step"
+# What a launch is verified by; the first output and step are waited for, and a launch is none the worse without.
+PROVES = (WORKERS, GPUS, USE, LOGS, DIRECTORY)
+ORDER = (WORKERS, GPUS, USE, LOGS, DIRECTORY, OUTPUT, STEP)
+VERIFYING, VERIFIED, UNPROVEN, FAILED, UNSEEN = "verifying", "verified", "unproven", "failed", "unseen"
+GPU_WAIT = 15.0  # for the first word about GPUs that it was given; where nobody can read them, none comes
+LOST = ("gone", "zombie")
+PRECISE = 15.0  # what came between two polls further apart than this is told as a bound
+FINE = (*GOOD, Outcome.CANCELLED, Outcome.INCOMPLETE)  # it did start
+
+Why = Callable[[Worker], "DiagnosisDocument | None"]
+
+
+@dataclass(frozen=True, slots=True)
+class Signs:
+    """What one poll shows of a job that has begun: its workers, the sizes of its logs, whether its output directories
+    take files, what it has written since, and its GPUs as far as they were read; `strays` is None where they were
+    not."""
+
+    workers: Sequence[Worker]
+    logs: Mapping[str, int]
+    writable: Mapping[str, bool]
+    output: bool
+    step: bool
+    gpus: Sequence[Gpu] = ()
+    strays: Sequence[Stray] | None = None
+    step_age: float | None = None  # how long ago the first step was, by the log's own times
+
+
+@dataclass(frozen=True, slots=True)
+class Sign:
+    """One of them: proven, against it, or (None) not shown yet; in words what is not there."""
+
+    what: str
+    ok: bool | None
+    text: str = ""
+
+
+def signs_of(
+    job: Job,
+    memory: Memory,
+    workers: Sequence[Worker],
+    probe_answer: ProbeAnswer,
+    began: float | None,
+    progress: object,
+    gpus: Sequence[Gpu],
+    past: GpuPast | None,
+    step_age: float | None = None,
+) -> Signs:
+    """The signs of one poll. An output counts when it was written since the launch, give or take a clock's second."""
+    written = (probe_answer.files.get(job.ref) or {}).get("outputs") or ()
+    since = float("-inf") if began is None else began - 1.0
+    rows = [(path, probe_answer.disks.get(path)) for path in directories(job.expect.outputs)]
+    return Signs(
+        workers=workers,
+        logs={path: int(cursor.get("offset", 0)) for path, cursor in memory.log.cursors.items()},
+        writable={path: row["writable"] for path, row in rows if row is not None and "writable" in row},
+        output=any(entry["size"] and entry["mtime"] >= since for entry in written),
+        step=progress is not None,
+        gpus=gpus,
+        strays=None if past is None else past.strays,
+        step_age=step_age,
+    )
+
+
+def advance(
+    memory: Memory, job: Job, known: Known, signs: Signs, began: float | None, at: float, why: Why
+) -> list[Event]:
+    """Take what this poll shows into the record of the launch; what there is to say of it, once."""
+    if began is None or not isinstance(known.state, Running | Ended):
+        return []
+    record = memory.launch.record
+    if record is None:
+        record = memory.launch.record = _record(job, began, memory.age, at)
+        if record["state"] == UNSEEN:
+            memory.launch.verified = True
+            return _there_already(job, signs) if isinstance(known.state, Running) else []
+    took = round(record["lead"] + memory.age - record["age"], 1)
+    shown = list(read(job, signs, took, memory.facts.get("logs", ())))
+    for sign in shown:
+        if sign.ok and sign.what not in record["seconds"]:
+            # While nobody looked it may have come at any moment: then it is said to have taken all of that time.
+            passed = max(took, round(record["lead"] + at - record.get("at", at), 1))
+            record["seconds"][sign.what], exact = _when(sign.what, signs, passed)
+            if not exact and passed - record.get("lacked", {}).get(sign.what, 0.0) > PRECISE:
+                record.setdefault("within", []).append(sign.what)
+    lacking = [sign.what for sign in shown if not sign.ok] + ([STEP] if signs.logs and not signs.step else [])
+    record["lacked"] = {**record.get("lacked", {}), **dict.fromkeys(lacking, took)}
+    if memory.launch.verified and (record["state"] != UNPROVEN or any(_lacks(sign) for sign in shown)):
+        return []
+    state, events = _concluded(job, known, record, shown, signs, took, why)
+    record["state"], memory.launch.verified = state, state != VERIFYING
+    record["lacks"] = {sign.what: sign.text for sign in shown if not sign.ok and sign.text}
+    return events
+
+
+def is_open(memory: Memory) -> bool:
+    """Whether a poll may still add something to the record."""
+    launch = memory.launch.record
+    return not memory.launch.verified or (launch is not None and launch["state"] != UNSEEN and not _complete(launch))
+
+
+def document(memory: Memory) -> LaunchDocument | None:
+    """The record as every interface prints it; None before it has begun."""
+    launch = memory.launch.record
+    if launch is None:
+        return None
+    lacks: Mapping[str, str] = launch.get("lacks") or {}
+    checks: list[LaunchCheckDocument] = [
+        {
+            "what": what,
+            "ok": what in launch["seconds"],
+            "seconds": launch["seconds"].get(what),
+            "within": what in (launch.get("within") or ()),
+            "text": None if what in launch["seconds"] else lacks[what],
+        }
+        for what in ORDER
+        if what in launch["seconds"] or what in lacks
+    ]
+    return {
+        "state": launch["state"],
+        "began": recorded(launch["began"]),
+        "timeout_seconds": launch["timeout"],
+        "text": launch.get("text"),
+        "checks": checks,
+    }
+
+
+def read(job: Job, signs: Signs, took: float, named: Sequence[str] = ()) -> Iterator[Sign]:
+    """The signs that can be asked of this job, each judged by this poll alone."""
+    yield _workers(job, signs.workers)
+    given = [worker for worker in signs.workers if worker.gpu]
+    if given and signs.strays is not None:
+        yield _placed(signs)
+        yield _used(signs)
+    elif given and took < GPU_WAIT:
+        yield Sign(GPUS, None)
+    wanted = tuple(job.track.get("logs") or ()) or job.expect.logs or tuple(named)
+    if wanted:
+        yield _logs(wanted, signs)
+    if job.expect.outputs:
+        yield _directory(job, signs)
+        yield Sign(OUTPUT, signs.output or None, "" if signs.output else "no output file has been written yet")
+    if signs.step:
+        yield Sign(STEP, True)
+
+
+def _record(job: Job, began: float, age: float, at: float) -> LaunchRecord:
+    """A launch that is watched from its beginning; one that was over before anybody looked is not judged. The seconds
+    are those of our own clock, after the one comparison with the place's."""
+    lead, timeout = max(0.0, at - began), job.expect.launch_timeout
+    state = UNSEEN if lead > timeout else VERIFYING
+    return LaunchRecord(began=began, at=at, lead=lead, age=age, timeout=timeout, seconds={}, state=state, lacks={})
+
+
+def _there_already(job: Job, signs: Signs) -> list[Event]:
+    want = job.expect.workers
+    if want is None or sum(worker.started is not None for worker in signs.workers) < want:
+        return []
+    text = "it was running already" if want == 1 else f"all {want} workers were running already"
+    return [Event("launch.verified", text, ref=job.ref, body={"seconds": {}, "missing": []})]
+
+
+def _concluded(
+    job: Job, known: Known, record: LaunchRecord, shown: Sequence[Sign], signs: Signs, took: float, why: Why
+) -> tuple[str, list[Event]]:
+    """The state of the launch after this poll, and what is said when that is the last of it."""
+    workers = next(sign for sign in shown if sign.what == WORKERS)
+    missing = [sign.what for sign in shown if _lacks(sign)]
+    ended = known.state if isinstance(known.state, Ended) else None
+    fine = known.outcome in FINE
+    died = not fine and (workers.ok is False or ended is not None)
+    if ended is not None and known.outcome is None:
+        return VERIFYING, []
+    if ended is None and missing and not died and took < record["timeout"]:
+        return VERIFYING, []
+    if died and _lasted(signs.workers, ended, record) > record["timeout"]:
+        return UNSEEN, []  # it lived through its first minute, and nobody was there to see it
+    body: dict[str, Any] = {"seconds": dict(record["seconds"]), "missing": missing}
+    if died or (WORKERS in missing and not fine):
+        record["text"], more = _failure(workers, signs.workers, known, took, why)
+        record["worker"], record["why"] = more["worker"], more.pop("why", "")
+        return FAILED, [Event("launch.failed", record["text"], ref=job.ref, level="critical", body=body | more)]
+    if missing and ended is None:
+        lacks = "; ".join(sign.text for sign in shown if sign.what in missing and sign.text)
+        record["text"] = f"after {took:.0f} s {lacks}"
+        return UNPROVEN, [Event("launch.unproven", record["text"], ref=job.ref, level="warning", body=body)]
+    record["text"] = _told(job, record)
+    return VERIFIED, [Event("launch.verified", record["text"], ref=job.ref, body=body)]
+
+
+def _lasted(workers: Sequence[Worker], ended: Ended | None, record: LaunchRecord) -> float:
+    """How long after its start the first one ended; nothing where nobody recorded when."""
+    ends = [worker.ended for worker in workers if _is_lost(worker) and worker.ended is not None]
+    if not ends and ended is not None and ended.at is not None:
+        ends = [ended.at]
+    return min(ends, default=float("-inf")) - float(record["began"])
+
+
+def _told(job: Job, record: LaunchRecord) -> str:
+    seconds: Mapping[str, float] = record["seconds"]
+    count = job.expect.workers or 1
+    text = f"all {count} workers started" if count > 1 else "it started"
+    bound = record.get("within") or ()
+    parts = [
+        f"{what} {'within' if what in bound else 'after'} {seconds[what]:g} s" for what in ORDER[1:] if what in seconds
+    ]
+    return text + (f" ({', '.join(parts)})" if parts else "")
+
+
+def _failure(workers: Sign, there: Sequence[Worker], known: Known, took: float, why: Why) -> tuple[str, dict[str, Any]]:
+    """Which worker, how, and the likeliest cause with the line that shows it."""
+    lost = min((worker for worker in there if _is_lost(worker)), key=_ended_at, default=None)
+    if lost is None:
+        text = workers.text if not workers.ok else ""
+        how = known.why or known.state.reason or str(known.outcome) if isinstance(known.state, Ended) else ""
+        reason = f"it ended after {took:.0f} s: {how}" if how else ""
+        return text or reason, {"worker": None}
+    span = lost.ended - lost.started if lost.ended is not None and lost.started is not None else took
+    one = f"worker {lost.index}" if len(there) > 1 else "it"
+    early = f" {max(0.0, span):.0f} s after its start" if lost.started is not None else ""
+    text = f"{one} ended{early}: {lost.reason}"
+    cause = why(lost)
+    if cause is None or cause["cause"] == "unknown":
+        return text, {"worker": lost.index}
+    if cause["title"] in lost.reason:
+        return text, {"worker": lost.index, "diagnosis": cause}
+    quote = next((one for one in cause["evidence"] if one["line"] is not None), None)
+    where = f" ({os.path.basename(quote['file'])}:{quote['line']}: {quote['text']})" if quote is not None else ""
+    likely = f"likely {cause['cause']}: {cause['title']}{where}"
+    return f"{text}; {likely}", {"worker": lost.index, "why": likely, "diagnosis": cause}
+
+
+def _lacks(sign: Sign) -> bool:
+    return sign.what in PROVES and not sign.ok
+
+
+def _is_lost(worker: Worker) -> bool:
+    """Whether it ended otherwise than well; one that had done its share has most likely just finished."""
+    if worker.doing not in LOST or worker.outcome is None or worker.outcome == Outcome.SUCCEEDED:
+        return False
+    return worker.outcome != Outcome.UNKNOWN or worker.short is not False
+
+
+def _ended_at(worker: Worker) -> float:
+    return worker.ended if worker.ended is not None else float("inf")
+
+
+def _workers(job: Job, workers: Sequence[Worker]) -> Sign:
+    """All there, or one lost; of a job that has no processes of its own here, its state is the sign."""
+    if any(_is_lost(worker) for worker in workers):
+        return Sign(WORKERS, False, "a worker has ended")
+    want = job.expect.workers or len(workers)
+    there = {worker.index for worker in workers if worker.started is not None or worker.pid is not None}
+    if len(there) >= want:
+        return Sign(WORKERS, True)
+    lacking = [str(index) for index in range(want) if index not in there]
+    some = ", ".join(lacking[:16]) + (" …" if len(lacking) > 16 else "")
+    return Sign(WORKERS, None, f"only {len(there)} of {want} workers started (missing: {some})")
+
+
+def _logs(wanted: Sequence[str], signs: Signs) -> Sign:
+    """Every log that has a name of its own, and of a pattern at least one, holds something."""
+    patterns = [path for path in wanted if any(mark in path for mark in "*?[")]
+    silent = [path for path in wanted if path not in patterns and not signs.logs.get(path)]
+    if patterns and not any(signs.logs.values()):
+        silent.append(patterns[0])
+    if not silent:
+        return Sign(LOGS, True)
+    absent = [path for path in silent if path not in signs.logs]
+    word = "is not there" if absent else "is empty"
+    more = f" (and {len(silent) - 1} more)" if len(silent) > 1 else ""
+    return Sign(LOGS, None, f"the log {os.path.basename((absent or silent)[0])} {word}{more}")
+
+
+def _directory(job: Job, signs: Signs) -> Sign:
+    closed = [path for path in directories(job.expect.outputs) if signs.writable.get(path) is False]
+    if signs.output:
+        return Sign(DIRECTORY, True)
+    if closed:
+        return Sign(DIRECTORY, False, f"{closed[0]} cannot be written to by whoever watches")
+    proven = all(path in signs.writable for path in directories(job.expect.outputs))
+    return Sign(DIRECTORY, proven or None, "" if proven else "whether its output directory takes files is not known")
+
+
+def _placed(signs: Signs) -> Sign:
+    for stray in signs.strays or ():
+        where = "a GPU that is not there" if stray.gpu is None else f"GPU {stray.gpu} instead of"
+        return Sign(GPUS, False, f"worker {stray.worker} is on {where} {stray.given}")
+    on = any(process.ours for gpu in signs.gpus for process in gpu.processes)
+    return Sign(GPUS, on or None, "" if on else "none of its processes is on its GPUs")
+
+
+def _used(signs: Signs) -> Sign:
+    used = any(gpu.used for gpu in signs.gpus)
+    return Sign(USE, used or None, "" if used else "its GPUs do nothing")
+
+
+def _when(what: str, signs: Signs, took: float) -> tuple[float, bool]:
+    """After how many seconds it came, and whether that is its own time: workers say when they started, and a log with
+    times when its first step was; of the rest, when it was first seen."""
+    starts = [worker.started for worker in signs.workers if worker.started is not None]
+    if what == WORKERS:
+        return (round(max(starts) - min(starts), 1) if starts else 0.0), True
+    if what == STEP and signs.step_age:
+        return round(max(0.0, took - signs.step_age), 1), True
+    return took, False
+
+
+def _complete(launch: LaunchRecord) -> bool:
+    return all(what in launch["seconds"] for what in (launch.get("lacks") or {}))

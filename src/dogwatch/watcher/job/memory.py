@@ -1,0 +1,87 @@
+"""Memory: what watching a job has taught so far and the next poll needs.
+
+It is saved in the same transaction as the events it led to, so a killed watcher starts again from
+the very line and size it had taken into account.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from msgspec import Struct, ValidationError, convert, field, to_builtins
+from msgspec.structs import fields
+
+from dogwatch.watcher.job.artifacts import Produced
+from dogwatch.watcher.job.resources import Spent
+from dogwatch.watcher.job.state.attempt import Attempt
+from dogwatch.watcher.job.state.disks import DiskState
+from dogwatch.watcher.job.state.ending import EndingState
+from dogwatch.watcher.job.state.files import FileState
+from dogwatch.watcher.job.state.gpu import GpuState
+from dogwatch.watcher.job.state.launch import LaunchState
+from dogwatch.watcher.job.state.log import LogState
+from dogwatch.watcher.job.state.loss import LossState
+from dogwatch.watcher.job.state.progress import ProgressState
+from dogwatch.watcher.job.state.ram import RamState
+from dogwatch.watcher.job.state.silence import SilenceState
+from dogwatch.watcher.job.state.tempo import TempoState
+from dogwatch.watcher.job.state.usage import UsageState
+from dogwatch.watcher.job.state.workers import WorkerState
+
+OF_THE_END = ("integrity", "contradiction")  # facts that only the end of an attempt shows
+
+
+class Memory(Struct, omit_defaults=True):
+    """All states of one job, bounded whatever the job does. `age` are the seconds for which it was watched; `facts`
+    what its place says of it beside its state."""
+
+    age: float = 0.0
+    facts: dict[str, Any] = field(default_factory=dict)
+    log: LogState = field(default_factory=LogState)
+    silence: SilenceState = field(default_factory=SilenceState)
+    usage: UsageState = field(default_factory=UsageState)
+    progress: ProgressState = field(default_factory=ProgressState)
+    workers: WorkerState = field(default_factory=WorkerState)
+    tempo: TempoState = field(default_factory=TempoState)
+    files: FileState = field(default_factory=FileState)
+    produced: Produced = field(default_factory=Produced)
+    disks: DiskState = field(default_factory=DiskState)
+    gpu: GpuState = field(default_factory=GpuState)
+    ram: RamState = field(default_factory=RamState)
+    loss: LossState = field(default_factory=LossState)
+    launch: LaunchState = field(default_factory=LaunchState)
+    attempts: list[Attempt] = field(default_factory=list)
+    ending: EndingState = field(default_factory=EndingState)
+    spent: Spent = field(default_factory=Spent)
+
+    def begin(self, at: float) -> None:
+        """Another attempt begins, or the first: what only the one before can have shown is forgotten."""
+        self.silence.begin(at)
+        self.usage.end_silence()
+        self.workers.begin()
+        self.tempo, self.gpu, self.ram, self.loss = TempoState(), GpuState(), RamState(), LossState()
+        self.launch, self.ending = LaunchState(), EndingState()
+        self.log.may_stop = False
+        self.facts = {key: value for key, value in self.facts.items() if key not in OF_THE_END}
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain JSON values, without what is as it was at first."""
+        body: dict[str, Any] = to_builtins(self)
+        return body
+
+    @classmethod
+    def from_json(cls, body: Mapping[str, Any]) -> Memory:
+        """A memory of an older release lacks what it did not know; one of a newer has more: both open. A state that
+        cannot be read begins anew, and the others stay."""
+        try:
+            return convert(body, cls)
+        except ValidationError:
+            return cls(**dict(_readable(body)))
+
+
+def _readable(body: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    for each in fields(Memory):
+        with contextlib.suppress(ValidationError, KeyError):
+            yield each.name, convert(body[each.name], each.type)

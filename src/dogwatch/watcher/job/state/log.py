@@ -1,0 +1,49 @@
+"""Logs: how far each was read, and what all that was read has told of the job."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, TypedDict
+
+from msgspec import Struct, field
+
+from dogwatch.model import ErrorGroup, Interval
+
+# As people, Keras, Lightning and boosted trees write it, whatever the case of its first letter.
+EARLY_STOP = (b"arly stop", b"arly-stop", b"arly_stop", b"arlyStop", b"arlystop", b"ARLY STOP", b"ARLY_STOP")
+
+
+class LogCursor(TypedDict, total=False):
+    """A log as the probe is asked for it: which file it is, and from where on it is to be read. `part_of` is the log
+    that this file is a rotated part of."""
+
+    dev: int
+    ino: int
+    head: int
+    headlen: int
+    offset: int
+    part_of: str
+    stale_seen: bool
+
+
+class LogState(Struct, omit_defaults=True):
+    """The logs of one job; `readers` and `gathered` are the states of their readers as of the last save, which belong
+    to those who read."""
+
+    cursors: dict[str, LogCursor] = field(default_factory=dict)
+    readers: dict[str, dict[str, Any]] = field(default_factory=dict)
+    gathered: dict[str, dict[str, Any]] = field(default_factory=dict)
+    errors: dict[str, ErrorGroup] = field(default_factory=dict)
+    intervals: list[Interval] = field(default_factory=list)  # that configurations in the logs state
+    seen: bool = False
+    may_stop: bool = False  # the logs speak of early stopping: it may end before its total
+
+
+def names(log: LogState) -> set[str]:
+    """The logs that are there, a rotated part counted as the log that it is part of."""
+    return {cursor.get("part_of", path) for path, cursor in log.cursors.items()}
+
+
+def note_early_stop(log: LogState, parts: Iterable[bytes]) -> None:
+    """Take in whether what was read speaks of early stopping."""
+    log.may_stop = log.may_stop or any(words in part for part in parts for words in EARLY_STOP)

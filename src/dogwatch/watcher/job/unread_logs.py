@@ -1,0 +1,24 @@
+"""Gaps: what of a job's logs was not read, or may have been lost, as one event of a poll."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dogwatch.store.rows.tick import Event
+
+MOST = 16
+_WHY = {
+    "truncated": "was truncated, and what was written since the poll before may be lost",
+    "replaced": "was replaced by another file, and the rest of the old one was not read",
+    "backlog": "grew by more than can be read: {bytes:,} bytes were passed over",
+    "long": "was long when it was first seen: {bytes:,} bytes between its opening and its end were not read",
+}
+
+
+def gap_event(ref: str, gaps: Sequence[Mapping[str, Any]]) -> Event:
+    """One event for all gaps of a poll, however many logs there are."""
+    told = [f"{os.path.basename(gap['path'])} {_WHY[gap['why']].format(**gap)}" for gap in gaps[:MOST]]
+    more = f"; and {len(gaps) - MOST} more" if len(gaps) > MOST else ""
+    return Event("log.gap", "; ".join(told) + more, ref=ref, body={"gaps": [dict(gap) for gap in gaps[:MOST]]})

@@ -1,0 +1,1 @@
+"""Files written about jobs: the experiment log and the bundles of failures."""

@@ -1,0 +1,51 @@
+"""What an extra program answered about a job, as the readers of the answer use it. `wire/programs.py` checks it."""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+
+class ZombieAnswer(TypedDict):
+    """A process that ended and nobody took notice of."""
+
+    pid: int
+    parent: int
+    status: int | None
+
+
+class FamilyAnswer(TypedDict, total=False):
+    """What all processes that descend from a job's workers do."""
+
+    processes: int
+    zombies: list[ZombieAnswer]
+    dead: int
+    stopped: list[int]
+    blocked: list[int]
+    cpu_percent: float
+
+
+class FrameAnswer(TypedDict):
+    """A frame of a stack."""
+
+    name: str
+    file: str
+    line: int
+
+
+class ThreadAnswer(TypedDict):
+    """A thread with its frames, innermost first."""
+
+    name: str
+    active: bool
+    frames: list[FrameAnswer]
+
+
+class ProcessAnswer(TypedDict):
+    """A process whose stack was asked for."""
+
+    pid: int
+    command: str
+    doing: str
+    waits: str
+    threads: list[ThreadAnswer]
+    why: str

@@ -1,0 +1,1 @@
+"""One parser of foreign text per file: `target(data)` and `seeds()`."""
