@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,6 +27,7 @@ from tests.alerts.receiver import Receiver, answer
 from tests.alerts.stage import NOON, Stage, decisions, gone
 from tests.conftest import needs_root
 from tests.store.sample import fill_up, mounted
+from tests.support import wait_until
 
 DAY = 86400.0
 
@@ -482,3 +484,28 @@ def test_adding_a_channel_whose_name_is_taken_leaves_the_other_its_secret(stage:
     desk.remove(stage.store, stage.clock, "mine")
     assert list(Path(stage.store.location.path("secrets")).iterdir()) == []
     other.close()
+
+
+def test_what_was_sent_from_memory_is_not_sent_again_though_its_channel_is_busy(
+    stage: Stage, receiver: Receiver
+) -> None:
+    """The alert about the store is recorded as sent in the step that writes it, whoever else is being told."""
+
+    def slowly(handler: Any) -> None:
+        receiver.release.wait(20)
+        answer(200, b"ok")(handler)
+
+    full = Finding("watch", "store_full", Level.CRITICAL, "There is no room")
+    stage.dispatch.refusal = "There is no room"
+    stage.go(20)
+    receiver.script = [slowly]
+    stage.find(gone(stage.job("bad")))
+    stage.clock.pass_(70)
+    stage.dispatch.step()
+    wait_until(lambda: len(receiver.got) == 2)
+    stage.dispatch.refusal = ""
+    stage.find(full)
+    stage.dispatch.step()
+    receiver.release.set()
+    stage.go(120)
+    once(receiver, {"watch", "bad"})

@@ -136,6 +136,17 @@ def test_ctrl_c_stops_the_watching_and_never_the_job(dogwatch, spawn, crew: Crew
     assert crew.workers[0].poll() is None
 
 
+def test_ctrl_c_while_the_watching_only_begins_says_the_same(dogwatch, spawn, crew: Crew) -> None:
+    """The job is known from the moment it is registered, before anything has been shown of it."""
+    crew.start(1, seconds=60)
+    watching = spawn(*crew.flags("--num-workers", "1"), stderr=subprocess.PIPE)
+    first = watching.stderr.readline()
+    watching.send_signal(signal.SIGINT)
+    _, said = watching.communicate(timeout=10)
+    assert "watching here/process:" in first
+    assert "goes on, unwatched until somebody looks" in said
+
+
 def test_a_config_file_says_the_same_as_the_flags(dogwatch, spawn, crew: Crew, tmp_path: Path) -> None:
     """The classic YAML sections, with the owner's own patterns."""
     config = tmp_path / "job.yaml"

@@ -28,6 +28,7 @@ def run(args: Namespace) -> int:
     import dogwatch
     from dogwatch import assemble
     from dogwatch.api.expectations import positive
+    from dogwatch.cli.leaving import saying_what_goes_on
     from dogwatch.cli.showing import show
     from dogwatch.clock import Clock
     from dogwatch.model import Expectation
@@ -69,4 +70,5 @@ def run(args: Namespace) -> int:
             ),
         )
     say(f"started {ref}; its files are in {made}")
-    return show([ref], clock, json=args.json, who="demo")
+    with saying_what_goes_on([ref]):
+        return show([ref], clock, json=args.json, who="demo")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from types import FrameType
 
 from dogwatch import assemble
-from dogwatch.api import unsent
+from dogwatch.api import queries, unsent
 from dogwatch.cli.out import say
 from dogwatch.clock import Clock
 from dogwatch.errors import StoreError
@@ -33,6 +33,29 @@ def leaving(store: assemble.Store, clock: Clock) -> Iterator[None]:
         for number in ours:
             signal.signal(number, signal.SIG_DFL)
         say_unsent(store, began)
+
+
+@contextlib.contextmanager
+def saying_what_goes_on(refs: Sequence[str]) -> Iterator[None]:
+    """Ctrl-C inside says that the jobs go on, whether they are still watched, and how to come back to them. `refs` may
+    be filled inside: whoever interrupts while the watching only begins is told the same."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if refs:
+            with contextlib.suppress(StoreError), assemble.store(readonly=True) as store:
+                _say_what_goes_on(store, refs)
+        raise
+
+
+def _say_what_goes_on(store: assemble.Store, refs: Sequence[str]) -> None:
+    left = [job["ref"] for job in queries.documents(store, refs) if not queries.is_over(job)]
+    if left:
+        goes_on = f"{left[0]} goes on" if len(left) == 1 else f"{len(left)} jobs go on"
+        again = f"`dogwatch watch {left[0]}`" if len(left) == 1 else "`dogwatch watch`"
+        watched = queries.watching(store)["alive"] or queries.has_daemon(store)
+        until = "" if watched else ", unwatched until somebody looks (`dogwatch daemon`)"
+        say(f"watching stopped; {goes_on}{until}; {again} shows it again")
 
 
 def say_unsent(store: assemble.Store, since: float) -> None:

@@ -84,9 +84,12 @@ def run(args: Namespace) -> int:
             if not queries.watching(store)["alive"]:
                 say("started; nobody is watching it yet (`dogwatch daemon` does, `dogwatch patrol` looks once)")
             return 0
-    from dogwatch.cli.showing import show
+    from dogwatch.cli.leaving import saying_what_goes_on
 
-    return show([ref], clock, json=args.json, who="run")
+    with saying_what_goes_on([ref]):
+        from dogwatch.cli.showing import show
+
+        return show([ref], clock, json=args.json, who="run")
 
 
 def gpus_of(ids: list[str] | None, workers: int) -> list[str] | None:

@@ -65,12 +65,8 @@ def show(
             }
             return View(jobs, events, watch, queries.listing_places(store))
 
-        try:
-            if not _shown(fetch, clock, screen, quiet=json):
-                return INTERRUPTED  # the terminal went away, and with it whoever watched
-        except KeyboardInterrupt:
-            _part(queries.documents(store, refs), alone=background_watch.ours and not queries.has_daemon(store))
-            raise
+        if not _shown(fetch, clock, screen, quiet=json):
+            return INTERRUPTED  # the terminal went away, and with it whoever watched
         jobs = queries.documents(store, refs)
     if json:
         emit({"jobs": jobs})
@@ -84,16 +80,6 @@ def _shown(fetch: Callable[[], View], clock: Clock, screen: bool, quiet: bool) -
         return live.show(fetch, done, clock)
     _lines(fetch, clock, quiet)
     return True
-
-
-def _part(jobs: Sequence[JobDocument], *, alone: bool) -> None:
-    """Whoever stops watching is told that the job did not stop, and how to come back to it."""
-    left = [job["ref"] for job in jobs if not queries.is_over(job)]
-    if left:
-        goes_on = f"{left[0]} goes on" if len(left) == 1 else f"{len(left)} jobs go on"
-        again = f"`dogwatch watch {left[0]}`" if len(left) == 1 else "`dogwatch watch`"
-        until = ", unwatched until somebody looks (`dogwatch daemon`)" if alone else ""
-        say(f"watching stopped; {goes_on}{until}; {again} shows it again")
 
 
 def done(view: View) -> bool:

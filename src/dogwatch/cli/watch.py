@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from typing import TYPE_CHECKING
 
 from dogwatch.cli.expect import count
 from dogwatch.cli.out import json_flag, log_file_flag, log_path, say
 from dogwatch.errors import UsageError
+
+if TYPE_CHECKING:
+    from dogwatch.clock import Clock
 
 HELP = "keep jobs in view until they have ended (Ctrl-C stops watching, never the job)"
 EXAMPLES = (
@@ -54,16 +58,29 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    from dogwatch import assemble
-    from dogwatch.api import queries
-    from dogwatch.api.register_single import SingleJob, watch_single_job
-    from dogwatch.cli.leaving import leaving
+    from dogwatch.cli.leaving import saying_what_goes_on
     from dogwatch.cli.showing import show
     from dogwatch.clock import Clock
     from dogwatch.config import duration
 
     every = None if args.check_interval is None else duration(args.check_interval, "--check-interval")
-    clock = Clock()
+    clock, refs = Clock(), list[str]()
+    with saying_what_goes_on(refs):
+        _choose(args, clock, every, refs)
+        if not refs:
+            say("nothing is being watched that has not ended; `dogwatch run -- CMD` starts something")
+            return 0
+        return show(refs, clock, json=args.json, every=every, log_file=log_path(args.log_file))
+
+
+def _choose(args: Namespace, clock: Clock, every: float | None, refs: list[str]) -> None:
+    """Put the jobs to watch into `refs`: those that are named, the one that flags describe, or all that have not
+    ended. Where there are none, what is queued to be sent is sent."""
+    from dogwatch import assemble
+    from dogwatch.api import queries
+    from dogwatch.api.register_single import SingleJob, watch_single_job
+    from dogwatch.cli.leaving import leaving
+
     with assemble.store() as store:
         described = {name: getattr(args, name) for name in SingleJob.__dataclass_fields__}
         if any(value is not None for value in described.values()):
@@ -71,18 +88,14 @@ def run(args: Namespace) -> int:
                 raise UsageError("name jobs, or describe one with flags, not both")
             transport = assemble.here(clock)
             try:
-                refs = [watch_single_job(store, clock, transport, SingleJob(**described), every, say)]
+                refs.append(watch_single_job(store, clock, transport, SingleJob(**described), every, say))
             finally:
                 transport.close()
             say(f"watching {refs[0]}")
+        elif args.refs:
+            refs += queries.find_each(store, args.refs, say)
         else:
-            refs = (
-                queries.find_each(store, args.refs, say) if args.refs else [job["ref"] for job in queries.brief(store)]
-            )
+            refs += [job["ref"] for job in queries.brief(store)]
         if not refs:
             with leaving(store, clock):
                 assemble.send_queued(store, clock)
-    if not refs:
-        say("nothing is being watched that has not ended; `dogwatch run -- CMD` starts something")
-        return 0
-    return show(refs, clock, json=args.json, every=every, log_file=log_path(args.log_file))
