@@ -56,10 +56,14 @@ def test_tasks_that_have_not_started_count_in_the_progress_of_an_array(cluster: 
     (cluster.home("alice") / "all").touch()
     sweep = polled(dogwatch, "sweep", lambda job: job["state"] == "ended", timeout=90)
     assert (sweep["outcome"], sweep["progress"]["step"]) == ("succeeded", 10)
-    rows = cluster.sacct(number, "Start", "End")
+    rows = wait_until(lambda: ten_ended(cluster.sacct(number, "Start", "End")), timeout=60)  # slurmdbd may be late
     local = "%Y-%m-%dT%H:%M:%S"
     assert min(row["Start"] for row in rows) == in_local_time(sweep["started"], local)
     assert max(row["End"] for row in rows) == in_local_time(sweep["since"], local)
+
+
+def ten_ended(rows: list[dict[str, str]]) -> list[dict[str, str]]:
+    return rows if len(rows) == 10 and all(row["End"] != "Unknown" for row in rows) else []
 
 
 def in_local_time(stamp: str, how: str) -> str:
