@@ -202,3 +202,31 @@ def test_an_exit_code_of_a_kept_job_decides(dogwatch, tmp_path, same_everywhere)
     ran = dogwatch("run", "--name", "bad", "--output", out, "--", "sh", "-c", script)
     assert ran.returncode == 1, ran.stdout
     same_everywhere("bad", "failed", 1)
+
+
+DIES_SLOWLY = """
+import os, sys, time
+try:
+    raise RuntimeError("CUDA out of memory. Tried to allocate 2.00 GiB")
+finally:
+    import traceback
+    traceback.print_exc()
+    sys.stderr.flush()
+    while not os.path.exists(sys.argv[1]):
+        time.sleep(0.05)
+    os._exit(1)
+"""
+
+
+def test_the_cause_is_known_though_one_patrol_read_it_and_the_next_saw_the_exit(dogwatch, tmp_path):
+    """A program that dies slowly (other ranks, a profiler): its traceback comes minutes before its exit code."""
+    go = tmp_path / "go"
+    ref = dogwatch("run", "--detach", "--name", "slow", "--", sys.executable, "-c", DIES_SLOWLY, go).stdout.strip()
+    wait_until(lambda: "CUDA out of memory" in dogwatch("logs", "slow").stdout)
+    assert dogwatch("patrol").returncode == 0
+    assert dogwatch("patrol").returncode == 0
+    go.touch()
+    watched = dogwatch("watch", ref)
+    assert watched.returncode == 1
+    assert "the GPU ran out of memory" in watched.stdout
+    assert "CUDA out of memory. Tried to allocate 2.00 GiB" in dogwatch("why", ref).stdout

@@ -419,7 +419,9 @@ def test_the_watcher_keeps_the_folders_and_says_what_became_of_one(dogwatch, hom
         finally:
             job.kill()
     unread = "its output files could not be looked at"
-    wait_until(lambda: dogwatch("patrol").returncode in (0, 1) and unread in dogwatch("status", "linked", "--json").stdout)
+    wait_until(
+        lambda: dogwatch("patrol").returncode in (0, 1) and unread in dogwatch("status", "linked", "--json").stdout
+    )
     dogwatch("report", "linked", "--bundle", str(tmp_path / "bundle"))
     for folder in (home, tmp_path / "bundle"):
         for path in folder.rglob("*"):

@@ -46,7 +46,7 @@ class Watcher:
     def restart(self) -> None:
         self.readers.keep(self.memory)
         self.memory = Memory.from_json(json.loads(json.dumps(self.memory.to_json())))
-        self.readers = Readers(EVERY_LINE)
+        self.readers = Readers(EVERY_LINE, self.memory)
 
     def step(self, log: Path) -> float | None:
         found = self.news.steps.get(str(log))

@@ -45,7 +45,7 @@ def watched(memory: Memory, **texts: bytes) -> WatchedJob:
     for name, text in texts.items():
         path = f"/l/{name}.log"
         memory.log.cursors[path] = {}
-        one.readers.log_evidence.hear(path, text, 0, False, memory)
+        one.readers.log_evidence.hear(path, text, 0, False)
     return one
 
 

@@ -15,7 +15,7 @@ from dogwatch.model import Ended, Gpu, Known, Outcome, Worker
 from dogwatch.rules.interface import Disk
 from dogwatch.watcher.job.ending_evidence import ending_evidence
 from dogwatch.watcher.job.memory import Memory
-from dogwatch.watcher.job.state.log import names
+from dogwatch.watcher.job.state.log import LogState, names
 
 if TYPE_CHECKING:
     from dogwatch.wire.documents.diagnosis import DiagnosisDocument
@@ -24,20 +24,29 @@ MOST_HEARD = 64  # logs of one job; the ranks beyond them say what the others sa
 
 
 class LogEvidence:
-    """The listeners of one job's logs; each can be rebuilt from the job's memory."""
+    """The line collectors of one job's logs. They go on from what another watcher `saved`, whether or not the logs have
+    grown since: a traceback may be read by one patrol, and the exit seen by the next."""
 
-    def __init__(self) -> None:
-        self._of: dict[str, LineCollector] = {}
+    def __init__(self, saved: LogState | None = None) -> None:
+        self._saved = saved
+        self._restored: dict[str, LineCollector] = {}
 
-    def hear(self, log: str, text: bytes, start: int, skipped: bool, memory: Memory) -> None:
+    @property
+    def _of(self) -> dict[str, LineCollector]:
+        """By log; restored when first asked for, since most jobs of a place stand still."""
+        if self._saved is not None:
+            saved, self._saved = self._saved, None
+            self._restored = {log: LineCollector.restore(state) for log, state in saved.gathered.items()}
+        return self._restored
+
+    def hear(self, log: str, text: bytes, start: int, skipped: bool) -> None:
         """Take in the next bytes of a log; after a gap nobody knows the numbers of its lines."""
         first = None if skipped else 1 if start == 0 else None
         collector = self._of.get(log)
         if collector is None:
             if len(self._of) >= MOST_HEARD:
                 return
-            saved = memory.log.gathered.get(log)
-            collector = self._of[log] = LineCollector.restore(saved) if saved else LineCollector(first)
+            collector = self._of[log] = LineCollector(first)
         if text and (skipped or start == 0):
             collector.continue_elsewhere(first)
         if text:
@@ -52,7 +61,7 @@ class LogEvidence:
     def keep(self, memory: Memory) -> None:
         """Put into the memory what it takes to go on, of the logs that are still there."""
         wanted = names(memory.log)
-        self._of = {log: collector for log, collector in self._of.items() if log in wanted}
+        self._restored = {log: collector for log, collector in self._of.items() if log in wanted}
         memory.log.gathered = {log: collector.state() for log, collector in self._of.items()}
 
     def diagnosis(

@@ -59,12 +59,12 @@ class News:
 
 
 class Readers:
-    """The open readers of one job's logs; each can be rebuilt from the job's memory."""
+    """The open readers of one job's logs; each is rebuilt from the job's memory where another watcher began it."""
 
-    def __init__(self, patterns: UserPatterns | None) -> None:
+    def __init__(self, patterns: UserPatterns | None, memory: Memory | None = None) -> None:
         self.patterns = patterns
         self._readers: dict[str, Reader] = {}
-        self.log_evidence = LogEvidence()
+        self.log_evidence = LogEvidence(None if memory is None else memory.log)
         self.said: News | None = None  # by all of them together, as long as none has read more
         self._kept = False
 
@@ -81,7 +81,8 @@ class Readers:
         self._kept = True
         wanted = names(memory.log)
         self._readers = {path: reader for path, reader in self._readers.items() if path in wanted}
-        memory.log.readers = {path: reader.state() for path, reader in self._readers.items()}
+        kept = {path: state for path, state in memory.log.readers.items() if path in wanted}
+        memory.log.readers = kept | {path: reader.state() for path, reader in self._readers.items()}
         self.log_evidence.keep(memory)
 
     def begin_attempt(self) -> None:
@@ -166,7 +167,7 @@ def _add(said: News, news: News) -> None:
 def _pass_over(memory: Memory, readers: Readers, path: str, found: Mapping[str, Any]) -> None:
     """A log that nobody has written to since the job began: only its lines are counted."""
     text = found.get("text", "").encode("latin-1", "replace")
-    readers.log_evidence.hear(path, text, found["from"], bool(found.get("skipped")), memory)
+    readers.log_evidence.hear(path, text, found["from"], bool(found.get("skipped")))
     readers.log_evidence.begin_attempt(path)
     end = found["from"] + len(text)
     memory.log.cursors[path] = _cursor(found, end)
@@ -193,7 +194,7 @@ def _own_part(
             return {**found, "mixed": True}
     if not place:
         return found
-    readers.log_evidence.hear(log, text[:place], found["from"], bool(found.get("skipped")), memory)
+    readers.log_evidence.hear(log, text[:place], found["from"], bool(found.get("skipped")))
     readers.log_evidence.begin_attempt(log)
     for row in going:
         row["logs"][path] = found["from"] + place
@@ -216,7 +217,7 @@ def _read_log(memory: Memory, readers: Readers, path: str, log: str, found: Mapp
     _take(reader.feed(tail), log, news)
     if found.get("mixed"):
         del news.troubles[counted:]  # they may be another run's: none of them is told as this one's
-    readers.log_evidence.hear(log, text, found["from"], bool(found.get("skipped")), memory)
+    readers.log_evidence.hear(log, text, found["from"], bool(found.get("skipped")))
     news.log_grew |= bool(text)
     if text:
         news.last = kind(text) or news.last

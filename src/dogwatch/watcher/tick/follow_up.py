@@ -58,6 +58,11 @@ class FollowUp:
     def _real(self, ref: str) -> dict[str, Any]:
         return real_of(self.facts.get(ref, {}))
 
+    def has_logs(self, answer: Answer) -> bool:
+        """Whether it says something of the logs of every job that was asked for."""
+        section = answer.body.get("logs")
+        return not self.logs or (isinstance(section, dict) and all(ref in section for ref in self.logs))
+
     def take(self, seen: ProbeAnswer, answer: Answer | None, why: str) -> ProbeAnswer:
         """The probe answer with what the answer brought; `why` says why there is none."""
         body = {} if answer is None else answer.body
@@ -72,7 +77,8 @@ class FollowUp:
 
 
 def ask(follow_up: FollowUp, transport: Transport, seen: ProbeAnswer, deadline: float) -> tuple[ProbeAnswer, bool]:
-    """The probe answer with all that could be had in one request, and whether the place answered it."""
+    """The probe answer with all that could be had in one request, and whether every log was read that was asked for: a
+    place may answer, and its file system not."""
     request = follow_up.request()
     if not request:
         return follow_up.take(seen, None, "nothing had to be asked"), True
@@ -82,7 +88,7 @@ def ask(follow_up: FollowUp, transport: Transport, seen: ProbeAnswer, deadline: 
     if made := seen.facts.get("connections"):
         seen = replace(seen, facts={**seen.facts, "connections": made + (getattr(answer, "connections", 0) or 1)})
     if isinstance(answer, Answer):
-        return follow_up.take(seen, answer, ""), True
+        return follow_up.take(seen, answer, ""), follow_up.has_logs(answer)
     return follow_up.take(seen, None, answer.why), False
 
 

@@ -102,7 +102,7 @@ class PlacePoller:
                 continue
             memory = Memory.from_json(tracked.memory)
             self._jobs[tracked.job.ref] = WatchedJob(
-                tracked.job, tracked.known, memory, Readers(_patterns(tracked.job)), tracked.started
+                tracked.job, tracked.known, memory, Readers(_patterns(tracked.job), memory), tracked.started
             )
         self._version = version
 
