@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from itertools import pairwise
 
@@ -254,3 +255,18 @@ def test_formats_are_found_without_a_registry():
     kinds = [fmt.kind for fmt in shipped()]
     assert len(kinds) == len(set(kinds))
     assert {"tqdm", "epoch", "step", "jsonl", "hf_trainer", "finished by complete", "processed"} <= set(kinds)
+
+
+def test_reading_leaves_nothing_that_only_garbage_collection_frees() -> None:
+    """A watcher collects garbage seldom: a cycle for each log and poll would be megabytes."""
+    reader = Reader()
+    lines = [f"Processed {step}/1000 items (9.5 items/s)\n".encode() for step in range(40)]
+    reader.feed(b"".join(lines[:10]))
+    gc.collect()
+    gc.disable()
+    try:
+        for line in lines[10:]:
+            assert reader.feed(line).step is not None
+        assert gc.collect() == 0
+    finally:
+        gc.enable()

@@ -205,7 +205,7 @@ class _Piece:
     def __init__(
         self, plan: Plan, search: TextSearch, origin: Callable[[int], int], recorder: Recorder, least: int
     ) -> None:
-        self._plan, self._search, self._origin, self._recorder, self.least = plan, search, origin, recorder, least
+        self._plan, self._search, self._origin, self._recorder, self._least = plan, search, origin, recorder, least
         self._text = search.text
         self._spoken: set[int] = set()
         self._tried: Counter[int] = Counter()
@@ -225,8 +225,8 @@ class _Piece:
             if fmt.sift is not None:
                 if fmt.crowd is not None or window.is_last or window.holds(signature):
                     if number not in self._sifted:
-                        self._sifted[number] = _Sifted(fmt, self)
-                    self._sifted[number].read(window)
+                        self._sifted[number] = _Sifted(fmt, self._least)
+                    self._sifted[number].read(window, self._line)
             elif self._newest(number, window.lines(fmt, present[number], signature)):
                 self._spoken.add(number)
         self._decoded.clear()
@@ -235,7 +235,7 @@ class _Piece:
         for sifted in self._sifted.values():
             sifted.tell(self._text, self._origin, self._recorder)
 
-    def line(self, start: int) -> str:
+    def _line(self, start: int) -> str:
         """The line that begins at `start`, decoded once."""
         line = self._decoded.get(start)
         if line is None:
@@ -266,7 +266,7 @@ class _Piece:
             self._tried[number] += 1
             if self._tried[number] > fmt.tries:
                 return True
-            marks = fmt.read(self.line(start))
+            marks = fmt.read(self._line(start))
             if not marks:
                 continue
             at = self._origin(start)
@@ -288,32 +288,34 @@ class _Piece:
 
 
 class _Sifted:
-    """The counters of one format in a piece: the newest line of each, and where its first record stands."""
+    """The counters of one format in a piece: the newest line of each, and where its first record stands. It does not
+    hold the piece, which holds it: a cycle for each log and poll would stay in memory until garbage is collected."""
 
-    def __init__(self, fmt: Format, piece: _Piece) -> None:
-        self._fmt, self._piece = fmt, piece
+    def __init__(self, fmt: Format, least: int) -> None:
+        self._fmt, self._least = fmt, least
         self._told: dict[str, tuple[int, Sequence[LogEvent]]] = {}
         self._first: dict[str, int] = {}
         self._narrowed = False
         self._empty = 0  # lines that held no record
-        self._stride = piece.least  # bytes to be looked through at once: few where new counters are heard
+        self._stride = least  # bytes to be looked through at once: few where new counters are heard
         self._same: dict[bytes, None] = {}  # patterns for lines that hold nothing new
         self._line: re.Pattern[bytes] | None = None  # such a line
         self._run: re.Pattern[bytes] | None = None  # such lines, one after the other
 
-    def read(self, window: _Window) -> None:
-        """Take a window into account; newer ones were read before."""
+    def read(self, window: _Window, line: Callable[[int], str]) -> None:
+        """Take a window into account; newer ones were read before. `line` gives the line that begins at a place."""
         if self._empty > MOST_TRIED:
             return
         if self._fmt.crowd is not None and not window.is_last and len(self._told) <= MOST_HEARD:
-            self._narrow(window)
+            self._narrow(window, line)
             return
         low = window.low
         for counter, places in self._records(low).items():
             self._first[counter] = window.start + low.rfind(b"\n", 0, places[0])
-            self._take(counter, (window.start + low.rfind(b"\n", 0, place) for place in reversed(places)))
+            starts = (window.start + low.rfind(b"\n", 0, place) for place in reversed(places))
+            self._take(counter, starts, line)
 
-    def _narrow(self, window: _Window) -> None:
+    def _narrow(self, window: _Window, line: Callable[[int], str]) -> None:
         """Take those lines into account that may hold a counter which was not heard. Where one is, its other lines
         need not be read, so it is asked again which lines are of others."""
         assert self._fmt.crowd is not None
@@ -322,15 +324,15 @@ class _Sifted:
         few = scan.few(_mark(self._fmt.needles), text, window.start, end, FEW)
         if few is not None:
             for start in self._strange(text, few):
-                self._hear(text, start, self._fmt.crowd)
+                self._hear(text, start, self._fmt.crowd, line)
             return
         while end > window.start:
             start = max(window.start, text.rfind(b"\n", 0, max(0, end - self._stride)) + 1)
             groups = self._fmt.crowd.others(self._told)
             places = sorted(chain.from_iterable(scan.places(group, text, start, end) for group in groups))
-            new = self._listen(text, self._strange(text, places), self._fmt.crowd)
+            new = self._listen(text, self._strange(text, places), self._fmt.crowd, line)
             end = start if new is None else new
-            self._stride = self._stride * GROWTH if new is None else self._piece.least
+            self._stride = self._stride * GROWTH if new is None else self._least
 
     def _strange(self, text: bytes, places: Sequence[int]) -> list[int]:
         """Where the lines begin that these places are on, the last one first; without runs of lines that are known
@@ -345,28 +347,28 @@ class _Sifted:
                     starts.append(start)
         return starts[::-1]
 
-    def _listen(self, text: bytes, starts: Sequence[int], crowd: Crowd) -> int | None:
+    def _listen(self, text: bytes, starts: Sequence[int], crowd: Crowd, line: Callable[[int], str]) -> int | None:
         """Read these lines, the newest first, until a counter is heard that is new. Returns where that was."""
         known = len(self._told)
         for start in starts:
             if self._line is not None and self._line.match(text, start):
                 continue
-            line = self._hear(text, start, crowd)
+            heard = self._hear(text, start, crowd, line)
             if len(self._told) > known:
                 return start
-            counters = crowd.names(line.lower())
-            self._learn(counters, crowd.same(line) if counters else b"")
+            counters = crowd.names(heard.lower())
+            self._learn(counters, crowd.same(heard) if counters else b"")
             self._empty += not counters
             if self._empty > MOST_TRIED:
                 break
         return None
 
-    def _hear(self, text: bytes, start: int, crowd: Crowd) -> bytes:
+    def _hear(self, text: bytes, start: int, crowd: Crowd, line: Callable[[int], str]) -> bytes:
         """Take the counters of a line into account."""
-        line = text[start : text.find(b"\n", start) + 1]
-        for counter in crowd.names(line.lower()):
-            self._take(counter, (start,))
-        return line
+        heard = text[start : text.find(b"\n", start) + 1]
+        for counter in crowd.names(heard.lower()):
+            self._take(counter, (start,), line)
+        return heard
 
     def _learn(self, counters: Collection[str], same: bytes) -> None:
         """Lines like this one need not be read, if all of its counters have been heard."""
@@ -397,10 +399,10 @@ class _Sifted:
             records.setdefault(counter, []).append(place)
         return records
 
-    def _take(self, counter: str, starts: Iterable[int]) -> None:
+    def _take(self, counter: str, starts: Iterable[int], line: Callable[[int], str]) -> None:
         """The newest of these lines (it comes first) that can be read speaks for its counter, if no newer one has."""
         if counter not in self._told:
             for start in starts:
-                if marks := self._fmt.read(self._piece.line(start)):
+                if marks := self._fmt.read(line(start)):
                     self._told[counter] = (start, marks)
                     break
