@@ -15,7 +15,9 @@ from bench.stage import Stage
 
 JOBS = 4
 # What a watcher that has nothing to send and no screen to draw does without.
-NOT_NEEDED = frozenset({"apprise", "http", "hyperscan", "rich", "ruamel", "smtplib", "ssl", "textual"})
+NOT_NEEDED = frozenset(
+    {"apprise", "email", "http", "hyperscan", "rich", "ruamel", "smtplib", "ssl", "textual", "zipfile"}
+)
 WORK = (
     f"`dogwatch ls --no-poll` and one poll of a watcher over {JOBS} known processes, one of which has a log that "
     "grows: calls of functions, files opened, modules loaded and bytes held, counted from inside."

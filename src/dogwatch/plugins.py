@@ -7,7 +7,9 @@ is loaded before it is asked for, and a foreign plug-in that cannot be used is a
 from __future__ import annotations
 
 import importlib
+import os
 import pkgutil
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
@@ -95,9 +97,11 @@ class Plugins(Generic[P]):
         return True
 
     def _load_foreign(self) -> None:
+        self._foreign = {}
+        if not may_be_named(self.group):
+            return
         from importlib import metadata
 
-        self._foreign = {}
         ours = set(self._modules())
         for entry in sorted(metadata.entry_points(group=self.group), key=lambda entry: entry.name):
             package = plain(f"{entry.dist.name} {entry.dist.version}" if entry.dist else "an unknown package", 80)
@@ -123,6 +127,30 @@ class Plugins(Generic[P]):
         if loaded.name != entry.name:
             return None, f"calls itself {plain(str(loaded.name), 60)!r}"
         return loaded, ""
+
+
+def may_be_named(group: str) -> bool:
+    """Whether an installed package may have entry points of a group. The library that reads them takes two megabytes
+    for as long as a watcher lives, and usually there are none: so their files are searched for the name first."""
+    word = group.encode()
+    return any(path.endswith(".egg") or os.path.isfile(path) or _names(path, word) for path in sys.path)
+
+
+def _names(folder: str, word: bytes) -> bool:
+    """Whether the word is in what a package in a folder says of its entry points."""
+    try:
+        packages = [name for name in os.listdir(folder or ".") if name.lower().endswith((".dist-info", ".egg-info"))]
+    except OSError:
+        return False
+    return any(word in _content(os.path.join(folder, name, "entry_points.txt")) for name in packages)
+
+
+def _content(path: str) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError:
+        return b""
 
 
 def what_failed(error: BaseException) -> str:
