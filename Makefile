@@ -1,6 +1,6 @@
 # Everything here sets itself up first; a second run with an unchanged pyproject.toml asks no network.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test journeys fuzz lint docs bench chaos lab lab-down clean tools
+.PHONY: help setup demo test journeys fuzz lint docs dist bench chaos lab lab-down clean tools
 MAKEFLAGS += --no-print-directory
 
 BIN := .venv/bin
@@ -33,6 +33,11 @@ lint: .venv/.ready .venv/.ready-dev ## ruff, mypy --strict, import contracts
 
 docs: .venv/.ready ## write docs/json.md and docs/schema.json from the definitions of the documents
 	@$(BIN)/python tools/json_docs.py
+
+dist: .venv/.ready .venv/.ready-dev ## the source archive and both wheels in dist/, checked, and installed on every Python at hand
+	@$(BIN)/python tools/dist.py dist
+	@tools/setup trixie
+	@DOGWATCH_DIST=$(CURDIR)/dist $(BIN)/python -m pytest -p tests.side_by_side -n 2 --no-loadscope-reorder tests/journeys/test_install.py
 
 bench: .venv/.ready .venv/.ready-dev ## what watching costs and what got worse; some of it: NAMES="slurm gpus"; ACCEPT=1 accepts the figures
 	@$(BIN)/python -m bench $(if $(ACCEPT),--accept) $(NAMES)

@@ -372,6 +372,7 @@ def test_make_lists_its_targets():
         "fuzz",
         "lint",
         "docs",
+        "dist",
         "bench",
         "chaos",
         "lab",

@@ -58,6 +58,7 @@ ROOTS: tuple[tuple[str, Any], ...] = (
     ("Doctor", commands.DoctorDocument),
     ("Preflight", commands.PreflightDocument),
     ("The service", commands.ServiceDocument),
+    ("What an uninstall leaves", commands.UninstallDocument),
 )
 _PLAIN = {str: "text", int: "number", float: "number", bool: "true or false", type(None): "null", Any: "anything"}
 

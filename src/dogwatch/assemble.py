@@ -47,6 +47,12 @@ def home() -> str:
     return path
 
 
+def home_if_there() -> str | None:
+    """The state directory where one was made; it is neither made nor judged."""
+    path = locate(os.environ)
+    return path if os.path.isdir(path) else None
+
+
 def location() -> Location:
     """Where the store of this user is."""
     return Home(home())

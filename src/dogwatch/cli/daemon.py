@@ -7,11 +7,13 @@ import signal
 from argparse import ArgumentParser, Namespace
 
 from dogwatch.cli.out import emit, json_flag, log_file_flag, log_path, say
-from dogwatch.errors import FINE, INTERRUPTED
+from dogwatch.errors import COULD_NOT_POLL, FINE, INTERRUPTED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from dogwatch.actions.upgrade import Installed
 
 WRITE_EVERY = 2.0  # looking every second must not wear the disk for numbers that nobody reads that fast
 HELP = "watch everything, in the foreground, until stopped (one watcher per store)"
@@ -21,7 +23,7 @@ EXAMPLES = (
 )
 EPILOG = """\
 While a `dogwatch run`, `watch`, `wait` or `patrol` watches, the daemon waits and takes over when that one has ended. A
-second daemon is refused."""
+second daemon is refused. When another version of Dogwatch is installed, the daemon restarts itself with that one."""
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -53,6 +55,7 @@ class _Stop:
 
 def run(args: Namespace) -> int:
     from dogwatch import assemble
+    from dogwatch.actions.upgrade import Installed
     from dogwatch.cli.leaving import say_unsent
     from dogwatch.clock import Clock, local
     from dogwatch.config import duration
@@ -63,7 +66,7 @@ def run(args: Namespace) -> int:
     def narrate(text: str) -> None:
         say(f"{local(clock.now(), 0.0, seconds=True)} {text}")
 
-    log_file, began, stop = log_path(args.log_file), clock.now(), _Stop()
+    log_file, began, stop, installed = log_path(args.log_file), clock.now(), _Stop(), Installed()
     with assemble.daemon(clock, narrate, stopped=lambda: bool(stop.by)) as lease:
         if lease is None:
             return stop.code
@@ -85,7 +88,25 @@ def run(args: Namespace) -> int:
             else:
                 say("watching; Ctrl-C or SIGTERM stops the watching, never a job")
             gc.freeze()  # what was needed to start stays; looking through it for garbage costs more than it finds
-            watch.run(until=(lambda: watch.idle) if args.once_idle else (lambda: False))
+            watch.run(until=lambda: (args.once_idle and watch.idle) or installed.changed(clock.mono()))
+    if not stop.by and installed.changed(clock.mono()):
+        return _go_on_as(installed, narrate)
     with assemble.store(readonly=True) as store:
         say_unsent(store, began)
     return stop.code
+
+
+def _go_on_as(installed: Installed, narrate: Callable[[str], None]) -> int:
+    """Restart as the version that is installed now; the watch is over by then, and begins anew there."""
+    from dogwatch.actions.upgrade import start_again
+
+    version = installed.version()
+    if version is None:
+        narrate("Dogwatch was uninstalled, so this daemon ends; jobs go on, and nothing watches them")
+        return FINE
+    narrate(f"dogwatch {version} was installed; this daemon restarts with it")
+    try:
+        start_again()
+    except OSError as error:
+        narrate(f"it could not be restarted ({error.strerror}); run `dogwatch daemon` again")
+    return COULD_NOT_POLL

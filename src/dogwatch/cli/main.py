@@ -46,6 +46,7 @@ VERBS = (
     "preflight",
     "alerts",
     "report",
+    "uninstall",
 )
 
 ABOUT = """\

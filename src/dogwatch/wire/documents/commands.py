@@ -193,6 +193,18 @@ class ServiceDocument(TypedDict):
     cron_runs: Annotated[bool | None, doc("whether cron itself runs; null where it is not by cron")]
 
 
+class UninstallDocument(TypedDict):
+    """`dogwatch uninstall --json`: what stays when the program is removed."""
+
+    running: Annotated[list[str], doc("the jobs that have not ended; they go on")]
+    watcher_pid: Annotated[int | None, doc("the process that watches, if one does")]
+    service: Annotated[str | None, doc("what runs the timer of `dogwatch service`, if it is on", "cron")]
+    home: Annotated[str | None, doc("the state directory, if there is one")]
+    home_bytes: Annotated[int | None, doc("how much is in it")]
+    config: Annotated[str | None, doc("your configuration file, if there is one")]
+    command: Annotated[str, doc("what removes the program", "pipx uninstall dogwatch")]
+
+
 class TailDocument(TypedDict):
     """The end of one log."""
 
