@@ -1,6 +1,6 @@
 # Everything here sets itself up first; a second run with an unchanged pyproject.toml asks no network.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test journeys fuzz lint docs dist bench chaos lab lab-down clean tools
+.PHONY: help setup demo test journeys fuzz lint docs dist sentences bench chaos lab lab-down clean tools
 MAKEFLAGS += --no-print-directory
 
 BIN := .venv/bin
@@ -8,7 +8,7 @@ BIN := .venv/bin
 CHECKED := src tests $(if $(wildcard bench/*.py),bench)
 
 help: ## this list
-	@awk -F ': .*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
+	@awk -F ': .*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' Makefile
 
 setup: .venv/.ready .venv/.ready-dev ## the virtual environment with what tests need (.venv)
 
@@ -38,6 +38,9 @@ dist: .venv/.ready .venv/.ready-dev ## the source archive and both wheels in dis
 	@$(BIN)/python tools/dist.py dist
 	@tools/setup trixie
 	@DOGWATCH_DIST=$(CURDIR)/dist $(BIN)/python -m pytest -p tests.side_by_side -n 2 --no-loadscope-reorder tests/journeys/test_install.py
+
+sentences: .venv/.ready ## write tests/wording/sentences.txt, the list of every sentence that people read
+	@$(BIN)/python tools/sentences.py
 
 bench: .venv/.ready .venv/.ready-dev ## what watching costs and what got worse; some of it: NAMES="slurm gpus"; ACCEPT=1 accepts the figures
 	@$(BIN)/python -m bench $(if $(ACCEPT),--accept) $(NAMES)

@@ -373,6 +373,7 @@ def test_make_lists_its_targets():
         "lint",
         "docs",
         "dist",
+        "sentences",
         "bench",
         "chaos",
         "lab",
