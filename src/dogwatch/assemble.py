@@ -107,7 +107,7 @@ def test_channels(opened: Store, clock: Clock, names: Sequence[str]) -> list[Rec
     rows = channel_rows.channels(opened)
     unknown = [name for name in names if name not in {row.name for row in rows}]
     if unknown or not rows:
-        raise UsageError(f"there is no channel {unknown[0]!r}" if unknown else "there is no channel to test yet")
+        raise UsageError(f"no channel named {unknown[0]!r}" if unknown else "no alert channel configured")
     wanted = [row for row in rows if not names or row.name in names]
     plugins = [CHANNELS.find(row.kind) for row in wanted]
     told = settings() if any(plugin is not None and plugin.account for plugin in plugins) else Settings()
@@ -171,7 +171,7 @@ def watch(
     known_sources = Sources()
     tuning = Tuning(opened, clock, narrate, channel, terminal)
     for broken in plugins.broken():
-        narrate(f"{broken.sentence}; nothing of it is used")
+        narrate(f"{broken.sentence}; it is not used")
 
     def tune() -> None:
         tuning.again()
@@ -373,7 +373,7 @@ def poll_once(
     who: str = "patrol",
     only: Sequence[str] | None = None,
     deadline: float | None = None,
-    looked: Callable[[], None] = lambda: None,
+    polled: Callable[[], None] = lambda: None,
 ) -> list[str]:
     """One tick of every place (of `only` these) that may be looked at now; the names of those that were. `looked` is
     called when all is committed, before alerts are sent. Beside a running watcher only the experiment log is brought
@@ -391,7 +391,7 @@ def poll_once(
     with held_lease:
         watcher = watch(opened, clock, who=who, log_file=log_file)
         try:
-            return watcher.poll_once(only, deadline, looked)
+            return watcher.poll_once(only, deadline, polled)
         finally:
             watcher.close()
 

@@ -66,7 +66,7 @@ def check_channel(channel: Channel) -> None:
     for text in HOSTILE:
         item = Item("0" * 32, f"here/process:{text[:40]}", text[:60], Level.WARNING, "rule", text, 1.0e9, text, text)
         receipt = channel.deliver(Message("0" * 32, (item,), 1.0e9))
-        assert isinstance(receipt, Receipt), f"{channel.kind}: it gave no receipt"
+        assert isinstance(receipt, Receipt), f"{channel.kind}: it returned no receipt"
         assert receipt.ok or receipt.detail, f"{channel.kind}: it failed without saying why"
 
 

@@ -76,7 +76,7 @@ def test_what_is_refused_for_good_is_parked_and_said_elsewhere(dogwatch, spawn, 
     spawn("daemon")
     fail(dogwatch, "parked")
     wait_until(lambda: {one["state"] for one in alerts(dogwatch)["undelivered"]} == {"given up"}, timeout=WAIT)
-    wait_until(lambda: "did not take a message" in (tmp_path / "alerts.jsonl").read_text(), timeout=WAIT * 2)
+    wait_until(lambda: "rejects messages permanently" in (tmp_path / "alerts.jsonl").read_text(), timeout=WAIT * 2)
     hook.always = answer(200, b"ok")
     assert alerts(dogwatch, "retry")["retried"] >= 1
     wait_until(lambda: not alerts(dogwatch)["undelivered"], timeout=WAIT)

@@ -41,18 +41,18 @@ def decided(
 @pytest.mark.parametrize(
     ("about", "route", "context", "expected"),
     [
-        ({}, {}, {}, ("waiting", "it goes out with the next message")),
-        ({"level": "progress"}, {}, {}, ("muted", "this channel does not take progress")),
-        ({"level": "info"}, {"levels": ["critical"]}, {}, ("muted", "this channel does not take info")),
-        ({}, {"jobs": ["llama/*"]}, {}, ("waiting", "it goes out with the next message")),
-        ({}, {"jobs": ["bert*"]}, {}, ("muted", "this channel takes only jobs like bert*")),
-        ({}, {"rules": ["disk*"]}, {}, ("muted", "this channel takes only rules like disk*")),
-        ({}, {}, {"unreachable": frozenset({"lab"})}, ("held", "lab does not answer; that is what was said instead")),
+        ({}, {}, {}, ("waiting", "sent with the next message")),
+        ({"level": "progress"}, {}, {}, ("muted", "this channel does not want progress")),
+        ({"level": "info"}, {"levels": ["critical"]}, {}, ("muted", "this channel does not want info")),
+        ({}, {"jobs": ["llama/*"]}, {}, ("waiting", "sent with the next message")),
+        ({}, {"jobs": ["bert*"]}, {}, ("muted", "this channel only wants jobs like bert*")),
+        ({}, {"rules": ["disk*"]}, {}, ("muted", "this channel only wants rules like disk*")),
+        ({}, {}, {"unreachable": frozenset({"lab"})}, ("held", "lab does not answer; that was sent instead")),
         (
             {"rule": "host_unreachable", "subject": "place:lab"},
             {},
             {"unreachable": frozenset({"lab"})},
-            ("waiting", "it goes out with the next message"),
+            ("waiting", "sent with the next message"),
         ),
     ],
 )

@@ -149,7 +149,7 @@ def test_what_nobody_takes_for_a_week_is_given_up_and_can_be_asked_for(stage: St
     stage.say(["a"])
     stage.go(8 * DAY, 1800)
     (dead,) = deliveries.channel_messages(stage.store, channel_rows.DEAD)
-    assert "given up after a week" in dead.detail
+    assert "gave up after a week" in dead.detail
     receiver.always = answer(200, b"ok")
     assert desk.retry(stage.store, stage.clock) == 1
     stage.go(30)
@@ -170,9 +170,9 @@ def test_flapping_is_one_notice_and_a_final_word(stage: Stage, receiver: Receive
         texts = [job["text"] for got in receiver.got for job in got.json["jobs"]]
         assert texts.count("the worker is gone") == 5
         assert [text for text in texts if "is flapping" in text] == [
-            "worker_gone is flapping: 6 times within the hour; muted until it has rested"
+            "worker_gone is flapping: 6 times within an hour; muted until it is stable"
         ]
-        assert texts[-1] == "worker_gone has stopped flapping: it is resolved"
+        assert texts[-1] == "worker_gone is stable again: it is resolved"
 
 
 def test_what_stands_after_flapping_is_said_and_its_end_too(stage: Stage, receiver: Receiver) -> None:
@@ -190,7 +190,7 @@ def test_what_stands_after_flapping_is_said_and_its_end_too(stage: Stage, receiv
     for got in (receiver, pager):
         texts = [job["text"] for one in got.got for job in one.json["jobs"]]
         assert sum("is flapping" in text for text in texts) == 1
-        assert texts[-1] == "worker_gone has stopped flapping: it stands: the worker is gone"
+        assert texts[-1] == "worker_gone is stable again: it stands: the worker is gone"
     stage.resolve(gone(ref))
     stage.go(120)
     assert receiver.got[-1].json["jobs"][-1]["text"] == "resolved: the worker is gone"
@@ -211,7 +211,7 @@ def test_a_dark_place_is_one_message_and_its_jobs_wait(stage: Stage, receiver: R
     stage.resolve(unreachable)
     stage.go(120)
     assert Counter(receiver.names()) == Counter({"place:lab": 2, "far1": 1, "far2": 1})
-    assert ("dropped", "it was no longer true when it could have been said") in decisions(stage.store, refs[0])
+    assert ("dropped", "it was over before it could be sent") in decisions(stage.store, refs[0])
 
 
 def test_a_channel_of_some_jobs_hears_that_their_place_is_dark(stage: Stage, receiver: Receiver) -> None:
@@ -234,7 +234,7 @@ def test_a_channel_of_some_jobs_hears_that_their_place_is_dark(stage: Stage, rec
             ("host_unreachable", True),
         ]
     assert theirs.got == []
-    assert ("muted", "this channel takes only jobs like gpt-*") in decisions(stage.store, "place:lab")
+    assert ("muted", "this channel only wants jobs like gpt-*") in decisions(stage.store, "place:lab")
     for one in (mine, theirs):
         one.close()
 

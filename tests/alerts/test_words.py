@@ -52,7 +52,7 @@ def channels(dogwatch) -> dict[str, dict]:
         (("unsilence", "7"), "no silence #7"),
         (("unsilence", "seven"), "not the number of a silence"),
         (("explain", "-n", "0"), "above zero"),
-        (("test",), "no channel to test"),
+        (("test",), "no alert channel configured"),
     ],
 )
 def test_bad_words_get_one_sentence(dogwatch, words, sentence):
@@ -80,7 +80,7 @@ def test_what_is_added_is_what_was_meant(dogwatch, tmp_path):
     assert channels(dogwatch)["file"]["route"] == {"levels": ["critical", "warning"]}
     done = dogwatch("alerts", "add", "webhook", "env:NOT_SET_ANYWHERE", "--rules", "stalld", "--jobs", "llama-*")
     assert done.returncode == 0
-    assert "env:NOT_SET_ANYWHERE is not set or empty; whoever watches needs it" in done.stderr
+    assert "env:NOT_SET_ANYWHERE is not set or empty; the watcher needs it" in done.stderr
     assert "no rule is called 'stalld'; there are all_ended, " in done.stderr
     done = dogwatch("alerts", "add", "webhook", "http://10.0.0.9/hook", "--rules", "stall*,ended")
     assert (done.stderr.count("\n"), "private network" in done.stderr) == (1, True)

@@ -41,15 +41,19 @@ STALLED = {"word": "stalled", "why": "nothing has moved for 40 minutes", "eviden
         ({"state": None}, "is it running?", "patrol"),
         ({"workers": [worker(0), worker(1, "gone")]}, "are all its processes there?", "--worker 1"),
         ({"workers": [worker(0), worker(1, "zombie")]}, "are all its processes there?", "zombie"),
-        ({"workers": [worker(0, "stopped"), worker(1)]}, "is one held?", "kill -CONT 100"),
-        ({"workers": [worker(0, "uninterruptible"), worker(1, "uninterruptible")]}, "is one held?", "dmesg"),
-        ({"verdict": STALLED}, "does it move?", "py-spy dump --pid 100"),
+        ({"workers": [worker(0, "stopped"), worker(1)]}, "is any process stopped or stuck?", "kill -CONT 100"),
+        (
+            {"workers": [worker(0, "uninterruptible"), worker(1, "uninterruptible")]},
+            "is any process stopped or stuck?",
+            "dmesg",
+        ),
+        ({"verdict": STALLED}, "does it make progress?", "py-spy dump --pid 100"),
         (
             {"verdict": {"word": "slow", "why": "half as fast as it was", "evidence": []}},
-            "is it slower than it was?",
+            "is it slower than before?",
             "nvidia-smi",
         ),
-        ({"progress": {"rate": 0.5, "rate_average": 2.0}}, "is it slower than it was?", "nvidia-smi"),
+        ({"progress": {"rate": 0.5, "rate_average": 2.0}}, "is it slower than before?", "nvidia-smi"),
         (
             {"disks": [{"path": "/d", "free": 1, "total": 100, "inodes_free": 9, "inodes": 10}]},
             "is there room to write?",
@@ -93,7 +97,7 @@ def test_a_gpu_that_waits_is_told_with_what_it_waits_for():
 def test_every_question_on_the_way_is_told_with_its_answer():
     """So that a person sees what was ruled out."""
     asked = [branch["asked"] for branch in document(job())["asked"]]
-    assert asked[:3] == ["is it running?", "are all its processes there?", "is one held?"]
+    assert asked[:3] == ["is it running?", "are all its processes there?", "is any process stopped or stuck?"]
 
 
 @pytest.mark.parametrize(
@@ -134,7 +138,7 @@ def test_the_remedy_of_a_finding_is_what_to_do():
     """At the branch that it is about."""
     nan = {"rule": "loss_bad", "level": "warning", "text": "loss is not a number since step 9: go back to a checkpoint"}
     stands = document(job(findings=[nan]))
-    assert (stands["at"], stands["says"]) == ("is its loss intact?", "loss is not a number since step 9")
+    assert (stands["at"], stands["says"]) == ("is its loss normal?", "loss is not a number since step 9")
     assert stands["do"] == ["go back to a checkpoint"]
     low = {"rule": "disk_low", "level": "warning", "text": "6 MB (9 %) free on the disk of /data"}
     stands = document(job(findings=[low]))
@@ -152,7 +156,7 @@ def test_a_child_that_ended_unnoticed_is_where_a_hanging_job_stands():
     dead = family(zombies=[{"pid": 9, "parent": 100, "status": 3 << 8}], dead=1)
     stands = document(job(verdict=STALLED, **dead))
     assert stands["at"] == "are all its processes there?"
-    assert "started by 100 ended with exit code 3 and nobody took notice (zombie 9)" in stands["says"]
+    assert "started by 100 ended with exit code 3 and its parent has not noticed (zombie 9)" in stands["says"]
     assert document(job(**dead))["at"] == "anything else?"
     killed = family(zombies=[{"pid": 9, "parent": 100, "status": 9}], dead=1)
     assert "ended by signal 9" in document(job(verdict=STALLED, **killed))["says"]
@@ -162,7 +166,7 @@ def test_what_all_its_processes_do_counts_more_than_its_workers():
     """A launcher sleeps while what it started computes; a stopped child holds all."""
     asleep = [worker(0, cpu=0.0), worker(1, cpu=0.0)]
     assert (
-        "compute without a word (180 % of a core)"
+        "compute without writing anything (180 % of a core)"
         in walk(job(verdict=STALLED, workers=asleep, **family(cpu_percent=180.0)))[-1].says
     )
     assert document(job(**family(stopped=[77])))["do"] == ["kill -CONT 77"]

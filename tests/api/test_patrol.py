@@ -171,9 +171,9 @@ def test_a_failure_comes_with_its_diagnosis(store, home):
 
 def test_an_end_that_nothing_explains_is_told_without_a_share_and_without_a_file():
     """What is known from outside the logs stands in no file, and to be half sure of nothing means nothing."""
-    told = {"file": "", "line": None, "text": "its exit code is 3"}
-    unknown: Any = {"cause": "unknown", "title": "the evidence does not tell", "confidence": 0.5, "evidence": [told]}
-    assert patrol.diagnosis_lines(unknown) == ["cause: the evidence does not tell", "its exit code is 3"]
+    told = {"file": "", "line": None, "text": "exit code 3"}
+    unknown: Any = {"cause": "unknown", "title": "cause not found", "confidence": 0.5, "evidence": [told]}
+    assert patrol.diagnosis_lines(unknown) == ["cause: not found", "exit code 3"]
 
 
 def _diagnose(store: Store, name: str) -> None:

@@ -113,9 +113,9 @@ def test_every_session_has_a_registry_of_its_own(store, tmp_path) -> None:
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"host": "elsewhere"}, "the host 'elsewhere' is not a place of ours"),
-        ({"host": "-oProxyCommand=touch /tmp/x"}, "the host '-oProxyCommand=touch /tmp/x' is not a place"),
-        ({"host": ["hpc"]}, "the host '['hpc']' is not a place"),
+        ({"host": "elsewhere"}, "the host 'elsewhere' is not a configured host"),
+        ({"host": "-oProxyCommand=touch /tmp/x"}, "the host '-oProxyCommand=touch /tmp/x' is not a configured host"),
+        ({"host": ["hpc"]}, "the host '['hpc']' is not a configured host"),
         ({"id": "1; rm -rf /"}, "the id '1; rm -rf /' is not a Slurm job id"),
         ({"id": "--help"}, "the id '--help' is not"),
         ({"id": True}, "the id 'True' is not"),
@@ -366,7 +366,7 @@ def test_the_command_adopts_a_process_reports_its_end_and_takes_it_out(dogwatch,
             first = dogwatch("sync", "--dir", tmp_path)
             assert first.returncode == 0
             assert f"{sleeper.pid}: adopted as here/process:{sleeper.pid}-" in first.stdout
-            assert "line 11: entry 2 ('12345'): the host 'hpc' is not a place of ours" in first.stderr
+            assert "line 11: entry 2 ('12345'): the host 'hpc' is not a configured host" in first.stderr
             dogwatch("patrol")
             assert f"{sleeper.pid}: PENDING → RUNNING" in dogwatch("sync", cwd=tmp_path).stdout
         finally:

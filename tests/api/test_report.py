@@ -108,7 +108,7 @@ def test_incidents_have_their_end_and_one_that_stands_has_none(home: Path) -> No
 def test_gaps_count_only_as_far_as_the_job_ran(home: Path) -> None:
     """Of our own watching and of its place; another place is nobody's business here."""
     story = Story(home)
-    story.at(50, tick.Event("watch.gap", "nobody watched", body={"from": stamp(NOW - 500), "to": stamp(NOW + 50)}))
+    story.at(50, tick.Event("watch.gap", "no watcher ran", body={"from": stamp(NOW - 500), "to": stamp(NOW + 50)}))
     story.runs(0)
     story.at(60, tick.Event("place.unreachable", "here did not answer", place="here"))
     story.at(61, tick.Event("place.unreachable", "elsewhere", place="elsewhere"))
@@ -116,7 +116,7 @@ def test_gaps_count_only_as_far_as_the_job_ran(home: Path) -> None:
     story.at(95, tick.Event("place.unreachable", "here did not answer", place="here"))
     told = story.ends(100).told(200)
     assert [(gap["seconds"], gap["text"]) for gap in told["gaps"]] == [
-        (50.0, "nobody watched"),
+        (50.0, "no watcher ran"),
         (30.0, "here did not answer"),
         (5.0, "here did not answer"),
     ]
@@ -175,7 +175,7 @@ def test_a_job_that_nobody_looked_at_has_a_report_too(home: Path) -> None:
     """It says that, and nothing else."""
     told = Story(home).told(10)
     assert (told["attempts"], told["items"], told["gpus"], told["readings"]) == ([], None, None, [])
-    assert text.lines(told, NOW + 10)[0].startswith("train (here/process:1): not looked at yet")
+    assert text.lines(told, NOW + 10)[0].startswith("train (here/process:1): not polled yet")
     assert page.page(told, NOW + 10).startswith("<!doctype html>")
 
 

@@ -144,7 +144,7 @@ def report(storm: Storm, history: History, flaws: list[Flaw], raged: float, took
         f"{len(history.events)} events ({events['job.state']} states, {events['watch.started']} watches); "
         f"{len(history.notifications)} notifications"
     )
-    outcomes = Counter(job["outcome"] or job["state"] or "not looked at" for job in history.jobs)
+    outcomes = Counter(job["outcome"] or job["state"] or "not polled" for job in history.jobs)
     missing = sum(event["body"].get("after") == "missing" for event in history.events)
     print(f"{', '.join(f'{n} {what}' for what, n in outcomes.most_common())}; {missing} times missing")
     print(f"lost {kinds[LOST]}, wrong {kinds[WRONG]}, left behind {kinds[LEFT]}")

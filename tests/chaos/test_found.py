@@ -29,7 +29,7 @@ def test_a_second_connection_in_one_process_does_not_cost_the_log(home, dogwatch
         assert jobs.brief(reader) == []
         register.register(writer, job, clock.now(), clock.mono())
         left = dogwatch("patrol", "--json")
-        assert json.loads(left.stdout)["looked"] == ["here"], left.stderr
+        assert json.loads(left.stdout)["polled"] == ["here"], left.stderr
         seq = register.forget(writer, job.ref, clock.now(), clock.mono())
         shown = dogwatch("events", "--json", "--since", "0")
     assert shown.returncode == 0, shown.stderr

@@ -152,7 +152,7 @@ def test_a_total_that_is_not_known_any_more_is_the_one_before(dogwatch, none: st
         ("1700000000,5,\n1700000010,6,\n", None, "there is no total"),
         ("1700000000,5,9\n1700000010,5,9\n", None, "the counter has not moved yet"),
         ("1700000000,5,9\n", 1.0, "nothing had been written by then"),
-        ("1700000000,0,9\n1700000010,1,9\n1700000020,2,9\n", 1700009999.0, "it may be done, or stuck"),
+        ("1700000000,0,9\n1700000010,1,9\n1700000020,2,9\n", 1700009999.0, "it may be finished or stuck"),
     ],
 )
 def test_why_it_is_not_known_is_said(dogwatch, body: str, now: float | None, why: str) -> None:

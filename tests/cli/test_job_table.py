@@ -42,7 +42,13 @@ JOBS = [
     job(
         "llama-7b-sft-lr3e-4-seed0-with-a-very-long-name", place="lab", nodes="gpu[01-04]", worst="warning", alert=SLOW
     ),
-    job("\u8a13\u7df4\U0001f680", state="waiting", waits_for="other jobs go before it", place="lab", started=None),
+    job(
+        "\u8a13\u7df4\U0001f680",
+        state="waiting",
+        waits_for="other jobs have a higher priority",
+        place="lab",
+        started=None,
+    ),
     job("eval\x1b[31m", unreachable_since=NOW - 120, place="lab"),
     job("cafe\u0301 \u26a0\ufe0f", state="ended", outcome="out_of_memory", cause="CUDA ran out of memory", eta_at=None),
 ]
@@ -81,7 +87,7 @@ def test_a_pipe_gets_everything_uncut():
     assert head.split() == list(job_table.HEAD)
     assert "llama-7b-sft-lr3e-4-seed0-with-a-very-long-name  running" in lines[1]
     assert re.search(r"  throughput is 32 % below its peak  +here/process:llama", lines[1])
-    assert "lab: other jobs go before it" in lines[2]
+    assert "lab: other jobs have a higher priority" in lines[2]
     assert re.search(r"unreachable since \d\d:\d\d; last confirmed 62 s ago \(running\)", lines[3])
     assert "\u2026" not in "".join(lines)
 

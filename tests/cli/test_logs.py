@@ -77,7 +77,7 @@ def test_a_log_that_slurm_named_is_read_without_being_told(dogwatch, sshd, log, 
     with open_store(str(home)) as store:
         register.register(store, Job(ref, "lab", "slurm", "8", "other"), clock.now(), clock.mono())
         asked = dogwatch("logs", ref)
-        assert (asked.returncode, "nobody has looked at it" in asked.stderr) == (2, True)
+        assert (asked.returncode, "it was not polled yet" in asked.stderr) == (2, True)
         known = Known(
             Running(clock.now()), clock.now(), "RUNNING", "", "1:0", 1, clock.now(), (Evidence("squeue", "", 0),)
         )

@@ -21,7 +21,7 @@ def test_each_change_is_reported_once_and_a_bad_ending_is_exit_1(dogwatch) -> No
     ending = [change for change in report["changes"] if change.get("after") == "ended"]
     assert [(c["name"], c["outcome"], c["exit_code"]) for c in ending] == [("bad", "failed", 5)]
     assert report["unreachable"] == []
-    assert patrol(dogwatch) == (0, {"changes": [], "groups": [], "unreachable": [], "looked": []})
+    assert patrol(dogwatch) == (0, {"changes": [], "groups": [], "unreachable": [], "polled": []})
 
 
 def test_nothing_new_prints_nothing_unless_a_heartbeat_is_asked_for(dogwatch) -> None:
@@ -42,14 +42,14 @@ def test_beside_a_running_watcher_it_answers_from_the_store(dogwatch, spawn) -> 
     wait_until(lambda: json.loads(dogwatch("status", "seen", "--json").stdout)["jobs"][0]["state"] == "ended")
     code, report = patrol(dogwatch)
     assert code == 0
-    assert report["looked"] == []
+    assert report["polled"] == []
     assert [c["outcome"] for c in report["changes"] if c.get("after") == "ended"] == ["succeeded"]
 
 
 def test_within_the_floor_of_a_place_it_does_not_look_again(dogwatch) -> None:
     """Two patrols in the same second are one poll."""
     dogwatch("run", "--detach", "--name", "calm", "--", "sleep", "60")
-    looks = [patrol(dogwatch)[1]["looked"] for _ in range(2)]
+    looks = [patrol(dogwatch)[1]["polled"] for _ in range(2)]
     assert looks[0] == ["here"]
     counted = json.loads(dogwatch("ls", "--json", "--no-poll").stdout)["places"][0]["polls"]
     assert counted == sum(len(look) for look in looks)

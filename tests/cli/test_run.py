@@ -27,7 +27,7 @@ def test_exit_codes_and_outcomes_are_told_truthfully(dogwatch) -> None:
         job = json.loads(waited.stdout)["jobs"][0]
         assert (job["state"], job["outcome"], job["exit_code"], job["signal"]) == ("ended", outcome, code, number)
         assert job["evidence"][0]["by"] == "supervisor"
-    assert jobs(dogwatch)["killed"]["reason"] == "killed by SIGKILL; nothing shows by whom or why"
+    assert jobs(dogwatch)["killed"]["reason"] == "killed by SIGKILL; sender and reason unknown"
 
 
 def test_every_worker_gets_its_number_its_gpu_and_its_own_log(dogwatch) -> None:

@@ -197,7 +197,7 @@ def test_a_run_on_a_host_that_is_not_ours_is_named_and_not_asked_about(status, u
     launchers.nel(user, "aa11", Clock().now() - 600, {"mmlu_pro": "4401"}, host="elsewhere")
     done = status()
     assert (done.returncode, "aa11" in done.stdout) == (0, True)
-    assert "its jobs 4401 are on elsewhere, which is no host of ours" in done.stderr
+    assert "its jobs 4401 are on elsewhere, which is not a configured host" in done.stderr
 
 
 def test_a_registry_entry_of_a_launcher_leads_to_its_jobs(dogwatch, status, home, user, work):
@@ -209,7 +209,7 @@ def test_a_registry_entry_of_a_launcher_leads_to_its_jobs(dogwatch, status, home
     registry(work, nel, {**nel, "id": "ffff"}, {"type": "odd", "id": "1", "host": "hpc"})
     done = status()
     assert "train (hpc/slurm:4401): running" in done.stdout
-    assert "names nel ffff, of which nothing is to be found here" in done.stderr
+    assert "names nel ffff, which was not found here" in done.stderr
     assert "line 1: entry 3 ('1'): the type 'odd' is not known" in done.stderr
 
 

@@ -45,7 +45,7 @@ def test_a_person_reads_the_cause_the_line_and_what_to_do(dogwatch, log: Path) -
     assert lines[0].startswith("the GPU ran out of memory (cuda_oom, ")
     assert "line 44: torch.OutOfMemoryError" in lines[1]
     assert any(line.startswith("  do: ") for line in lines)
-    assert any(line.startswith("  again: ") for line in lines)
+    assert any(line.startswith("  retry: ") for line in lines)
 
 
 def test_what_else_is_known_of_the_ending_counts(dogwatch, tmp_path: Path) -> None:
@@ -188,7 +188,7 @@ def test_an_ending_that_nothing_explains_is_told_with_its_code_and_last_line(dog
     found = json.loads(dogwatch("why", "mute", "--json").stdout)
     assert found["cause"] == "unknown"
     assert [(quote["line"], quote["text"]) for quote in found["evidence"]] == [
-        (None, "its exit code is 3, and no line of its logs says why"),
+        (None, "exit code 3; no log line says why"),
         (2, "step 5/10"),
     ]
     (advice,) = found["advice"]
@@ -223,12 +223,12 @@ def test_a_job_whose_end_nobody_saw_is_not_called_running(dogwatch) -> None:
     wait_until(lambda: dogwatch("patrol") and "it runs" in dogwatch("why", "short").stdout)
     told = dogwatch("why", "short")
     assert "it runs" in told.stdout
-    assert "nobody is watching" in told.stderr
+    assert "no watcher is running" in told.stderr
     pid = json.loads(dogwatch("status", "short", "--json").stdout)["jobs"][0]["workers"][0]["pid"]
     os.kill(pid, signal.SIGKILL)
     wait_until(lambda: "it runs" not in dogwatch("why", "short", "--no-poll").stdout)
     told = dogwatch("why", "short", "--no-poll")
-    assert "none of its processes is there any more" in told.stdout
+    assert "none of its processes exists any more" in told.stdout
     assert "do: dogwatch patrol" in told.stdout
 
 
@@ -272,7 +272,7 @@ def test_what_changed_since_the_last_good_run_is_told(dogwatch) -> None:
 MISBEHAVING = {
     "zombie": ("k = os.fork() or os._exit(3); time.sleep(600)", "nobody took notice (zombie "),
     "deadlock": ("l = threading.Lock(); l.acquire(); l.acquire()", "its processes sleep"),
-    "spin": ("exec('while True: pass')", "compute without a word"),
+    "spin": ("exec('while True: pass')", "compute without writing anything"),
     "stopped": ("os.kill(os.getpid(), 19); time.sleep(600)", "is stopped by a signal"),
 }
 

@@ -32,7 +32,7 @@ def test_where_no_slurm_ran_it_nothing_is_said_of_slurm():
     told = found(signal=9, command_id="")
     assert told.cause == "killed"
     assert told.advice[0] == CAUSES["killed"].advice[0]
-    assert told.advice[1] == "then for limits and people: the log of the machine"
+    assert told.advice[1] == "then check limits and who could have killed it: the system log"
     assert [(other.cause, other.tell) for other in told.alternatives] == [("host_oom", "dmesg -T | grep -i oom")]
 
 

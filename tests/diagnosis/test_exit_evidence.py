@@ -58,8 +58,8 @@ def test_a_word_of_success_or_of_life_is_no_cause(state):
 
 def test_whoever_cancelled_a_job_is_quoted():
     """Slurm says who: nobody has to look it up."""
-    assert why(STEPS, state="CANCELLED by 1000").evidence[0].text == "the scheduler's word is CANCELLED by 1000"
-    assert why(STEPS, state="TO").evidence[0].text == "the scheduler's word is TIMEOUT"
+    assert why(STEPS, state="CANCELLED by 1000").evidence[0].text == "scheduler state CANCELLED by 1000"
+    assert why(STEPS, state="TO").evidence[0].text == "scheduler state TIMEOUT"
 
 
 def test_a_line_that_only_says_cancelled_gives_way_to_the_word_that_says_why():

@@ -117,7 +117,7 @@ def test_a_watcher_after_one_with_another_clock_looks_on(
     daemon.wait()
     gate.touch()
     looked = json.loads(dogwatch("patrol", "--json").stdout)
-    assert looked["looked"] == ["here"]
+    assert looked["polled"] == ["here"]
     wait_until(lambda: dogwatch("patrol").returncode == 0 and jobs(dogwatch)["job"]["state"] == "ended")
     assert negatives(jobs(dogwatch)["job"]) == []
     assert not NEGATIVE.search(dogwatch("ls", "--all").stdout)

@@ -154,13 +154,13 @@ def test_a_full_disk_that_takes_no_tick_is_said_on_every_channel_at_once(
     fill_up(home)
     fill_up_again(home)
     (tmp_path / "bad").touch()
-    wait_until(lambda: said().count("looking on, and trying again") == 1)
+    wait_until(lambda: said().count("still polling, will try again") == 1)
     wait_until(lambda: [name for name, _ in criticals()] == ["watch"])
     make_room(home)
     wait_until(lambda: any("exit code 3" in text for _, text in criticals()), timeout=40)
     assert len(set(criticals())) == len(criticals())
     assert [name for name, _ in criticals()].count("watch") == 1
-    assert said().count("looking on, and trying again") == 1
+    assert said().count("still polling, will try again") == 1
     assert states(dogwatch, "bad") == ["running", "failed"]
 
 

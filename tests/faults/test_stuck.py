@@ -112,7 +112,7 @@ def test_a_worker_that_spins_or_hangs_in_the_kernel_is_stalled_too(
     watcher(spawn, home)
     wait_until(lambda: findings(dogwatch) == [("stalled", "critical")])
     assert witness in says(dogwatch, "processes")
-    assert "nothing of it has moved" in verdict(dogwatch)["why"]
+    assert "no progress, log or file activity since" in verdict(dogwatch)["why"]
 
 
 def test_a_buffered_log_beside_a_growing_checkpoint_is_work(dogwatch, spawn, home: Path, tmp_path: Path) -> None:

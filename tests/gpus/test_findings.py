@@ -77,7 +77,7 @@ def test_a_gpu_that_never_worked_is_told_after_the_time_that_loading_takes(rig, 
     spent = shift.job()["spent"]
     assert (spent["gpus"], spent["gpu_memory_peak_bytes"]) == (2, 120 * GB)
     assert spent["energy_joules"] == pytest.approx(2 * 612 * spent["energy_seconds"], rel=0.01)
-    assert "GPU 1 is held and idle" in shift.until("gpu_idle")
+    assert "GPU 1 is allocated but idle" in shift.until("gpu_idle")
     rig.library([H100, H100], *busy)
     wait_until(lambda: shift.after(30.0) == {})
 

@@ -74,7 +74,7 @@ def test_output_stalled(steady, fast, crew, letters, dogwatch):
     with soon(fast) as until:
         until(lambda: (crew.outputs / "output_worker_0.jsonl").read_text().count("\n") > 60)
         (crew.place / "still").touch()
-        until(lambda: of("WARNING", letters, "outputs have not grown"))
+        until(lambda: of("WARNING", letters, "output files have not grown"))
     assert jobs(dogwatch)["embeds"]["state"] == "running"
     assert not of("CRITICAL", letters)
 

@@ -78,6 +78,6 @@ def tells_its_own_times(desk: Desk, job: str) -> None:
     needed = used["wall_seconds"] / 0.126
     assert needed < used["ask_for_seconds"] < 1.1 * needed + 600
     minutes = f"{used['ask_for_seconds'] / 60:.0f} min"
-    words = f"ran into its time limit with 12.6 % done; ask for {minutes} next time"
+    words = f"reached its time limit with 12.6 % done; ask for {minutes} next time"
     assert words in desk("status", job, code=None).stdout
     assert f"ask for a time limit of {minutes}" in desk("why", job, code=None).stdout

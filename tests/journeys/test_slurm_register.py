@@ -61,7 +61,7 @@ def test_a_host_that_does_not_answer_is_no_reason_to_refuse(desk: Desk):
     printed = desk.sbatch("sleep 600", "--hold", "-J", "later")
     desk.lab.stop_sshd()
     done = desk("add", "slurm", "-", "--host", "lab", input=printed)
-    assert "registered without a word from Slurm (lab did not answer" in done.stderr
+    assert "registered without asking Slurm (lab did not answer" in done.stderr
     assert desk.jobs()[id_of(printed)]["name"] == id_of(printed)
     desk.lab.cont_sshd()
     desk.patrol_until(lambda jobs: jobs[id_of(printed)]["state"] == "waiting")
@@ -85,7 +85,7 @@ def test_a_machine_without_slurm_says_so(dogwatch):
     done = dogwatch("add", "slurm", "12", env={"PATH": "/nowhere"})
     if "no Slurm on this machine" not in done.stderr:  # squeue is installed where the laboratory is, without a cluster
         assert done.returncode == 0
-        assert "registered without a word from Slurm" in done.stderr
+        assert "registered without asking Slurm" in done.stderr
         return
     assert done.returncode == 2
     assert "--host" in done.stderr

@@ -83,5 +83,5 @@ def test_channels_that_would_not_answer_fail(preflight: Preflight, tmp_path: Pat
 def test_nobody_to_tell_is_a_warning(preflight: Preflight) -> None:
     """A job may do without, knowingly."""
     told: Told = preflight("--", "true")
-    assert told.of("alerts") == ("warn", "there is no channel: nobody will be told")
+    assert told.of("alerts") == ("warn", "no alert channel configured: nobody will be alerted")
     assert told.code == 0

@@ -69,7 +69,7 @@ def test_memory_that_nobody_owns_up_to_is_not_free(
     """In a container the processes of others are not shown, and their memory is; what is not known counts as free."""
     smi(bin_dir, [card(0, 30000), card(1, "[N/A]", "[N/A]")])
     told = preflight("--gpu-ids", "0", "1", "--", "true", env=on_path)
-    assert told.of("gpu 0") == ("fail", "is not free: 29.3 GiB of its memory are used by processes that are not shown")
+    assert told.of("gpu 0") == ("fail", "is not free: 29.3 GiB of its memory are used by other processes")
     assert "gpu 1" not in told.about()
 
 

@@ -153,7 +153,7 @@ def test_a_hung_mount_costs_its_own_line_only(
     mount, server = frozen_disk
     stop(server.pid)
     told = preflight("--output-dir", mount / "out", "--log-dir", tmp_path, "--most", "3s", "--", "true")
-    assert told.of("output directory") == ("fail", f"{mount}/out cannot be looked at: it did not answer in 3 s")
+    assert told.of("output directory") == ("fail", f"{mount}/out cannot be read: it did not answer in 3 s")
     assert told.verdict("log directory") == "pass"
     assert told.verdict("command") == "pass"
     assert told.code == 1

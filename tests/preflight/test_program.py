@@ -47,7 +47,7 @@ def test_an_import_is_tried_when_asked_and_has_a_deadline(preflight: Preflight, 
     assert told.of("package json")[0] == "pass"
     why = "cannot be imported: ImportError: libcudart.so.12: cannot open shared object"
     assert told.of("package torch") == ("fail", why)
-    assert told.of("package slow_one")[1].startswith("could not be looked for: did not answer in")
+    assert told.of("package slow_one")[1].startswith("could not be checked: did not answer in")
     running = subprocess.run(["pgrep", "-f", f"^{fresh}/bin/python"], capture_output=True, text=True)
     assert running.stdout == ""
 
@@ -150,4 +150,4 @@ def test_a_signal_that_the_job_would_ignore_from_birth_fails(preflight: Prefligh
     done = subprocess.run(
         [*ignored, "--signal", "HUP", "--", str(script)], env=env, capture_output=True, text=True, timeout=60
     )
-    assert "fail  signal HUP: is ignored by what would start it" in done.stdout
+    assert "fail  signal HUP: is ignored by the parent process" in done.stdout

@@ -106,7 +106,7 @@ def test_the_attempt_that_ended_last_counts_and_success_ends_it() -> None:
     over = made.made(0.0, "training", 7.0, ended=True)
     failed = replace(RUNNING, known=Known(state=Ended(Outcome.FAILED)), made=over)
     (found,) = no_progress.judge(failed, 0.0)
-    assert "3 attempts in a row came no further than step 7" in found.text
+    assert "3 attempts in a row got no further than step 7" in found.text
     assert list(no_progress.judge(replace(failed, known=Known(state=Ended(Outcome.SUCCEEDED))), 0.0)) == []
     assert made.made(0.0, "training", 7.0, ended=False).attempts == (("step", 7.0), ("step", 7.0))
 

@@ -81,7 +81,7 @@ def test_a_held_gpu_that_idles_for_longer_than_its_pauses_is_told(course, idle):
 
 def test_idling_says_what_to_look_for():
     """Whether it ever worked, and whether anything of the job is on it."""
-    assert "30 min, it never worked: look whether" in told(gpu_idle, gpu(used=0.0), GpuHistory(idle=2000))[0]
+    assert "30 min and was never used: check whether" in told(gpu_idle, gpu(used=0.0), GpuHistory(idle=2000))[0]
     assert "waits for data" in told(gpu_idle, gpu(used=0.0), GpuHistory(idle=2000, worked=True))[0]
     assert "no process of the job is on it" in told(gpu_idle, gpu(used=0.0, processes=()), GpuHistory(idle=2000))[0]
 
@@ -91,7 +91,7 @@ def test_a_job_on_no_gpu_is_told_once_and_not_as_idle_too():
     lone = gpu(used=0.0, processes=())
     assert told(gpu_unused, lone, GpuHistory(idle=4000), away=599.0) == []
     (text,) = told(gpu_unused, lone, GpuHistory(idle=4000), away=600.0)
-    assert "none of its processes is on a GPU, though it was given GPU 0" in text
+    assert "none of its processes uses a GPU, although it was given GPU 0" in text
     assert told(gpu_idle, lone, GpuHistory(idle=4000), away=600.0) == []
 
 
@@ -147,7 +147,7 @@ def test_a_jump_of_memory_to_its_end_is_told():
     """Being full is how many programs start; being full where it used to be half is not."""
     full = gpu(memory_used=78 * GB)
     (text,) = told(gpu_memory, full, GpuHistory(usual=40 * GB))
-    assert "jumped to 98 %, from 50 % that are usual" in text
+    assert "jumped to 98 % (usually 50 %)" in text
     assert told(gpu_memory, full, GpuHistory(usual=76 * GB)) == []
     assert told(gpu_memory, full, GpuHistory(usual=None)) == []
 
@@ -157,9 +157,7 @@ def test_a_hot_gpu_is_told_and_a_capped_one_is_not():
     hot = gpu(throttle=("power cap", "hardware slowdown", "hardware thermal slowdown"))
     assert told(gpu_throttled, hot, GpuHistory(throttled=60)) == []
     (text,) = told(gpu_throttled, hot, GpuHistory(throttled=120))
-    assert (
-        text == "GPU 0 is slowed down (hardware thermal slowdown): look at its cooling: fans, dust, the air in the room"
-    )
+    assert text == "GPU 0 is slowed down (hardware thermal slowdown): check its cooling: fans, dust, room temperature"
     (text,) = told(gpu_throttled, gpu(throttle=("power brake",)), GpuHistory(throttled=120))
     assert "power supply" in text
 
@@ -173,8 +171,8 @@ def test_broken_hardware_is_critical_and_what_happened_does_not_resolve():
         (Level.WARNING, True),
         (Level.CRITICAL, True),
     ]
-    assert "2 uncorrectable memory errors since it is watched" in found[0].text
-    assert "Xid 79: it has fallen off the bus; reset it" in found[1].text
+    assert "2 uncorrectable memory errors since watching began" in found[0].text
+    assert "Xid 79: it has fallen off the PCIe bus; reset it" in found[1].text
     assert "Xid 7: the driver reports an error" in found[3].text
     assert "cannot be used, the GPU is lost" in told(gpu_broken, gpu(trouble="the GPU is lost"))[0]
 

@@ -38,7 +38,7 @@ def test_a_late_checkpoint_is_told_once_they_were_regular():
     """Three pauses of twenty minutes make an hour without one worth a word."""
     regular = tuple(NOW - 3700 - 1200 * i for i in range(4))
     (found,) = checkpoint_overdue.judge(case(checkpoints=regular), NOW)
-    assert found.text == "no checkpoint for 62 min; they came about every 20 min"
+    assert found.text == "no checkpoint for 62 min; before, one came about every 20 min"
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ GB = 1e9
     [
         (Held(62 * GB, 64 * GB), None, "the memory that the job may use is 97 % full (62.0 of 64.0 GB): "),
         (Held(40 * GB, 64 * GB, 3600.0), 4 * 3600.0, "full in about 60 min, about 3.0 h before the job is done: "),
-        (Held(40 * GB, 64 * GB, 3600.0), None, "full in about 60 min, at the pace of now: "),
+        (Held(40 * GB, 64 * GB, 3600.0), None, "full in about 60 min, at the current rate: "),
         (Held(40 * GB, 64 * GB, 3600.0, True), None, "the memory of the machine (40.0 of 64.0 GB) will be full in "),
         (Held(40 * GB, 64 * GB, 3600.0), 3700.0, None),
         (Held(40 * GB, 64 * GB, 7 * 3600.0), None, None),
@@ -90,8 +90,12 @@ def test_memory_that_runs_out_is_told_with_its_moment_and_what_to_do(held, eta, 
 @pytest.mark.parametrize(
     ("piece", "left", "told"),
     [
-        ("7", 4 * 3600.0, "the memory that task 7 may use (40.0 of 64.0 GB) will be full in about 60 min, at the pace"),
-        ("7", None, "at the pace of now"),
+        (
+            "7",
+            4 * 3600.0,
+            "the memory that task 7 may use (40.0 of 64.0 GB) will be full in about 60 min, at the current",
+        ),
+        ("7", None, "at the current rate"),
         ("7", 4000.0, None),
         (
             "+1",
@@ -125,4 +129,4 @@ def test_memory_that_slurm_counts_is_only_looked_ahead_of():
     assert found.level is Level.WARNING
     (found,) = memory_fills.judge(case(held=Held(60e9, 100e9, 3600.0, counter="Slurm", rough=True)), NOW)
     assert found.level is Level.INFO
-    assert "files that are mapped into memory" in found.text
+    assert "including mapped files" in found.text

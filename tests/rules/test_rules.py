@@ -120,7 +120,7 @@ def test_one_verdict_makes_one_finding_at_the_most(word: StallState, rule: str |
 
 def test_a_worker_behind_its_equals_is_named() -> None:
     """It is a finding of its own for each worker, and ends with the job."""
-    case = replace(RUNNING, straggler=Straggler("3", 0.0, "does about 40 % less than its equals"))
+    case = replace(RUNNING, straggler=Straggler("3", 0.0, "does about 40 % less than the other workers"))
     found = list(straggler.judge(case, 0.0))
     assert levels(found) == [Level.WARNING]
     assert found[0].what == "worker 3"
@@ -172,7 +172,7 @@ def test_a_success_that_lacks_its_outputs_is_contradicted() -> None:
 def test_folders_that_lead_elsewhere_are_one_warning() -> None:
     """However many there are; none is left when all are where they were."""
     (found,) = folder_moved.judge(replace(RUNNING, facts={"moved": ["/a is now a link to /b", "/c is now"]}), 0.0)
-    assert (found.level, found.text) == (Level.WARNING, "its files are not read: /a is now a link to /b")
+    assert (found.level, found.text) == (Level.WARNING, "its files cannot be read: /a is now a link to /b")
     assert list(folder_moved.judge(replace(RUNNING, facts={"moved": []}), 0.0)) == []
 
 
@@ -190,14 +190,16 @@ def test_no_progress_for_as_long_as_the_owner_wants_to_wait_is_one_warning() -> 
     assert "5 min" in next(iter(stalled.judge(case, 0.0))).text
     assert told(replace(case, stood=0.0)) == []
     assert told(replace(case, job=JOB)) == []
-    hung = Verdict(StallState.STALLED, 0.0, silence_limit=2400.0, why="nothing of it has moved")
+    hung = Verdict(StallState.STALLED, 0.0, silence_limit=2400.0, why="no progress, log or file activity")
     assert told(replace(case, verdict=hung)) == [("stalled", Level.CRITICAL)]
 
 
 @pytest.mark.parametrize(("silence_limit", "rule"), [(2400.0, "stalled"), (60.0, "silent")])
 def test_a_silence_gives_one_warning_by_whichever_rule_spoke_first(silence_limit: float, rule: str) -> None:
     """Silent but busy before the five minutes are over, or after them: never two warnings, and no false end of one."""
-    busy = Verdict(StallState.SILENT_BUT_BUSY, 0.0, silence_limit=silence_limit, why="nothing of it has moved")
+    busy = Verdict(
+        StallState.SILENT_BUT_BUSY, 0.0, silence_limit=silence_limit, why="no progress, log or file activity"
+    )
     assert told(replace(MONITORED, verdict=busy, stood=310.0)) == [(rule, Level.WARNING)]
 
 

@@ -404,21 +404,21 @@ def test_the_watcher_keeps_the_folders_and_says_what_became_of_one(dogwatch, hom
             assert {"path": str(asked), "real": str(log.parent)} in document["folders"]
             assert "step 1/10" in dogwatch("logs", "linked").stdout
             swap(log.parent, elsewhere)
-            wait_until(lambda: dogwatch("patrol").returncode == 0 and "its files are not read" in open_findings())
+            wait_until(lambda: dogwatch("patrol").returncode == 0 and "its files cannot be read" in open_findings())
             shown = dogwatch("logs", "linked")
             assert shown.returncode != 0
             assert f"{log.parent} is now a link to {elsewhere}" in shown.stderr.replace(str(asked), str(log.parent))
             assert "\n" not in shown.stderr.strip()
             status = dogwatch("status", "linked")
-            assert f"its files are not read: {asked.parent}/logs is now a link to " in status.stdout
+            assert f"its files cannot be read: {asked.parent}/logs is now a link to " in status.stdout
             log.parent.unlink()
             log.parent.with_name("logs.old").rename(log.parent)
-            wait_until(lambda: dogwatch("patrol").returncode == 0 and "its files are not read" not in open_findings())
+            wait_until(lambda: dogwatch("patrol").returncode == 0 and "its files cannot be read" not in open_findings())
             assert "step 1/10" in dogwatch("logs", "linked").stdout
             swap(log.parent, elsewhere)
         finally:
             job.kill()
-    unread = "its output files could not be looked at"
+    unread = "its output files could not be read"
     wait_until(
         lambda: dogwatch("patrol").returncode in (0, 1) and unread in dogwatch("status", "linked", "--json").stdout
     )

@@ -115,7 +115,7 @@ class Scenes:
     def _pending_reasons_are_there(self, known: dict[str, Document]) -> bool:
         """Slurm says `None` or `Priority` until it has made up its mind."""
         first = self._named(known)
-        undecided = ("Slurm has not considered it yet", "other jobs go before it")
+        undecided = ("Slurm has not tried to schedule it yet", "other jobs have a higher priority")
         return all(findings(first[name]) for name in ("dependent", "too long")) and not any(
             first[name]["reason"] in undecided for name in WAITING
         )

@@ -9,7 +9,7 @@ import pytest
 from tests.slurm.scenes import WAITING, Scenes
 from tests.slurm.watch import Document, Watcher, findings, words
 
-NEVER = "the job that it waits for ended in a way that rules it out"
+NEVER = "the job it depends on ended in a way that blocks this one forever"
 HELD = "held by its owner; it starts when somebody releases it"
 
 
@@ -43,11 +43,11 @@ def test_when_it_will_start_is_told_as_far_as_slurm_knows(first):
 
 def test_a_job_that_can_never_start_is_a_finding(first):
     """Critical where nothing can help but a change of the job, a warning where somebody can release it."""
-    too_long = "it can never start as it is: it asks for more time than its partition allows"
+    too_long = "it can never start: it asks for more time than its partition allows"
     assert {name: findings(first[name]) for name in WAITING} == {
-        "dependent": {"cannot_start": ("critical", f"it can never start as it is: {NEVER}")},
+        "dependent": {"cannot_start": ("critical", f"it can never start: {NEVER}")},
         "too long": {"cannot_start": ("critical", too_long)},
-        "held": {"cannot_start": ("warning", f"it will not start by itself: {HELD}")},
+        "held": {"cannot_start": ("warning", f"it will not start without help: {HELD}")},
         "patient": {},
         "closed": {},
         "limited": {},
@@ -81,7 +81,7 @@ def test_a_released_job_is_no_finding_any_more(scenes):
     assert words(job) == ("ended", "succeeded", "COMPLETED", "")
     assert findings(job) == {}
     (resolved,) = [event for event in watch.events("finding.resolved") if event["ref"] == job["ref"]]
-    assert resolved["text"] == f"resolved: it will not start by itself: {HELD}"
+    assert resolved["text"] == f"resolved: it will not start without help: {HELD}"
 
 
 def events_of(watch: Watcher, job: int) -> list[Document]:

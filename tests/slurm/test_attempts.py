@@ -122,4 +122,4 @@ exit 1
     watch.add(job)
     found = watch.until_ended(job)[str(job)]["diagnosis"]
     assert found["cause"] == "missing_module"
-    assert "make sure that the line is of this attempt" in found["advice"][-1]
+    assert "check that the line belongs to this attempt" in found["advice"][-1]

@@ -7,7 +7,7 @@ import pytest
 from tests.slurm.scenes import LASTING, Scenes
 from tests.slurm.watch import Document, findings, words
 
-LIMIT = "it ran into its time limit of 1 min"
+LIMIT = "it reached its time limit of 1 min"
 
 
 @pytest.fixture
@@ -22,11 +22,16 @@ def seen(scenes: Scenes) -> dict[str, Document]:
         ("three", ("ended", "failed", "FAILED", "exit code 3"), 3, None),
         (
             "137",
-            ("ended", "failed", "FAILED", "exit code 137, which programs use for SIGKILL; that alone proves nothing"),
+            (
+                "ended",
+                "failed",
+                "FAILED",
+                "exit code 137, which programs use for SIGKILL; a program may also exit with that number itself",
+            ),
             137,
             None,
         ),
-        ("shot", ("ended", "failed", "FAILED", "killed by SIGKILL; nothing shows by whom or why"), None, 9),
+        ("shot", ("ended", "failed", "FAILED", "killed by SIGKILL; sender and reason unknown"), None, 9),
         ("limit", ("ended", "timed_out", "TIMEOUT", LIMIT), None, 15),
         ("trapped", ("ended", "timed_out", "TIMEOUT", LIMIT), None, None),
         ("node", ("ended", "node_failed", "NODE_FAIL", "a node failed (gpu03)"), None, None),
@@ -129,7 +134,7 @@ def test_an_exceeded_limit_comes_with_the_one_to_ask_for(seen):
     assert seen["limit"]["efficiency"]["ask_for_seconds"] == 600
     assert findings(seen["limit"])["time_limit"] == (
         "warning",
-        "it ran into its time limit; ask for 10 min next time",
+        "it reached its time limit; ask for 10 min next time",
     )
 
 

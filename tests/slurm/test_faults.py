@@ -19,7 +19,7 @@ QUICK = {"MessageTimeout": 2, "SlurmdTimeout": 300}
 GONE = "it left the queue, and how it ended is not known: "
 LOST = (
     "the controller no longer knows it: the accounting closed its record as CANCELLED and names nobody"
-    " who cancelled it; nobody knows how it ended"
+    " who cancelled it; outcome unknown"
 )
 
 
@@ -56,7 +56,7 @@ def outage(lab: Lab, make_watch) -> Iterator[Outage]:
     [
         ("stop_slurmctld", "squeue: the Slurm controller did not answer in time"),
         ("kill_slurmctld", "squeue: the Slurm controller cannot be reached"),
-        ("stop_munge", "squeue: munge, which Slurm needs to know who asks, does not answer there"),
+        ("stop_munge", "squeue: munge (Slurm's authentication) does not answer there"),
     ],
 )
 def test_a_cluster_that_does_not_answer_is_dark_once(outage, fault, why):
@@ -71,7 +71,7 @@ def test_a_cluster_that_does_not_answer_is_dark_once(outage, fault, why):
     assert [event["place"] for event in watch.events("place.unreachable")[told["place.unreachable"] :]] == ["lab"]
     (text,) = outage.findings("finding.opened")[found["finding.opened"] :]
     assert text.startswith(f"lab does not answer ({why}")
-    assert text.endswith("; 4 jobs not confirmed since")
+    assert text.endswith("; 4 jobs could not be checked since")
     _mend(watch.lab)
     assert watch.patrol().returncode == 0
     assert outage.states() == before
@@ -97,7 +97,7 @@ def _mend(lab: Lab) -> None:
 
 def test_a_cluster_without_accounting_is_watched_by_its_queue(watch):
     """An ending is taken from the queue while it shows it. After that it is missing, and when five minutes have passed
-    nobody recorded how it ended: what its log claims decides, and it is said that the exit status is unknown."""
+    nobody knows how it ended: what its log claims decides, and it is said that the exit status is unknown."""
     lab = watch.lab
     with lab.without_accounting():
         seen = lab.sbatch("alice", "exit 3")

@@ -63,7 +63,7 @@ class Watcher:
             assert done.stdout, (done.returncode, done.stderr)
             told = json.loads(done.stdout)
             self.said += told["changes"]
-            return done if told["looked"] or not self.watched() else None
+            return done if told["polled"] or not self.watched() else None
 
         self.said: list[Document] = []
         done = wait_until(looked, timeout=200, pause=0.3)

@@ -55,11 +55,11 @@ def ended(code: int | None, signal: int | None = None, **oom: Any) -> dict[str, 
         (ended(0), Outcome.SUCCEEDED, ""),
         (ended(3), Outcome.FAILED, "exit code 3"),
         (ended(None, 11), Outcome.FAILED, "killed by SIGSEGV"),
-        (ended(None, 9), Outcome.FAILED, "nothing shows by whom or why"),
-        (ended(137), Outcome.FAILED, "that alone proves nothing"),
+        (ended(None, 9), Outcome.FAILED, "sender and reason unknown"),
+        (ended(137), Outcome.FAILED, "a program may also exit with that number itself"),
         (ended(None, 9, kernel_log="Killed process 42 (python)"), Outcome.OUT_OF_MEMORY, "Killed process 42"),
         (ended(None, 9, counter=1, log_read=False), Outcome.OUT_OF_MEMORY, "oom_kill counter"),
-        (ended(None, 9, counter=1, log_read=True), Outcome.FAILED, "nothing shows"),
+        (ended(None, 9, counter=1, log_read=True), Outcome.FAILED, "sender and reason unknown"),
         (ended(None, 15, counter=1, log_read=False), Outcome.FAILED, "SIGTERM"),
     ],
 )
@@ -187,5 +187,5 @@ def test_a_run_that_nobody_is_left_to_start_has_failed():
         assert isinstance(seen.state, Ended if ended else Waiting)
     assert isinstance(seen.state, Ended)
     assert (seen.state.outcome, seen.state.exit_code, seen.native) == (Outcome.FAILED, None, "never started")
-    assert "it was never started" in seen.reason
+    assert "never started: the command" in seen.reason
     assert [(one.doing, one.outcome) for one in seen.workers] == [("gone", Outcome.FAILED)] * 2

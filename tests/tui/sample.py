@@ -42,7 +42,7 @@ def workers(number: int) -> Any:
     draw = random.Random(4)
     odd: dict[int, dict[str, Any]] = {}
     if number > 8:
-        why = "killed by SIGKILL; nothing says by whom"
+        why = "killed by SIGKILL; sender and reason unknown"
         odd[7] = {"doing": "gone", "outcome": "failed", "signal": 9, "reason": why}
         odd[number // 3 + 2] = {"doing": "stopped", "rate": 0.0, "cpu_percent": 0.0}
         odd[number // 3 * 2] = {"rate": 9.0}

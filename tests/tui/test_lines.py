@@ -83,11 +83,11 @@ def test_a_dark_place_and_a_dead_watcher_are_told():
     }
     blind = replace(view, places=[unreachable_hosts], watch={"alive": False})
     assert lines(view, blind, NOW + 2) == [
-        "20:00:02  nobody is watching - last confirmed 4s ago",
+        "20:00:02  no watcher is running - last confirmed 4s ago",
         "20:00:02  !! here is unreachable since 20:00 (1s): no answer in 5 s",
     ]
     assert lines(blind, blind, NOW + 3) == []
-    assert lines(blind, view, NOW + 4) == ["20:00:04  somebody is watching again"]
+    assert lines(blind, view, NOW + 4) == ["20:00:04  a watcher is running again"]
 
 
 def test_an_unreachable_host_is_told_beside_the_job_once():

@@ -132,7 +132,7 @@ def test_nobody_watching_is_loud():
     made = screen(sample.view(4, alive=False), 80, 24, NOW)
     assert isinstance(made, Frame)
     lines = made.lines(Pen())
-    assert "nobody is watching - last confirmed 2s ago" in lines[-1].plain
+    assert "no watcher is running - last confirmed 2s ago" in lines[-1].plain
     assert any(span.style == LOUD for span in lines[-1].spans)
     assert any(span.style == "dim" for span in lines[1].spans if span.end - span.start > 40)
 

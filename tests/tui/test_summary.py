@@ -39,7 +39,7 @@ def test_a_failure_lists_each_worker_that_did_not_succeed():
     """By index, with its exit and the reason; the others are only counted."""
     crew = [{**w, "doing": "gone", "outcome": "succeeded", "exit_code": 0} for w in sample.workers(4)]
     crew[1] |= {"outcome": "out_of_memory", "exit_code": None, "signal": 9, "reason": "the cgroup counted a kill"}
-    crew[3] |= {"outcome": "unknown", "exit_code": None, "reason": "it vanished, and nobody recorded how"}
+    crew[3] |= {"outcome": "unknown", "exit_code": None, "reason": "exit code unknown"}
     found = [{"rule": "worker_gone", "level": "critical", "text": "worker 1 is gone", "since": stamp(NOW - 60)}]
     why = "worker 1: the cgroup counted a kill"
     bad: Any = {"outcome": "out_of_memory", "signal": 9, "exit_code": None, "reason": why, "findings": found}
@@ -50,7 +50,7 @@ def test_a_failure_lists_each_worker_that_did_not_succeed():
     assert told[-3:] == [
         "  workers      2 of 4 did not succeed",
         "    1          out of memory: SIGKILL: the cgroup counted a kill",
-        "    3          unknown: it vanished, and nobody recorded how",
+        "    3          unknown: exit code unknown",
     ]
 
 

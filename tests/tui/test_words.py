@@ -276,4 +276,4 @@ def test_a_gpu_fits_a_line(other, told):
 def test_a_gpu_that_tells_nothing_is_said_to():
     """A row of nothing would look like an error of ours."""
     bare: Any = {"index": 0}
-    assert phrases.gpu(bare) == "nothing is told of it"
+    assert phrases.gpu(bare) == "no readings"

@@ -382,7 +382,7 @@ def test_three_attempts_that_end_at_one_checkpoint_are_remembered_over_their_res
         seen = ProbeAnswer(look, files={JOB.ref: {"outputs": [], "checkpoints": [row]}})
         take_in(memory, seen, JOB.ref, watched=20.0, step=50.0 + turn, running=True, new_attempt=True)
     (found,) = no_progress.judge(Case(JOB, Known(state=Running()), made=made_by(memory, None, Running())), 0.0)
-    assert "3 attempts in a row came no further than checkpoint of iteration 40" in found.text
+    assert "3 attempts in a row got no further than checkpoint of iteration 40" in found.text
 
 
 def test_a_job_that_is_requeued_three_times_without_progress_is_critical_and_progress_resolves_it() -> None:

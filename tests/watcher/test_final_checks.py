@@ -113,7 +113,7 @@ def test_what_was_expected_and_is_whole_is_verified(transport: Fickle, tmp_path:
     one = job(tmp_path, outputs=["*.jsonl"], checkpoints=["checkpoint-*"], total_items=100)
     assert ended(transport, one, counted(99)) == {
         "outputs": "passed: 1 output file, none empty",
-        "soundness": "passed: 1 of 1 intact by their format",
+        "soundness": "passed: 1 of 1 intact",
         "items": "passed: 99 of 100 items by its logs",
         "checkpoint": "passed: the newest checkpoint checkpoint-9 is intact",
     }
@@ -124,7 +124,7 @@ def test_outputs_that_are_cut_empty_or_missing_are_not(transport: Fickle, tmp_pa
     (tmp_path / "a.jsonl").write_text('{"a": 1}\n{"a"')
     found = ended(transport, job(tmp_path, outputs=["*.jsonl", "scores-*.csv"]))
     assert found["soundness"].startswith("failed: it is damaged (a.jsonl ends in the middle of its last line")
-    assert found["expected files"] == f"failed: nothing is there that matches {tmp_path}/scores-*.csv"
+    assert found["expected files"] == f"failed: no file matches {tmp_path}/scores-*.csv"
     (tmp_path / "b.jsonl").write_text("")
     found = ended(transport, job(tmp_path, outputs=["*.jsonl"]))
     assert found["outputs"].startswith("failed: 1 of 2 output files are empty")
@@ -180,7 +180,7 @@ def test_one_failure_decides_and_what_could_not_be_asked_proves_nothing(tmp_path
     found = checks(one, Memory(), counted(3, 10.0), None)
     told = verdict(found)
     assert told is not None
-    assert (told.ok, told.text) == (False, "only 3 of 10 items by its logs; its output files could not be looked at")
+    assert (told.ok, told.text) == (False, "only 3 of 10 items by its logs; its output files could not be read")
     assert verdict(checks(one, Memory(), counted(10, 10.0), None)) is None
     assert verdict(()) is None
 

@@ -257,7 +257,7 @@ def test_a_job_that_ended_badly_is_asked_about_once_more():
     take_gpus(one, replace(one.job, track={}), gone, seen.gpus, NOW - 60, 60.0, NOW)
     over = Known(state=Ended(Outcome.FAILED))
     (found,) = gpu_broken.judge(Case(one.job, over, gpus=one.gpus, gpu_past=one.gpu_past), NOW)
-    assert "Xid 79: it has fallen off the bus" in found.text
+    assert "Xid 79: it has fallen off the PCIe bus" in found.text
     well = Known(state=Ended(Outcome.SUCCEEDED))
     assert list(gpu_broken.judge(Case(one.job, well, gpus=one.gpus, gpu_past=one.gpu_past), NOW)) == []
 

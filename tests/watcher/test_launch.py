@@ -96,7 +96,7 @@ def test_a_worker_that_ends_at_once_fails_the_launch_with_its_cause():
     assert launch.document["state"] == "failed"
     case = Case(launch.job, RUNNING, tuple(signs.workers), launch=launch.memory.launch.record)
     (finding,) = worker_gone.judge(case, 0.0)
-    assert finding.text == f"worker 1 (pid 11) crashed after 3 s while the others go on: exit code 1; {likely}"
+    assert finding.text == f"worker 1 (pid 11) crashed after 3 s; 1 other worker still running: exit code 1; {likely}"
 
 
 def test_workers_that_never_come_fail_the_launch_when_its_time_is_over():
@@ -137,7 +137,7 @@ def test_a_directory_that_takes_no_file_is_named():
     launch = Launch(job)
     launch.look(replace(NOTHING, writable={"/out": False}))
     (event,) = launch.look(replace(NOTHING, writable={"/out": False}), 60)
-    assert event.text == "after 61 s /out cannot be written to by whoever watches"
+    assert event.text == "after 61 s /out cannot be written to by the user who watches"
     written = Launch(job)
     assert written.look(replace(NOTHING, writable={"/out": False}, output=True))[0].kind == "launch.verified"
 

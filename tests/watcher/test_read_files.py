@@ -209,7 +209,7 @@ def test_gaps_are_told_in_one_event() -> None:
     ]
     gaps += [{"path": f"/logs/{n}.log", "why": "replaced", "bytes": None} for n in range(98)]
     event = gap_event("here/process:1", gaps)
-    assert event.text.startswith("a.log was truncated, and what was written since the poll before may be lost; b.log ")
+    assert event.text.startswith("a.log was truncated, and lines written since the poll before may be missing; b.log ")
     assert "1,234,567 bytes" in event.text
     assert event.text.endswith("; and 84 more")
     assert event.body["gaps"][0] == gaps[0]

@@ -14,7 +14,7 @@ from dogwatch.watcher.job.worker_ends import with_ends, with_own_logs
 
 JOB = Job("here/process:x", "here", "process", "x", "x")
 TRACEBACK = b'Traceback (most recent call last):\n  File "/w.py", line 3, in <module>\nKeyError: 3\n'
-GONE = Worker(1, "gone", outcome=Outcome.UNKNOWN, reason="nobody recorded how it ended")
+GONE = Worker(1, "gone", outcome=Outcome.UNKNOWN, reason="exit code unknown (not started by `dogwatch run`)")
 
 
 def logs(*names: str) -> LogState:
@@ -72,7 +72,7 @@ def test_a_share_that_was_left_undone_is_told() -> None:
     one = watched(Memory(progress=progress), worker_0=b"", worker_1=b"")
     _, gone = with_ends([Worker(0, "running"), GONE], one, JOB, None, news=True)
     assert (gone.outcome, gone.short) == (Outcome.UNKNOWN, True)
-    assert gone.reason == "its log stops at 30 of 100 items; nobody recorded how it ended"
+    assert gone.reason == "its log stops at 30 of 100 items; exit code unknown (not started by `dogwatch run`)"
     one.memory.progress.steps["/l/worker_1.log"] = Step(100, 100, "items")
     assert with_ends([Worker(0, "running"), GONE], one, JOB, None, news=True)[1].short is False
 

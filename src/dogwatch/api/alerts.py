@@ -82,7 +82,7 @@ def _kept(store: Store, plugin: ChannelPlugin, name: str, settings: Mapping[str,
     known, literal = keys(plugin.config), {}
     for key, value in settings.items():
         if key not in known:
-            raise UsageError(f"a {plugin.name} channel has no use for a {key}")
+            raise UsageError(f"a {plugin.name} channel does not take a {key}")
         check_literal = known[key][1].literal
         if check_literal is not None and isinstance(value, str) and not value.startswith(secret.KINDS):
             check_literal(value, f"the {'URL' if key == 'url' else key} of a {plugin.name} channel")
@@ -158,12 +158,12 @@ def hints(settings: Mapping[str, Any], route: Mapping[str, Any]) -> list[str]:
     for value in settings.values():
         word = value if isinstance(value, str) else ""
         if word.startswith(("http:", "https:")) and leads_inside(server_of(word)):
-            hints.append("this URL is on a private network; it is used as you say, because you are its owner")
+            hints.append("this URL is on a private network; it is used because you configured it yourself")
         if word.startswith(secret.KINDS):
             try:
                 secret.read(word)
             except secret.NoSecret as missing:
-                hints.append(f"{missing}; whoever watches needs it when an alert is to be sent")
+                hints.append(f"{missing}; the watcher needs it to send an alert")
     names = sorted({*RULES.all(), *SPOKEN}) if route.get("rules") else []
     for rule in route.get("rules", ()):
         if not any(fnmatchcase(known, rule) for known in names):
@@ -257,7 +257,7 @@ def of_the_file(rows: Iterable[ChannelDocument]) -> list[str]:
     except UsageError as error:
         return [f"the configuration file is not used: {error}"]
     missing = wanted - {row["name"] for row in rows if row["from_config"]}
-    return [f"{name} is in the configuration file; a watcher takes it over when it looks" for name in sorted(missing)]
+    return [f"{name} is in the configuration file; a watcher uses it from its next poll on" for name in sorted(missing)]
 
 
 def overview(store: Store, now: float) -> AlertsDocument:
@@ -328,7 +328,7 @@ def ack(store: Store, clock: Clock, ref: str, rule: str | None, why: str) -> lis
     standing = [one for one in open_findings(store) if one.subject == ref]
     standing = [one for one in standing if rule is None or one.rule == rule]
     if not standing:
-        raise UsageError(f"nothing stands open about {ref}" + (f" by the rule {rule}" if rule else ""))
+        raise UsageError(f"no open alert about {ref}" + (f" by the rule {rule}" if rule else ""))
     held = {(row.subject, row.rule, row.what): row.key for row in finding_rows.silences(store)}
     return [
         held.get((one.subject, one.rule, one.what))
@@ -381,7 +381,7 @@ def queue_test(store: Store, clock: Clock) -> str:
     """A notification that says it is a test; its key."""
     now = clock.now()
     key = hashlib.sha256(f"test\x1f{now!r}".encode()).hexdigest()[:32]
-    text = "this is a test; alerts of Dogwatch arrive here"
+    text = "this is a test: Dogwatch alerts will arrive here"
     queue_all(store, [Notification(key, "watch", Level.CRITICAL, text, "test", key, now)], now)
     store.location.wake()
     return key

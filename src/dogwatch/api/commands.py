@@ -71,7 +71,7 @@ def add_processes(
     pids = list(dict.fromkeys(pids))
     impossible = [pid for pid in pids if not 0 < pid < 1 << 31]
     if impossible:
-        raise UsageError(f"{impossible[0]} is no process id; `ps` lists those that there are")
+        raise UsageError(f"{impossible[0]} is not a process id; `ps` lists them")
     if pids and expect.workers not in (None, len(pids)):
         raise UsageError(
             f"{len(pids)} pids were given and {expect.workers} workers are expected; give all pids or another number"
@@ -144,10 +144,10 @@ def _register(
 def _look(transport: Transport, find: dict[str, Any]) -> dict[str, Any]:
     answer = transport.ask({"process": {"runs": {}, "pids": {}, "find": {"it": find}}}, POLL_DEADLINE)
     if isinstance(answer, Unreachable):
-        raise CouldNotPoll(f"could not look at the processes of this machine: {answer.why}")
+        raise CouldNotPoll(f"could not read the processes of this machine: {answer.why}")
     section = answer.body.get("process") or {}
     if not section.get("ok"):
-        raise CouldNotPoll(f"could not look at the processes of this machine: {section.get('why', 'no reason given')}")
+        raise CouldNotPoll(f"could not read the processes of this machine: {section.get('why', 'no reason given')}")
     found: dict[str, Any] = section["find"]["it"]
     return found
 

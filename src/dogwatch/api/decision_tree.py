@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 BUSY, ASLEEP = 30.0, 2.0  # per cent of one core
 NEARLY_FULL = 0.05
 MINUTE = 60.0
-AGAIN = "ask again in a minute: what still stands at the same place hangs there"
+AGAIN = "run this again in a minute: a process that is still at the same line hangs there"
 CLOCKS = "compare with nvidia-smi -q -d CLOCK,PERFORMANCE (heat, power) and with the other ranks"
 _KERNEL = "uninterruptible"
 _DEAD = ("gone", "zombie")
@@ -47,7 +47,7 @@ def walk(job: Case) -> list[Branch]:
         walked.append(branch)
         if branch.stop:
             return walked
-    return [*walked, Branch("anything else?", "nothing that is known of it looks wrong", stop=True)]
+    return [*walked, Branch("anything else?", "nothing looks wrong", stop=True)]
 
 
 def document(job: Case, processes: Sequence[StackDocument] | None = None) -> StandingDocument:
@@ -80,15 +80,15 @@ def _is_running(job: Case) -> Branch:
     if job["state"] == "waiting":
         return _waits(job, asked, reason)
     if job["state"] == "missing":
-        does = ("look at the accounting of the place, or wait: an ending may be told late",)
-        return Branch(asked, "its place answers and does not list it", does, stop=True)
+        does = ("check the scheduler's accounting, or wait: it may report an ending late",)
+        return Branch(asked, "its host answers, but does not list it", does, stop=True)
     if job["state"] is None:
-        return Branch(asked, "nobody has looked at it yet", ("dogwatch patrol",), stop=True)
+        return Branch(asked, "not polled yet", ("dogwatch patrol",), stop=True)
     if is_suspended(job.get("native")):
         says = "it is suspended: it holds its nodes and does not run until it is resumed"
         return Branch(asked, says, (f"scontrol resume {plain(job['id'], 40)}, as an operator",), stop=True)
     if job.get("family", {}).get("processes") == 0:
-        says = "none of its processes is there any more: it has ended since somebody last looked"
+        says = "none of its processes exists any more: it has ended since the last poll"
         return Branch(asked, says, ("dogwatch patrol",), stop=True)
     return Branch(asked, "it runs")
 
@@ -100,7 +100,7 @@ def _waits(job: Case, asked: str, reason: str) -> Branch:
         return Branch(asked, f"it waits to be started{reason}", (f"dogwatch wait {ref} --for running",), stop=True)
     says = f"it waits to be started; {plain(found['text'], 300)}"
     if found["rule"] == "launch_failed":
-        return Branch(asked, says, ("start its workers, or look why they did not start",), stop=True)
+        return Branch(asked, says, ("start its workers, or check why they did not start",), stop=True)
     if found["level"] != "critical":
         return Branch(asked, says, (f"scontrol release {job['id']}, if you may",), stop=True)
     does = (f"scontrol show job {job['id']} shows what it waits for", f"scancel {job['id']}, and submit it anew")
@@ -158,13 +158,13 @@ def _has_dead_children(job: Case, asked: str, says: str) -> Branch:
         return Branch(asked, says)
     first, count = zombies[0], family.get("dead") or len(zombies)
     what = "a process" if count == 1 else f"{count} processes"
-    says += f"; {what} started by {first['parent']} ended{_ending(first['status'])} and nobody took notice"
+    says += f"; {what} started by {first['parent']} ended{_ending(first['status'])} and its parent has not noticed"
     says += f" (zombie {first['pid']})" if count == 1 else f" (zombies, the first {first['pid']})"
     if not _hangs(job):
         return Branch(asked, says)
     does = (
-        f"process {first['parent']} may wait for one that is gone for ever: start the job again",
-        f"look for why that one ended: dogwatch logs {job['ref']}; dmesg -T | grep -i oom",
+        f"process {first['parent']} may wait for a process that no longer exists: start the job again",
+        f"find out why that one ended: dogwatch logs {job['ref']}; dmesg -T | grep -i oom",
     )
     return Branch(asked, says, does, stop=True)
 
@@ -191,17 +191,25 @@ def _is_held(job: Case) -> Branch | None:
     stopped = [worker["pid"] for worker in workers if worker["doing"] == "stopped"] or family.get("stopped") or []
     if stopped:
         pid = stopped[0]
-        return Branch("is one held?", f"process {pid} is stopped by a signal", (f"kill -CONT {pid}",), stop=True)
+        return Branch(
+            "is any process stopped or stuck?",
+            f"process {pid} is stopped by a signal",
+            (f"kill -CONT {pid}",),
+            stop=True,
+        )
     deep = [worker for worker in workers if worker["doing"] == _KERNEL]
     if deep and len(deep) == len([worker for worker in workers if worker["doing"] not in _DEAD]):
         does = (
-            "look at the file systems it uses (df hangs on a dead one) and at dmesg -T",
+            "check the file systems it uses (df hangs on a dead one) and dmesg -T",
             f"cat /proc/{deep[0]['pid']}/stack shows where, as root",
         )
         return Branch(
-            "is one held?", f"process {deep[0]['pid']} hangs in the kernel (disk, network disk, GPU)", does, True
+            "is any process stopped or stuck?",
+            f"process {deep[0]['pid']} hangs in the kernel (disk, network disk, GPU)",
+            does,
+            True,
         )
-    return Branch("is one held?", "none is stopped or stuck in the kernel") if workers else None
+    return Branch("is any process stopped or stuck?", "none is stopped or stuck in the kernel") if workers else None
 
 
 def _does_it_move(job: Case) -> Branch | None:
@@ -209,12 +217,12 @@ def _does_it_move(job: Case) -> Branch | None:
     word, why = (verdict["word"], verdict["why"]) if verdict else (None, None)
     silent = _finding(job, "stalled", "silent")
     if not _hangs(job):
-        return Branch("does it move?", str(why or word)) if word else None
+        return Branch("does it make progress?", str(why or word)) if word else None
     says = plain(str(why or (silent and silent["text"]) or word), 300)
     hang, does = _what_hangs(job)
     if word == "silent but busy":  # the verdict has told with what
-        return Branch("does it move?", says, does, stop=True)
-    return Branch("does it move?", f"{says}; {hang}", does, stop=True)
+        return Branch("does it make progress?", says, does, stop=True)
+    return Branch("does it make progress?", f"{says}; {hang}", does, stop=True)
 
 
 def _what_hangs(job: Case) -> tuple[str, tuple[str, ...]]:
@@ -227,14 +235,14 @@ def _what_hangs(job: Case) -> tuple[str, tuple[str, ...]]:
         waits = "its processes sleep: they wait for a lock, a file, the network or another rank"
         return waits, (spy, *ranks, AGAIN)
     if gpu is not None and gpu >= BUSY:
-        return "its GPUs are busy: a long step, or ranks that spin in a collective for one that is not there", (
+        return "its GPUs are busy: a long step, or ranks that wait in a collective for one that is missing", (
             spy,
             "compare the newest line of every rank's log",
         )
     if cores:
-        busy = f"its processes compute without a word ({max(cores):.0f} % of a core)"
+        busy = f"its processes compute without writing anything ({max(cores):.0f} % of a core)"
         return f"{busy}: loading, compiling, or a loop", (spy, AGAIN)
-    return "what its processes do meanwhile is not known", (spy, *ranks)
+    return "what its processes do is not known", (spy, *ranks)
 
 
 def _cores(job: Case) -> list[float]:
@@ -263,7 +271,7 @@ def _gpu_percent(job: Case) -> float | None:
 
 
 def _is_it_slow(job: Case) -> Branch | None:
-    asked, progress, verdict = "is it slower than it was?", job.get("progress"), job.get("verdict")
+    asked, progress, verdict = "is it slower than before?", job.get("progress"), job.get("verdict")
     rate, average = (progress["rate"], progress["rate_average"]) if progress else (None, None)
     slow = _word(job) == "slow"
     if not slow and not rate:  # where its counter stands, it is the verdict that tells whether the job does
@@ -280,7 +288,7 @@ def _is_it_slow(job: Case) -> Branch | None:
         return Branch(asked, f"{says}; {waits}", ("give the data loader more processes, or do less in it",), True)
     if gpu is not None or _blocked(job) or (cores and max(cores) <= 20):
         who = "the GPU waits" if gpu is not None else "its processes mostly wait"
-        does = ("look at the disk and the network that the data comes from: iostat -x 5, nfsiostat 5",)
+        does = ("check the disk and network that the data comes from: iostat -x 5, nfsiostat 5",)
         return Branch(asked, f"{says}; {who} for data or for other ranks", does, True)
     return Branch(asked, says, (f"see what it does now: dogwatch why {job['ref']} --stacks", CLOCKS), True)
 
@@ -305,7 +313,7 @@ def _are_gpus_used(job: Case) -> Branch | None:
         does = ("give the data loader more processes, or do less in it", "py-spy top --pid shows in which function")
         return Branch(asked, f"{says}; its processes are busy on the CPU: the data, or the code itself", does, True)
     if cores and max(cores) <= 20:
-        look = f"dogwatch why {job['ref']} --stacks tells what they wait for: data, another rank, or nothing to do"
+        look = f"dogwatch why {job['ref']} --stacks shows what they wait for: data, another rank, or nothing to do"
         return Branch(asked, f"{says}; its processes mostly wait, for data, the network or one another", (look,), True)
     return Branch(asked, f"{says}; the CPU shares the work", ("larger batches, or more work on the GPU",), True)
 
@@ -317,7 +325,7 @@ def _is_memory_rising(job: Case) -> Branch | None:
 
 def _is_loss_ok(job: Case) -> Branch | None:
     found = _finding(job, "loss_bad")
-    return None if found is None else _told("is its loss intact?", found)
+    return None if found is None else _told("is its loss normal?", found)
 
 
 def _do_outputs_grow(job: Case) -> Branch | None:

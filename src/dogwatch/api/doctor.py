@@ -41,7 +41,7 @@ def examine(location: Location, now: float) -> list[Line]:
             for examine_one in (_store, _history, _backups, _watcher, _places, _queue, _alerts):
                 checks += examine_one(store, now)
     except StoreError as error:
-        checks.append(Line("bad", "store", str(error), "`dogwatch doctor --repair` restores what can be trusted"))
+        checks.append(Line("bad", "store", str(error), "`dogwatch doctor --repair` restores what is intact"))
     return [*checks, _configuration(), *plugins.lines()]
 
 
@@ -54,7 +54,7 @@ def gpus(transport: Transport) -> Line:
     if not found.get("gpus"):
         if failed:
             return Line("warn", "GPUs", f"cannot be read: {plain(failed, 300)}", "`nvidia-smi` may say more")
-        return Line("ok", "GPUs", "none here that could be read (no NVML, nvidia-smi, amd-smi or rocm-smi)")
+        return Line("ok", "GPUs", "none found (no NVML, nvidia-smi, amd-smi or rocm-smi)")
     names = Counter(plain(str(gpu.get("name") or "a GPU"), 60) for gpu in found["gpus"] if not gpu.get("parent"))
     told = ", ".join(f"{count} × {name}" for name, count in names.items())
     by, driver = WAYS.get(found["by"], found["by"]), plain(str(found.get("driver") or ""), 40)
@@ -75,17 +75,17 @@ def _configuration() -> Line:
     try:
         told = settings.load(file)
     except UsageError as error:
-        return Line("warn", "configuration", str(error), "watchers go on with what it said before; set it right")
-    text = f"{file} has {len(told.channels)} channels" if os.path.exists(file) else f"no {file}, so all is default"
+        return Line("warn", "configuration", str(error), "watchers keep using the version before; correct the file")
+    text = f"{file} has {len(told.channels)} channels" if os.path.exists(file) else f"no {file}; using defaults"
     if told.heartbeat is None:
-        text += "; no heartbeat, so nobody would notice that the watcher itself died"
+        text += "; no heartbeat configured, so nobody would notice if the watcher died"
     return Line("ok", "configuration", text)
 
 
 def _store(store: Store, now: float) -> Iterator[Line]:
     problems = store.check()
     if problems:
-        yield Line("bad", "store", "; ".join(problems[:3]), "`dogwatch doctor --repair` restores what can be trusted")
+        yield Line("bad", "store", "; ".join(problems[:3]), "`dogwatch doctor --repair` restores what is intact")
     else:
         yield Line("ok", "store", f"{len(jobs.brief(store, everything=True))} jobs, intact")
 
@@ -95,7 +95,7 @@ def _history(store: Store, now: float) -> Iterator[Line]:
     for first, last, why in damaged:
         yield Line("bad", "history", f"events {first} to {last}: {why}")
     if not damaged:
-        yield Line("ok", "history", "every event follows from the one before it")
+        yield Line("ok", "history", "the history is complete")
 
 
 def _backups(store: Store, now: float) -> Iterator[Line]:
@@ -115,12 +115,12 @@ def _watcher(store: Store, now: float) -> Iterator[Line]:
             f"{watch['who']} (pid {watch['pid']}), last tick {watch['last_tick'] or 'not yet'}",
         )
     elif active:
-        text = f"nobody is watching {len(active)} job{'' if len(active) == 1 else 's'}"
+        text = f"no watcher is running for {len(active)} job{'' if len(active) == 1 else 's'}"
         yield Line(
             "warn",
             "watcher",
             text,
-            "start `dogwatch daemon`; it must outlive your login (tmux, setsid or nohup)",
+            "start `dogwatch daemon` (in tmux or with nohup, to survive logout), or `dogwatch service on`",
         )
     else:
         yield Line("ok", "watcher", "none, and nothing to watch")
@@ -169,7 +169,11 @@ def _queue(store: Store, now: float) -> Iterator[Line]:
     waiting = deliveries.unshown(store)
     if waiting:
         oldest = local(waiting[0].created, now)
-        yield Line("ok", "notifications", f"{len(waiting)} wait for a watcher to say them, the oldest since {oldest}")
+        yield Line(
+            "ok",
+            "notifications",
+            f"{len(waiting)} not sent yet because no watcher is running, the oldest since {oldest}",
+        )
 
 
 def _alerts(store: Store, now: float) -> Iterator[Line]:
@@ -179,10 +183,13 @@ def _alerts(store: Store, now: float) -> Iterator[Line]:
     names = ", ".join(row.name for row in used)
     mute = channel_rows.mute_since(store)
     if mute is not None:
-        text = f"no channel took what was last sent ({names}), since {local(mute, now)}; the heartbeat stops for that"
+        text = (
+            f"no channel took what was last sent ({names}), since {local(mute, now)}; the heartbeat is "
+            f"stopped because of that"
+        )
         yield Line("bad", "alerts", text, "`dogwatch alerts` says why, `dogwatch alerts test` tries them")
     elif dead or undelivered:
         text = f"{len(dead)} given up, {undelivered} undelivered"
         yield Line("warn", "alerts", text, "`dogwatch alerts` shows them, `dogwatch alerts retry` tries again")
     else:
-        yield Line("ok", "alerts", f"go to {names}; nothing undelivered" if used else "go nowhere but the terminal")
+        yield Line("ok", "alerts", f"go to {names}; nothing undelivered" if used else "no alert channel configured")

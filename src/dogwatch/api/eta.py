@@ -52,8 +52,8 @@ def _unknown(rows: Sequence[Row], moment: float) -> str:
     if len({row.done for row in past}) == 1:
         return "the counter has not moved yet"
     if past[-1].at < moment:
-        return "nothing was written since it should have ended: it may be done, or stuck"
-    return "no end is in sight"
+        return "nothing was written since it should have ended: it may be finished or stuck"
+    return "no end in sight"
 
 
 def scores(runs: Iterable[tuple[str, Sequence[Row], str | None]]) -> BacktestDocument:

@@ -61,7 +61,7 @@ def directory(path: str, flag: str, *, later: bool = False, note: Note | None = 
         what = "is not a directory" if os.path.exists(there) else "does not exist"
         raise UsageError(f"{flag}: {there} {what}; create it or correct the flag")
     if there != whole and note is not None:
-        note(f"{flag}: {plain(whole, 200)} is not there yet; it will be looked for")
+        note(f"{flag}: {plain(whole, 200)} does not exist yet; it will be used as soon as it does")
     return whole
 
 

@@ -154,9 +154,7 @@ def remove(store: Store, name: str) -> None:
     living = _living(store, name)
     if living:
         more = f" and {len(living) - 1} more" if len(living) > 1 else ""
-        raise UsageError(
-            f"{living[0]}{more} is watched on {name}; `dogwatch forget` lets go of jobs, then the host can go"
-        )
+        raise UsageError(f"{living[0]}{more} is watched on {name}; remove its jobs with `dogwatch forget` first")
     register.add_place(store, Place(place.name, REMOVED, place.transport, place.floor))
     store.location.wake()
 
@@ -207,10 +205,10 @@ def _with_key(target: Target, trial: Trial) -> Trial:
 
 def _place(name: str, alias: str, config: str | None, floor: float) -> Place:
     if not _NAME.fullmatch(name) or name == HERE:
-        why = "stands for this machine" if name == HERE else "is not a name"
+        why = "means this machine" if name == HERE else "is not a name"
         raise UsageError(f"'{plain(name, 40)}' {why}; call a host by letters, digits and . _ -")
     if floor < LEAST_FLOOR:
-        raise UsageError(f"--floor {floor:g}s is too often for anybody; a host is looked at once a second at most")
+        raise UsageError(f"--floor {floor:g}s is too short; a host is polled at most once a second")
     return Place(name, KIND, {"ssh": alias, "config": config}, floor)
 
 

@@ -16,7 +16,7 @@ PIECE = 1 << 20  # bytes that are read at once
 STDIN = "-"
 _KINDS = (
     (stat.S_ISDIR, "is a directory; name the log files in it"),
-    (stat.S_ISFIFO, "is a FIFO, and reading it could wait for ever; pipe it in instead: … | dogwatch read -"),
+    (stat.S_ISFIFO, "is a FIFO, and reading it could block forever; pipe it in instead: … | dogwatch read -"),
     (stat.S_ISCHR, "is a device, not a log; name a file"),
     (stat.S_ISBLK, "is a device, not a log; name a file"),
     (stat.S_ISSOCK, "is a socket, not a log; name a file"),
@@ -38,7 +38,7 @@ _NO_LOGS = (
     (b"\x7fELF", "a program"),
     (b"%PDF-", "a PDF document"),
     (b"\x89PNG\r\n", "a picture"),
-    (b":W&B", "a wandb run file; its output.log is what to read"),
+    (b":W&B", "a wandb run file; read its output.log instead"),
 )
 
 

@@ -119,7 +119,9 @@ def _where(job: JobDocument, worker: int | None) -> tuple[list[str], Sequence[st
         return [], known[worker]
     globs = job["expect"]["logs"] or job["logs"]
     if not globs and kind_of(job["source"]).is_scheduler and not job["confirmed_at"]:
-        raise UsageError(f"no log is known of {job['ref']} yet: nobody has looked at it; `dogwatch patrol` looks once")
+        raise UsageError(
+            f"no log is known of {job['ref']} yet, because it was not polled yet; `dogwatch patrol` polls once"
+        )
     if not globs:
         raise UsageError(f"no log is known of {job['ref']}; {_naming_it(job)}")
     return list(globs), ()

@@ -29,7 +29,7 @@ GOOD = frozenset({*outcome.GOOD, None})
 # A finding that only repeats what the change of state says.
 REPEATS = frozenset({"all_ended", "not_verified"})
 # After what completed and what went wrong.
-LAST = ("running", "pending", "missing", "not looked at")
+LAST = ("running", "pending", "missing", "not polled")
 USUAL = {"succeeded": "completed", "waiting": "pending", "unknown": "of unknown outcome"}
 # Jobs without a run belong together if they were watched together: each was added before all others had ended, or
 # soon after. What ended longer ago than this is not counted any more beside one that never ends.
@@ -76,14 +76,14 @@ class Report:
         return any(change.get("after") == "ended" and change.get("outcome") not in GOOD for change in self.changes)
 
     def sentence(self, now: float) -> str:
-        """The one line of a heartbeat: that somebody looked, when, at how much, and whether it was quiet."""
+        """The one line of a heartbeat: that somebody polled, when, at how much, and whether it was quiet."""
         at = local_date(now)
         what = (
             f"{len(self.changes)} changes" if len(self.changes) > 1 else ("1 change" if self.changes else "no change")
         )
         jobs_ = f"{self.watched} job{'' if self.watched == 1 else 's'} watched"
         unreachable = f", {len(self.unreachable)} unreachable" if self.unreachable else ""
-        return f"looked at {at}: {what}, {jobs_}{unreachable}"
+        return f"polled at {at}: {what}, {jobs_}{unreachable}"
 
     def lines(self) -> list[str]:
         """For people: each run's count, then a line for each job that moved, a failure with its diagnosis below."""
@@ -102,7 +102,7 @@ def cursor_of(reader: str | None) -> str:
     return CURSOR if reader is None else f"{CURSOR}:{named(reader, '--reader name')}"
 
 
-def report(store: Store, looked: list[str], cursor: str = CURSOR) -> Report:
+def report(store: Store, polled: list[str], cursor: str = CURSOR) -> Report:
     """Everything of note after the event that this reader was last told, and the places that do not answer; nothing of
     jobs that were forgotten since. A reader who was never told anything begins where the person stands."""
     since = cursors.read(store, cursor) or cursors.read(store, CURSOR)
@@ -138,8 +138,9 @@ def diagnosis_lines(diagnosis: DiagnosisDocument | None) -> list[str]:
     """Why it failed, the lines that show it and what to do first; nothing when nobody has said why."""
     if not diagnosis:
         return []
-    cause = plain(str(diagnosis.get("title") or diagnosis.get("cause") or "cannot tell"), 200)
-    sure = diagnosis.get("confidence") if diagnosis.get("cause") != "unknown" else None
+    unknown = diagnosis.get("cause") == "unknown"
+    cause = "not found" if unknown else plain(str(diagnosis.get("title") or diagnosis.get("cause") or "?"), 200)
+    sure = None if unknown else diagnosis.get("confidence")
     found = [f"cause: {cause}" + (f" ({100 * sure:.0f} % sure)" if isinstance(sure, int | float) else "")]
     for one in (diagnosis.get("evidence") or ())[:MOST_EVIDENCE]:
         where = ":".join(str(one[key]) for key in ("file", "line") if one.get(key))
@@ -230,7 +231,7 @@ def _group(store: Store, run: str | None, some: Sequence[BriefJob]) -> Group:
 
 def _word(job: BriefJob) -> str:
     """One word for what became of a job, as people count them."""
-    word = str(job["outcome"] or job["state"] or "not looked at")
+    word = str(job["outcome"] or job["state"] or "not polled")
     return USUAL.get(word, word.replace("_", " "))
 
 
@@ -285,7 +286,7 @@ def _told(changes: Sequence[ChangeDocument]) -> list[str]:
         first, last = moves[0].get("before") or "new", moves[-1]
         texts.append(f"{first} → {str(last['text']).partition(' → ')[2] or last['text']}")
         if again := sum(change["kind"] == "job.attempt" for change in moves):
-            texts[0] += f"; it began anew {again} time{'s' if again > 1 else ''}"
+            texts[0] += f"; it restarted {again} time{'s' if again > 1 else ''}"
     opened = {(c.get("rule"), c.get("what")): c for c in changes if c["kind"] in FINDINGS[:2]}
     for change in changes:
         key = change.get("rule"), change.get("what")

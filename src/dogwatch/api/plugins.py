@@ -12,7 +12,7 @@ from dogwatch.rules import RULES
 from dogwatch.sources import SOURCES
 
 KINDS = (SOURCES, CHANNELS, FORMATS, RULES)
-REMEDY = "upgrade or uninstall that package; until then nothing of it is used"
+REMEDY = "upgrade or uninstall that package; until then it is ignored"
 
 
 def broken() -> list[Broken]:

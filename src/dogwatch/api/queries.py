@@ -61,13 +61,13 @@ def find(store: Store, words: Sequence[str], say: Callable[[str], None] | None =
     if not refs:
         near = _nearest(store, " ".join(words))
         hint = f"did you mean {near!r}?" if near else "`dogwatch ls --all` lists every one"
-        raise NoSuchJob(f"no job answers to {' '.join(words)!r}; {hint}")
+        raise NoSuchJob(f"no job named {' '.join(words)!r}; {hint}")
     if len(refs) > 1 and say is not None and _one_name(store, refs, " ".join(words)):
         say(f"{plain(' '.join(words), 80)}: {len(refs)} jobs have this name; showing the newest, {plain(refs[0], 120)}")
         return refs[0]
     if len(refs) > 1:
         some = ", ".join(refs[:5]) + (" …" if len(refs) > 5 else "")
-        raise NoSuchJob(f"{' '.join(words)!r} could be any of {len(refs)} jobs ({some}); say which")
+        raise NoSuchJob(f"{' '.join(words)!r} could be any of {len(refs)} jobs ({some}); choose one")
     return refs[0]
 
 

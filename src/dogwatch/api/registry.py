@@ -362,7 +362,7 @@ def _checked(item: Item, places: HostNames) -> Entry:
     host = value.get("host")
     place = places.place(host) if isinstance(host, str) else None
     if place is None:
-        raise _Refused(f"the host {_quoted(host)} is not a place of ours; `dogwatch host add NAME` adds one")
+        raise _Refused(f"the host {_quoted(host)} is not a configured host; `dogwatch host add NAME` adds one")
     text, base = _id(kind, value.get("id"))
     return Entry(
         kind=kind,

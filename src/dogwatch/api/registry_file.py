@@ -271,7 +271,7 @@ class RegistryFile:
                 if self._swap(edit, carried):
                     return
                 time.sleep(_PAUSE)
-        raise RegistryRefused("it is being changed all the time by somebody who does not take the lock")
+        raise RegistryRefused("another process keeps changing it without taking the lock")
 
     def _swap(self, edit: Callable[[str], str], carried: list[str]) -> bool:
         """One try; False when somebody's version was in the way, with its new entries then in `carried`."""
@@ -346,7 +346,7 @@ class RegistryFile:
             finally:
                 os.close(fd)
             if time.monotonic() > limit:
-                raise RegistryRefused(f"somebody has held its lock for {self.silence_limit:g} s; try again")
+                raise RegistryRefused(f"another process has held its lock for {self.silence_limit:g} s; try again")
             time.sleep(_PAUSE / 10)
 
     def _open_lock(self) -> int:

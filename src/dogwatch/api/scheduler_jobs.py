@@ -169,14 +169,14 @@ def _notes(
     """What a person should know about a job that was just registered."""
     if found is None:
         why = f"{place.name} did not answer: {said.why}" if isinstance(said, Unreachable) else said.unsure
-        unknown = f"registered without a word from {kind.title} ({plain(why, 200)})"
-        return (f"{unknown}; the first poll will say whether it exists",)
+        unknown = f"registered without asking {kind.title} ({plain(why, 200)})"
+        return (f"{unknown}; the first poll will show whether it exists",)
     state = plain(found.native, 40) + (f" on {plain(found.nodes, 60)}" if found.nodes else "")
     notes = [f"{plain(name, 80)}: {state}"]
     if not found.queued and not log_given:
         where = plain(found.workdir, 200) if found.workdir else f"its work directory, which {kind.title} does not tell"
         notes.append(
-            f"{plain(name, 80)}: it left the controller, which alone knows where its log is; it is looked for in"
+            f"{plain(name, 80)}: it left the controller, which alone knows where its log is; it is searched in"
             f" {where} by the usual names, and --log PATH names it if it is elsewhere"
         )
     return tuple(notes)

@@ -131,7 +131,7 @@ class Search:
         same = [one for one in known if one.tool in TOOLS.get(kind, ()) and wanted and one.id.startswith(wanted)]
         if len(same) == 1:
             return self._of_trace("registry", same[0])
-        found.notes.append(f"{plain(named.path, 120)} names {kind} {wanted}, of which nothing is to be found here")
+        found.notes.append(f"{plain(named.path, 120)} names {kind} {wanted}, which was not found here")
         return None
 
     def _watched(self, found: WhichJob) -> tuple[list[Candidate], str]:
@@ -163,7 +163,7 @@ class Search:
         return candidates, f"your only job in the queue of {names}"
 
     def _of_job(self, source: str, job: BriefJob, path: str | None = None) -> Candidate:
-        said = str(job["outcome"] or job["state"] or "not looked at").replace("_", " ")
+        said = str(job["outcome"] or job["state"] or "not polled").replace("_", " ")
         ended = job["state"] == "ended"
         return Candidate(source, plain(job["name"], 80), (job["ref"],), (), said, path=path, ended=ended)
 
@@ -177,7 +177,7 @@ class Search:
         title = plain(f"{trace.title} ({trace.tool} {trace.id})", 160)
         said = f"begun {local_date(trace.at)}" + {True: ", over", False: ", not over", None: ""}[trace.over]
         if trace.jobs and place is None:
-            note = f"its jobs {', '.join(trace.jobs[:4])} are on {trace.host}, which is no host of ours"
+            note = f"its jobs {', '.join(trace.jobs[:4])} are on {trace.host}, which is not a configured host"
             return Candidate(source, title, (), (), said, note, trace.path, bool(trace.over))
         kind = scheduler_jobs.scheduler(trace.scheduler)
         names = {one: f"{trace.id}.{one}" for one in trace.jobs}

@@ -143,13 +143,13 @@ def _of_ended(job: JobDocument, tails: Sequence[Tail]) -> DiagnosisDocument:
     if best["cause"] != "unknown" or any(quote["file"] for quote in best["evidence"]):
         return best
     where = f"dogwatch logs {shlex.quote(str(job['name']))}"
-    advice = f"run the commands named with the likeliest causes, or read its logs: {where}"
+    advice = f"run the commands shown with the likely causes, or read its logs: {where}"
     return {**_with_last_words(best, logs), "advice": [advice]}
 
 
 def _nothing(job: JobDocument) -> DiagnosisDocument:
     """The answer where no error explains the ending."""
-    why = plain(str(job["reason"]), 400) if job["reason"] else "nothing shows that it failed"
+    why = plain(str(job["reason"]), 400) if job["reason"] else "no sign of a failure"
     return {**document(None), "title": f"it ended, outcome {job['outcome']}: {why}"}
 
 
@@ -158,7 +158,7 @@ def _title(job: JobDocument) -> str:
     why = plain(str(job["reason"]), 400) if job["reason"] else ""
     match job["outcome"]:
         case None:
-            return "it has ended; what it left is still being checked"
+            return "it has ended; its files are still being checked"
         case "succeeded":
             return "it succeeded"
         case "completed":

@@ -47,7 +47,7 @@ class Command:
         except NotStarted as error:
             return Receipt(False, f"{name} could not be started: {error}", permanent=True)
         if code == 0:
-            return Receipt(True, f"{name} took it")
+            return Receipt(True, f"{name} accepted it")
         final = GIVES_UP <= code <= 78 and code != TRY_LATER
         words = plain(redacted(said.decode("utf-8", "replace"))[-200:], 120)
         return Receipt(False, f"{name} ended with {code}{words and ': ' + words}", final)
@@ -67,7 +67,7 @@ def preflight(config: Config, site: Site) -> str:
 
 PLUGIN = ChannelPlugin(
     name="command",
-    help="--command PROG ARG...: a program of yours that gets JSON on stdin",
+    help="--command PROG ARG...: your program, which gets JSON on stdin",
     config=Config,
     build=lambda config, site: Command(config.argv),
     preflight=preflight,

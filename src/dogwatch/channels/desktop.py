@@ -32,7 +32,7 @@ class Desktop:
             return Receipt(False, "notify-send did not end")
         except NotStarted:
             return Receipt(False, "there is no notify-send here", permanent=True)
-        return Receipt(code == 0, "shown" if code == 0 else "there is no desktop to show it on", permanent=code != 0)
+        return Receipt(code == 0, "shown" if code == 0 else "no desktop session to show it on", permanent=code != 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ def preflight(config: Config, site: Site) -> str:
 
 PLUGIN = ChannelPlugin(
     name="desktop",
-    help="a bubble on the desktop of whoever is logged in here",
+    help="a desktop notification for whoever is logged in here",
     config=Config,
     build=lambda config, site: Desktop(),
     preflight=preflight,

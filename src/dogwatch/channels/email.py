@@ -92,13 +92,13 @@ class Email:
         except smtplib.SMTPNotSupportedError as error:
             return Receipt(False, f"{server.host}: {plain(str(error), 120)}", permanent=True)
         except ssl.SSLError as error:
-            return Receipt(False, f"{server.host} offers no encryption to be trusted: {plain(str(error.reason), 80)}")
+            return Receipt(False, f"{server.host} offers no trusted encryption: {plain(str(error.reason), 80)}")
         except Private:
             return Receipt(False, f"{server.host} is an address of a private network", permanent=True)
         except (OSError, smtplib.SMTPException) as error:
             why = getattr(error, "strerror", None) or type(error).__name__
             return Receipt(False, f"{server.host} could not be reached: {plain(str(why), 120)}")
-        return Receipt(True, f"{server.host} took it for {self._to}")
+        return Receipt(True, f"{server.host} accepted it for {self._to}")
 
     def mail(self, message: Message, image: bytes | None = None) -> EmailMessage:
         """The mail, its text first and then the picture if there is one. Its Message-ID is the message's key: a repeat

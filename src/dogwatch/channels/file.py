@@ -55,7 +55,7 @@ class File:
             return Receipt(True, "it was there already")
         whole = (b"" if not tail or tail.endswith(b"\n") else b"\n") + line + b"\n"
         if os.write(fd, whole) != len(whole):
-            return Receipt(False, f"{self._path} took a part of the line only")
+            return Receipt(False, f"{self._path} accepted only part of the line")
         os.fsync(fd)
         return Receipt(True, self._path)
 

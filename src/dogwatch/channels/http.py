@@ -85,7 +85,7 @@ def post(url: str, body: bytes, headers: Mapping[str, str], *, inside: bool = Tr
     except TimeoutError:
         raise Unsent(f"{parts.hostname} did not answer in {DEADLINE:g} s") from None
     except ssl.SSLCertVerificationError as error:
-        raise Unsent(f"the certificate of {parts.hostname} is not to be trusted: {error.verify_message}") from None
+        raise Unsent(f"the certificate of {parts.hostname} is not trusted: {error.verify_message}") from None
     except (OSError, http.client.HTTPException) as error:
         why = getattr(error, "strerror", None) or type(error).__name__
         raise Unsent(f"{parts.hostname} could not be reached: {why}") from None
@@ -99,7 +99,7 @@ def reached(url: str, network: Network) -> str:
     """A connection, encrypted where the URL says so; no request is made on it."""
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https"):
-        return f"{plain(parts.scheme or 'its service', 30)} is reached by what was installed for it, and not tried"
+        return f"{plain(parts.scheme or 'its service', 30)} is sent by a plug-in, and was not tried"
     if not parts.hostname:
         raise OSError(0, "its URL names no host")
     until = until_when(PREFLIGHT)
@@ -152,7 +152,7 @@ def receipt(url: str, reply: Reply, taken: bool | None = None) -> Receipt:
         return Receipt(True, f"{host} said {reply.status}")
     if 300 <= reply.status < 400:
         return Receipt(
-            False, f"{host} sends us elsewhere ({reply.status}), and no redirect is followed", permanent=True
+            False, f"{host} redirects elsewhere ({reply.status}); redirects are not followed", permanent=True
         )
     passing = reply.status in PASSING or reply.status >= 500
     return Receipt(

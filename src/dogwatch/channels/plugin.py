@@ -63,7 +63,7 @@ class ChannelPlugin:
     argument: str = ""
     takes: str = "nothing more"
     job_file: Mapping[str, str] = field(default_factory=dict)
-    instead: str = "say it with `dogwatch alerts add`"
+    instead: str = "use `dogwatch alerts add`"
     section: str = ""
     account: type | None = None
     unusable: Callable[[Mapping[str, Any]], str] = lambda settings: ""
@@ -178,4 +178,4 @@ def refuse_private(plugin: ChannelPlugin, settings: Mapping[str, Any], accounts:
         if own is not None and own.at(settings.get("host"), settings.get("port")) is own:
             continue
         shown = f"{plugin.name}.{called}" + ("" if key.secret else f" {plain(str(value), 60)}")
-        raise UsageError(f"{shown} of the job file is on a private network, where only you may point: {plugin.instead}")
+        raise UsageError(f"{shown} of the job file is on a private network, which only you may use: {plugin.instead}")

@@ -75,5 +75,5 @@ class Foreign:
         except Exception as error:  # noqa: BLE001 - another package's code may fail in any way
             return Receipt(False, f"{self._title} failed: {type(error).__name__}")
         if not isinstance(receipt, Receipt):
-            return Receipt(False, f"{self._title} gave no receipt")
+            return Receipt(False, f"{self._title} returned no receipt")
         return receipt

@@ -45,7 +45,7 @@ def run(args: Namespace) -> int:
     if not 0 < seconds <= 2400:
         raise UsageError(f"--most takes a time up to 40m, not {args.most}")
     if args.host and not all(path.startswith("/") for path in args.path):
-        raise UsageError("with --host every PATH must be absolute, because it is looked up there")
+        raise UsageError("with --host every PATH must be absolute, because it is resolved on that host")
     seen: set[str] = set()
     transport = _way(args.host)
     try:

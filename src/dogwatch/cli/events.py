@@ -49,7 +49,7 @@ def run(args: Namespace) -> int:
                 lay_out([line(event, names, clock.now())])
             return 0
         if not queries.watching(store)["alive"]:
-            say("nobody is watching, so nothing new will come until somebody does (`dogwatch daemon`)")
+            say("no watcher is running, so no new events will come; start one: dogwatch daemon")
         last = args.since or 0
         while True:
             for event in found:

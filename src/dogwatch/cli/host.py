@@ -62,7 +62,7 @@ def _add(args: Namespace) -> int:
         print(f"{told['name']}: added" + (f", {_sentence(told)}" if told["reachable"] else ""))
     _remarks(told)
     if told["added"] and not told["reachable"]:
-        say(f"{told['name']} was added, but could not be looked at now: {told['why']}")
+        say(f"{told['name']} was added, but could not be reached now: {told['why']}")
     return FINE if told["added"] else _refused(told, "it was not added")
 
 

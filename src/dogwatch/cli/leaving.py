@@ -54,7 +54,7 @@ def _say_what_goes_on(store: assemble.Store, refs: Sequence[str]) -> None:
         goes_on = f"{left[0]} goes on" if len(left) == 1 else f"{len(left)} jobs go on"
         again = f"`dogwatch watch {left[0]}`" if len(left) == 1 else "`dogwatch watch`"
         watched = queries.watching(store)["alive"] or queries.has_daemon(store)
-        until = "" if watched else ", unwatched until somebody looks (`dogwatch daemon`)"
+        until = "" if watched else ", not watched; start a watcher: dogwatch daemon"
         say(f"watching stopped; {goes_on}{until}; {again} shows it again")
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 LONGEST_LINE = 20_000
 UNDER = 4  # a line that is indented further stands under another one's text already
-UNWATCHED = "nobody is watching: what you see was true when it was last confirmed"
+UNWATCHED = "no watcher is running; start one: dogwatch daemon (what you see is from the last poll)"
 
 
 def json_flag(parser: ArgumentParser) -> None:

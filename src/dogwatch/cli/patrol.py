@@ -36,11 +36,11 @@ def run(args: Namespace) -> int:
     clock, cursor = Clock(), patrol.cursor_of(args.reader)
     with assemble.store() as store:
         with leaving(store, clock):
-            looked = assemble.poll_once(store, clock, log_path(args.log_file))
-        report = patrol.report(store, looked, cursor)
+            polled = assemble.poll_once(store, clock, log_path(args.log_file))
+        report = patrol.report(store, polled, cursor)
         if args.json:
             groups = [group.document() for group in report.groups]
-            emit({"changes": report.changes, "groups": groups, "unreachable": report.unreachable, "looked": looked})
+            emit({"changes": report.changes, "groups": groups, "unreachable": report.unreachable, "polled": polled})
         else:
             _print(report, args.heartbeat, clock.now())
         sys.stdout.flush()  # said before it is remembered as said

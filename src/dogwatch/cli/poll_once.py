@@ -19,7 +19,7 @@ def main(places: Sequence[str]) -> int:
     """Poll, and tell the waiting by closing stdout as soon as the answers are in the store."""
     try:
         with assemble.store() as store:
-            assemble.poll_once(store, Clock(), only=places, who=assemble.POLL, deadline=DEADLINE, looked=_release)
+            assemble.poll_once(store, Clock(), only=places, who=assemble.POLL, deadline=DEADLINE, polled=_release)
     except DogwatchError as error:  # whoever waits shows what is known, with its age
         return error.exit_code
     return FINE

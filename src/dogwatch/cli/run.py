@@ -82,7 +82,7 @@ def run(args: Namespace) -> int:
             else:
                 print(ref)
             if not queries.watching(store)["alive"]:
-                say("started; nobody is watching it yet (`dogwatch daemon` does, `dogwatch patrol` looks once)")
+                say("started; not watched yet: start `dogwatch daemon`, or poll once with `dogwatch patrol`")
             return 0
     from dogwatch.cli.leaving import saying_what_goes_on
 

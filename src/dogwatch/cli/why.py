@@ -24,10 +24,10 @@ EXAMPLES = (
 EPILOG = "Give whatever else you know of an ending: exit code, signal, the scheduler's word; alone they tell too."
 
 _RETRY = {
-    "never": "not worth it",
-    "after_fix": "once that is mended",
-    "as_is": "as it is, from the newest checkpoint",
-    "with_change": "with that changed",
+    "never": "no",
+    "after_fix": "after fixing this",
+    "as_is": "yes, from the newest checkpoint",
+    "with_change": "after changing this",
 }
 
 
@@ -157,7 +157,7 @@ def block(found: WhyDocument, many: bool = False) -> list[str]:
         lines.append(f"  {name}{where}{plain(quote['text'], 400)}")
     lines += [f"  do: {advice}" for advice in found["advice"]]
     if found["cause"] != "unknown":
-        lines.append(f"  again: {_RETRY[found['retry'] or 'never']}")
+        lines.append(f"  retry: {_RETRY[found['retry'] or 'never']}")
     lines += [f"  or {other}" for other in phrases.alternatives(found)]
     return lines + (_changes(found["changed"]) if "changed" in found else [])
 

@@ -1,4 +1,4 @@
-"""What may lie behind an ending of which the evidence does not tell the cause, the likeliest first.
+"""What may lie behind an ending whose cause the evidence does not show, the likeliest first.
 
 The lines that remain then are consequences, and each leaves a few causes open; without any, the way of ending does.
 """

@@ -383,7 +383,7 @@ def _unknown(evidence: Evidence, outside: Sequence[Word], hits: Sequence[Hit]) -
     telling = [hit for hit in hits if hit.weight >= TELLING] or hits
     quotes = tuple(_quote(evidence, hit) for hit in telling[:2])
     if not quotes and (how := ended_how(evidence)):
-        quotes = (Quote("", None, f"{how}, and no line of its logs says why" if evidence.logs else how),)
+        quotes = (Quote("", None, f"{how}; no log line says why" if evidence.logs else how),)
     do = advice(cause, evidence.command_id)
     return Diagnosis("unknown", cause.title, 0.5, Role.ROOT, cause.retry, quotes, do, others)
 

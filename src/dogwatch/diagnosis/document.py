@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 NONE: DiagnosisDocument = {
     "cause": None,
-    "title": "nothing shows that it failed",
+    "title": "no sign of a failure",
     "confidence": None,
     "role": None,
     "evidence": [],

@@ -71,7 +71,7 @@ _CODES = {
     127: ("launch_failed", 0.8, ""),
     126: ("launch_failed", 0.6, ""),
     125: ("container_failed", 0.55, ""),
-    124: ("time_limit", 0.7, ", which is timeout's word for a command whose time is over"),
+    124: ("time_limit", 0.7, ", which `timeout` returns when the time is over"),
 }
 _REASONS = {
     "dependencyneversatisfied": ("dependency_failed", 0.97),
@@ -119,15 +119,15 @@ def words(evidence: Evidence) -> list[Word]:
     state = word_of(evidence.state)
     if state in _STATES:
         cause, weight = _STATES[state]
-        out.append(Word(cause, weight, f"the scheduler's word is {_spelt(evidence.state)}", cause != "killed"))
+        out.append(Word(cause, weight, f"scheduler state {_spelt(evidence.state)}", cause != "killed"))
     if evidence.reason.lower() in _REASONS:
         cause, weight = _REASONS[evidence.reason.lower()]
-        out.append(Word(cause, weight, f"the scheduler's reason is {evidence.reason}", firm=True))
+        out.append(Word(cause, weight, f"scheduler reason: {evidence.reason}", firm=True))
     if evidence.oom_kills > 0:
         who = "it" if evidence.oom_kills == 1 else f"{evidence.oom_kills} of its processes"
-        out.append(Word("host_oom", 0.94, f"the kernel ended {who} for lack of memory", firm=True))
+        out.append(Word("host_oom", 0.94, f"the kernel killed {who} because memory ran out", firm=True))
     if evidence.stalled:
-        out.append(Word("stalled", 0.8, "it was ended because it made no progress"))
+        out.append(Word("stalled", 0.8, "it was stopped because it made no progress"))
     number = signal_of(evidence)
     if number in _SIGNALS:
         cause, weight = _SIGNALS[number]
@@ -144,8 +144,8 @@ def ended_how(evidence: Evidence) -> str:
     number = signal_of(evidence)
     if number is not None and number in {one.value for one in signal.Signals}:
         told = f" (exit code {evidence.exit_code})" if evidence.exit_code is not None else ""
-        return f"it ended by {signal.Signals(number).name}{told}"
-    return "" if evidence.exit_code is None else f"its exit code is {evidence.exit_code}"
+        return f"ended by {signal.Signals(number).name}{told}"
+    return "" if evidence.exit_code is None else f"exit code {evidence.exit_code}"
 
 
 def signal_of(evidence: Evidence) -> int | None:

@@ -125,13 +125,13 @@ def _judged(e: Evidence, before: Verdict | None, allowed_silence: float) -> tupl
             return before.word, before.since, before.why
         return StallState.CANNOT_TELL, e.at, e.unseen
     if not e.quiet and e.limit is None:
-        return StallState.CANNOT_TELL, e.at, "it shows no log, output, checkpoint or counter that could stand still"
+        return StallState.CANNOT_TELL, e.at, "no log, output, checkpoint or counter to judge progress by"
     if e.stopped and e.silent >= min(STOPPED, allowed(e)):
-        return StallState.STALLED, e.moved_at, "every process of it is stopped"
+        return StallState.STALLED, e.moved_at, "all its processes are stopped (SIGSTOP)"
     if e.silent < allowed_silence:
         return _moving(e)
     if e.phase == SERVING and e.limit is None:
-        return StallState.CANNOT_TELL, e.at, "a server is silent when nobody asks it for anything"
+        return StallState.CANNOT_TELL, e.at, "a server is silent when it gets no requests"
     if e.asking:
         stays = before is not None and before.word in (StallState.STALLED, StallState.SILENT_BUT_BUSY)
         return (before.word, before.since, before.why) if before is not None and stays else _moving(e)
@@ -142,14 +142,15 @@ def _moving(e: Evidence) -> tuple[StallState, float, str]:
     """It is active often enough; but does it make progress?"""
     if stands_past_limit(e):
         since = e.at - e.quiet["progress"]
-        why = f"its counter has stood still since {moment(since)} (the limit given is {span(e.limit or 0.0)})"
-        return StallState.STALLED, since, f"{why}, though its log is still written"
+        why = f"its progress counter has not moved since {moment(since)} (limit: {span(e.limit or 0.0)})"
+        return StallState.STALLED, since, f"{why}, although its log is still being written"
     if e.slow_since is not None:
         return StallState.SLOW, e.slow_since, e.slow_why
     stands, known = e.quiet.get("progress", 0.0), is_steady_work(e.phase) and e.counter.count >= COUNTER_MOVES
     if known and stands - e.silent >= max(COUNTER_LIMIT, COUNTER_SAFETY * e.counter.longest):
         since = e.at - stands
-        return StallState.SLOW, since, f"its counter has stood still since {moment(since)} while other signs moved"
+        why = f"its progress counter has not moved since {moment(since)} while its log or files still change"
+        return StallState.SLOW, since, why
     return StallState.WORKING, e.at, ""
 
 
@@ -173,32 +174,36 @@ def stands_too_long(quiet: float, counter: Gaps, allowed_silence: float) -> bool
 
 def _silent(e: Evidence, allowed_silence: float) -> tuple[StallState, float, str]:
     """Nothing has moved for longer than this job's own pauses explain: do its processes work?"""
-    sentence = f"nothing of it has moved since {moment(e.moved_at)} ({_because(e, allowed_silence)})"
+    sentence = f"no progress, log or file activity since {moment(e.moved_at)} ({_because(e, allowed_silence)})"
     if e.usage is not None and e.usage.bytes is not None and e.usage.bytes >= WORK:
         return StallState.SILENT_BUT_BUSY, e.moved_at, f"{sentence}, but its processes read and write"
     gpu = e.gpu or Gpu()
     if (share := power_share(gpu)) is not None and share >= POWER_SHARE and not pinned(gpu):
         return StallState.SILENT_BUT_BUSY, e.moved_at, f"{sentence}, but its GPUs draw as much power as usual"
     if pinned(gpu) and not waits(gpu):
-        why = "all its GPUs are at 100 % without a lull, as in a hung kernel or collective"
+        why = "all its GPUs stay at exactly 100 %, as in a hung kernel or collective"
         return StallState.STALLED, e.moved_at, f"{sentence}; {why}"
     if waits(gpu):
         why = f"all its GPUs are busy at {share or 0:.0%} of their usual power or less, as in a hung collective"
         return StallState.STALLED, e.moved_at, f"{sentence}; {why}"
     if spins(e):
         idle = gpu.percent is not None and gpu.percent <= GPU_IDLE
-        why = "its processes spin beside GPUs that do nothing" if idle else "it spins, which a hung collective does too"
+        why = (
+            "its processes use the CPU while its GPUs are idle"
+            if idle
+            else "it uses the CPU or GPU, but a hung collective does that too"
+        )
         return StallState.STALLED, e.moved_at, f"{sentence}; {why}"
     if asleep(e):
-        return StallState.STALLED, e.moved_at, f"{sentence}, and its processes do nothing"
+        return StallState.STALLED, e.moved_at, f"{sentence}, and its processes are idle"
     if e.limit is None and e.silent < UNTOLD and has_hardly_begun(e):
-        return StallState.CANNOT_TELL, e.at, f"{sentence}, but it has hardly begun, and only its files tell of it"
+        return StallState.CANNOT_TELL, e.at, f"{sentence}, but it started recently and only its files can be seen"
     return StallState.STALLED, e.moved_at, sentence
 
 
 def _because(e: Evidence, limit: float) -> str:
     if e.limit is not None and limit >= e.limit:
-        return f"the limit given is {span(e.limit)}"
+        return f"limit: {span(e.limit)}"
     return f"its longest pause before: {span(max((gaps.longest for gaps in e.gaps.values()), default=0.0))}"
 
 
@@ -258,7 +263,7 @@ def _evidence(e: Evidence) -> tuple[StallEvidence, ...]:
     if e.usage is not None:
         evidence.append(StallEvidence("processes", _usage(e.usage)))
     if e.stopped:
-        evidence.append(StallEvidence("process table", "every process is stopped"))
+        evidence.append(StallEvidence("process table", "all processes are stopped"))
     if e.gpu is not None and e.gpu.percent is not None:
         power = f", {e.gpu.watts:.0f} W" if e.gpu.watts is not None else ""
         evidence.append(StallEvidence("gpu", f"{e.gpu.percent:.0f} % busy{power}", percent=e.gpu.percent))

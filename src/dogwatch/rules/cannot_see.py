@@ -11,7 +11,7 @@ name = "cannot_see"
 
 
 def judge_blind(case: BlindCase, now: float) -> Iterator[Finding]:
-    text = f"it cannot be seen, so what is known of it is old: {case.why}"
+    text = f"its state cannot be read, so what is shown is old: {case.why}"
     yield Finding(case.job.ref, name, Level.WARNING, text)
 
 

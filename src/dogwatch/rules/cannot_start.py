@@ -15,9 +15,9 @@ def judge(case: Case, now: float) -> Iterator[Finding]:
         return
     never, held = case.facts.get("never_starts"), case.facts.get("held")
     if never:
-        yield Finding(case.job.ref, name, Level.CRITICAL, f"it can never start as it is: {never}", "never")
+        yield Finding(case.job.ref, name, Level.CRITICAL, f"it can never start: {never}", "never")
     elif held:
-        yield Finding(case.job.ref, name, Level.WARNING, f"it will not start by itself: {held}", "held")
+        yield Finding(case.job.ref, name, Level.WARNING, f"it will not start without help: {held}", "held")
 
 
 def gone(case: Case, what: str) -> Closing:

@@ -27,7 +27,7 @@ def judge(case: Case, now: float) -> Iterator[Finding]:
     usual, longest = median(waves), max(waves)
     late = now - max(case.checkpoints)
     if late > max(TIMES_USUAL * usual, longest * 1.5) + MARGIN:
-        text = f"no checkpoint for {lasting(late)}; they came about every {lasting(usual)}"
+        text = f"no checkpoint for {lasting(late)}; before, one came about every {lasting(usual)}"
         yield Finding(case.job.ref, name, Level.WARNING, text)
 
 

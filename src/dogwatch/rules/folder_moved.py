@@ -12,7 +12,7 @@ name = "folder_moved"
 
 def judge(case: Case, now: float) -> Iterator[Finding]:
     for why in list(case.facts.get("moved") or ())[:1]:
-        yield Finding(case.job.ref, name, Level.WARNING, f"its files are not read: {why}")
+        yield Finding(case.job.ref, name, Level.WARNING, f"its files cannot be read: {why}")
 
 
 PLUGIN = Rule(name, judge=judge, needs="facts", spans_attempts=True)

@@ -14,16 +14,16 @@ LOST = "reset it (nvidia-smi --gpu-reset) or reboot; if it comes back, have it r
 # What the driver's numbers mean, and what to do, by NVIDIA's table of Xid errors.
 XIDS = {
     13: ("the program made the GPU fail (graphics engine exception)", "mostly a bug in a kernel; compute-sanitizer"),
-    31: ("the program touched memory that is not its own (MMU fault)", "mostly a bug in a kernel; compute-sanitizer"),
+    31: ("the program accessed invalid memory (MMU fault)", "mostly a bug in a kernel; compute-sanitizer"),
     43: ("the GPU stopped processing for the program", "restart the job"),
     45: ("the driver ended the program's work on it", "look for another Xid just before, or who killed the job"),
     48: ("an uncorrectable error in its memory (double bit)", "drain the node and reset the GPU"),
     61: ("its microcontroller stopped", LOST),
     62: ("its microcontroller halted", LOST),
-    63: ("a failing part of its memory is put out of use", "reset the GPU when the job is done"),
-    64: ("a failing part of its memory could not be put out of use", "drain the node; have the GPU replaced"),
+    63: ("a failing memory row was remapped", "reset the GPU when the job is done"),
+    64: ("a failing memory row could not be remapped", "drain the node; have the GPU replaced"),
     74: ("an error on NVLink", "look at the links (nvidia-smi nvlink -e); drain the node if it comes back"),
-    79: ("it has fallen off the bus", LOST),
+    79: ("it has fallen off the PCIe bus", LOST),
     92: ("many errors of its memory were corrected", "watch it; have it checked if they go on"),
     94: ("an uncorrectable error of its memory, contained to one program", "restart the job; reset the GPU soon"),
     95: ("an uncorrectable error of its memory, not contained", "drain the node and reset the GPU"),
@@ -50,7 +50,7 @@ def _found(case: Case, gpu: Gpu) -> Iterator[Finding]:
         yield Finding(ref, name, Level.CRITICAL, f"{who} cannot be used, {gpu.trouble}; {LOST}", gpu.key)
     risen = case.gpu_past.of(gpu).ecc if case.gpu_past is not None else 0
     if risen:
-        text = f"{who} has {risen} uncorrectable memory errors since it is watched; its results cannot be trusted: "
+        text = f"{who} has {risen} uncorrectable memory errors since watching began; its results cannot be trusted: "
         yield Finding(ref, name, Level.CRITICAL, text + "stop the job, drain the node and reset it", f"{gpu.key} ecc")
     for xid in gpu.xid:
         meaning, remedy = XIDS.get(xid, ("the driver reports an error", "look it up in NVIDIA's table of Xid errors"))

@@ -22,7 +22,7 @@ def judge(case: Case, now: float) -> Iterator[Finding]:
     for gpu in case.gpus:
         course = case.gpu_past.of(gpu)
         if gpu.used is not None and course.idle >= silence_limit(course):
-            text = f"GPU {gpu.index} is held and idle for {_minutes(course.idle)} min{_why(gpu, course)}"
+            text = f"GPU {gpu.index} is allocated but idle for {_minutes(course.idle)} min{_why(gpu, course)}"
             yield Finding(case.job.ref, name, Level.WARNING, text, gpu.key)
 
 
@@ -45,10 +45,10 @@ def _minutes(seconds: float) -> int:
 
 def _why(gpu: Gpu, course: GpuHistory) -> str:
     if gpu.listed and not any(one.ours is not False for one in gpu.processes):
-        return ": no process of the job is on it; end the worker that was given it, or give it work"
+        return ": no process of the job uses it; check the worker that it was given to"
     if not course.worked:
-        return ", it never worked: look whether the program computes on the CPU, or waits for its data"
-    return ": look whether it waits for data, for another rank, or writes a checkpoint"
+        return " and was never used: check whether the program runs on the CPU or waits for data"
+    return ": check whether it waits for data, for another rank, or writes a checkpoint"
 
 
 PLUGIN = Rule(name, judge=judge, states=(Running,), needs="gpus", gone=gone, gives_way_to=("gpu_unused",))

@@ -31,8 +31,8 @@ def judge(case: Case, now: float) -> Iterator[Finding]:
         elif _jumped(gpu, course):
             now_full, usually = _percent(gpu.memory_used, gpu), _percent(course.usual, gpu)
             text = (
-                f"the memory of GPU {gpu.index} jumped to {now_full} %, from {usually} % that are usual; the next step "
-                "may run out of it: look for a longer batch, or an evaluation that keeps its results"
+                f"the memory of GPU {gpu.index} jumped to {now_full} % (usually {usually} %); the next step may "
+                "run out of memory: check for a longer batch, or an evaluation that keeps its results"
             )
             yield Finding(case.job.ref, name, Level.WARNING, text, gpu.key)
 

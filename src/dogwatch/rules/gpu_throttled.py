@@ -25,7 +25,7 @@ def gone(case: Case, what: str) -> Closing:
 def _tell(gpu: Gpu) -> str:
     named = gpu.slowed
     hot = any("thermal" in word for word in named)
-    remedy = "look at its cooling: fans, dust, the air in the room" if hot else "look at its power supply and cables"
+    remedy = "check its cooling: fans, dust, room temperature" if hot else "check its power supply and cables"
     return f"GPU {gpu.index} is slowed down ({', '.join(named)}): {remedy}"
 
 

@@ -18,7 +18,7 @@ def judge(case: Case, now: float) -> Iterator[Finding]:
         return
     given = ", ".join(dict.fromkeys(worker.gpu for worker in case.workers if worker.gpu))
     text = (
-        f"none of its processes is on a GPU, though it was given GPU {given[:80]}: "
+        f"none of its processes uses a GPU, although it was given GPU {given[:80]}: "
         "look whether the program found CUDA (torch.cuda.is_available()) and chose a device"
     )
     yield Finding(case.job.ref, name, Level.WARNING, text)

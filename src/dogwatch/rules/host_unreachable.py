@@ -16,7 +16,7 @@ LEAST_FAILED_POLLS = 2
 def judge_place(case: PlaceCase, now: float) -> Iterator[Finding]:
     if case.failed_polls < (1 if case.locked_out else LEAST_FAILED_POLLS):
         return
-    jobs = f"{case.jobs} job{'' if case.jobs == 1 else 's'} not confirmed since"
+    jobs = f"{case.jobs} job{'' if case.jobs == 1 else 's'} could not be checked since"
     yield Finding(f"place:{case.place}", name, Level.WARNING, f"{case.place} does not answer ({case.why}); {jobs}")
 
 

@@ -10,8 +10,8 @@ from dogwatch.text import plain
 
 name = "loss_bad"
 
-BROKEN = "stop it and go back to a checkpoint from before; a lower learning rate, gradient clipping or bf16 may help"
-DIVERGED = "look at the curve; a checkpoint from before and a lower learning rate may save the run"
+BROKEN = "stop it and resume from an earlier checkpoint; a lower learning rate, gradient clipping or bf16 may help"
+DIVERGED = "check the loss curve; an earlier checkpoint and a lower learning rate may save the run"
 
 
 def judge(case: Case, now: float) -> Iterator[Finding]:
@@ -24,7 +24,7 @@ def judge(case: Case, now: float) -> Iterator[Finding]:
         text = f"{title} is not a number{since}: {BROKEN}"
         yield Finding(case.job.ref, name, Level.CRITICAL, text, "nan")
     else:
-        text = f"{title} is {found.now:.3g}, far above the {found.best:.3g} it had come to{since}: {DIVERGED}"
+        text = f"{title} is {found.now:.3g}, far above the {found.best:.3g} it had reached{since}: {DIVERGED}"
         yield Finding(case.job.ref, name, Level.WARNING, text, "diverged")
 
 

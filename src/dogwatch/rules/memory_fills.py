@@ -14,7 +14,7 @@ name = "memory_fills"
 AHEAD = 6 * 3600.0  # how far to look where nobody knows when the job is done
 SURE = 0.8  # of the time still to go: memory that lasts longer than that may last
 FULL = 0.95  # of the limit
-ROUGH = " (as {} counts it, with files that are mapped into memory and can be given back)"
+ROUGH = " (as {} counts it, including mapped files, which can be freed)"
 REMEDY = "ask for more memory, or use fewer data-loading workers and a smaller prefetch"
 
 
@@ -30,7 +30,7 @@ def judge(case: Case, now: float) -> Iterator[Finding]:
     eta = case.eta if not held.piece or held.piece.startswith("+") else None
     to_go = min(eta.remaining if eta is not None else AHEAD, _left(case, held, now))
     if held.full_in is not None and held.full_in < SURE * to_go:
-        ends = f"about {lasting(to_go - held.full_in)} before the job is done" if eta else "at the pace of now"
+        ends = f"about {lasting(to_go - held.full_in)} before the job is done" if eta else "at the current rate"
         text = f"{_of(held)} ({_sizes(held)}) will be full in about {lasting(held.full_in)}, {ends}: {REMEDY}"
         text += ROUGH.format(held.counter) if held.rough else ""
         yield Finding(case.job.ref, name, Level.INFO if held.rough else Level.WARNING, text, "ahead")

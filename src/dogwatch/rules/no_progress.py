@@ -26,7 +26,7 @@ def judge(case: Case, now: float) -> Iterator[Finding]:
     if max(numbers) > reached or (kind == "step" and min(numbers) < reached):
         return
     what = "checkpoint of iteration" if kind == "checkpoint" else "step"
-    text = f"{_count(attempts)} attempts in a row came no further than {what} {reached:,.0f}"
+    text = f"{_count(attempts)} attempts in a row got no further than {what} {reached:,.0f}"
     text += "; starting it again will not help: `dogwatch why` says what ended the last one"
     yield Finding(case.job.ref, name, Level.CRITICAL, text, what)
 

@@ -21,8 +21,11 @@ def judge(case: Case, now: float) -> Iterator[Finding]:
         return  # nothing else moves either, and that has been said
     if case.progress is not None and (case.progress.fraction or 0.0) >= DONE:
         return
-    text = f"outputs have not grown for {lasting(made.unchanged)}; they used to about every {lasting(made.usual)}"
-    yield Finding(case.job.ref, name, Level.WARNING, f"{text}. See whether the disk is full and what its log says")
+    text = (
+        f"output files have not grown for {lasting(made.unchanged)}; before, they grew about every "
+        f"{lasting(made.usual)}"
+    )
+    yield Finding(case.job.ref, name, Level.WARNING, f"{text}; check the disk space and its log")
 
 
 def gone(case: Case, what: str) -> Closing:

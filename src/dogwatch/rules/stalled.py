@@ -19,7 +19,7 @@ def judge(case: Case, now: float) -> Iterator[Finding]:
     if found.word is StallState.STALLED:
         yield Finding(case.job.ref, name, Level.CRITICAL, f"stalled: {found.why}")
     elif warns(case):
-        limit = f"; it is called stalled after {lasting(found.silence_limit)} of silence" if found.silence_limit else ""
+        limit = f"; it counts as stalled after {lasting(found.silence_limit)} of silence" if found.silence_limit else ""
         text = f"no progress for more than {lasting(case.job.expect.stall_warning or 0.0)}{limit}"
         yield Finding(case.job.ref, name, Level.WARNING, text)
 

@@ -30,9 +30,7 @@ def judge(case: Case, now: float) -> Iterator[Finding]:
         advice = f"; ask for {spelled(ask)} next time" if isinstance(ask, (int, float)) else ""
         done = case.progress.fraction if case.progress is not None else None
         advice = f" with {100 * done:.1f} % done{advice}" if done is not None and done < 1 else advice
-        yield Finding(
-            case.job.ref, name, Level.WARNING, f"it ran into its time limit{advice}", "exceeded", lasting=True
-        )
+        yield Finding(case.job.ref, name, Level.WARNING, f"it reached its time limit{advice}", "exceeded", lasting=True)
 
 
 def gone(case: Case, what: str) -> Closing:

@@ -9,13 +9,14 @@ from dogwatch.rules.interface import Case, Rule
 
 name = "worker_gone"
 OVER = ("gone", "zombie")
+WORKING = ("running", "sleeping", "uninterruptible")
 
 
 def judge(case: Case, now: float) -> Iterator[Finding]:
     if not isinstance(case.known.state, Running):
         return
     for worker in case.workers:
-        told = _tell(worker)
+        told = _tell(worker, _others(case, worker))
         if told is not None:
             level, text = told
             text += _why(case, worker)
@@ -27,7 +28,7 @@ def gone(case: Case, what: str) -> Closing:
     doing = next((worker.doing for worker in case.workers if f"worker {worker.index}" == what), "hidden")
     if doing in ("gone", "zombie"):
         return Closing.ENDED_WITH_WORKER
-    return Closing.RESOLVED if doing in ("running", "sleeping", "uninterruptible") else Closing.OPEN
+    return Closing.RESOLVED if doing in WORKING else Closing.OPEN
 
 
 def _why(case: Case, worker: Worker) -> str:
@@ -38,26 +39,29 @@ def _why(case: Case, worker: Worker) -> str:
     return f"; {launch['why']}"
 
 
-def _tell(worker: Worker) -> tuple[Level, str] | None:
+def _others(case: Case, worker: Worker) -> str:
+    """That the job goes on without it: how many other workers do."""
+    count = sum(one.doing in WORKING for one in case.workers if one is not worker)
+    return f"; {count} other worker{'' if count == 1 else 's'} still running" if count else ""
+
+
+def _tell(worker: Worker, others: str) -> tuple[Level, str] | None:
     """How bad it is that a worker is not at work, and how that came. One that vanished after its share was done has
     most likely finished, and is no news; one that left it undone crashed or was killed."""
     who = f"worker {worker.index}" + (f" (pid {worker.pid})" if worker.pid else "")
     if worker.doing == "stopped":
-        return (
-            Level.WARNING,
-            f"{who} is stopped: it will not work until somebody continues it (kill -CONT {worker.pid})",
-        )
+        return Level.WARNING, f"{who} is stopped (SIGSTOP); continue it: kill -CONT {worker.pid}"
     if worker.doing not in OVER or worker.outcome == Outcome.SUCCEEDED:
         return None
     if worker.outcome is None:
-        return Level.WARNING, f"{who} is gone; how it ended is not recorded yet"
+        return Level.WARNING, f"{who} exited; exit code not recorded yet"
     unknown = worker.outcome == Outcome.UNKNOWN
     if unknown and worker.short is False:
         return None
-    how = "crashed" if worker.outcome == Outcome.FAILED else "ended"
+    how = "crashed" if worker.outcome == Outcome.FAILED else "exited"
     after = "" if worker.started is None or worker.ended is None else f" after {_span(worker.ended - worker.started)}"
     level = Level.WARNING if unknown and not worker.short else Level.CRITICAL
-    return level, f"{who} {how}{after} while the others go on: {worker.reason}"
+    return level, f"{who} {how}{after}{others}: {worker.reason}"
 
 
 def _span(seconds: float) -> str:

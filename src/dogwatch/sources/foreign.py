@@ -83,7 +83,7 @@ class ForeignSource(MissingSource):
         def read(source: Source) -> tuple[frozenset[str], dict[str, Observation]]:
             spoken_for, observations = source.read(answer, jobs, known, at)
             if not spoken_for <= refs or not set(observations) <= spoken_for:
-                raise ValueError("it speaks for jobs that are not its own")
+                raise ValueError("it reports jobs that are not its own")
             return frozenset(spoken_for), dict(observations)
 
         nothing: tuple[frozenset[str], dict[str, Observation]] = (frozenset(), {})

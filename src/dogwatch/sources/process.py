@@ -23,8 +23,8 @@ from dogwatch.sources.interface import Kind, SourcePlugin
 
 ALIVE = frozenset({"running", "sleeping", "stopped", "uninterruptible", "hidden"})
 RECORD_PATIENCE = 30.0  # a supervisor writes its record at once, unless the disk is full or it is stopped
-UNRECORDED = "nobody recorded how it ended"
-UNWATCHED = "it had ended before anybody watched it"
+UNRECORDED = "exit code unknown (not started by `dogwatch run`)"
+UNWATCHED = "it exited before it was watched; exit code unknown"
 PROCESS_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,79}")
 WORST_FIRST = (Outcome.OUT_OF_MEMORY, Outcome.FAILED, Outcome.UNKNOWN, Outcome.SUCCEEDED)
 
@@ -84,7 +84,7 @@ class ProcessSource:
     def blind(self, answer: Mapping[str, Any], jobs: Sequence[Job]) -> dict[str, str]:
         found = {job.ref: answer["runs"].get(job.ref) or {} for job in jobs if "run" in job.track}
         return {
-            ref: str(run.get("problem") or "the records of its run could not be read")
+            ref: str(run.get("problem") or "the records of the run could not be read")
             for ref, run in found.items()
             if run.get("problem") or run.get("supervisor_alive") is None
         }
@@ -144,10 +144,10 @@ def _kept(job: Job, run: Mapping[str, Any], at: float) -> Observation | None:
 
 def _never_started(job: Job, run: Mapping[str, Any], at: float) -> Observation:
     """A run that was written down and that nobody is left to start: it failed, and nothing of it ever ran."""
-    reason = "it was never started: the command that should have done so ended first"
+    reason = "never started: the command that should have started it ended first"
     absent = [_worker(job, int(entry["index"]), "gone", None, None) for entry in run["workers"]]
     workers = tuple(replace(one, outcome=Outcome.FAILED, reason="never started") for one in absent)
-    evidence = (Evidence("run directory", "no supervisor, and nobody who could start one", at),)
+    evidence = (Evidence("run directory", "no supervisor, and no `dogwatch run` left to start one", at),)
     return Observation(
         job.ref, job.id, Ended(Outcome.FAILED, at=at, reason=reason), "never started", reason, evidence, workers
     )
@@ -168,7 +168,7 @@ def _kept_worker(job: Job, entry: Mapping[str, Any], supervisor_alive: bool) -> 
         return worker
     if worker.doing not in ("gone", "zombie") or supervisor_alive:
         return worker
-    return _vanished(worker, process, "its supervisor was killed, so nobody saw how it ended")
+    return _vanished(worker, process, "its supervisor was killed, so its exit code is unknown")
 
 
 def _recorded(worker: Worker, end: Mapping[str, Any], error: str | None) -> Worker:
@@ -183,18 +183,21 @@ def _recorded(worker: Worker, end: Mapping[str, Any], error: str | None) -> Work
     risen = oom.get("counter") and not oom.get("log_read")
     evidence = oom.get("kernel_log") or ("the oom_kill counter of its cgroup rose" if risen else None)
     if signum == signal.SIGKILL and evidence:
-        return replace(ended, outcome=Outcome.OUT_OF_MEMORY, reason=f"killed for lack of memory: {evidence}")
+        return replace(ended, outcome=Outcome.OUT_OF_MEMORY, reason=f"killed by the kernel (out of memory): {evidence}")
     return replace(ended, outcome=Outcome.FAILED, reason=how_it_ended(code, signum))
 
 
 def how_it_ended(code: int | None, signum: int | None) -> str:
     """An exit code or signal in words that claim no more than it shows."""
     if signum == signal.SIGKILL:
-        return "killed by SIGKILL; nothing shows by whom or why"
+        return "killed by SIGKILL; sender and reason unknown"
     if signum is not None:
         return f"killed by {_signal_name(signum)}"
     if code is not None and 128 < code < 192:
-        return f"exit code {code}, which programs use for {_signal_name(code - 128)}; that alone proves nothing"
+        return (
+            f"exit code {code}, which programs use for {_signal_name(code - 128)}; a program may also "
+            f"exit with that number itself"
+        )
     return f"exit code {code}"
 
 
@@ -284,10 +287,12 @@ def _attached_worker(job: Job, index: int, member: _Member, at: float) -> Worker
     if "code" in kept:
         return _recorded(worker, {**kept, "oom": {"kernel_log": process.get("kernel_log")}}, None)
     if worker.doing == "zombie":
-        return replace(worker, outcome=Outcome.UNKNOWN, reason="it has exited, and nobody has reaped it yet")
+        return replace(
+            worker, outcome=Outcome.UNKNOWN, reason="exited (zombie); its parent has not read the exit code yet"
+        )
     why = UNWATCHED if process.get("start") == 0 else UNRECORDED
     if kills is not None and kills > kept.get("kills", kills):
-        why += "; the kernel killed something in its cgroup for lack of memory meanwhile"
+        why += "; the kernel killed a process in its cgroup meanwhile (out of memory)"
     return _vanished(worker, process, why)
 
 
@@ -307,7 +312,7 @@ def _vanished(worker: Worker, process: Mapping[str, Any], why: str) -> Worker:
     if process.get("rebooted"):
         return replace(worker, outcome=Outcome.UNKNOWN, reason="the machine was restarted while it ran")
     if process.get("kernel_log"):
-        reason = f"killed for lack of memory: {process['kernel_log']}"
+        reason = f"killed by the kernel (out of memory): {process['kernel_log']}"
         return replace(worker, outcome=Outcome.OUT_OF_MEMORY, signal=int(signal.SIGKILL), reason=reason)
     return replace(worker, outcome=Outcome.UNKNOWN, reason=why)
 
@@ -368,7 +373,7 @@ def _ending(workers: Sequence[Worker], at: float) -> Ended:
     if outcome is Outcome.SUCCEEDED:
         reason = ""
     elif {(worker.ended, worker.reason) for worker in workers} == {(worst.ended, UNRECORDED)} and len(workers) > 1:
-        reason = f"nobody recorded how its {len(workers)} workers ended"
+        reason = f"{len(workers)} workers exited; exit codes unknown (not started by `dogwatch run`)"
     return Ended(outcome, worst.exit_code, worst.signal, ended, reason)
 
 

@@ -73,7 +73,7 @@ def _verdict(job: JobDocument, now: float) -> list[tuple[str, str]]:
 
 def _evidence(job: JobDocument, now: float) -> str:
     if not job.get("confirmed_at"):
-        return "never: nobody has looked yet"
+        return "never (not polled yet)"
     said = "; ".join(f"{phrases.witness(p)}: {phrases.tidy(p.get('says') or '?')}" for p in job.get("evidence") or ())
     return f"{words.ago(job['confirmed_at'], now)}, by {said}" if said else words.ago(job["confirmed_at"], now)
 

@@ -49,7 +49,7 @@ def _watch(previous: View | None, view: View, fresh: Sequence[EventDocument], no
     said = []
     alive, was_alive = bool(view.watch.get("alive")), bool(previous.watch.get("alive")) if previous else True
     if alive != was_alive and not all(phrases.is_ended(job) for job in view.jobs):
-        said.append(phrases.confirmed(view, now)[0] if not alive else "somebody is watching again")
+        said.append(phrases.confirmed(view, now)[0] if not alive else "a watcher is running again")
     told = {event.get("place") for event in fresh if event.get("kind") == "place.unreachable"}
     was_unreachable = {p.get("name") for p in previous.places if p.get("unreachable_since")} if previous else set()
     unreachable_hosts = [

@@ -73,7 +73,7 @@ def outcome(job: NamedDocument) -> str:
     """How an ended job ended: succeeded, failed with exit code 1, killed by SIGKILL, out of memory."""
     word = str(job.get("outcome") or "checking")
     told = {"unknown": "ended, outcome unknown", "completed": "completed, exit status unknown"}
-    told["checking"] = "ended, still checking what it left"
+    told["checking"] = "ended, still checking its files"
     said = told.get(word) or tidy(word.replace("_", " "), 40)
     if word in told or word in ("succeeded", "incomplete"):
         return said
@@ -110,7 +110,7 @@ def state(job: JobDocument, now: float) -> str:
             word = "requeued, waiting" if (job.get("attempts") or 0) > 1 else "waiting"
             return f"{word}: {reason}" if reason else word
         case None:
-            return "not looked at yet"
+            return "not polled yet"
         case other:
             return tidy(other, 40)
 
@@ -293,7 +293,7 @@ def output_size(file: OutputDocument) -> str:
         text += f", {words.plural(records, 'record')}"
     quiet = file.get("quiet_seconds")
     if (quiet or 0.0) >= 60:
-        text += f", still for {words.span(quiet)}"
+        text += f", unchanged for {words.span(quiet)}"
     if file.get("verdict") == "damaged":
         text += f", damaged: {tidy(file.get('why') or '?', 80)}"
     return text
@@ -369,7 +369,7 @@ def gpu(found: GpuDocument) -> str:
     parts.append(f"also {words.plural(len(others), 'process')} of others" if others else "")
     slice_ = str(found.get("name") or "").partition(" MIG ")[2] if found.get("parent") else ""
     parts.append(f"MIG {tidy(slice_, 20)}" if slice_ else "")
-    return ", ".join(part for part in parts if part) or "nothing is told of it"
+    return ", ".join(part for part in parts if part) or "no readings"
 
 
 def _quota(quota: QuotaDocument) -> str:
@@ -423,7 +423,7 @@ def confirmed(view: View, now: float) -> tuple[str, bool]:
     if view.jobs and all(is_ended(job) for job in view.jobs):
         return f"confirmed {when}{by}", False
     if not view.watch.get("alive"):
-        return f"nobody is watching - last confirmed {when}", True
+        return f"no watcher is running - last confirmed {when}", True
     passed = words.since(last, now)
     if passed is None:
         return "waiting for the first poll", False
@@ -476,7 +476,7 @@ def diagnosis(found: DiagnosisDocument) -> str:
 def cause(name: str | None, title: str, confidence: float | None) -> str:
     """A cause in words, and how sure it is."""
     if name == "unknown":
-        return "the evidence does not tell"
+        return "cause not found"
     return f"{tidy(title or '?')} ({tidy(name or '?', 40)}, {words.percent(confidence, 0)} sure)"
 
 
@@ -496,5 +496,5 @@ def alternatives(found: DiagnosisDocument) -> list[str]:
 
 def alternative(other: AlternativeDocument) -> str:
     """Another cause that the evidence leaves open, and what would tell."""
-    tell = f"; to tell: {tidy(other['tell'], 160)}" if other.get("tell") else ""
+    tell = f"; check: {tidy(other['tell'], 160)}" if other.get("tell") else ""
     return f"{tidy(other.get('cause') or '?', 40)}: {tidy(other.get('title') or '')}{tell}"

@@ -33,9 +33,7 @@ def headline(report: ReportDocument) -> str:
 
 def how_it_went(report: ReportDocument) -> str:
     """The outcome or the state, and after how long."""
-    said = (
-        phrases.outcome(report) if report["state"] == "ended" else f"{report['state'] or 'not looked at yet'}, so far"
-    )
+    said = phrases.outcome(report) if report["state"] == "ended" else f"{report['state'] or 'not polled yet'}, so far"
     total = report["time"]["total_seconds"]
     return said + (f" after {words.span(total)}" if total is not None else "")
 

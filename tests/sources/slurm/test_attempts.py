@@ -215,7 +215,7 @@ def test_another_cluster_s_answer_says_nothing() -> None:
     watcher = running()
     before = watcher.known
     assert watcher.look(row("COMPLETED"), cluster="elsewhere") == before
-    words = "this place now is the cluster elsewhere, and the job lives on lab"
+    words = "this host is now the cluster elsewhere, but the job is on the cluster lab"
     assert source.blind(answer(cluster="elsewhere"), [watcher.job]) == {REF: words}
 
 

@@ -30,21 +30,28 @@ from tests.sources.slurm.lines import (
         ("COMPLETED", "0:0", Outcome.SUCCEEDED, 0, None, ""),
         ("FAILED", "1:0", Outcome.FAILED, 1, None, "exit code 1"),
         ("FAILED", "0:0", Outcome.FAILED, 0, None, "Slurm says FAILED although the exit code is 0"),
-        ("FAILED", "0:9", Outcome.FAILED, None, 9, "killed by SIGKILL; nothing shows by whom or why"),
+        ("FAILED", "0:9", Outcome.FAILED, None, 9, "killed by SIGKILL; sender and reason unknown"),
         ("FAILED", "0:11", Outcome.FAILED, None, 11, "killed by SIGSEGV"),
         ("FAILED", "0:53", Outcome.FAILED, None, None, "could not open its output file"),
         ("FAILED", "9:0", Outcome.FAILED, 9, None, "exit code 9, or 137"),
-        ("FAILED", "137:0", Outcome.FAILED, 137, None, "which programs use for SIGKILL; that alone proves nothing"),
-        ("COMPLETED", "1:0", Outcome.FAILED, 1, None, "Slurm says COMPLETED, and yet: exit code 1"),
+        (
+            "FAILED",
+            "137:0",
+            Outcome.FAILED,
+            137,
+            None,
+            "which programs use for SIGKILL; a program may also exit with that number itself",
+        ),
+        ("COMPLETED", "1:0", Outcome.FAILED, 1, None, "Slurm says COMPLETED, but: exit code 1"),
         ("CANCELLED by 1000", "0:15", Outcome.CANCELLED, None, 15, "cancelled by its owner (alice)"),
         ("CANCELLED by 0", "0:0", Outcome.CANCELLED, None, None, "cancelled by root"),
         ("CANCELLED by 77", "0:0", Outcome.CANCELLED, None, None, "cancelled by uid 77"),
-        ("TIMEOUT", "0:0", Outcome.TIMED_OUT, None, None, "it ran into its time limit of 1 h"),
+        ("TIMEOUT", "0:0", Outcome.TIMED_OUT, None, None, "it reached its time limit of 1 h"),
         ("DEADLINE", "0:0", Outcome.TIMED_OUT, None, None, "its deadline passed"),
         ("OUT_OF_MEMORY", "0:125", Outcome.OUT_OF_MEMORY, None, None, "it ran out of memory"),
         ("NODE_FAIL", "0:0", Outcome.NODE_FAILED, None, None, "a node failed (gpu01)"),
         ("BOOT_FAIL", "0:0", Outcome.NODE_FAILED, None, None, "its node did not boot (gpu01)"),
-        ("REVOKED", "0:0", Outcome.UNKNOWN, None, None, "REVOKED, which does not tell how it ended"),
+        ("REVOKED", "0:0", Outcome.UNKNOWN, None, None, "REVOKED, which does not say how it ended"),
     ],
 )
 def test_the_accounting_s_word_becomes_an_outcome_with_a_reason(
@@ -139,7 +146,7 @@ def test_a_job_that_slurm_cancelled_before_it_started_says_why() -> None:
     watcher = Watcher()
     watcher.look("", record("CANCELLED", "0:0", Start="None", ElapsedRaw=0, Reason="DependencyNeverSatisfied"))
     assert ended(watcher).outcome is Outcome.CANCELLED
-    assert ended(watcher).reason.startswith("cancelled by Slurm: the job that it waits for ended")
+    assert ended(watcher).reason.startswith("cancelled by Slurm: the job it depends on ended")
 
 
 def test_the_queue_s_exit_code_is_taken_where_the_accounting_cuts_it() -> None:
@@ -229,7 +236,7 @@ def test_where_there_is_no_accounting_a_job_that_left_the_queue_ends_unknown(boo
     assert watcher.look("", booked, at=NOW + 299).state == Missing(NOW)
     known = watcher.look("", booked, at=NOW + 301)
     assert ended(watcher).outcome is Outcome.UNKNOWN
-    assert known.reason == f"it left the queue, and {words}; nobody knows how it ended"
+    assert known.reason == f"it left the queue, and {words}; outcome unknown"
     assert known.settled
     assert isinstance(watcher.look(row(), booked, at=NOW + 400).state, Running), "back in the queue after all"
 
@@ -253,7 +260,7 @@ def test_a_job_that_nobody_has_a_record_of_ends_unknown_after_five_minutes() -> 
     assert watcher.look("", "", at=NOW + 299).state == Missing(NOW)
     known = watcher.look("", "", at=NOW + 301)
     assert ended(watcher).outcome is Outcome.UNKNOWN
-    assert known.reason == "it left the queue, and the accounting has no record of it; nobody knows how it ended"
+    assert known.reason == "it left the queue, and the accounting has no record of it; outcome unknown"
     assert not known.settled
     watcher.look("", whole("FAILED", "1:0"), at=NOW + 400)
     assert ended(watcher).outcome is Outcome.FAILED

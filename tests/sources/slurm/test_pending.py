@@ -25,8 +25,8 @@ QOSGrpBillingMinutes QOSMaxBillingPerUser
 @pytest.mark.parametrize(
     ("reason", "words", "chance"),
     [
-        ("Priority", "other jobs go before it", Chance.WAITS),
-        ("(Resources)", "as soon as what it asks for is free", Chance.WAITS),
+        ("Priority", "other jobs have a higher priority", Chance.WAITS),
+        ("(Resources)", "as soon as the resources it asks for are free", Chance.WAITS),
         ("ReqNodeNotAvail, UnavailableNodes:gpu05", "not available: UnavailableNodes:gpu05", Chance.WAITS),
         ("JobHeldUser", "held by its owner", Chance.HELD),
         ("JobHeldAdmin", "an administrator releases it", Chance.HELD),
@@ -66,7 +66,7 @@ def test_a_job_that_can_never_start_says_so() -> None:
     known = watcher.look(
         row("PENDING", Reason="DependencyNeverSatisfied", Dependency="afterok:27(failed)", StartTime="N/A", NodeList="")
     )
-    words = "the job that it waits for ended in a way that rules it out"
+    words = "the job it depends on ended in a way that blocks this one forever"
     assert known.state == Waiting(f"{words} (afterok:27(failed))")
     assert watcher.facts["never_starts"] == words
     assert watcher.facts["pending"] == "DependencyNeverSatisfied"

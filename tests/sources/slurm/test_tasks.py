@@ -64,13 +64,13 @@ def test_between_two_tasks_an_array_is_under_way() -> None:
     """It does not fall back to waiting each time that a task ends."""
     known = Watcher().look(row("COMPLETED", "12_0") + row("PENDING", "12_[1-9%1]", Reason="Priority", StartTime="N/A"))
     assert isinstance(known.state, Running)
-    assert "other jobs go before it" in known.reason
+    assert "other jobs have a higher priority" in known.reason
 
 
 def test_an_array_that_has_not_begun_waits() -> None:
     """For the reason that its tasks wait for."""
     known = Watcher().look(row("PENDING", "12_[0-9]", Reason="Priority", StartTime="N/A", NodeList=""))
-    assert known.state == Waiting("other jobs go before it")
+    assert known.state == Waiting("other jobs have a higher priority")
 
 
 def test_an_array_ends_as_its_worst_task_and_names_it() -> None:

@@ -21,13 +21,15 @@ from dogwatch.text import plain
 
 NOT_SENT = "nothing was sent"
 OWNERS = "say it yourself: --alert-slack, `dogwatch alerts add`, or [smtp] in the configuration file"
-TEST = "`dogwatch alerts test` sends a word on it"
+TEST = "`dogwatch alerts test` sends a test message"
 
 
 def judge(rows: Sequence[ChannelRow | Channel], accounts: Mapping[str, Any]) -> Iterator[Line]:
     """A line for each channel; one line when there is none."""
     if not rows:
-        yield Line(WARN, "alerts", "there is no channel: nobody will be told", "`dogwatch alerts add` makes one")
+        yield Line(
+            WARN, "alerts", "no alert channel configured: nobody will be alerted", "`dogwatch alerts add` makes one"
+        )
         return
     from concurrent.futures import ThreadPoolExecutor
 
@@ -46,9 +48,9 @@ def _line(row: ChannelRow | Channel, accounts: Mapping[str, Any]) -> Line:
     except secret.NoSecret as error:
         return Line(FAIL, what, str(error), "set what it refers to, where the watcher runs")
     except ssl.SSLError as error:
-        return Line(FAIL, what, f"its encryption is not to be trusted: {plain(str(error.reason), 80)}", TEST)
+        return Line(FAIL, what, f"its encryption is not trusted: {plain(str(error.reason), 80)}", TEST)
     except Private:
-        return Line(FAIL, what, "leads into a private network, where a job file may not point", OWNERS)
+        return Line(FAIL, what, "is on a private network, which a job file may not use", OWNERS)
     except TimeoutError:
         return Line(FAIL, what, f"did not answer in {PREFLIGHT:g} s", TEST)
     except (OSError, ValueError) as error:

@@ -32,7 +32,7 @@ def _directories(plan: Plan, facts: Facts) -> Iterator[Line]:
         name = f"{what} directory"
         found, why = facts.of(f"directory:{path}")
         if why:
-            yield Line(FAIL, name, f"{path} cannot be looked at: {why}", "see whether its file system answers (df)")
+            yield Line(FAIL, name, f"{path} cannot be read: {why}", "see whether its file system answers (df)")
         else:
             yield _directory(plan, what, name, found)
 
@@ -42,10 +42,12 @@ def _directory(plan: Plan, what: str, name: str, found: Mapping[str, Any]) -> Li
     if found["is"] == "file":
         return Line(FAIL, name, f"{path} is a file", "remove it or name another directory")
     if found.get("why"):
-        return Line(FAIL, name, f"{path} cannot be used: {found['why']}", "mend its permissions or name another")
+        return Line(FAIL, name, f"{path} cannot be used: {found['why']}", "correct its permissions or choose another")
     if found["refused"]:
         verb = "be written to" if found["is"] == "directory" else f"be made in {found['nearest']}"
-        return Line(FAIL, name, f"{path} cannot {verb}: {found['refused']}", "mend that, or name another directory")
+        return Line(
+            FAIL, name, f"{path} cannot {verb}: {found['refused']}", "correct that, or choose another directory"
+        )
     if found["is"] == "missing":
         return Line(PASS, name, f"{path} is not there and can be made")
     left = [entry for entry in found["entries"] if not _ours(plan, path, entry)]
@@ -90,7 +92,7 @@ def _inputs(plan: Plan, facts: Facts) -> Iterator[Line]:
     for pattern in plan.inputs:
         found, why = facts.of(f"inputs:{pattern}")
         if why:
-            yield Line(FAIL, "inputs", f"{pattern} cannot be looked at: {why}", "see whether its file system answers")
+            yield Line(FAIL, "inputs", f"{pattern} cannot be read: {why}", "see whether its file system answers")
             continue
         yield _input(pattern, found)
         if plan.workers is not None and plan.workers > 1 and (found["files"] or found["odd"]):
@@ -101,21 +103,21 @@ def _input(pattern: str, found: Mapping[str, Any]) -> Line:
     if found["unreadable"]:
         path, why = found["unreadable"][0]
         more = f" (and {len(found['unreadable']) - 1} more)" if len(found["unreadable"]) > 1 else ""
-        return Line(FAIL, "inputs", f"{path} cannot be read: {why}{more}", "mend its permissions, or the link to it")
+        return Line(FAIL, "inputs", f"{path} cannot be read: {why}{more}", "correct its permissions, or the link to it")
     if found["broken"]:
         path, why = found["broken"][0]
         more = f" (and {len(found['broken']) - 1} more)" if len(found["broken"]) > 1 else ""
         return Line(FAIL, "inputs", f"{path} {why}{more}", "`dogwatch check` says more; fetch or make it again")
     if found["odd"]:
         path, kind = found["odd"][0]
-        return Line(WARN, "inputs", f"{path} is {kind}, and what comes out of it cannot be checked", "see its writer")
+        return Line(WARN, "inputs", f"{path} is {kind}, and what it writes cannot be checked", "see its writer")
     if not found["files"]:
         return Line(FAIL, "inputs", f"no file is there for {pattern}", "correct the path, or fetch the files first")
     text = f"{pattern}: {count(found['files'], 'file')}, {_size(found['bytes'])}, all readable"
     text += f", {found['intact']} intact" if found["intact"] else ""
     text += f", {found['unclear']} of a format that cannot be judged or not read to the end" if found["unclear"] else ""
     if found["many"]:
-        return Line(WARN, "inputs", f"{text}; there are more, which were not looked at", "check them by parts")
+        return Line(WARN, "inputs", f"{text}; there are more, which were not checked", "check them by parts")
     return Line(PASS, "inputs", text)
 
 
@@ -130,20 +132,20 @@ def _split(workers: int, pattern: str, found: Mapping[str, Any], alone: bool) ->
     elif files < workers:
         yield Line(FAIL, "split", f"{said}: not every worker has one", f"split them into {workers}, or take {files}")
     else:
-        yield Line(WARN, "split", f"{said}: they do not come out even", f"split them into a multiple of {workers}")
+        yield Line(WARN, "split", f"{said}: they cannot be divided evenly", f"split them into a multiple of {workers}")
 
 
 def _resume(plan: Plan, facts: Facts) -> Iterator[Line]:
     if not plan.resume:
         return
     if not (plan.checkpoint_dir or plan.output_dir):
-        yield Line(WARN, "resume", "nothing says where the checkpoints are", "say --checkpoint-dir")
+        yield Line(WARN, "resume", "no checkpoint directory given", "say --checkpoint-dir")
         return
     found, why = facts.of("checkpoints")
     if why:
-        yield Line(FAIL, "resume", f"the checkpoints cannot be looked at: {why}", "see whether its file system answers")
+        yield Line(FAIL, "resume", f"the checkpoints cannot be read: {why}", "see whether its file system answers")
     elif not found["count"]:
-        text = f"nothing to go on from: no {found['pattern']}"
+        text = f"nothing to resume from: no {found['pattern']}"
         yield Line(FAIL, "resume", text, "correct --checkpoint-dir, or start without --resume")
     elif found["broken"]:
         path, wrong = found["broken"][0]
@@ -191,7 +193,7 @@ def _slurm(plan: Plan, facts: Facts) -> Iterator[Line]:
     if output is not None and (output["is"] != "directory" or output["refused"]):
         wrong = "is not there, and Slurm makes none" if output["is"] != "directory" else output["refused"]
         text = f"the directory of its output, {output['path']}, {wrong}: the job would end at once"
-        yield Line(FAIL, "slurm output", text, f"mkdir -p {output['path']}, or mend it")
+        yield Line(FAIL, "slurm output", text, f"mkdir -p {output['path']}, or correct it")
     if plan.signals:
         yield from _slurm_signal(plan, found["directives"])
 

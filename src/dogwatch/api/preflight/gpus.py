@@ -114,14 +114,14 @@ def _use(gpu: Mapping[str, Any]) -> str:
         return several(users)
     used, total = gpu.get("memory_used"), gpu.get("memory_total")
     if used is not None and used > max(IDLE_BYTES, IDLE_SHARE * (total or 0)):
-        return f"{used / 2**30:.1f} GiB of its memory are used by processes that are not shown"
+        return f"{used / 2**30:.1f} GiB of its memory are used by other processes"
     busy = gpu.get("used")
     return f"it is {100 * busy:.0f} % busy" if busy is not None and busy > BUSY else ""
 
 
 def _whose(one: Mapping[str, Any]) -> str:
     """Its user; nothing where the pid is one of another namespace, and so of nobody that can be seen."""
-    return f" of {plain(str(one['user']), 40)}" if one.get("user") else ", not to be seen from there"
+    return f" of {plain(str(one['user']), 40)}" if one.get("user") else ", not visible from there"
 
 
 def _memory(plan: Plan, gpus: Sequence[Mapping[str, Any]]) -> Iterator[Line]:
@@ -163,7 +163,7 @@ def _driver(plan: Plan, facts: Facts, found: Mapping[str, Any]) -> Iterator[Line
     said = f"driver {found.get('driver') or '?'}" + (f" runs CUDA {able[0]}.{able[1]}" if able else "")
     if inside and not library.get("loads") and plan.wants_gpus():
         text = f"{said}, and libcuda.so.1 does not load: {plain(str(library.get('why')), 120)}"
-        yield Line(FAIL, "driver", text, "mend the driver's installation, or the container's --gpus / --nv")
+        yield Line(FAIL, "driver", text, "repair the driver installation, or the container's --gpus / --nv")
     elif not torch:
         yield Line(PASS, "driver", said)
     elif torch.get("cuda") is None:
@@ -176,7 +176,7 @@ def _driver(plan: Plan, facts: Facts, found: Mapping[str, Any]) -> Iterator[Line
 def _fits(built: str, able: Sequence[int] | None, text: str) -> Line:
     numbers = [int(part) for part in built.split(".")[:2] if part.isdecimal()]
     if able is None or not numbers:
-        return Line(WARN, "driver", f"{text}; whether they fit cannot be told", "start something small first")
+        return Line(WARN, "driver", f"{text}; whether they fit is not known", "start something small first")
     remedy = f"update the driver, or install torch for CUDA {able[0]}.{able[1]}"
     if numbers[0] > able[0]:
         return Line(FAIL, "driver", text, remedy)

@@ -34,7 +34,7 @@ def judge(plan: Plan, facts: Facts) -> Iterator[Line]:
             yield Line(WARN, what, "matches an empty line, and so every line", "make it name what it looks for")
         elif lines and len(hits) > TOO_OFTEN * len(lines):
             text = f"matches {len(hits):,} of the last {count(len(lines), 'line')} of earlier logs"
-            yield Line(WARN, what, text, "narrow it: an alarm that always rings is not heard")
+            yield Line(WARN, what, text, "make it narrower: an alert that always fires is ignored")
         else:
             tried = (
                 f"{len(hits):,} of {count(len(lines), 'line')} of earlier logs" if lines else "no earlier log to try"

@@ -17,7 +17,7 @@ def judge(plan: Plan, facts: Facts) -> Iterator[Line]:
         remedy = "make it, or correct --cwd"
         yield Line(FAIL, "working directory", f"{facts.cwd} is not there", remedy)
     if why:
-        yield Line(FAIL, "command", f"could not be looked at: {why}", "see whether its directories answer")
+        yield Line(FAIL, "command", f"could not be read: {why}", "see whether its directories answer")
         return
     program = found.get("program")
     if program is not None:
@@ -54,7 +54,7 @@ def _python(plan: Plan, found: Mapping[str, Any], facts: Facts) -> Iterator[Line
     prefix, executable = str(inside["prefix"]), str(found["python"])
     text = f"{executable} is Python {inside['version']}" + (f", environment {prefix}" if inside["virtual"] else "")
     if found.get("guessed") and plan.command.words:
-        text += " (the one on the PATH: what the command starts is its own business)"
+        text += " (the one on the PATH; the command may start another)"
     active = facts.value("VIRTUAL_ENV") or facts.value("CONDA_PREFIX")
     wanted = plan.environment
     if wanted is not None and os.path.normpath(os.path.join(facts.cwd, wanted)) != os.path.normpath(prefix):
@@ -75,9 +75,9 @@ def _packages(plan: Plan, found: Mapping[str, Any]) -> Iterator[Line]:
     for name in plan.packages:
         row = rows.get(name)
         if row is None:
-            why = found.get("python_why") or "nothing was said of it"
+            why = found.get("python_why") or "no answer about it"
             remedy = "give it more time with --most, or try without --try-import"
-            yield Line(FAIL, f"package {name}", f"could not be looked for: {why}", remedy)
+            yield Line(FAIL, f"package {name}", f"could not be checked: {why}", remedy)
         elif not row["found"]:
             where = found.get("python")
             why = f"cannot be imported: {row['why']}" if row["why"] else f"is not there for {where}"
@@ -109,7 +109,7 @@ def _checkpoint_frequency(plan: Plan) -> Line:
         return Line(PASS, what, f"every {said}")
     if option:
         return Line(PASS, what, f"{option} {value}".strip())
-    return Line(WARN, what, "nothing says how often it saves: what a crash would cost is not known", remedy)
+    return Line(WARN, what, "how often it saves is not known, nor what a crash would cost", remedy)
 
 
 def _logging(plan: Plan, found: Mapping[str, Any], facts: Facts) -> Line:
@@ -125,7 +125,7 @@ def _logging(plan: Plan, found: Mapping[str, Any], facts: Facts) -> Line:
         return Line(WARN, "logging", "Python holds back what it prints into a file or pipe, 8 KB at a time", remedy)
     if plan.command.unbuffered:
         return Line(PASS, "logging", f"unbuffered: {plan.command.unbuffered}")
-    return Line(WARN, "logging", "nothing shows whether what it prints comes out at once", remedy)
+    return Line(WARN, "logging", "whether its output is buffered is not known", remedy)
 
 
 def _limits(plan: Plan, found: Mapping[str, Any], facts: Facts) -> Iterator[Line]:
@@ -158,10 +158,10 @@ def _signal(name: str, limits: Mapping[str, Any], handled: Mapping[str, Any], sc
     if name in limits["unknown"]:
         return Line(FAIL, what, "there is no such signal there", "correct the name, as in TERM or USR1")
     if name in limits["ignored"]:
-        text = "is ignored by what would start it, and a program inherits that"
+        text = "is ignored by the parent process, and the program inherits that"
         return Line(FAIL, what, text, "start it without nohup or & in a script, or trap it there")
     if script is None:
-        return Line(WARN, what, "whether the program handles it cannot be seen: it is no script", "try it once")
+        return Line(WARN, what, "whether the program handles it is not known: it is not a script", "try it once")
     if handled.get(name) is None:
         return Line(WARN, what, f"nothing in {script} handles it", f"handle SIG{name} there: save and end")
     return Line(PASS, what, f"handled at line {handled[name]} of {script}")

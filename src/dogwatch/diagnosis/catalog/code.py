@@ -330,8 +330,8 @@ rows = (
         "an error in the program",
         Retry.AFTER_FIX,
         (
-            "look at the line that is quoted, and at the last frame above it that is in your own code; starting it "
-            "again as it is will end the same way",
+            "read the quoted line and the last traceback frame in your own code; starting it again unchanged will fail "
+            "the same way",
         ),
         (
             Pattern(".py::", r"^failed \S{1,200}\.py::\S{1,200}(?: - |\s{0,4}$)", 0.86),  # pytest sums up
@@ -481,9 +481,9 @@ rows = (
     ),
     Cause(
         "unknown",
-        "the evidence does not tell",
+        "cause not found",
         Retry.WITH_CHANGE,
-        ("run the commands named with the likeliest causes, or look at the end of every log of the job",),
+        ("run the commands shown with the likely causes, or read the end of each log of the job",),
         role=Role.ROOT,
     ),
 )

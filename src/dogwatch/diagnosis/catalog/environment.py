@@ -7,7 +7,7 @@ from dogwatch.diagnosis.interface import Cause, Pattern, Retry, Role
 rows = (
     Cause(
         "missing_module",
-        "a Python module or shared library is missing or does not fit",
+        "a Python module or shared library is missing or incompatible",
         Retry.AFTER_FIX,
         (
             "install it into the environment that the job uses (which python; pip show NAME), or activate "

@@ -9,7 +9,7 @@ from dogwatch.logs.ending import shell_languages
 rows = (
     Cause(
         "file_missing",
-        "a file or folder is not there",
+        "a file or folder is missing",
         Retry.AFTER_FIX,
         (
             "check the path in the line on the machine that ran it: a relative path, a mount or a finished "
@@ -180,7 +180,7 @@ rows = (
     ),
     Cause(
         "permission_denied",
-        "something may not be read, written or used",
+        "permission denied",
         Retry.AFTER_FIX,
         ("check owner and mode of the path in the line (ls -ld PATH), or use one that is yours",),
         (
@@ -235,8 +235,10 @@ rows = (
         "a data-loading worker died",
         Retry.WITH_CHANGE,
         (
-            "where the signal is Killed, look at the memory of the machine and use fewer workers (num_workers): the "
-            "kernel's memory killer is the usual killer; where it is Terminated or Interrupt, somebody ended all of it",
+            "if the signal is Killed, check the memory of the machine and use fewer workers "
+            "(num_workers): the kernel's "
+            "out-of-memory killer is the usual reason; if it is Terminated or Interrupt, somebody "
+            "stopped the whole job",
             "run once with num_workers=0 to see an error of the dataset itself",
         ),
         (

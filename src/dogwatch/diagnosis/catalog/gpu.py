@@ -65,7 +65,7 @@ rows = (
     ),
     Cause(
         "cuda_illegal_access",
-        "a GPU kernel touched memory that is not its own",
+        "illegal memory access in a GPU kernel",
         Retry.AFTER_FIX,
         (
             "run once with CUDA_LAUNCH_BLOCKING=1 (or under compute-sanitizer) to see which kernel it is",
@@ -109,11 +109,11 @@ rows = (
     ),
     Cause(
         "cuda_device_assert",
-        "a check inside a GPU kernel failed, mostly an index out of range",
+        "an assertion in a GPU kernel failed, usually an index out of range",
         Retry.AFTER_FIX,
         (
             "look for labels or token ids outside the range of the layer (vocabulary, number of classes)",
-            "run once on the CPU, or with CUDA_LAUNCH_BLOCKING=1, to get the true line",
+            "run once on the CPU, or with CUDA_LAUNCH_BLOCKING=1, to get the line that really failed",
         ),
         (
             Pattern("device-side assert", r"device-side assert(?!ion)", 0.96),
@@ -134,7 +134,7 @@ rows = (
     ),
     Cause(
         "cuda_unavailable",
-        "there is no usable GPU, driver or CUDA build",
+        "no usable GPU, driver or CUDA build",
         Retry.AFTER_FIX,
         (
             "check on the node: nvidia-smi, echo $CUDA_VISIBLE_DEVICES, python -c 'import torch; "
@@ -337,9 +337,9 @@ rows = (
     ),
     Cause(
         "aborted",
-        "the program gave itself up (abort)",
+        "the program aborted (SIGABRT)",
         Retry.AFTER_FIX,
-        ("read the line just above it: an abort is nearly always the end of an error that was said before",),
+        ("read the lines above it: an abort nearly always follows an error that was printed before",),
         (
             *ended_by(6, 0.74),
             *ended_by(4, 0.74),

@@ -12,7 +12,7 @@ rows = (
         "the container could not be started",
         Retry.AFTER_FIX,
         (
-            "try the image and the command by hand on such a node; check image name, mounts and the path of "
+            "try the image and the command by hand on the same kind of node; check image name, mounts and the path of "
             "the program inside",
         ),
         (
@@ -239,7 +239,7 @@ rows = (
         ),
         counterexamples=("launching 8 processes", "nvtop: optional command, not found, ignored"),
         neighbours=("config_error", "container_failed"),
-        tell="run the command by hand on such a node",
+        tell="run the command by hand on the same kind of node",
     ),
     Cause(
         "dependency_failed",
@@ -247,9 +247,9 @@ rows = (
         Retry.AFTER_FIX,
         (
             OnScheduler(
-                "mend and finish the job it depends on, then submit this one again (scontrol show job JOB shows "
+                "fix and finish the job it depends on, then submit this one again (scontrol show job JOB shows "
                 "the dependency)",
-                "mend and finish the job it depends on, then submit this one again",
+                "fix and finish the job it depends on, then submit this one again",
             ),
         ),
         (

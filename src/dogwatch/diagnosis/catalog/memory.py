@@ -14,10 +14,9 @@ rows = (
         "the GPU ran out of memory",
         Retry.WITH_CHANGE,
         (
-            "make the batch, the sequence or the model per GPU smaller (gradient accumulation keeps the "
-            "effective batch)",
-            "check with nvidia-smi (AMD: rocm-smi) that no other process holds memory of the same GPU",
-            "try activation checkpointing, or PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True when much is "
+            "use a smaller batch, sequence length or model per GPU (gradient accumulation keeps the effective batch)",
+            "check with nvidia-smi (AMD: rocm-smi) that no other process uses memory of the same GPU",
+            "try activation checkpointing, or PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True if much memory is "
             "reserved but unallocated",
         ),
         (
@@ -142,7 +141,7 @@ rows = (
     ),
     Cause(
         "host_oom",
-        "the machine's memory, or the job's share of it, ran out",
+        "the machine or the job ran out of memory (RAM)",
         Retry.WITH_CHANGE,
         (
             OnScheduler(
@@ -332,7 +331,7 @@ rows = (
         (
             "free space where the line says (old checkpoints, caches), or write elsewhere; df -h PATH shows "
             "how much is left",
-            "after that, check that the newest checkpoint is whole before resuming from it",
+            "after that, check that the newest checkpoint is intact before resuming from it",
         ),
         (
             Pattern("cannot be opened", r"runtimeerror: file \S{1,300} cannot be opened", 0.7, raised=True),
@@ -386,7 +385,7 @@ rows = (
         Retry.AFTER_FIX,
         (
             "delete or move what you own there, or ask for more quota (quota -s, lfs quota -h -u $USER PATH)",
-            "caches in $HOME (pip, huggingface, wandb, triton) are the usual suspects; point them elsewhere",
+            "caches in $HOME (pip, huggingface, wandb, triton) are often the reason; move them to another disk",
         ),
         (
             Pattern("disk quota exceeded", weight=0.97),

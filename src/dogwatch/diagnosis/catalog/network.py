@@ -12,8 +12,9 @@ rows = (
         "a network connection failed",
         Retry.AS_IS,
         (
-            "try it again; if it repeats, check from that node (curl -v URL): compute nodes often have no way out",
-            "download beforehand and run offline, or set the proxy that the site wants",
+            "try it again; if it repeats, check from that node (curl -v URL): compute nodes often have "
+            "no internet access",
+            "download beforehand and run offline, or set the proxy of your site",
         ),
         (
             Pattern("gaierror", weight=0.9, raised=True, unless=_HUB),
@@ -190,12 +191,12 @@ rows = (
     ),
     Cause(
         "hub_access",
-        "a model hub refused or could not be reached",
+        "the model hub refused the request or could not be reached",
         Retry.AFTER_FIX,
         (
             "check the name, that your token may read it (huggingface-cli whoami; accept the licence of "
             "gated models), and HF_TOKEN in the job's environment",
-            "on nodes without a way out, download beforehand and set HF_HUB_OFFLINE=1 with the same cache",
+            "on nodes without internet access, download beforehand and set HF_HUB_OFFLINE=1 with the same cache",
         ),
         (
             Pattern(
@@ -266,7 +267,7 @@ rows = (
     ),
     Cause(
         "port_in_use",
-        "a network port was already taken",
+        "a network port was already in use",
         Retry.WITH_CHANGE,
         (
             "take another port (torchrun --master_port or --rdzv_endpoint host:0), or end the old process "

@@ -20,7 +20,7 @@ _GOES_ON = (
 rows = (
     Cause(
         "loss_nan",
-        "the numbers went bad (NaN or infinite loss)",
+        "the loss became NaN or infinite",
         Retry.WITH_CHANGE,
         (
             "go back to a checkpoint from before it, with a lower learning rate, gradient clipping, or bf16 "

@@ -7,12 +7,12 @@ from dogwatch.diagnosis.interface import Cause, Pattern, Retry, Role
 rows = (
     Cause(
         "nccl_timeout",
-        "a collective operation waited in vain for a rank",
+        "a collective operation (NCCL) timed out",
         Retry.AS_IS,
         (
-            "find the rank that did not come: the one without this message, or whose log stops first",
-            "look there for an earlier error (disk, memory, data); TORCH_NCCL_TRACE_BUFFER_SIZE=2000 tells "
-            "the last collective next time",
+            "find the rank that did not join: the one without this message, or whose log stops first",
+            "look there for an earlier error (disk, memory, data); TORCH_NCCL_TRACE_BUFFER_SIZE=2000 records "
+            "the last collectives next time",
         ),
         (
             Pattern("timed out in blocking wait", weight=0.94, fatal=True),
@@ -157,12 +157,12 @@ rows = (
     ),
     Cause(
         "rendezvous_failed",
-        "the processes did not find one another at the start",
+        "the processes could not connect to each other at start-up",
         Retry.AS_IS,
         (
             "check MASTER_ADDR and MASTER_PORT on every node, that the ranks are all started, and that no "
-            "firewall is between",
-            "make sure world size and number of started processes agree",
+            "firewall blocks the port",
+            "make sure that the world size equals the number of started processes",
         ),
         (
             Pattern("rendezvous: environment variable", weight=0.94, raised=True),

@@ -89,11 +89,11 @@ rows = (
     ),
     Cause(
         "preempted",
-        "the job gave way to another (preemption)",
+        "the job was preempted by another job",
         Retry.AS_IS,
         (
             OnScheduler(
-                "start it again from the newest checkpoint; submit with --requeue so that this happens by itself",
+                "start it again from the newest checkpoint; submit with --requeue to make this automatic",
                 "start it again from the newest checkpoint",
             ),
         ),
@@ -201,12 +201,12 @@ rows = (
     ),
     Cause(
         "node_failure",
-        "a machine of the job failed or was lost",
+        "a node of the job failed",
         Retry.AS_IS,
         (
             OnScheduler(
-                "start it again from the newest checkpoint; leave the node out until it is mended (--exclude=NODE)",
-                "start it again from the newest checkpoint; leave the node out until it is mended",
+                "start it again from the newest checkpoint; leave the node out until it is repaired (--exclude=NODE)",
+                "start it again from the newest checkpoint; leave the node out until it is repaired",
             ),
             "tell the administrators which node it was",
         ),
@@ -252,8 +252,8 @@ rows = (
         Retry.AS_IS,
         (
             OnScheduler(
-                "start it again; run it so that it outlives the terminal (dogwatch run, sbatch, tmux)",
-                "start it again; run it so that it outlives the terminal (dogwatch run, tmux)",
+                "start it again so that it survives a closed terminal (dogwatch run, sbatch, tmux)",
+                "start it again so that it survives a closed terminal (dogwatch run, tmux)",
             ),
         ),
         (
@@ -361,14 +361,16 @@ rows = (
     ),
     Cause(
         "killed",
-        "it was killed from outside (SIGKILL), by whom is not recorded",
+        "killed with SIGKILL; who sent it is not recorded",
         Retry.WITH_CHANGE,
         (
-            "look for the kernel's memory killer first (dmesg -T | grep -i oom); it is the usual killer that "
-            "leaves no word",
+            "check the kernel's out-of-memory killer first (dmesg -T | grep -i oom): it is the usual "
+            "sender, and leaves "
+            "no message in the log of the job",
             OnScheduler(
-                "then for limits and people: sacct -j JOB -o State,ExitCode,MaxRSS, and the log of the machine",
-                "then for limits and people: the log of the machine",
+                "then check limits and who could have killed it: sacct -j JOB -o State,ExitCode,MaxRSS, "
+                "and the log of the machine",
+                "then check limits and who could have killed it: the system log",
             ),
         ),
         (
@@ -429,7 +431,7 @@ rows = (
     ),
     Cause(
         "stalled",
-        "it stopped making progress and was ended for it",
+        "it was stopped because it made no progress",
         Retry.AS_IS,
         (
             "next time, dump the stacks of the stuck process before it ends (py-spy dump --pid PID)",

@@ -13,7 +13,7 @@ _STATE_DICT = r"error\(s\) in loading state_dict|state_dict|copying a param|chec
 rows = (
     Cause(
         "shape_mismatch",
-        "tensor shapes do not fit together",
+        "tensor shapes do not match",
         Retry.AFTER_FIX,
         (
             "print the shapes just before the failing line; a changed batch, sequence length, vocabulary or "
@@ -191,7 +191,7 @@ rows = (
     ),
     Cause(
         "checkpoint_mismatch",
-        "the checkpoint does not fit the model or the way it is run",
+        "the checkpoint does not match the model or its settings",
         Retry.AFTER_FIX,
         (
             "resume with the settings the checkpoint was made with (model size, vocabulary, number of ranks, "

@@ -51,7 +51,7 @@ def check_globs(globs: "list[str]", since: "float | None", budget: Budget) -> "I
                 continue
             seen.add(shown(path))
             if len(seen) > MOST_FILES or not budget.left():
-                yield verdict(pattern, UNCLEAR, "means more files than could be looked at")
+                yield verdict(pattern, UNCLEAR, "matches more files than can be checked")
                 return
             folder = shown(os.path.dirname(path))
             if not inside(shown(os.path.realpath(raw(folder))) + "/", fixed_part(pattern)):
@@ -75,7 +75,7 @@ def leads_out(folder: bytes) -> str:
     try:
         os.close(REAL.open_folder(folder))
     except Elsewhere as error:
-        return "could not be looked at: %s" % error.strerror
+        return "could not be read: %s" % error.strerror
     except OSError:
         pass  # whoever looks into it says so
     return ""

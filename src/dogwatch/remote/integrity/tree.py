@@ -226,7 +226,7 @@ def check_path(path: str, budget: Budget) -> "Iterator[dict[str, Any]]":
         yield verdict(path, BROKEN, "is not there")
         return
     except OSError as error:
-        yield verdict(path, UNCLEAR, "could not be looked at: %s" % error.strerror)
+        yield verdict(path, UNCLEAR, "could not be read: %s" % error.strerror)
         return
     if stat.S_ISDIR(row.st_mode):
         for found in check_directory(path, budget):
@@ -253,7 +253,7 @@ def check_directory(top: str, budget: Budget) -> "Iterator[dict[str, Any]]":
         for name in names + links:
             count += 1
             if count > MOST_FILES:
-                yield verdict(top, UNCLEAR, "has more than %d files; the rest was not looked at" % MOST_FILES)
+                yield verdict(top, UNCLEAR, "has more than %d files; the rest was not checked" % MOST_FILES)
                 return
             row = entry(os.path.join(where, name), top, budget)
             if row is not None:
@@ -270,7 +270,7 @@ def entry(path: str, top: str, budget: Budget) -> "dict[str, Any] | None":
     try:
         mode = os.lstat(raw(path)).st_mode
     except OSError as error:
-        return verdict(path, UNCLEAR, "could not be looked at: %s" % error.strerror)
+        return verdict(path, UNCLEAR, "could not be read: %s" % error.strerror)
     if stat.S_ISLNK(mode):
         if not os.path.exists(raw(path)):
             return verdict(path, BROKEN, "is a link to something that is not there")

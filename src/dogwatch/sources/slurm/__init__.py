@@ -98,7 +98,7 @@ class SlurmSource:
             if number(job.id) is None:
                 found[job.ref] = f"{job.id!r} is not the id of a Slurm job"
             elif cluster and home and home != cluster:
-                found[job.ref] = f"this place now is the cluster {cluster}, and the job lives on {home}"
+                found[job.ref] = f"this host is now the cluster {cluster}, but the job is on the cluster {home}"
         return found
 
     def without_accounting(self, answer: Mapping[str, Any]) -> bool:
@@ -175,7 +175,7 @@ def _queue(answer: Mapping[str, Any], wanted: frozenset[str] | None) -> tuple[di
             return {}, ""
         return None, f"squeue: {words.fault(run.get('why'), run.get('rc'), err)}"
     rows = _rows(_text(run.get("out")), wanted)
-    return rows, "" if rows is not None else "squeue printed something that cannot be understood"
+    return rows, "" if rows is not None else "squeue printed something that Dogwatch cannot parse"
 
 
 @lru_cache(maxsize=1)
@@ -195,7 +195,7 @@ def _books(answer: Mapping[str, Any], wanted: frozenset[str]) -> tuple[Books, st
         return (Books.NONE if missing else Books.DOWN), why, {}
     records = accounting.parse(_text(run.get("out")), wanted)
     if records is None:
-        return Books.DOWN, "sacct printed something that cannot be understood", {}
+        return Books.DOWN, "sacct printed something that Dogwatch cannot parse", {}
     return Books.ANSWERED, "", records
 
 

@@ -277,7 +277,7 @@ def _unanswered(case: _Case) -> Observation:
         state = Ended(Outcome.PREEMPTED, at=case.known.since, reason=why)
         return _made(case, Verdict(state, "PREEMPTED", why, "PREEMPTED"), facts={})
     if case.long_gone and case.said.books is Books.NONE:
-        why = f"it left the queue, and {case.said.why}; nobody knows how it ended"
+        why = f"it left the queue, and {case.said.why}; outcome unknown"
         return _made(case, verdict.unknown(why, at=case.known.since), facts={})
     why = case.said.why or "the accounting was not asked about it this time"
     return _missing(case, f"it left the queue, and how it ended is not known: {why}")
@@ -304,13 +304,13 @@ def _why_unknown(case: _Case, piece: Piece | None) -> str:
     if case.strangers:
         return (
             f"the controller no longer knows it: the id now belongs to another job of {case.strangers[0].user}"
-            f"{still}; nobody knows how ours ended"
+            f"{still}; the outcome of ours is unknown"
         )
     if record is not None:
-        return f"the controller no longer lists it{still}; nobody knows how it ended"
+        return f"the controller no longer lists it{still}; outcome unknown"
     if case.known.state is None:
         return "Slurm knows no such job: neither the queue nor the accounting lists it"
-    return "it left the queue, and the accounting has no record of it; nobody knows how it ended"
+    return "it left the queue, and the accounting has no record of it; outcome unknown"
 
 
 def _observation(case: _Case, found: Sequence[Piece], whole: Verdict) -> Observation:

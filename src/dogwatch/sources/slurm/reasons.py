@@ -27,9 +27,9 @@ class Pending:
 
 
 _TABLE = {
-    "None": "Slurm has not considered it yet",
-    "Priority": "other jobs go before it",
-    "Resources": "it is next, as soon as what it asks for is free",
+    "None": "Slurm has not tried to schedule it yet",
+    "Priority": "other jobs have a higher priority",
+    "Resources": "it is next, as soon as the resources it asks for are free",
     "Dependency": "it waits for another job",
     "BeginTime": "its begin time has not come",
     "JobArrayTaskLimit": "as many tasks of its array run as its owner allowed at once",
@@ -41,12 +41,12 @@ _TABLE = {
     "PartitionInactive": "its partition is inactive; it starts when an administrator opens it",
     "Prolog": "its nodes are being made ready",
     "Cleaning": "Slurm is still cleaning up after its last run",
-    "SchedDefer": "Slurm put off considering it",
-    "QOSUsageThreshold": "its QOS has used too much of late",
+    "SchedDefer": "Slurm postponed scheduling it",
+    "QOSUsageThreshold": "its QOS has used too much recently",
     "BurstBufferResources": "it waits for room in the burst buffer",
     "BurstBufferStageIn": "its files are being staged in",
     "BurstBufferOperation": "a burst buffer operation failed",
-    "FedJobLock": "its federation has not decided which cluster runs it",
+    "FedJobLock": "the federation has not decided which cluster runs it",
     "MaxPoweredUpNodes": "as many nodes are powered up as are allowed",
     "MpiPortsBusy": "it waits for free MPI ports",
     "NvidiaImexChannels": "it waits for free IMEX channels",
@@ -67,7 +67,7 @@ _HELD = {
     "ReservationDeleted": "held because its reservation was deleted",
 }
 _NEVER = {
-    "DependencyNeverSatisfied": "the job that it waits for ended in a way that rules it out",
+    "DependencyNeverSatisfied": "the job it depends on ended in a way that blocks this one forever",
     "PartitionNodeLimit": "it asks for more nodes than its partition allows",
     "PartitionTimeLimit": "it asks for more time than its partition allows",
     "PartitionConfig": "its partition does not offer what it asks for",
@@ -75,8 +75,8 @@ _NEVER = {
     "Constraints": "no node has what it asks for",
     "InvalidAccount": "its account is not valid",
     "InvalidQOS": "its QOS is not valid",
-    "AccountNotAllowed": "its partition does not take its account",
-    "QOSNotAllowed": "its partition does not take its QOS",
+    "AccountNotAllowed": "its partition does not allow its account",
+    "QOSNotAllowed": "its partition does not allow its QOS",
     "ReservationInvalid": "its reservation is not valid",
     "DeadLine": "its deadline cannot be met any more",
     "MaxMemPerLimit": "it asks for more memory than its partition allows",

@@ -56,7 +56,7 @@ def of_row(row: Row, before: State | None) -> Verdict:
     if row.word == "REVOKED":
         why = "another cluster of the federation has it"
     else:
-        why = f"Slurm says {row.native}, a word that is not known here"
+        why = f"Slurm says {row.native}, a state that Dogwatch does not know"
     return Verdict(still(before, row.start, row.nodes), row.native, why, row.native)
 
 
@@ -93,7 +93,7 @@ def of_record(
     if row is None and _flushed(record):
         why = (
             f"the controller no longer knows it: the accounting closed its record as {record.native} and names nobody"
-            " who cancelled it; nobody knows how it ended"
+            " who cancelled it; outcome unknown"
         )
         return _because(verdict, Ended(Outcome.UNKNOWN, at=record.end, reason=why))
     starved = _starved(record)
@@ -136,7 +136,7 @@ def _ending(
     outcome = words.ENDED.get(word, Outcome.UNKNOWN)
     code, signal = (None, None) if exit_ is None else (exit_.exit_code, exit_.by_signal)
     if outcome is Outcome.SUCCEEDED and exit_ is not None and not exit_.clean:
-        reason = f"Slurm says COMPLETED, and yet: {words.how_it_exited(exit_, cut=cut)}"
+        reason = f"Slurm says COMPLETED, but: {words.how_it_exited(exit_, cut=cut)}"
         return Ended(Outcome.FAILED, code, signal, end, reason)
     if outcome not in (Outcome.SUCCEEDED, Outcome.FAILED):
         code = code or None
@@ -150,7 +150,7 @@ def _ending(
             if by is None and why:
                 reason = f"cancelled by Slurm: {reasons.meaning(why).words}"
         case "TIMEOUT":
-            reason = "it ran into its time limit" + (f" of {spell(limit)}" if limit else "")
+            reason = "it reached its time limit" + (f" of {spell(limit)}" if limit else "")
         case "DEADLINE":
             reason = "its deadline passed"
         case "OUT_OF_MEMORY":
@@ -162,7 +162,7 @@ def _ending(
         case "PREEMPTED":
             reason = "preempted: another job took its nodes, and Slurm did not put it back"
         case _:
-            reason = f"Slurm says {native}, which does not tell how it ended"
+            reason = f"Slurm says {native}, which does not say how it ended"
     return Ended(outcome, code, signal, end, reason)
 
 

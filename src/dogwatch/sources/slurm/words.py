@@ -57,13 +57,13 @@ _LONGEST = 300
 FAULTS = (
     ("invalid user", "squeue does not know one of the owners"),
     ("accounting storage is disabled", "this cluster keeps no accounting"),
-    ("munge", "munge, which Slurm needs to know who asks, does not answer there"),
-    ("authentication error", "munge, which Slurm needs to know who asks, does not answer there"),
+    ("munge", "munge (Slurm's authentication) does not answer there"),
+    ("authentication error", "munge (Slurm's authentication) does not answer there"),
     ("socket timed out", "the Slurm controller did not answer in time"),
     ("unable to contact slurm controller", "the Slurm controller cannot be reached"),
     ("connection refused", "the Slurm accounting (slurmdbd) cannot be reached"),
     ("problem talking to the database", "the Slurm accounting (slurmdbd) cannot be reached"),
-    ("invalid field requested", "this Slurm does not have a field that we ask for"),
+    ("invalid field requested", "this Slurm version lacks a field that Dogwatch asks for"),
     ("could not establish a configuration source", "Slurm is not set up there"),
 )
 NO_ACCOUNTING = FAULTS[1][1]
@@ -128,17 +128,19 @@ def how_it_exited(exit_: Exit | None, *, cut: bool) -> str:
     if exit_.signal == _NO_OUTPUT:
         return "Slurm could not open its output file (0:53): the directory may be missing or full"
     if exit_.says_memory:
-        return "killed for lack of memory"
+        return "killed by the kernel (out of memory)"
     if exit_.by_signal:
         name = signal_name(exit_.by_signal)
-        return f"killed by {name}" + ("; nothing shows by whom or why" if name == "SIGKILL" else "")
+        return f"killed by {name}" + ("; sender and reason unknown" if name == "SIGKILL" else "")
     if exit_.clean:
         return "Slurm says FAILED although the exit code is 0"
     words = f"exit code {exit_.code}"
     if cut and exit_.code in _SHELL_SIGNALS:
         return f"{words}, or {exit_.code + 128} of which Slurm's accounting shows only what is above 128"
     if 128 < exit_.code < 192:
-        words += f", which programs use for {signal_name(exit_.code - 128)}; that alone proves nothing"
+        words += (
+            f", which programs use for {signal_name(exit_.code - 128)}; a program may also exit with that number itself"
+        )
     return words
 
 
@@ -181,7 +183,7 @@ def fault(run_why: str | None, rc: int | None, err: str, command: str = "it") ->
         return {
             "late": f"{command} did not answer in time",
             "not found": f"{command} is not installed there",
-            "too much": f"{command} said more than can be read",
+            "too much": f"{command} printed more than can be read",
         }.get(run_why, run_why)[:_LONGEST]
     said = [line.strip() for line in err.split("\n") if line.strip()]
     last = said[-1][:_LONGEST] if said else f"exit code {rc}"

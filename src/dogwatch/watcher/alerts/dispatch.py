@@ -206,7 +206,7 @@ class Dispatch:
         expired = now - row.created > GIVE_UP and row.tries >= TRIES_LEAST
         state = SENT if receipt.ok else DEAD if receipt.permanent or expired else OPEN
         due = self._schedule.tried(sent, row.tries, now, self._clock.mono(), self._content(row).critical)
-        detail = receipt.detail + (" (given up after a week)" if expired and not receipt.ok else "")
+        detail = receipt.detail + (" (gave up after a week)" if expired and not receipt.ok else "")
         last = deliveries.Try(state, detail, due)
         if in_memory:
             self._memory.tried(sent.message, last)
@@ -221,7 +221,7 @@ class Dispatch:
             about.rule == "channel_dead" for about in deliveries.notifications_of(self._store, row.key)
         ):
             return []
-        text = f"the channel {row.channel} did not take a message for good: {detail}"
+        text = f"the channel {row.channel} rejects messages permanently: {detail}"
         key = hashlib.sha256(f"channel_dead\x1f{row.token}".encode()).hexdigest()[:32]
         return [Notification(key, "watch", Level.WARNING, text, "channel_dead", row.channel, now)]
 
@@ -351,7 +351,7 @@ def _what(decision: Decision) -> tuple[str, str]:
 
 def try_channel(row: ChannelRow, make: Make, at: float) -> Receipt:
     """One message that says it is a test, sent as every other is; the receipt."""
-    text = "this is a test; alerts of Dogwatch arrive here"
+    text = "this is a test: Dogwatch alerts will arrive here"
     token = hashlib.sha256(f"test\x1f{row.name}\x1f{at!r}".encode()).hexdigest()[:32]
     message = Message(token, (Item(token, "watch", "test", Level.INFO, "test", text, at),), at)
     try:

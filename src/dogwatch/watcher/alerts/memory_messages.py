@@ -13,12 +13,12 @@ from dogwatch.store.rows.deliveries import Try, message_token
 from dogwatch.store.rows.notifications import NotificationRow
 
 STORE_FULL = "store_full"
-SENT_FROM_MEMORY = "sent while the store took no writes"
+SENT_FROM_MEMORY = "sent while the store could not be written"
 
 
 def unwritable(why: str, at: float) -> NotificationRow:
     """The alert that the store takes no writes."""
-    text = f"the store takes no writes, so what is found from now on is sent only when it does again: {why}"
+    text = f"the store cannot be written; what is found from now on is sent when it can be written again: {why}"
     key = hashlib.sha256(f"{STORE_FULL}\x1f{at!r}".encode()).hexdigest()[:32]
     return NotificationRow(
         key=key,

@@ -85,7 +85,7 @@ def settled(flapping: Iterable[Flapping], standing: Sequence[Finding], now: floa
         found = held.get((notification.subject, rule, what))
         gone = Closing(closed)
         over = "it is resolved" if gone is Closing.RESOLVED else f"it {gone.says}"
-        text = f"{rule} has stopped flapping: " + (f"it stands: {found.text}" if found else over)
+        text = f"{rule} is stable again: " + (f"still open: {found.text}" if found else over)
         level = found.level if found else Level.INFO
         named = key("settled", notification.key)
         yield Notification(

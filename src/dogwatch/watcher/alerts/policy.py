@@ -89,23 +89,23 @@ def decide(
     """Of a notification that no channel has been told of, for one channel; `keeps_open` where a program may be
     behind it."""
     if notification.rule == "test":
-        return Decision(WAITING, "a test goes out whatever the channel takes", now.at)
+        return Decision(WAITING, "a test is always sent", now.at)
     if notification.resolved > Closing.RESOLVED and not keeps_open:
         how = Closing(notification.resolved).says
-        return Decision(MUTED, f"it {how}: that is no news to people", now.at)
+        return Decision(MUTED, f"it {how}: not worth a message", now.at)
     if notification.resolved and opening_said:
         return _now_or_later(notification, now)  # whatever it takes today: it was told that this began
     level = notification.level
     if level not in (route.levels or BIG):
-        return Decision(MUTED, f"this channel does not take {level}", now.at)
+        return Decision(MUTED, f"this channel does not want {level}", now.at)
     if notification.rule == "checkpoint" and not route.levels and not route.rules:
-        return Decision(MUTED, "checkpoints are told only to a channel that names its levels or rules", now.at)
+        return Decision(MUTED, "checkpoints go only to channels that name their levels or rules", now.at)
     names = _names(notification.subject, now)
     for key, patterns, texts in (("jobs", route.jobs, names), ("rules", route.rules, (notification.rule,))):
         if patterns and not any(fnmatchcase(text, pattern) for pattern in patterns for text in texts):
-            return Decision(MUTED, f"this channel takes only {key} like {', '.join(patterns)}", now.at)
+            return Decision(MUTED, f"this channel only wants {key} like {', '.join(patterns)}", now.at)
     if notification.resolved:
-        return Decision(MUTED, "that it had begun was not said on this channel", now.at)
+        return Decision(MUTED, "its beginning was not sent on this channel", now.at)
     if flaps > FLAPS:
         return Decision(MUTED, f"it is flapping: {flaps} times within the hour", now.at)
     return _now_or_later(notification, now)
@@ -117,7 +117,7 @@ def decide_terminal(notification: NotificationRow, at: float) -> Decision:
         return Decision(MUTED, "a terminal shows it as an event", at)
     if notification.resolved > Closing.RESOLVED:
         return Decision(MUTED, "a terminal shows the end of the job", at)
-    return Decision(ALONE, "it goes out at once", at)
+    return Decision(ALONE, "sent at once", at)
 
 
 def _names(subject: str, now: Now) -> Sequence[str]:
@@ -129,7 +129,7 @@ def decide_again(notification: NotificationRow, now: Now) -> Decision:
     """Of a delivery that was held back. What happened stays true; a finding does only while it stands."""
     still = (notification.subject, notification.rule, notification.what) in now.open
     if not still and not notification.resolved and notification.rule not in FACTS:
-        return Decision(DROPPED, "it was no longer true when it could have been said", now.at)
+        return Decision(DROPPED, "it was over before it could be sent", now.at)
     return _now_or_later(notification, now)
 
 
@@ -139,13 +139,13 @@ def _now_or_later(notification: NotificationRow, now: Now) -> Decision:
         return Decision(MUTED, silence, now.at)
     place = now.places.get(notification.subject)
     if place in now.unreachable and notification.rule != "host_unreachable":
-        return Decision(HELD, f"{place} does not answer; that is what was said instead", now.at + AGAIN)
+        return Decision(HELD, f"{place} does not answer; that was sent instead", now.at + AGAIN)
     critical = notification.level == Level.CRITICAL.value
     if now.quiet is not None and not critical:
         until = now.quiet.until(now.at)
         if until is not None:
             return Decision(HELD, "quiet hours", until)
-    return Decision(WAITING, "it goes out with the next message", now.at)
+    return Decision(WAITING, "sent with the next message", now.at)
 
 
 def silenced(notification: NotificationRow, now: Now) -> str | None:

@@ -99,7 +99,7 @@ def _flapping_about(notification: NotificationRow) -> str:
 
 def _says_flapping(notification: NotificationRow, flaps: int, now: float) -> Notification:
     """Of the level of what flaps, so that it goes where that would have gone."""
-    text = f"{notification.rule} is flapping: {flaps} times within the hour; muted until it has rested"
+    text = f"{notification.rule} is flapping: {flaps} times within an hour; muted until it is stable"
     key = hashlib.sha256(f"flapping\x1f{notification.key}".encode("utf-8", "surrogatepass")).hexdigest()[:32]
     return Notification(
         key, notification.subject, Level(notification.level), text, "flapping", _flapping_about(notification), now

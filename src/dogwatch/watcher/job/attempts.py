@@ -57,8 +57,8 @@ def with_doubt(memory: Memory, found: DiagnosisDocument | None) -> DiagnosisDocu
         return found
     began = stamp(memory.attempts[-1]["began"])
     doubt = (
-        f"make sure that the line is of this attempt: others may have written to its log before it began at {began}, "
-        "and no time in the lines tells which"
+        f"check that the line belongs to this attempt: others may have written to the log before it began at {began}, "
+        "and its lines have no timestamps"
     )
     return {**found, "advice": [*found["advice"], doubt]}
 

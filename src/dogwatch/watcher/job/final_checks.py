@@ -125,7 +125,7 @@ def short_of(job: Job, memory: Memory, progress: Progress | None, claim: Finishe
     if (progress.rate_average or 0.0) * memory.silence.clock("progress").seconds >= GOES_ON * left:
         return ""
     counted = f"{progress.step:,.0f} of {progress.total:,.0f} {progress.unit}"
-    return f"its log stops at {counted} and does not say why"
+    return f"its log stops at {counted} without saying why"
 
 
 def _workers(job: Job, memory: Memory, workers: Sequence[Worker]) -> Iterator[Check]:
@@ -146,7 +146,7 @@ def _outputs(
 ) -> Iterator[Check]:
     """That there are files, that every pattern means one, that none is empty, that they are whole, and of this run."""
     if listed is None:
-        yield Check("outputs", PENDING, "its output files could not be looked at")
+        yield Check("outputs", PENDING, "its output files could not be read")
         return
     sizes = {path: samples[-1][1] for path, samples in memory.files.outputs.items() if samples}
     empty = sorted(path for path, size in sizes.items() if size == 0)
@@ -157,7 +157,7 @@ def _outputs(
             for path, why in (intact or {"outputs": {}})["outputs"].get("broken", ())
         ]
         if unread := [f"{path}: {why}" for path, why in (listed.get("unreadable") or {}).items()]:
-            yield Check("outputs", UNKNOWN, f"its output files could not be looked at: {unread[0]}")
+            yield Check("outputs", UNKNOWN, f"its output files could not be read: {unread[0]}")
             return
         if not left and len(lacking) < len(set(job.expect.outputs)):
             told = f"only directories match {_named(job.expect.outputs)}; name the files in them"
@@ -170,7 +170,7 @@ def _outputs(
     else:
         yield Check("outputs", PASSED, f"{len(sizes)} output file{'s' if len(sizes) > 1 else ''}, none empty")
     if lacking:
-        yield Check("expected files", FAILED, f"nothing is there that matches {_named(lacking)}")
+        yield Check("expected files", FAILED, f"no file matches {_named(lacking)}")
     yield from _older(job, listed, began)
     if not empty:
         yield _soundness(None if intact is None else intact["outputs"])
@@ -199,14 +199,12 @@ def _named(globs: Sequence[str]) -> str:
 
 def _soundness(told: Mapping[str, Any] | None) -> Check:
     if told is None:
-        return Check("soundness", PENDING, "whether they are whole could not be asked")
+        return Check("soundness", PENDING, "whether they are intact could not be checked")
     if told["damaged"]:
         path, why = told["broken"][0]
         whole = f"{told['damaged']} of {told['files']} files are" if told["files"] > 1 else "it is"
         return Check("soundness", FAILED, f"{whole} damaged ({os.path.basename(path)} {why})")
-    text = (
-        f"{told['intact']} of {told['files']} intact by their format" if told["intact"] else "of no format to judge by"
-    )
+    text = f"{told['intact']} of {told['files']} intact" if told["intact"] else "of an unknown format"
     unread = f", {told['unread']} too large to read now" if told["unread"] else ""
     return Check("soundness", PASSED, text + unread)
 
@@ -223,18 +221,18 @@ def _items(total: int, progress: Progress | None) -> Check:
         of, unit = progress.total, progress.unit
     text = f"{done:,.0f} of {of:,.0f} {unit} by its logs"
     if done > TOO_MUCH * of:
-        return Check("items", FAILED, f"{text}: more than there are, so its counters prove nothing")
+        return Check("items", FAILED, f"{text}: more than there are, so its counters are not reliable")
     return Check("items", PASSED, text) if done >= ENOUGH * of else Check("items", FAILED, f"only {text}")
 
 
 def _checkpoints(memory: Memory, listed: Mapping[str, Any] | None, intact: Mapping[str, Any] | None) -> Iterator[Check]:
     """That the newest can be read. Whether there had to be one, nobody said: a pattern may be only a habit."""
     if listed is None:
-        yield Check("checkpoint", PENDING, "its checkpoints could not be looked at")
+        yield Check("checkpoint", PENDING, "its checkpoints could not be read")
     elif not memory.files.checkpoints:
         return
     elif intact is None:
-        yield Check("checkpoint", PENDING, "whether the newest checkpoint is whole could not be asked")
+        yield Check("checkpoint", PENDING, "whether the newest checkpoint is intact could not be checked")
     else:
         newest = os.path.basename(
             max(memory.files.checkpoints, key=lambda path: memory.files.checkpoints[path]).rstrip("/")
@@ -246,7 +244,7 @@ def _checkpoints(memory: Memory, listed: Mapping[str, Any] | None, intact: Mappi
         elif told["intact"]:
             yield Check("checkpoint", PASSED, f"the newest checkpoint {newest} is intact")
         else:
-            yield Check("checkpoint", PASSED, f"the newest checkpoint {newest} is there, of no format to judge by")
+            yield Check("checkpoint", PASSED, f"the newest checkpoint {newest} is there, of an unknown format")
 
 
 def _earlier(judged: Mapping[str, Mapping[str, Any]]) -> str:

@@ -67,7 +67,7 @@ class LogEvidence:
     def diagnosis(
         self, known: Known, disks: Mapping[str, Disk], gpus: Sequence[Gpu] = (), command_id: str = ""
     ) -> DiagnosisDocument | None:
-        """Why the attempt ended as it did; None while it runs and when nothing shows that it failed. Of one whose exit
+        """Why the attempt ended as it did; None while it runs and when there is no sign of a failure. Of one whose exit
         status is a success, only what its logs show by themselves."""
         ended = known.state
         if not isinstance(ended, Ended):

@@ -158,5 +158,5 @@ def _unknown(progress: Progress | None) -> str:
     if progress.total is None:
         return "no total known"
     if progress.is_too_much:
-        return "more was counted than there is"
+        return "counted more than the total"
     return "not enough progress yet" if progress.rate_average is None else "no end in sight"

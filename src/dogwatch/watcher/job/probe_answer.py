@@ -161,7 +161,7 @@ def _read(
     for kind, group in by_kind.items():
         if not group:
             continue
-        section = body.get(sources[kind].section) or {"ok": False, "why": "it said nothing of its processes"}
+        section = body.get(sources[kind].section) or {"ok": False, "why": "the answer has no processes"}
         if not section.get("ok"):
             troubles.append(str(section.get("why", "no reason given")))
             continue

@@ -53,14 +53,14 @@ def behind(
     if stands is not None:
         worker, since = stands
         since = at - (mono - since)
-        why = f"has stood still since {moment(since)} while the others go on"
+        why = f"has made no progress since {moment(since)} while the other workers do"
         return Straggler(worker, since, why, stands=True)
     found = straggler(series, mono)
     if found is None or found.others <= 0:
         return None
     since = at - (mono - found.since)
     less = tens(1 - found.rate / found.others)
-    return Straggler(str(found.worker), since, f"does about {less} % less than its equals since {moment(since)}")
+    return Straggler(str(found.worker), since, f"does about {less} % less than the other workers since {moment(since)}")
 
 
 def equals(steps: Mapping[str, Step]) -> set[str]:

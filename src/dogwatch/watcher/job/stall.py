@@ -202,7 +202,7 @@ def _unseen(memory: Memory, news: News, quiet: Mapping[str, float]) -> str:
     if news.unreadable:
         path, why = next(iter(news.unreadable.items()))
         return f"its log cannot be read: {path}: {why}"
-    return "its log is not there any more" if memory.log.seen else ""
+    return "its log no longer exists" if memory.log.seen else ""
 
 
 def _gpu(told: Any) -> Gpu | None:

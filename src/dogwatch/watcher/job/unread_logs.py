@@ -10,10 +10,10 @@ from dogwatch.store.rows.tick import Event
 
 MOST = 16
 _WHY = {
-    "truncated": "was truncated, and what was written since the poll before may be lost",
+    "truncated": "was truncated, and lines written since the poll before may be missing",
     "replaced": "was replaced by another file, and the rest of the old one was not read",
-    "backlog": "grew by more than can be read: {bytes:,} bytes were passed over",
-    "long": "was long when it was first seen: {bytes:,} bytes between its opening and its end were not read",
+    "backlog": "grew faster than it can be read: {bytes:,} bytes were skipped",
+    "long": "was long when it was first read: {bytes:,} bytes between its beginning and its end were skipped",
 }
 
 

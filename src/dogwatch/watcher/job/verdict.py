@@ -28,7 +28,7 @@ def judge_verdict(tick: JobTick) -> None:
         tick.progress,
         tick.watched.verdict,
         tick.at,
-        late=f"its files did not answer: {tick.probe_answer.why_late}" if late else "",
+        late=f"its files could not be read: {tick.probe_answer.why_late}" if late else "",
         slow=tick.watched.slow,
         gpu=hear_gpus(tick.memory, tick.watched.gpus, tick.mono),
     )

@@ -35,7 +35,7 @@ class Faults:
             self._known.add((place, where))
             path = self._write(place, where, bug)
             told = f"; the traceback is in {path}" if path else ""
-            self._narrate(f"{place}: {why}; this is a fault of Dogwatch, and other places are watched on{told}")
+            self._narrate(f"{place}: {why}; this is a bug in Dogwatch; other hosts are still watched{told}")
         return why
 
     def _write(self, place: str, where: str, bug: BaseException) -> str:

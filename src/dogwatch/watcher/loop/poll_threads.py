@@ -30,7 +30,7 @@ class PollThreads:
 
     def send(self, poller: PlacePoller) -> None:
         self._out.add(poller.place.name)
-        threading.Thread(target=self._go, args=(poller,), name=f"look at {poller.place.name}", daemon=True).start()
+        threading.Thread(target=self._go, args=(poller,), name=f"poll {poller.place.name}", daemon=True).start()
 
     def back(self) -> list[tuple[PlacePoller, PollResult | Exception]]:
         """The looks that have come back, or what was raised instead of one."""

@@ -13,7 +13,7 @@ from dogwatch.store.rows import tick as rows
 from dogwatch.watcher.tick import announcements
 from dogwatch.watcher.tick.judge import Identity, identity
 
-RECORD = "record what is seen"
+RECORD = "record what was polled"
 ROOM_AGAIN = "resolved: there is room on the disk of the store again"
 
 
@@ -105,12 +105,12 @@ class Record:
     def _trouble(self, what: str, why: str) -> None:
         """Narrate a trouble with the store when it begins, not at every step nor for all it prevents."""
         if what not in self._troubles and why not in self._troubles.values():
-            self._narrate(f"cannot {what}: {why.rstrip('.')}; looking on, and trying again")
+            self._narrate(f"cannot {what}: {why.rstrip('.')}; still polling, will try again")
         self._troubles[what] = why
 
     def _no_trouble(self, what: str) -> None:
         if self._troubles.pop(what, None) is not None and what == RECORD:
-            self._narrate("recording again; nothing that was seen meanwhile is lost")
+            self._narrate("recording again; nothing that was polled meanwhile is lost")
 
 
 def _opening(tick: rows.Tick, finding: Finding) -> rows.Tick:

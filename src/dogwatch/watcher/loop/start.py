@@ -20,7 +20,7 @@ def intact_store(location: Location, clock: Clock, narrate: Callable[[str], None
         why = problems[0]
     except (StoreDamaged, StoreGone) as error:
         why = str(error)
-    narrate(f"the store is damaged ({why}); setting it aside and restoring what can be trusted")
+    narrate(f"the store is damaged ({why}); moving it away and restoring what is intact")
     done = location.repair(clock.now(), clock.mono())
     source = done.restored_from or "what could still be read"
     narrate(f"restored from {source}; {done.lost}; the damaged files are in {done.quarantined}")

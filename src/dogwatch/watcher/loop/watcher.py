@@ -115,7 +115,7 @@ class Watcher:
         ended = last.stopped or last.last_tick
         how = "was stopped" if last.stopped else "died"
         span = f"from {local(ended, now)} to" if ended <= now else "for a while (the clock was set back) until"
-        text = f"nobody watched {span} {local(now, now)}: {last.who} {how}"
+        text = f"no watcher ran {span} {local(now, now)}: {last.who} {how}"
         return rows.Event("watch.gap", text, level="warning", body={"from": stamp(ended), "to": stamp(now)})
 
     def end(self) -> None:
@@ -323,7 +323,7 @@ class Watcher:
         last, self._last_step = self._last_step, mono
         if last is None or mono - last < GAP + BEAT:
             return
-        text = f"nobody watched for {mono - last:.0f} s: the watcher was suspended"
+        text = f"no watcher ran for {mono - last:.0f} s: it was suspended"
         self._record.owe(rows.Event("watch.gap", text, level="warning", body={"seconds": round(mono - last, 1)}))
         self._narrate(text)
 

@@ -81,9 +81,9 @@ def ask(follow_up: FollowUp, transport: Transport, seen: ProbeAnswer, deadline: 
     place may answer, and its file system not."""
     request = follow_up.request()
     if not request:
-        return follow_up.take(seen, None, "nothing had to be asked"), True
+        return follow_up.take(seen, None, "nothing to ask"), True
     if "python" in seen.facts and seen.facts["python"] is None:
-        return follow_up.take(seen, None, "it has no python3 that could read them"), True
+        return follow_up.take(seen, None, "it has no python3 to read them with"), True
     answer = transport.ask(request, deadline)
     if made := seen.facts.get("connections"):
         seen = replace(seen, facts={**seen.facts, "connections": made + (getattr(answer, "connections", 0) or 1)})

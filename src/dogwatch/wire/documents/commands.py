@@ -20,7 +20,7 @@ class ChecklistLine(TypedDict):
 class DoctorDocument(TypedDict):
     """`dogwatch doctor --json`."""
 
-    checks: Annotated[list[ChecklistLine], doc("each thing that was looked at")]
+    checks: Annotated[list[ChecklistLine], doc("each thing that was checked")]
 
 
 class PreflightDocument(TypedDict):
@@ -29,7 +29,7 @@ class PreflightDocument(TypedDict):
     host: Annotated[str, doc('`"here"` or its name')]
     verdict: Annotated[str | None, doc("`pass`, `warn`, `fail`; null when the place could not be asked")]
     unreachable: Annotated[str | None, doc("why not")]
-    checks: Annotated[list[ChecklistLine], doc("each thing that was looked at")]
+    checks: Annotated[list[ChecklistLine], doc("each thing that was checked")]
 
 
 class SchedulerDocument(TypedDict):

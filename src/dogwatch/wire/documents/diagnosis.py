@@ -96,7 +96,9 @@ class StandingDocument(TypedDict):
     do: Annotated[list[str], doc("what to do next")]
     asked: Annotated[list[QuestionDocument], doc("the questions up to that one")]
     stacks: NotRequired[
-        Annotated[list[StackDocument], doc("of a job that does not move (or with `--stacks`), the processes looked at")]
+        Annotated[
+            list[StackDocument], doc("of a job that does not move (or with `--stacks`), the processes that were read")
+        ]
     ]
 
 

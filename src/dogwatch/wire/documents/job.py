@@ -94,7 +94,7 @@ class SignDocument(TypedDict):
         str, doc("`progress`, `log`, `output`, `checkpoint`, `processes`, `process table`, `gpu`", "progress")
     ]
     says: Annotated[str, doc("what it shows")]
-    quiet_seconds: Annotated[float | None, doc("for how long it has not moved while somebody looked")]
+    quiet_seconds: Annotated[float | None, doc("for how long it has not moved while it was polled")]
     percent: Annotated[float | None, doc("of `gpu`, how busy it is")]
 
 
@@ -109,7 +109,9 @@ class VerdictDocument(TypedDict):
     why: Annotated[str | None, doc("the same in a sentence; null while it works")]
     evidence: Annotated[list[SignDocument], doc("what it rests on")]
     silence_limit_seconds: Annotated[float | None, doc("the silence that is no news of this job now", 960.0)]
-    silent_seconds: Annotated[float, doc("how long nothing of it has moved while somebody looked", 1015.0)]
+    silent_seconds: Annotated[
+        float, doc("how long it has shown no progress, log or file activity while it was polled", 1015.0)
+    ]
 
 
 class LaunchCheckDocument(TypedDict):
@@ -139,7 +141,7 @@ class LaunchDocument(TypedDict):
     began: Annotated[Time, doc("when its first worker started")]
     timeout_seconds: Annotated[float, doc("how long all of it may take", 60.0)]
     text: Annotated[str | None, doc("the same in a sentence, of a failure with the worker and the cause")]
-    checks: Annotated[list[LaunchCheckDocument], doc("what was looked for")]
+    checks: Annotated[list[LaunchCheckDocument], doc("what was checked")]
 
 
 class ExpectDocument(TypedDict):
@@ -201,7 +203,7 @@ class FolderDocument(TypedDict):
     """A folder of a job's files."""
 
     path: Annotated[str, doc("as it was named", "/scratch/run7")]
-    real: Annotated[str, doc("where it was when it was first looked at, all links followed", "/mnt/scratch/run7")]
+    real: Annotated[str, doc("where it was when it was first read, all links followed", "/mnt/scratch/run7")]
 
 
 class ScoreDocument(TypedDict):
@@ -253,7 +255,7 @@ class NamedDocument(EndDocument):
     signal: Annotated[int | None, doc("the signal that decided it", 9)]
     evidence: Annotated[list[EvidenceDocument], doc("what the state rests on")]
     diagnosis: Annotated[
-        DiagnosisDocument | None, doc("after a bad ending, why; null while nothing shows that it failed")
+        DiagnosisDocument | None, doc("after a bad ending, why; null while there is no sign of a failure")
     ]
 
 
@@ -300,7 +302,7 @@ class DetailDocument(EndDocument):
     folders: Annotated[
         list[FolderDocument],
         doc(
-            "where the folders of its logs, outputs and checkpoints were when they were first looked at; nothing "
+            "where the folders of its logs, outputs and checkpoints were when they were first read; nothing "
             "outside of these is read"
         ),
     ]

@@ -92,7 +92,7 @@ class GpuDocument(TypedDict):
     xid: Annotated[list[int], doc("the driver's error numbers since the job began", [79])]
     trouble: Annotated[str | None, doc("why it cannot be used at all", "the GPU is lost")]
     parent: Annotated[str | None, doc("of a slice (MIG), the uuid of the whole")]
-    idle_seconds: Annotated[float, doc("how long it has done nothing, while somebody looked", 0.0)]
+    idle_seconds: Annotated[float, doc("how long it has done nothing, while it was polled", 0.0)]
     processes: Annotated[list[GpuProcessDocument] | None, doc("who is on it; null where they cannot be listed")]
     at: Annotated[Time, doc("when this was read")]
 
@@ -100,7 +100,7 @@ class GpuDocument(TypedDict):
 class SpentDocument(TypedDict):
     """Added up over all attempts, and only over time that somebody really watched: nothing is guessed for a gap."""
 
-    watched_seconds: Annotated[float, doc("for how long somebody looked", 86011.2)]
+    watched_seconds: Annotated[float, doc("for how long it was polled", 86011.2)]
     memory_peak_bytes: Annotated[
         float | None, doc("the most resident memory of its workers together that a poll saw", 734003200)
     ]

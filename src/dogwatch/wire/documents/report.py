@@ -18,7 +18,7 @@ class TimeDocument(TypedDict):
     waited_seconds: Annotated[float | None, doc("before it began")]
     total_seconds: Annotated[float | None, doc("from its beginning to its end, or to the last evidence")]
     running_seconds: Annotated[float | None, doc("of all attempts")]
-    watched_seconds: Annotated[float | None, doc("for which somebody looked")]
+    watched_seconds: Annotated[float | None, doc("for how long it was polled")]
     attempts: Annotated[int, doc("executions so far")]
 
 

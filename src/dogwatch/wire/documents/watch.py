@@ -70,7 +70,7 @@ KINDS = {
     "`progress.milestone`": "a quarter, half, three quarters or all of it is done; body: `percent`",
     "`checkpoint.saved`": "a new checkpoint appeared; body: `paths`",
     "`log.gap`": "lines of a log were passed over or may be lost; body: `gaps`",
-    "`finding.opened`, `finding.resolved`": "a finding opened, or its rule looked again and it was gone while the job "
+    "`finding.opened`, `finding.resolved`": "a finding opened, or its rule checked again and it was gone while the job "
     "went on; body: `rule`, `what`",
     "`finding.escalated`": "an open finding matters more than before (a warning became critical); body: `rule`, "
     "`what`, `before` (the level that it had)",
@@ -238,7 +238,7 @@ class PatrolDocument(TypedDict):
     ]
     groups: Annotated[list[GroupDocument], doc("the jobs counted")]
     unreachable: Annotated[list[PlaceDocument], doc("the places that do not answer")]
-    looked: Annotated[
+    polled: Annotated[
         list[str],
         doc("the names of the places that were asked; empty beside a running watcher or within a place's floor"),
     ]
