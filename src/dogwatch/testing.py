@@ -42,7 +42,7 @@ def check_source(source: Source, jobs: Sequence[Job], answers: Sequence[Mapping[
         for observation in observations.values():
             done = isinstance(observation.state, Ended) and observation.state.outcome is Outcome.SUCCEEDED
             assert not done or observation.evidence, (
-                f"{source.kind}: {observation.ref} succeeded, and nobody vouches for it"
+                f"{source.kind}: {observation.ref} succeeded without any evidence"
             )
 
 

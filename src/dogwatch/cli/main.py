@@ -51,7 +51,7 @@ VERBS = (
 
 ABOUT = """\
 Dogwatch keeps watch over long jobs so that you can walk away. It says what changed,
-when it will finish, how it ended, and whether its own eyes are open.
+when it will finish, how it ended, and whether the monitoring itself works.
 It never reads silence as an answer."""
 
 EPILOG = """\
