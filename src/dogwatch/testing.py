@@ -41,9 +41,7 @@ def check_source(source: Source, jobs: Sequence[Job], answers: Sequence[Mapping[
         assert not asked & set(source.blind(answer, jobs)), f"{source.kind}: it is blind to a job it speaks for"
         for observation in observations.values():
             done = isinstance(observation.state, Ended) and observation.state.outcome is Outcome.SUCCEEDED
-            assert not done or observation.evidence, (
-                f"{source.kind}: {observation.ref} succeeded without any evidence"
-            )
+            assert not done or observation.evidence, f"{source.kind}: {observation.ref} succeeded without any evidence"
 
 
 def check_log_format(plugin: FormatPlugin, lines: Sequence[str]) -> None:
