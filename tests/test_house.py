@@ -272,7 +272,7 @@ def test_ls_loads_neither_a_screen_nor_anything_slow(environment, dogwatch):
     assert (loaded("-m", "dogwatch", "ls", "--no-poll", env=environment) - bare) & HEAVY == set()
 
 
-def test_a_test_leaves_no_keeper_or_worker_behind(tmp_path):
+def test_a_test_leaves_no_supervisor_or_worker_behind(tmp_path):
     """What a home records is killed after the test, and a process that merely has an old pid is spared."""
     run = tmp_path / "runs" / "one"
     run.mkdir(parents=True)

@@ -231,7 +231,7 @@ def test_a_started_run_is_not_discarded(home):
     assert Path(run.directory, "spec.json").exists()
 
 
-def test_a_keeper_that_comes_after_discard_began_leaves(home):
+def test_a_supervisor_that_comes_after_discard_began_leaves(home):
     """The claim decides: with supervisor.json already taken, a supervisor starts nothing."""
     run = ready(home, ["sh", "-c", f"touch {home}/ran"])
     Path(run.directory, "supervisor.json").touch()
@@ -265,7 +265,7 @@ def test_a_full_disk_is_told_and_leaves_no_run(home):
         subprocess.run(["umount", str(home)], check=True)
 
 
-def test_a_keeper_killed_while_starting_is_unclear_or_failed(home, tmp_path):
+def test_a_supervisor_killed_while_starting_is_unclear_or_failed(home, tmp_path):
     """When the supervisor's first process dies, start() says so instead of claiming success."""
     run = ready(home, ["sleep", "60"])
     os.mkfifo(tmp_path / "fifo")

@@ -170,7 +170,7 @@ def _at_point(
     seen = set(good.names())
     lines = (home.parent / "alerts.jsonl").read_text().splitlines()
     figures.lost += len(WHOLE - seen) + len([name for name in WHOLE if sum(f'"{name}"' in line for line in lines) != 1])
-    figures.lost += not any("did not take" in line for line in lines)
+    figures.lost += not any("rejects messages permanently" in line for line in lines)
     mailed = "".join(mail.get_content() for mail in box.mails)
     figures.lost += len([name for name in WHOLE if f"{name}:" not in mailed])
     together = 0

@@ -190,7 +190,7 @@ def test_what_stands_after_flapping_is_said_and_its_end_too(stage: Stage, receiv
     for got in (receiver, pager):
         texts = [job["text"] for one in got.got for job in one.json["jobs"]]
         assert sum("is flapping" in text for text in texts) == 1
-        assert texts[-1] == "worker_gone is stable again: it stands: the worker is gone"
+        assert texts[-1] == "worker_gone is stable again: still open: the worker is gone"
     stage.resolve(gone(ref))
     stage.go(120)
     assert receiver.got[-1].json["jobs"][-1]["text"] == "resolved: the worker is gone"

@@ -42,7 +42,7 @@ def channels(dogwatch) -> dict[str, dict]:
         (("add", "--email", "a@b.example", "--slack", "env:X"), "one channel at a time"),
         (("add", "--command"), "takes apprise"),
         (("add", "webhook", "http://x/", "--secret", "hunter2"), "by reference only"),
-        (("add", "slack", "http://x/", "--secret", "env:X"), "no use for a secret"),
+        (("add", "slack", "http://x/", "--secret", "env:X"), "does not take a secret"),
         (("add", "webhook", "http://x/", "--levels", "loud"), "there are critical"),
         (("add", "webhook", "http://x/", "--name", "a\nb"), "the channel name 'a\\x0ab' has a newline"),
         (("add", "webhook", "http://x/", "--for", "2h"), "--for is for `alerts silence`, not for `alerts add`"),

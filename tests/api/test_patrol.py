@@ -72,7 +72,7 @@ def test_the_jobs_of_a_run_are_counted_together_with_their_scores(store):
     move(store, names[2], "running", Ended(Outcome.SUCCEEDED, 0), [score(0.423)])
     move(store, names[1], "", Running(NOW))
     move(store, names[3], "", Waiting("Priority"))
-    assert said(store)[0] == "exp1: 1 of 4 completed (MMLU-Pro: 42.3%), 1 running, 1 pending, 1 not looked at"
+    assert said(store)[0] == "exp1: 1 of 4 completed (MMLU-Pro: 42.3%), 1 running, 1 pending, 1 not polled"
     move(store, names[0], "running", Ended(Outcome.SUCCEEDED, 0), [score(0.671)])
     assert said(store) == [
         "exp1: 2 of 4 completed (GSM8K: 67.1%, MMLU-Pro: 42.3%), 1 running, 1 pending",
@@ -137,11 +137,11 @@ def test_an_evaluation_that_was_submitted_again_counts_once(store):
     """The newest job of a name stands for it; what failed before it is not counted beside it."""
     add(store, "r/arc/0", "r/gpqa/0")
     move(store, "r/arc/0", "", Ended(Outcome.FAILED, 1))
-    assert said(store)[0] == "r: 0 of 2 completed, 1 failed, 1 not looked at"
+    assert said(store)[0] == "r: 0 of 2 completed, 1 failed, 1 not polled"
     job = Job("here/process:again", "here", "process", "again", "r/arc/0", registered=NOW + 60)
     register(store, job, NOW + 60, 1.0)
     move(store, "again", "", Running(NOW))
-    assert said(store)[0] == "r: 0 of 2 completed, 1 running, 1 not looked at"
+    assert said(store)[0] == "r: 0 of 2 completed, 1 running, 1 not polled"
 
 
 def test_what_happened_to_a_job_since_is_one_line_and_its_troubles(store):

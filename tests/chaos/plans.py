@@ -71,15 +71,15 @@ def _seconds(rng: random.Random) -> float:
     return rng.choice((0.0, rng.uniform(0.0, 0.3), rng.uniform(0.0, LONGEST)))
 
 
-def job_ending(plan: Plan, ends: Mapping[int, Mapping[str, Any]], keeper_killed: bool) -> tuple[Ending, list[Flaw]]:
+def job_ending(plan: Plan, ends: Mapping[int, Mapping[str, Any]], supervisor_killed: bool) -> tuple[Ending, list[Flaw]]:
     """How the job ended by its worst worker, the first of several, and what its records have wrong. A worker without a
     record is unknown where somebody killed its supervisor, and a flaw where nobody did."""
     flaws, endings = [], list[tuple[Ending, float]]()
     for index, part in enumerate(plan.parts):
         end = ends.get(index)
         if end is None:
-            endings.append((UNKNOWN if keeper_killed else part.ending, float("inf")))
-            if not keeper_killed:
+            endings.append((UNKNOWN if supervisor_killed else part.ending, float("inf")))
+            if not supervisor_killed:
                 flaws.append(Flaw(WRONG, f"{plan.name}: worker {index} has no end record, and its supervisor lived"))
             continue
         endings.append((part.ending, end.get("at") or float("inf")))

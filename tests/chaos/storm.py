@@ -107,7 +107,7 @@ class Storm:
         if len(self._calls) < CROWD:
             self._next_command()
             if self.rng.random() < 0.12:
-                self._kill_a_keeper()
+                self._kill_a_supervisor()
         time.sleep(PAUSE)
 
     def _start(self, words: list[str], kill_after: float | None, home: Path | None = None) -> Call:
@@ -263,7 +263,7 @@ class Storm:
             if self.glimpsed.setdefault(event["seq"], event) != event:
                 self.flaws.append(Flaw(LOST, f"event {event['seq']} was shown in two ways"))
 
-    def _kill_a_keeper(self) -> None:
+    def _kill_a_supervisor(self) -> None:
         newest = sorted((self.home / "runs").glob("*/supervisor.json"), key=lambda path: path.stat().st_mtime)[-6:]
         if not newest:
             return

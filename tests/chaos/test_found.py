@@ -54,7 +54,7 @@ def test_a_job_forgotten_during_a_look_has_no_history_after_that(home):
         assert notifications.unrouted(store) == []
 
 
-def test_a_keeper_that_leaves_during_a_look_is_asked_for_its_last_word(home, dogwatch, tmp_path):
+def test_a_supervisor_that_leaves_during_a_look_is_asked_for_its_last_word(home, dogwatch, tmp_path):
     """Its records are read, it writes the last one and goes, and then it is seen to be gone: not killed."""
     go = tmp_path / "go"
     script = f"while [ ! -e {go} ]; do sleep 0.01; done; exit 3"

@@ -174,7 +174,7 @@ def test_a_lie_is_caught(lie: History, kind: str, words: str):
     assert any(flaw.kind == kind and words in flaw.text for flaw in check(lie)), check(lie)
 
 
-def test_a_job_ends_as_its_worst_worker_did_and_unknown_only_without_its_keeper():
+def test_a_job_ends_as_its_worst_worker_did_and_unknown_only_without_its_supervisor():
     """A missing record is excused by a killed supervisor and by nothing else; a record must match the plan."""
     plan = Plan("j0", (Part(0.0), Part(0.0, 3)))
     good, bad = {"code": 0, "signal": None}, {"code": 3, "signal": None}

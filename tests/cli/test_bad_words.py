@@ -7,7 +7,7 @@ import pytest
 from dogwatch.cli.main import VERBS
 
 WRONG = [
-    ("add process 99999999999", "99999999999 is no process id"),
+    ("add process 99999999999", "99999999999 is not a process id"),
     ("add process 0", "PID must be a whole number of at least 1, not 0"),
     ("add process abc", "takes a whole number, not 'abc'"),
     ("ls --foo", "'--foo' is not an option here"),

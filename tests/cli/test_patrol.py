@@ -30,7 +30,7 @@ def test_nothing_new_prints_nothing_unless_a_heartbeat_is_asked_for(dogwatch) ->
     assert "running" in dogwatch("patrol").stdout
     assert dogwatch("patrol").stdout == ""
     beat = dogwatch("patrol", "--heartbeat").stdout
-    assert beat.startswith("looked at 20")
+    assert beat.startswith("polled at 20")
     assert "no change, 1 job watched" in beat
 
 

@@ -50,9 +50,9 @@ def test_a_run_outlives_the_watcher_and_the_terminal(dogwatch, spawn) -> None:
     assert jobs(dogwatch)["tough"]["exit_code"] == 7
 
 
-def test_a_killed_keeper_leaves_the_worker_running_and_its_end_unknown(dogwatch, home) -> None:
+def test_a_killed_supervisor_leaves_the_worker_running_and_its_end_unknown(dogwatch, home) -> None:
     """The worker is still watched, and nobody claims to know how it ended."""
-    dogwatch("run", "--detach", "--name", "orphan", "--", "sleep", "3")
+    dogwatch("run", "--detach", "--name", "orphan", "--", "sleep", "8")
     run = next((home / "runs").iterdir())
     supervisor = json.loads((run / "supervisor.json").read_text())["pid"]
     os.kill(supervisor, signal.SIGKILL)
@@ -155,7 +155,7 @@ def test_a_run_whose_records_are_gone_is_not_ended_and_not_forgotten(dogwatch, h
     dogwatch("patrol")
     run = next((home / "runs").iterdir())
     run.rename(home / "elsewhere")
-    wait_until(lambda: "cannot be seen" in dogwatch("patrol").stdout)
+    wait_until(lambda: "cannot be read" in dogwatch("patrol").stdout)
     job = jobs(dogwatch)["hidden"]
     assert job["state"] == "running"
     assert [finding["rule"] for finding in job["findings"]] == ["cannot_see"]
@@ -177,7 +177,7 @@ def test_the_directory_of_an_output_may_still_be_made_by_the_job(dogwatch, tmp_p
     flags = ["--cwd", str(tmp_path), "--output", "new/deep/*.json", "--checkpoint", "saved/*"]
     started = dogwatch("run", "--detach", "--name", "maker", *flags, "--", "sh", "-c", script)
     assert started.returncode == 0
-    assert f"--output: {tmp_path}/new/deep is not there yet" in started.stderr
+    assert f"--output: {tmp_path}/new/deep does not exist yet" in started.stderr
     assert dogwatch("wait", "maker", "--timeout", "30").returncode == 0
     job = json.loads(dogwatch("status", "maker", "--json").stdout)["jobs"][0]
     assert [os.path.basename(one["path"]) for one in job["outputs"]] == ["a.json"]

@@ -46,7 +46,7 @@ def is_running(dogwatch, name: str) -> bool:
         (f"try:\n    {CUDA}\nexcept RuntimeError as e: print('caught', e)\n{MORE}os.kill(os.getpid(), 9)", "killed"),
     ],
 )
-def test_what_the_keeper_recorded_decides_where_the_log_does_not(dogwatch, code: str, cause: str) -> None:
+def test_what_the_supervisor_recorded_decides_where_the_log_does_not(dogwatch, code: str, cause: str) -> None:
     """Signals and codes are evidence, and an error in the log that explains them goes first; one that the program
     survived does not."""
     found = ended(dogwatch, "ends", sys.executable, "-c", STEPS + code)

@@ -71,7 +71,7 @@ def test_a_run_killed_at_any_write_is_registered_and_true_or_never_ran(
                 assert "supervisor was killed" in job["reason"], name
             case other:
                 raise AssertionError((name, other))
-    assert jobs(dogwatch)["vfork-1"]["reason"].startswith("it was never started")
+    assert jobs(dogwatch)["vfork-1"]["reason"].startswith("never started")
     unregistered = set(told) - set(jobs(dogwatch))
     assert [name for name in unregistered if (tmp_path / name).exists()] == []
     assert [name for name in unregistered if told[name].returncode == 0] == []

@@ -80,7 +80,7 @@ def test_a_damaged_store_is_refused_by_the_faces_and_mended_by_the_daemon(
     assert examined.returncode == 3
     assert "bad " in examined.stdout
     _, said = watcher(spawn, home)
-    assert "setting it aside" in said()
+    assert "moving it away" in said()
     (repaired,) = events(dogwatch, "store.repaired")
     assert repaired["level"] == "critical"
     assert repaired["seq"] > newest

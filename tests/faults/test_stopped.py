@@ -117,7 +117,9 @@ def test_a_stopped_probe_makes_the_place_dark_and_no_job_different(dogwatch, spa
     ]
 
 
-def test_a_stopped_keeper_delays_the_ending_and_does_not_change_it(dogwatch, spawn, home: Path, tmp_path: Path) -> None:
+def test_a_stopped_supervisor_delays_the_ending_and_does_not_change_it(
+    dogwatch, spawn, home: Path, tmp_path: Path
+) -> None:
     """A worker that nobody has reaped yet is not "ended, outcome unknown": its supervisor lives and will tell."""
     gated(dogwatch, tmp_path / "bad", 3)
     watcher(spawn, home)

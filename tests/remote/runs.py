@@ -52,7 +52,7 @@ def alive(pid: int) -> bool:
     return doing(pid) not in ("", "Z", "X")
 
 
-def keepers(run: Run) -> dict[int, int]:
+def supervisors(run: Run) -> dict[int, int]:
     """Processes that are this run's supervisor or have not become its workers yet, with their parents."""
     found = {}
     for path in Path("/proc").glob("[0-9]*"):

@@ -70,7 +70,7 @@ def test_sigkill_without_evidence_is_only_sigkill(home):
     assert end["oom"]["counter"] in (0, None)
 
 
-def test_the_keeper_leaves_when_the_last_worker_ended(home):
+def test_the_supervisor_leaves_when_the_last_worker_ended(home):
     """Workers that end at different times each get their record, and then the supervisor is gone."""
     run = shell(home, "exit $DOGWATCH_WORKER", workers=4)
     pid = start(run).supervisor_pid
@@ -78,7 +78,7 @@ def test_the_keeper_leaves_when_the_last_worker_ended(home):
     wait_until(lambda: not alive(pid))
 
 
-def test_signals_do_not_move_the_keeper(home, tmp_path):
+def test_signals_do_not_move_the_supervisor(home, tmp_path):
     """SIGTERM, SIGHUP, SIGINT and SIGQUIT leave the supervisor at its post, and the exit code is kept."""
     run = shell(home, until(tmp_path / "go", "exit 7"))
     started = start(run)
@@ -115,7 +115,7 @@ def test_closing_the_terminal_does_not_reach_the_job(home, tmp_path):
     assert record(run, "worker-0.end.json")["code"] == 7
 
 
-def test_a_killed_keeper_leaves_the_worker_running(home):
+def test_a_killed_supervisor_leaves_the_worker_running(home):
     """SIGKILL of the supervisor takes no worker with it, and nobody invents an end for it."""
     run = ready(home, "sleep", "60", workers=2)
     started = start(run)
@@ -200,7 +200,7 @@ def test_a_cwd_that_vanished_is_an_error_of_the_worker(home, tmp_path):
     assert record(run, "worker-0.start.json")["error"] == f"{place}: No such file or directory"
 
 
-def test_a_removed_run_directory_does_not_hold_the_keeper(home, tmp_path):
+def test_a_removed_run_directory_does_not_hold_the_supervisor(home, tmp_path):
     """With nobody left to read the record, the supervisor leaves instead of retrying for ever."""
     run = shell(home, until(tmp_path / "go", "exit 0"))
     supervisor_pid = start(run).supervisor_pid

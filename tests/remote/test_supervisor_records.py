@@ -19,7 +19,7 @@ import pytest
 
 from dogwatch import remote
 from dogwatch.actions.launch import Run, start
-from tests.remote.runs import alive, keepers, record, shell, until
+from tests.remote.runs import alive, record, shell, supervisors, until
 from tests.support import wait_until
 
 
@@ -95,7 +95,7 @@ def test_a_record_is_on_disk_before_the_bell_rings(home, tmp_path):
     "point",
     [*(f"fsync:when={n}" for n in range(1, 7)), "linkat:when=1", "renameat:when=1", "renameat:when=2"],
 )
-def test_a_keeper_killed_at_a_sync_leaves_no_unrecorded_worker(home, tmp_path, point):
+def test_a_supervisor_killed_at_a_sync_leaves_no_unrecorded_worker(home, tmp_path, point):
     """SIGKILL at each sync and rename of the start: whoever runs has a start record on disk."""
     seen = tmp_path / "seen"
     seen.mkdir()
@@ -105,15 +105,15 @@ def test_a_keeper_killed_at_a_sync_leaves_no_unrecorded_worker(home, tmp_path, p
     command = ["strace", "-f", "-o", "/dev/null", *inject, sys.executable, "-I", "-S", remote.SUPERVISOR]
     tracer = subprocess.Popen([*command, run.directory], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        wait_until(lambda: keepers(run) or tracer.poll() is not None)
-        wait_until(lambda: not keepers(run))
+        wait_until(lambda: supervisors(run) or tracer.poll() is not None)
+        wait_until(lambda: not supervisors(run))
         check_every_worker_is_recorded(run, seen)
     finally:
         end_all(run, seen)
         tracer.wait(timeout=20)
 
 
-def test_a_keeper_killed_at_random_leaves_no_unrecorded_worker(home, tmp_path):
+def test_a_supervisor_killed_at_random_leaves_no_unrecorded_worker(home, tmp_path):
     """Thirty supervisors get SIGKILL somewhere in their first moments: whoever runs has a start record."""
     chance = random.Random(2)
     for result in range(30):
@@ -123,7 +123,7 @@ def test_a_keeper_killed_at_random_leaves_no_unrecorded_worker(home, tmp_path):
         command = [sys.executable, "-I", "-S", remote.SUPERVISOR, run.directory]
         first = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         time.sleep(chance.uniform(0.015, 0.06))
-        while found := keepers(run):
+        while found := supervisors(run):
             for pid, parent in found.items():
                 if parent not in found:
                     with contextlib.suppress(ProcessLookupError):

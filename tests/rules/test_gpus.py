@@ -83,7 +83,7 @@ def test_idling_says_what_to_look_for():
     """Whether it ever worked, and whether anything of the job is on it."""
     assert "30 min and was never used: check whether" in told(gpu_idle, gpu(used=0.0), GpuHistory(idle=2000))[0]
     assert "waits for data" in told(gpu_idle, gpu(used=0.0), GpuHistory(idle=2000, worked=True))[0]
-    assert "no process of the job is on it" in told(gpu_idle, gpu(used=0.0, processes=()), GpuHistory(idle=2000))[0]
+    assert "no process of the job uses it" in told(gpu_idle, gpu(used=0.0, processes=()), GpuHistory(idle=2000))[0]
 
 
 def test_a_job_on_no_gpu_is_told_once_and_not_as_idle_too():

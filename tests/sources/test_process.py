@@ -91,7 +91,7 @@ def test_a_worker_between_its_end_and_its_record_is_not_judged() -> None:
     assert read_kept(entry(process=process("gone"))) is None
 
 
-def test_a_worker_whose_keeper_was_killed_lives_on_and_ends_unknown() -> None:
+def test_a_worker_whose_supervisor_was_killed_lives_on_and_ends_unknown() -> None:
     """Nobody saw its exit code, so nobody may claim one."""
     alive = read_kept(entry(process=process()), supervisor_alive=False)
     assert alive is not None
@@ -103,7 +103,7 @@ def test_a_worker_whose_keeper_was_killed_lives_on_and_ends_unknown() -> None:
     assert "supervisor was killed" in gone.state.reason
 
 
-def test_a_run_without_a_keeper_yet_is_waiting() -> None:
+def test_a_run_without_a_supervisor_yet_is_waiting() -> None:
     """Registered, not started: neither running nor failed."""
     run = {"supervisor": None, "supervisor_alive": False, "workers": [entry(start=None)], "problem": None}
     _, seen = source.read({"runs": {REF: run}, "pids": {}, "find": {}}, [kept_job()], {REF: Known()}, NOW)

@@ -36,7 +36,7 @@ def test_outputs_show_their_records_and_globs_that_lead_nowhere() -> None:
     """One line each."""
     file = {"path": "/o/rows.jsonl", "size": 5_000_000, "growth_per_minute": 60_000.0, "quiet_seconds": 120.0}
     page = lines(outputs=[{**file, "records": 1234, "verdict": "intact", "why": None}], outputs_missing=["/o/*.npy"])
-    assert page["rows.jsonl"].endswith("1,234 records, still for 2m")
+    assert page["rows.jsonl"].endswith("1,234 records, unchanged for 2m")
     assert page["outputs"] == "nothing matches /o/*.npy yet"
 
 

@@ -32,7 +32,7 @@ QOSGrpBillingMinutes QOSMaxBillingPerUser
         ("JobHeldAdmin", "an administrator releases it", Chance.HELD),
         ("job requeued in held state", "put back in the queue and held", Chance.HELD),
         ("launch failed requeued held", "its launch failed", Chance.HELD),
-        ("DependencyNeverSatisfied", "rules it out", Chance.NEVER),
+        ("DependencyNeverSatisfied", "blocks this one forever", Chance.NEVER),
         ("PartitionTimeLimit", "more time than its partition allows", Chance.NEVER),
         ("PartitionNodeLimit", "more nodes than its partition allows", Chance.NEVER),
         ("BadConstraints", "no node has what it asks for", Chance.NEVER),
