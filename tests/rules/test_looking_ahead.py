@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dogwatch.model import Ended, Eta, Job, Known, Level, Outcome, Running
+from dogwatch.model import Ended, Eta, Facts, Job, Known, Level, Outcome, Running
 from dogwatch.rules import checkpoint_overdue, disk_fills, memory_fills
 from dogwatch.rules.interface import Case, Held
 
@@ -117,8 +117,8 @@ def test_a_piece_of_a_job_is_told_by_its_name_and_lasts_no_longer_than_it_may(pi
 def test_memory_that_lasts_until_the_time_limit_lasts():
     """Slurm ends the job before its memory is full."""
     held = Held(40e9, 64e9, 3600.0)
-    assert list(memory_fills.judge(case(held=held, facts={"time_limit_at": NOW + 3000}), NOW)) == []
-    assert list(memory_fills.judge(case(held=held, facts={"time_limit_at": NOW + 8000}), NOW))
+    assert list(memory_fills.judge(case(held=held, facts=Facts(time_limit_at=NOW + 3000)), NOW)) == []
+    assert list(memory_fills.judge(case(held=held, facts=Facts(time_limit_at=NOW + 8000)), NOW))
 
 
 def test_memory_that_slurm_counts_is_only_looked_ahead_of():

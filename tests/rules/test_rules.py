@@ -171,9 +171,9 @@ def test_a_success_that_lacks_its_outputs_is_contradicted() -> None:
 
 def test_folders_that_lead_elsewhere_are_one_warning() -> None:
     """However many there are; none is left when all are where they were."""
-    (found,) = folder_moved.judge(replace(RUNNING, facts={"moved": ["/a is now a link to /b", "/c is now"]}), 0.0)
+    (found,) = folder_moved.judge(replace(RUNNING, moved=["/a is now a link to /b", "/c is now"]), 0.0)
     assert (found.level, found.text) == (Level.WARNING, "its files cannot be read: /a is now a link to /b")
-    assert list(folder_moved.judge(replace(RUNNING, facts={"moved": []}), 0.0)) == []
+    assert list(folder_moved.judge(replace(RUNNING, moved=[]), 0.0)) == []
 
 
 MONITORED = replace(RUNNING, job=replace(JOB, expect=Expectation(stall_warning=300.0)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dogwatch.model import Eta, Job, Known, Level, Running
+from dogwatch.model import Eta, Facts, Job, Known, Level, Running
 from dogwatch.rules import time_limit
 from dogwatch.rules.interface import Case
 
@@ -13,7 +13,7 @@ JOB = Job("here/slurm:1", "here", "slurm", "1", "train")
 
 
 def judged(eta: Eta, left: float) -> list[tuple[Level, str]]:
-    case = Case(JOB, Known(Running(NOW - 3600)), eta=eta, facts={"time_limit_at": NOW + left})
+    case = Case(JOB, Known(Running(NOW - 3600)), eta=eta, facts=Facts(time_limit_at=NOW + left))
     return [(finding.level, finding.text) for finding in time_limit.judge(case, NOW)]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dogwatch.model import Change, Ended, Known, Outcome, Point, Running, Waiting
+from dogwatch.model import Change, Ended, Facts, Known, Outcome, Point, Running, Waiting
 from dogwatch.watcher.job import attempts
 from dogwatch.watcher.job.memory import Memory
 from dogwatch.watcher.job.state.log import LogCursor
@@ -20,7 +20,7 @@ def put_back(before: Known, number: int) -> Change:
 
 def ran(offset: int, head: int = 1) -> Memory:
     """A first attempt that came to step 40 and was put back, and a second that runs."""
-    memory = Memory(facts={"nodes": "n1", "partition": "gpu"})
+    memory = Memory(facts=Facts(nodes="n1", partition="gpu"))
     attempts.begin(memory, 1, 10.0, 11.0)
     memory.log.cursors[LOG] = cursor(5000)
     memory.progress.points = [Point(1.0, 40.0)]
@@ -29,7 +29,7 @@ def ran(offset: int, head: int = 1) -> Memory:
     assert not attempts.are_due(memory, change)
     running = Change("far/slurm:7", change.after, Known(state=Running(200.0), attempt="k2", attempts=2), 200.0)
     assert attempts.are_due(memory, running)
-    memory.facts["nodes"] = "n2"
+    memory.facts = Facts(nodes="n2")
     attempts.begin(memory, 2, 200.0, 201.0)
     memory.log.cursors[LOG] = cursor(offset, head)
     return Memory.from_json(memory.to_json())

@@ -10,6 +10,7 @@ from dogwatch.model import (
     Closing,
     Ended,
     Eta,
+    Facts,
     Finding,
     Job,
     Known,
@@ -135,7 +136,7 @@ def test_a_disk_that_was_said_to_fill_and_is_full_has_not_resolved() -> None:
 
 def test_a_time_limit_is_no_trouble_only_by_an_estimate() -> None:
     """Without one nobody knows."""
-    facts = {"time_limit_at": NOW + 1000}
+    facts = Facts(time_limit_at=NOW + 1000)
     soon = Eta(10.0, 5.0, 20.0, 0.9)
     assert how(replace(RUNNING, facts=facts), "time_limit") is Closing.OPEN
     assert how(replace(RUNNING, facts=facts, eta=soon), "time_limit") is Closing.RESOLVED
@@ -158,7 +159,7 @@ def test_what_keeps_a_job_from_starting_is_gone_when_it_runs() -> None:
     assert how(RUNNING, "cannot_start", "held") is Closing.RESOLVED
     assert how(replace(RUNNING, known=known(Waiting(""))), "cannot_start", "held") is Closing.RESOLVED
     ended = replace(RUNNING, known=known(Ended(Outcome.SUCCEEDED, at=NOW)), verdict=None)
-    assert how(replace(ended, facts={"started_at": 1.0}), "cannot_start", "held") is Closing.RESOLVED
+    assert how(replace(ended, facts=Facts(started_at=1.0)), "cannot_start", "held") is Closing.RESOLVED
     assert how(ended, "cannot_start", "held") is Closing.ENDED_WITH_JOB
 
 

@@ -14,6 +14,7 @@ from dogwatch.logs.interface import INNER, PERCENT
 from dogwatch.model import (
     Ended,
     Expectation,
+    Facts,
     Finished,
     Job,
     Known,
@@ -35,6 +36,7 @@ from dogwatch.watcher.job.final_checks import MOST_TRIES, checks, held, short_of
 from dogwatch.watcher.job.memory import Memory
 from dogwatch.watcher.job.read_files import News, read_files
 from dogwatch.watcher.job.state.ending import EndingState
+from dogwatch.watcher.job.state.learnt import NOTHING, Learnt
 from dogwatch.watcher.job.state.log import LogState
 from dogwatch.watcher.job.state.progress import ProgressState
 from dogwatch.watcher.loop.watcher import Watcher
@@ -78,7 +80,7 @@ def job(tmp_path: Path, **more: Any) -> Job:
     return Job("r", "here", "process", "r", "r", expect=expect)
 
 
-def confirmed(transport: Fickle, jobs: list[Job], listed: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+def confirmed(transport: Fickle, jobs: list[Job], listed: Mapping[str, Any]) -> dict[str, Learnt]:
     """What one question about all of these jobs taught, by ref."""
     question = final_integrity.question(jobs, listed)
     extra_probes = question.extra_probes({})
@@ -97,7 +99,7 @@ def ended(
     listed = answer.body["files"]["r"]
     read_files(memory, listed, 1.0, News())
     learnt = confirmed(transport, final_integrity.wanted([one], {"r": OVER}, {"r": memory}), {"r": listed})
-    memory.facts |= learnt.get("r", {})
+    memory.learnt = memory.learnt.with_news(learnt.get("r", NOTHING))
     return {check.what: f"{check.word}: {check.text}" for check in checks(one, memory, progress, listed)}
 
 
@@ -150,7 +152,7 @@ def test_of_a_newest_checkpoint_that_is_broken_the_newest_sound_one_is_named(tra
     found = ended(transport, job(tmp_path, checkpoints=["checkpoint-*"]), memory=memory)["checkpoint"]
     assert found.startswith("failed: the newest checkpoint checkpoint-3 is damaged (state.json ")
     assert found.endswith("; the newest intact one is checkpoint-2")
-    assert [os.path.basename(path) for path in memory.facts["integrity"]["checkpoints"]] == [
+    assert [os.path.basename(path) for path in (memory.learnt.integrity or {})["checkpoints"]] == [
         "checkpoint-3",
         "checkpoint-2",
     ]
@@ -199,9 +201,9 @@ def test_an_ending_is_held_until_its_checks_are_answered_or_given_up(tmp_path: P
 
 def test_a_new_attempt_is_judged_anew() -> None:
     """What an earlier one left says nothing of this one."""
-    memory = Memory(facts={"integrity": {}, "workdir": "/w"}, ending=EndingState(tries=2))
+    memory = Memory(facts=Facts(workdir="/w"), learnt=Learnt(integrity={}), ending=EndingState(tries=2))
     memory.begin(1.0)
-    assert (memory.facts, memory.ending.tries) == ({"workdir": "/w"}, 0)
+    assert (memory.facts, memory.learnt, memory.ending.tries) == (Facts(workdir="/w"), NOTHING, 0)
 
 
 def test_many_jobs_that_end_together_are_asked_about_once(transport: Fickle, tmp_path: Path) -> None:
@@ -216,8 +218,8 @@ def test_many_jobs_that_end_together_are_asked_about_once(transport: Fickle, tmp
         listed[ref] = {"outputs": [{"path": str(path), "size": 1, "mtime": 1.0}], "checkpoints": []}
     found = confirmed(transport, final_integrity.wanted(given, known, memories), listed)
     assert transport.asked == 1
-    assert [found[f"r{n}"]["integrity"]["outputs"]["damaged"] for n in range(5)] == [1, 0, 1, 0, 1]
-    memories["r0"].facts = {"integrity": {}}
+    assert [(found[f"r{n}"].integrity or {})["outputs"]["damaged"] for n in range(5)] == [1, 0, 1, 0, 1]
+    memories["r0"].learnt = Learnt(integrity={})
     assert [one.ref for one in final_integrity.wanted(given, known, memories)] == ["r1", "r2", "r3", "r4"]
 
 
@@ -300,6 +302,6 @@ def test_only_a_silent_success_of_unknown_size_is_doubted():
 
 def test_another_attempt_begins_without_the_doubts_of_the_last():
     """What spoke against one ending says nothing about the next."""
-    memory = Memory(facts={"contradiction": "x", "nodes": 2}, log=LogState(may_stop=True))
+    memory = Memory(facts=Facts(contradiction="x", nodes="2"), log=LogState(may_stop=True))
     memory.begin(1.0)
-    assert (memory.facts, memory.log.may_stop) == ({"nodes": 2}, False)
+    assert (memory.facts, memory.log.may_stop) == (Facts(nodes="2"), False)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from dogwatch.model import Answered, Job, Known, Running, Waiting, Worker
+from dogwatch.model import Answered, Facts, Job, Known, Running, Tasks, Waiting, Worker
 from dogwatch.watcher.job.memory import Memory
 from dogwatch.watcher.job.memory_checks import FAR, MOST_JOBS, PIECES, MemoryChecks, with_trees
 from dogwatch.watcher.job.memory_use import held_by, weighed
 from dogwatch.watcher.job.probe_answer import ProbeAnswer
 from dogwatch.watcher.job.read_files import Readers
+from dogwatch.watcher.job.state.learnt import Learnt
 from dogwatch.watcher.job.state.ram import RamSeries
 from dogwatch.watcher.job.watched import WatchedJob
 
@@ -48,7 +49,7 @@ def test_a_job_of_several_pieces_is_asked_about_by_those_that_are_known():
     """It takes the room of several jobs in a question, and what is told of each piece is kept apart."""
     jobs = {one.job.ref: one for one in map(slurm, range(1, 9))}
     for one in jobs.values():
-        one.memory.facts["tasks"] = {"rows": []}
+        one.memory.facts = Facts(tasks=Tasks())
     jobs["far/slurm:1"].memory.ram.pieces = {"3": RamSeries(), "4": RamSeries()}
     turns = MemoryChecks(far=True)
     asked = turns.ask(jobs, 0.0, once=False)["memory"]["call"]["slurm"]
@@ -57,7 +58,7 @@ def test_a_job_of_several_pieces_is_asked_about_by_those_that_are_known():
     pieces = {"1": {"4": {"used": 5, "by": "cgroup", "limit": 9, "left": 60}}}
     told = turns.heard(answer({}, pieces=pieces), jobs, 0.0).learnt
     taken = {**pieces["1"]["4"], "anonymous": True, "counter": "Slurm"}
-    assert told == {"far/slurm:1": {"memory": {"pieces": {"4": taken}, "weighed": 0.0}}}
+    assert told == {"far/slurm:1": Learnt(memory={"pieces": {"4": taken}, "weighed": 0.0})}
 
 
 def test_a_job_that_nobody_answers_for_is_asked_about_less_and_less():
@@ -83,7 +84,7 @@ def test_a_place_that_fails_rests_and_questions_are_counted():
     assert turns.ask(jobs, 2 * FAR, once=False)
     told = turns.heard(answer({"7": {"used": 5, "top": 5, "by": "sstat", "nodes": 1}}, CGROUP), jobs, 2 * FAR)
     assert told.facts["asked"] == {"squeue": 1, "sstat": 1}
-    assert told.learnt["far/slurm:7"]["memory"]["anonymous"]
+    assert (told.learnt["far/slurm:7"].memory or {})["anonymous"]
 
 
 def test_what_is_under_way_is_waited_for_and_not_sent_again():
@@ -187,7 +188,7 @@ def test_a_worker_weighs_what_its_tree_weighs():
     memory = Memory()
     assert held_by(memory, [worker], None, 0.0) is not None
     assert memory.ram.whole.samples == []
-    memory.facts["memory"] = {"trees": {"7": 9 * GB}, "weighed": 100.0}
+    memory.learnt = Learnt(memory={"trees": {"7": 9 * GB}, "weighed": 100.0})
     (heavy,) = with_trees((worker,), memory, 160.0)
     assert heavy.memory_bytes == 9 * GB
     held_by(memory, [heavy], None, 160.0)

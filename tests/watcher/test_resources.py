@@ -7,7 +7,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dogwatch.model import Ended, Gpu, Job, Known, Outcome, Progress, Running, Worker
+from dogwatch.model import Ended, Gpu, GpuFigures, Job, Known, Outcome, Progress, Running, Worker
 from dogwatch.watcher.job import resources as module
 from dogwatch.watcher.job.memory import Memory
 from dogwatch.watcher.job.read_files import Readers
@@ -86,8 +86,8 @@ def test_what_was_spent_survives_a_restart_of_the_watcher() -> None:
 
 def test_slurm_metrics_count_for_all_gpus_of_the_job() -> None:
     """The mean of its file stands for each of them; a file that says nothing of the use has no use."""
-    assert sampled({"gpu_percent": 50.0, "gpu_memory_used_bytes": 7, "gpus": 2}) == Sample((0.5, 0.5), 2, 7)
-    assert sampled({"gpu_percent": None, "gpus": 1}) == Sample((), 1)
+    assert sampled(GpuFigures(50.0, 7, gpus=2)) == Sample((0.5, 0.5), 2, 7)
+    assert sampled(GpuFigures(gpus=1)) == Sample((), 1)
     assert sampled(None) is None
 
 
@@ -96,7 +96,7 @@ def test_what_was_read_of_gpus_counts_each_and_the_memory_of_slices_once() -> No
     whole = Gpu(0, "GPU-a", used=0.5, memory_used=40, watts=300.0)
     assert sampled(None, [whole, Gpu(1, "GPU-b")]) == Sample((0.5,), 2, 40, 300.0)
     part = Gpu(0, "MIG-a", memory_used=30, parent="GPU-a")
-    assert sampled({"gpu_percent": 1.0}, [whole, part]) == Sample((0.5,), 2, 30, 300.0)
+    assert sampled(GpuFigures(1.0), [whole, part]) == Sample((0.5,), 2, 30, 300.0)
 
 
 def test_a_reading_holds_what_is_known_and_nothing_else() -> None:

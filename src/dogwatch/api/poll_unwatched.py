@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dogwatch.clock import Clock, recorded, stamp
-from dogwatch.model import Ended, Job, Observation, Running, Unreachable
+from dogwatch.model import Ended, Facts, Job, Observation, Running, Unreachable
 from dogwatch.model.state import word
 from dogwatch.sources.interface import Source
 from dogwatch.store.rows.registration import unregistered
 from dogwatch.transport.interface import Transport
+from dogwatch.wire.documents.facts import efficiency_document, tasks_document
 
 if TYPE_CHECKING:
     from dogwatch.wire.documents.job import JobDocument
@@ -38,7 +39,7 @@ def _document(job: Job, seen: Observation | None, at: float) -> JobDocument:
     blank = unregistered(job)
     if seen is None:
         return {**blank, "reason": "the cluster does not know it"}
-    state, facts = seen.state, seen.facts
+    state, facts = seen.state, seen.facts or Facts()
     ended = state if isinstance(state, Ended) else None
     started = state.since if isinstance(state, Running) else None
     return {
@@ -54,11 +55,11 @@ def _document(job: Job, seen: Observation | None, at: float) -> JobDocument:
         "submitted": stamp((seen.track or {}).get("submit")),
         "confirmed_at": stamp(at),
         "evidence": [{"by": one.by, "says": one.says, "at": recorded(one.at)} for one in seen.evidence],
-        "tasks": facts.get("tasks"),
-        "efficiency": facts.get("efficiency"),
-        "expected_start": stamp(facts.get("expected_start")),
-        "time_limit_at": stamp(facts.get("time_limit_at")),
-        "time_limit_seconds": facts.get("limit_seconds"),
-        "nodes": facts.get("nodes") or None,
-        "stdout": facts.get("stdout") or None,
+        "tasks": tasks_document(facts.tasks),
+        "efficiency": efficiency_document(facts.efficiency),
+        "expected_start": stamp(facts.expected_start),
+        "time_limit_at": stamp(facts.time_limit_at),
+        "time_limit_seconds": facts.limit_seconds,
+        "nodes": facts.nodes or None,
+        "stdout": facts.stdout or None,
     }

@@ -5,6 +5,17 @@ since the epoch (UTC). A new noun gets a file of its own, or goes beside related
 ones, and gets a line in docs/words.md.
 """
 
+from dogwatch.model.facts import (
+    CancelledBy,
+    EarlierRun,
+    Efficiency,
+    Facts,
+    GpuFigures,
+    GpuSummary,
+    RareFacts,
+    Task,
+    Tasks,
+)
 from dogwatch.model.finding import Closing, Finding, Level, Notification, closing, notification_key
 from dogwatch.model.follow import Change, Known, follow
 from dogwatch.model.gpu import Gpu, GpuHistory, GpuPast, GpuProcess, Stray
@@ -32,22 +43,28 @@ from dogwatch.model.verdict import StallEvidence, StallState, Straggler, Verdict
 
 __all__ = [
     "Answered",
+    "CancelledBy",
     "Change",
     "Closing",
     "Curve",
+    "EarlierRun",
+    "Efficiency",
     "EndEvidence",
     "Ended",
     "ErrorGroup",
     "Eta",
     "Evidence",
     "Expectation",
+    "Facts",
     "Finding",
     "Finished",
     "Found",
     "Gpu",
+    "GpuFigures",
     "GpuHistory",
     "GpuPast",
     "GpuProcess",
+    "GpuSummary",
     "Interval",
     "Item",
     "Job",
@@ -68,6 +85,7 @@ __all__ = [
     "Point",
     "Poll",
     "Progress",
+    "RareFacts",
     "Resumed",
     "Running",
     "StallEvidence",
@@ -76,6 +94,8 @@ __all__ = [
     "Step",
     "Straggler",
     "Stray",
+    "Task",
+    "Tasks",
     "Total",
     "Trouble",
     "Unreachable",

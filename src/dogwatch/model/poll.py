@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from dogwatch.model.facts import Facts
 from dogwatch.model.state import Evidence, State
 
 
@@ -41,8 +42,8 @@ class Worker:
 class Observation:
     """What one poll said of one job. `attempt` names the execution it saw, so that a restart is told from a
     change; `track` replaces the job's own when the poll learnt how to find it better. `facts` is what else the
-    place said (JSON-able); not `settled` is an ending that the place may still have more to say about. `restarts` is
-    how many attempts there were before this one, as far as the place counts them."""
+    place said, None where it said nothing of that; not `settled` is an ending that the place may still have more to say
+    about. `restarts` is how many attempts there were before this one, as far as the place counts them."""
 
     ref: str
     attempt: str
@@ -52,7 +53,7 @@ class Observation:
     evidence: tuple[Evidence, ...] = ()
     workers: tuple[Worker, ...] = ()
     track: Mapping[str, Any] | None = None
-    facts: Mapping[str, Any] = field(default_factory=dict)
+    facts: Facts | None = None
     settled: bool = True
     restarts: int = 0
 

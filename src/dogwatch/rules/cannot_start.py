@@ -13,7 +13,7 @@ name = "cannot_start"
 def judge(case: Case, now: float) -> Iterator[Finding]:
     if not isinstance(case.known.state, Waiting):
         return
-    never, held = case.facts.get("never_starts"), case.facts.get("held")
+    never, held = case.facts.never_starts, case.facts.held
     if never:
         yield Finding(case.job.ref, name, Level.CRITICAL, f"it can never start: {never}", "never")
     elif held:
@@ -22,7 +22,7 @@ def judge(case: Case, now: float) -> Iterator[Finding]:
 
 def gone(case: Case, what: str) -> Closing:
     """When it runs or has run, or waits for nothing of the kind; one that was cancelled before never started."""
-    never_ran = isinstance(case.known.state, Ended) and not case.facts.get("started_at")
+    never_ran = isinstance(case.known.state, Ended) and not case.facts.started_at
     return Closing.ENDED_WITH_JOB if never_ran else Closing.RESOLVED
 
 

@@ -12,9 +12,9 @@ name = "contradiction"
 
 
 def judge(case: Case, now: float) -> Iterator[Finding]:
-    against = case.facts.get("contradiction")
+    against = case.facts.contradiction
     if against and isinstance(case.known.state, Ended):
-        yield Finding(case.job.ref, name, Level.WARNING, str(against), lasting=True)
+        yield Finding(case.job.ref, name, Level.WARNING, against, lasting=True)
     progress = case.progress
     told = isinstance(case.known.state, Ended) and case.known.outcome not in GOOD  # the outcome says it
     if progress is not None and progress.is_too_much and not told:

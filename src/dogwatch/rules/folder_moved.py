@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dogwatch.model import Finding, Level
+from dogwatch.model import Closing, Finding, Level
 from dogwatch.rules.interface import Case, Rule
 
 name = "folder_moved"
 
 
 def judge(case: Case, now: float) -> Iterator[Finding]:
-    for why in list(case.facts.get("moved") or ())[:1]:
+    for why in (case.moved or ())[:1]:
         yield Finding(case.job.ref, name, Level.WARNING, f"its files cannot be read: {why}")
 
 
-PLUGIN = Rule(name, judge=judge, needs="facts", spans_attempts=True)
+def gone(case: Case, what: str) -> Closing:
+    """When its folders were looked at again."""
+    return Closing.OPEN if case.moved is None else Closing.RESOLVED
+
+
+PLUGIN = Rule(name, judge=judge, needs="moved", gone=gone, spans_attempts=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,6 +10,7 @@ from dogwatch.model import (
     Closing,
     ErrorGroup,
     Eta,
+    Facts,
     Finding,
     Gpu,
     GpuPast,
@@ -21,6 +22,8 @@ from dogwatch.model import (
     Verdict,
     Worker,
 )
+
+NO_FACTS = Facts()
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +145,8 @@ class Case:
     so; `gpus` are those it was given or has processes on, and none where nothing was learnt of them; then `gpu_past`
     is None; `made` is what it produces, where anything is known of that. `compared` are the workers whose pace could be
     compared, and `unsure` names rules of which this poll cannot say whether what they found is gone. `stood` is the
-    seconds without any progress, once they are more than its owner wants to be warned of."""
+    seconds without any progress, once they are more than its owner wants to be warned of. `moved` says which folders of
+    its files lead elsewhere now, None where nobody looked."""
 
     job: Job
     known: Known
@@ -155,7 +159,8 @@ class Case:
     errors: tuple[ErrorGroup, ...] = ()
     verified: Verified | None = None
     eta: Eta | None = None
-    facts: Mapping[str, Any] = field(default_factory=dict)
+    facts: Facts = NO_FACTS
+    moved: Sequence[str] | None = None
     diagnosis: Mapping[str, Any] | None = None
     checkpoints: tuple[float, ...] = ()
     gone_in: Mapping[tuple[str, str], float] = field(default_factory=dict)

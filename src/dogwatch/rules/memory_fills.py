@@ -40,7 +40,7 @@ def _left(case: Case, held: Held, now: float) -> float:
     """Seconds until its scheduler would end it."""
     if held.piece:
         return math.inf if held.left is None else held.left
-    limit = case.facts.get("time_limit_at")
+    limit = case.facts.time_limit_at
     return math.inf if limit is None else max(0.0, limit - now)
 
 

@@ -14,8 +14,8 @@ SURE = 0.9  # of the interval that lies wholly beyond the limit
 
 
 def judge(case: Case, now: float) -> Iterator[Finding]:
-    state, limit_at = case.known.state, case.facts.get("time_limit_at")
-    if isinstance(state, Running) and case.eta is not None and isinstance(limit_at, (int, float)):
+    state, limit_at = case.known.state, case.facts.time_limit_at
+    if isinstance(state, Running) and case.eta is not None and limit_at is not None:
         left = limit_at - now
         if case.eta.remaining > left:
             sure = case.eta.low > left and case.eta.confidence >= SURE
@@ -26,8 +26,9 @@ def judge(case: Case, now: float) -> Iterator[Finding]:
             )
             yield Finding(case.job.ref, name, Level.CRITICAL if sure else Level.WARNING, text)
     if isinstance(state, Ended) and state.outcome is Outcome.TIMED_OUT:
-        ask = (case.facts.get("efficiency") or {}).get("ask_for_seconds")
-        advice = f"; ask for {spelled(ask)} next time" if isinstance(ask, (int, float)) else ""
+        used = case.facts.efficiency
+        ask = None if used is None else used.ask_for_seconds
+        advice = "" if ask is None else f"; ask for {spelled(ask)} next time"
         done = case.progress.fraction if case.progress is not None else None
         advice = f" with {100 * done:.1f} % done{advice}" if done is not None and done < 1 else advice
         yield Finding(case.job.ref, name, Level.WARNING, f"it reached its time limit{advice}", "exceeded", lasting=True)
@@ -35,7 +36,7 @@ def judge(case: Case, now: float) -> Iterator[Finding]:
 
 def gone(case: Case, what: str) -> Closing:
     """When an estimate says that it will finish; not because there is none."""
-    told = case.eta is not None and case.facts.get("time_limit_at") is not None
+    told = case.eta is not None and case.facts.time_limit_at is not None
     return Closing.RESOLVED if told and isinstance(case.known.state, Running) else Closing.OPEN
 
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
-from dogwatch.model import Job, Known, Observation
+from msgspec import convert, to_builtins
+
+from dogwatch.model import Facts, Job, Known, Observation, RareFacts
 from dogwatch.plugins import FAILURES
-from dogwatch.sources.interface import Source, SourcePlugin
+from dogwatch.sources.interface import PlainSource, SourcePlugin
 
 T = TypeVar("T")
 
@@ -30,13 +33,18 @@ class MissingSource:
         return frozenset(), {}
 
     def also_ask(
-        self, jobs: Sequence[Job], known: Mapping[str, Known], facts: Mapping[str, Mapping[str, Any]], turn: int
+        self,
+        jobs: Sequence[Job],
+        known: Mapping[str, Known],
+        facts: Mapping[str, Facts],
+        rare: Mapping[str, RareFacts],
+        turn: int,
     ) -> dict[str, Any]:
         return {}
 
     def also_read(
-        self, body: Mapping[str, Any], jobs: Sequence[Job], facts: Mapping[str, Mapping[str, Any]]
-    ) -> dict[str, dict[str, Any]]:
+        self, body: Mapping[str, Any], jobs: Sequence[Job], facts: Mapping[str, Facts], rare: Mapping[str, RareFacts]
+    ) -> Mapping[str, RareFacts]:
         return {}
 
     def trouble(self, answer: Mapping[str, Any], jobs: Sequence[Job]) -> str | None:
@@ -53,14 +61,14 @@ class ForeignSource(MissingSource):
     def __init__(self, plugin: SourcePlugin, title: str) -> None:
         super().__init__(plugin.name, "")
         self._title = title
-        self._source: Source | None = None
+        self._source: PlainSource | None = None
         try:
             self._source = plugin.build()
             self.section = str(self._source.section)
         except Exception as error:  # noqa: BLE001 - another package's code may fail in any way
             self._why = FAILURES.add(title, error)
 
-    def _safely(self, call: Callable[[Source], T], otherwise: T) -> T:
+    def _safely(self, call: Callable[[PlainSource], T], otherwise: T) -> T:
         if self._source is None or self._why:
             return otherwise
         try:
@@ -80,28 +88,33 @@ class ForeignSource(MissingSource):
     ) -> tuple[frozenset[str], dict[str, Observation]]:
         refs = {job.ref for job in jobs}
 
-        def read(source: Source) -> tuple[frozenset[str], dict[str, Observation]]:
+        def read(source: PlainSource) -> tuple[frozenset[str], dict[str, Observation]]:
             spoken_for, observations = source.read(answer, jobs, known, at)
             if not spoken_for <= refs or not set(observations) <= spoken_for:
                 raise ValueError("it reports jobs that are not its own")
-            return frozenset(spoken_for), dict(observations)
+            return frozenset(spoken_for), {ref: _checked(seen) for ref, seen in observations.items()}
 
         nothing: tuple[frozenset[str], dict[str, Observation]] = (frozenset(), {})
         return self._safely(read, nothing)
 
     def also_ask(
-        self, jobs: Sequence[Job], known: Mapping[str, Known], facts: Mapping[str, Mapping[str, Any]], turn: int
+        self,
+        jobs: Sequence[Job],
+        known: Mapping[str, Known],
+        facts: Mapping[str, Facts],
+        rare: Mapping[str, RareFacts],
+        turn: int,
     ) -> dict[str, Any]:
-        return self._safely(lambda source: _plain(source.also_ask(jobs, known, facts, turn)), {})
+        return self._safely(lambda source: _plain(source.also_ask(jobs, known, _as_json(jobs, facts, rare), turn)), {})
 
     def also_read(
-        self, body: Mapping[str, Any], jobs: Sequence[Job], facts: Mapping[str, Mapping[str, Any]]
-    ) -> dict[str, dict[str, Any]]:
+        self, body: Mapping[str, Any], jobs: Sequence[Job], facts: Mapping[str, Facts], rare: Mapping[str, RareFacts]
+    ) -> Mapping[str, RareFacts]:
         refs = {job.ref for job in jobs}
 
-        def read(source: Source) -> dict[str, dict[str, Any]]:
-            taught = source.also_read(body, jobs, facts)
-            return {ref: dict(learnt) for ref, learnt in taught.items() if ref in refs}
+        def read(source: PlainSource) -> dict[str, RareFacts]:
+            learnt = source.also_read(body, jobs, _as_json(jobs, facts, rare))
+            return {ref: convert(news, RareFacts) for ref, news in learnt.items() if ref in refs}
 
         return self._safely(read, {})
 
@@ -112,6 +125,19 @@ class ForeignSource(MissingSource):
         nothing: dict[str, str] = {}
         unseen = self._safely(lambda source: dict(source.blind(answer, jobs)), nothing)
         return super().blind(answer, jobs) if self._why else unseen
+
+
+def _as_json(
+    jobs: Sequence[Job], facts: Mapping[str, Facts], rare: Mapping[str, RareFacts]
+) -> dict[str, dict[str, Any]]:
+    """What is known of these jobs."""
+    return {job.ref: to_builtins(facts[job.ref]) | to_builtins(rare[job.ref]) for job in jobs if job.ref in facts}
+
+
+def _checked(seen: Observation) -> Observation:
+    """With its facts as ours; plain values are taken, and fields that nobody knows are left out."""
+    facts = seen.facts
+    return replace(seen, facts=convert(facts, Facts)) if facts is not None and type(facts) is not Facts else seen
 
 
 def _plain(request: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
-from dogwatch.model import Job, Known, Observation
+from dogwatch.model import Facts, Job, Known, Observation, RareFacts
 
 
 class Source(Protocol):
@@ -31,15 +31,20 @@ class Source(Protocol):
         ...
 
     def also_ask(
-        self, jobs: Sequence[Job], known: Mapping[str, Known], facts: Mapping[str, Mapping[str, Any]], turn: int
+        self,
+        jobs: Sequence[Job],
+        known: Mapping[str, Known],
+        facts: Mapping[str, Facts],
+        rare: Mapping[str, RareFacts],
+        turn: int,
     ) -> dict[str, Any]:
-        """Further sections, for what is asked once or seldom: `facts` is what is known so far, `turn` counts looks."""
+        """Further sections, for what is asked once or seldom (`rare` is what is known of that); `turn` counts polls."""
         ...
 
     def also_read(
-        self, body: Mapping[str, Any], jobs: Sequence[Job], facts: Mapping[str, Mapping[str, Any]]
-    ) -> dict[str, dict[str, Any]]:
-        """What those sections taught, by ref: facts to be added to the known ones."""
+        self, body: Mapping[str, Any], jobs: Sequence[Job], facts: Mapping[str, Facts], rare: Mapping[str, RareFacts]
+    ) -> Mapping[str, RareFacts]:
+        """What those sections say that is new, by ref."""
         ...
 
     def trouble(self, answer: Mapping[str, Any], jobs: Sequence[Job]) -> str | None:
@@ -52,6 +57,31 @@ class Source(Protocol):
         ...
 
 
+class PlainSource(Protocol):
+    """A source of another package: as `Source`, in plain JSON values, which are checked where they come in."""
+
+    kind: str
+    section: str
+
+    def ask(self, jobs: Sequence[Job], known: Mapping[str, Known], at: float) -> Mapping[str, Any]: ...
+
+    def read(
+        self, answer: Mapping[str, Any], jobs: Sequence[Job], known: Mapping[str, Known], at: float
+    ) -> tuple[frozenset[str], dict[str, Observation]]: ...
+
+    def also_ask(
+        self, jobs: Sequence[Job], known: Mapping[str, Known], facts: Mapping[str, Mapping[str, Any]], turn: int
+    ) -> Mapping[str, Any]: ...
+
+    def also_read(
+        self, body: Mapping[str, Any], jobs: Sequence[Job], facts: Mapping[str, Mapping[str, Any]]
+    ) -> Mapping[str, Mapping[str, Any]]: ...
+
+    def trouble(self, answer: Mapping[str, Any], jobs: Sequence[Job]) -> str | None: ...
+
+    def blind(self, answer: Mapping[str, Any], jobs: Sequence[Job]) -> Mapping[str, str]: ...
+
+
 @dataclass(frozen=True, slots=True)
 class SourcePlugin:
     """A source by its name, which is the kind of its jobs. `config` is a dataclass of what `dogwatch add NAME ID --set
@@ -59,7 +89,7 @@ class SourcePlugin:
 
     name: str
     help: str
-    build: Callable[[], Source]
+    build: Callable[[], Any]  # a Source; of another package a PlainSource
     config: type | None = None
 
 
@@ -126,7 +156,7 @@ class Kind:
     def __init__(self, name: str) -> None:
         self.name = name
 
-    def runs_on(self, facts: Mapping[str, Any], host: str) -> bool:
+    def runs_on(self, facts: Facts, host: str) -> bool:
         """Whether a job's processes are on the machine that was polled."""
         return False
 

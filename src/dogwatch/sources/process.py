@@ -17,7 +17,20 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-from dogwatch.model import Ended, Evidence, Expectation, Job, Known, Observation, Outcome, Running, Waiting, Worker
+from dogwatch.model import (
+    Ended,
+    Evidence,
+    Expectation,
+    Facts,
+    Job,
+    Known,
+    Observation,
+    Outcome,
+    RareFacts,
+    Running,
+    Waiting,
+    Worker,
+)
 from dogwatch.model.state import State
 from dogwatch.sources.interface import Kind, SourcePlugin
 
@@ -69,13 +82,18 @@ class ProcessSource:
         return frozenset(asked), observations
 
     def also_ask(
-        self, jobs: Sequence[Job], known: Mapping[str, Known], facts: Mapping[str, Mapping[str, Any]], turn: int
+        self,
+        jobs: Sequence[Job],
+        known: Mapping[str, Known],
+        facts: Mapping[str, Facts],
+        rare: Mapping[str, RareFacts],
+        turn: int,
     ) -> dict[str, Any]:
         return {}
 
     def also_read(
-        self, body: Mapping[str, Any], jobs: Sequence[Job], facts: Mapping[str, Mapping[str, Any]]
-    ) -> dict[str, dict[str, Any]]:
+        self, body: Mapping[str, Any], jobs: Sequence[Job], facts: Mapping[str, Facts], rare: Mapping[str, RareFacts]
+    ) -> Mapping[str, RareFacts]:
         return {}
 
     def trouble(self, answer: Mapping[str, Any], jobs: Sequence[Job]) -> str | None:
@@ -95,7 +113,7 @@ class ProcessKind(Kind):
 
     id_example = "a process id"
 
-    def runs_on(self, facts: Mapping[str, Any], host: str) -> bool:
+    def runs_on(self, facts: Facts, host: str) -> bool:
         return True
 
     def has_log_of_its_own(self, track: Mapping[str, Any]) -> bool:

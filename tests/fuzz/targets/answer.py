@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import msgspec
+
 from dogwatch.model import Answered, Job, Known, Running, follow
 from dogwatch.sources.process import source as processes
 from dogwatch.sources.slurm import source as slurm
@@ -104,7 +106,7 @@ def target(data: bytes) -> None:
             asked, seen = slurm.read(body["commands"], [watched], {watched.ref: KNOWN}, NOW)
             follow({watched.ref: KNOWN}, Answered("lab", NOW, 0.1, asked, seen))
             for observation in seen.values():
-                json.dumps([observation.facts, observation.track])
+                json.dumps([msgspec.to_builtins(observation.facts), observation.track])
 
 
 def seeds() -> list[bytes]:

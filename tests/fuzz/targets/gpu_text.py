@@ -36,7 +36,7 @@ def target(data: bytes) -> None:
         header, _, text = dice.text().partition("\n")
         told = gpu_metrics.newest(header, text)
         if told is not None:
-            json.dumps(gpu_metrics.add({}, told), allow_nan=False)
+            json.dumps(msgspec.to_builtins(gpu_metrics.add(None, told)), allow_nan=False)
 
 
 def _nvidia(text: str, fields: str) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from dogwatch.model import Answered, Ended, Known, Missing, Outcome, Running, Waiting, follow
+import msgspec
+
+from dogwatch.model import Answered, Ended, Facts, Known, Missing, Outcome, Running, Waiting, follow
 from dogwatch.sources.slurm import accounting, logs_of, lookup, queue, source
 from tests.fuzz.dice import Dice
 from tests.sources.slurm.lines import CAPTURES, MARK, NOW, REF, SUBMIT, answer, job, ran, record, row, whole
@@ -30,10 +32,10 @@ def target(data: bytes) -> None:
     asked, seen = source.read(said, [watched], {REF: known}, NOW)
     follow({REF: known}, Answered("lab", NOW, 0.1, asked, seen))
     for observation in seen.values():
-        json.dumps([observation.facts, observation.track])
+        json.dumps([msgspec.to_builtins(observation.facts), observation.track])
         if isinstance(observation.state, Ended) and observation.state.outcome is Outcome.SUCCEEDED:
             assert "COMPLETED" in observation.native
-    facts = {"stdout": queued[:200], "workdir": "/home/alice", "name": booked[:100], "user": "alice", "nodes": "gpu01"}
+    facts = Facts(stdout=queued[:200], workdir="/home/alice", name=booked[:100], user="alice", nodes="gpu01")
     for path in logs_of(facts, "12", booked):
         assert path.startswith("/")
         assert not path.startswith("/*")

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from dogwatch.model import Answered, Ended, Job, Known, Observation, follow
+from dogwatch.model import Answered, Ended, Facts, Job, Known, Observation, Tasks, follow
 from dogwatch.sources.slurm import accounting, queue, source
 
 CAPTURES = Path(__file__).parent / "captures"
@@ -131,9 +131,15 @@ class Watcher:
         return self.known
 
     @property
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> Facts:
         assert self.seen is not None
-        return dict(self.seen.facts)
+        assert self.seen.facts is not None
+        return self.seen.facts
+
+    @property
+    def tasks(self) -> Tasks:
+        assert self.facts.tasks is not None
+        return self.facts.tasks
 
 
 def capture(version: str, name: str) -> str:

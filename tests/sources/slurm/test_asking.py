@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import msgspec
 import pytest
 
-from dogwatch.model import Ended, Job, Known, Missing, Outcome, Running
+from dogwatch.model import Ended, Facts, Job, Known, Missing, Outcome, RareFacts, Running
 from dogwatch.sources.slurm import accounting, queue, source
 from dogwatch.wire.commands import Command
 from tests.sources.slurm.lines import GONE, NOW, REF, SUBMIT, answer, job, ran, record, row
@@ -124,14 +124,14 @@ def test_one_s_own_jobs_can_be_listed() -> None:
 
 def test_a_batch_script_that_came_names_the_logs_it_writes() -> None:
     """It is asked for once per job that runs, and only if the queue answered."""
-    watched, facts = job(), {REF: {"stdout": "/w/slurm-12.out", "workdir": "/w"}}
-    asked = source.also_ask([watched], {REF: Known(Running())}, facts, 1)["commands"]
+    watched, facts = job(), {REF: Facts(stdout="/w/slurm-12.out", workdir="/w")}
+    asked = source.also_ask([watched], {REF: Known(Running())}, facts, {}, 1)["commands"]
     assert asked["slurm.script.12"]["argv"] == ["scontrol", "write", "batch_script", "12", "-"]
     assert asked["slurm.script.12"]["after"] == "slurm.queue"
     body = {"commands": {"ok": True, "ran": {"slurm.script.12": ran("#!/bin/sh\npython t.py >out.log 2>&1\n")}}}
-    assert source.also_read(body, [watched], facts)[REF] == {"script_read": True, "script_logs": ["/w/out.log"]}
+    assert source.also_read(body, [watched], facts, {})[REF] == RareFacts(script_logs=("/w/out.log",))
     late = {"commands": {"ok": True, "ran": {"slurm.script.12": ran(rc=None, why="late")}}}
-    assert source.also_read(late, [watched], facts) == source.also_read({}, [watched], facts) == {}
+    assert source.also_read(late, [watched], facts, {}) == source.also_read({}, [watched], facts, {}) == {}
 
 
 def test_why_the_queue_said_nothing_is_told_in_one_sentence() -> None:

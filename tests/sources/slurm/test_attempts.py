@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dogwatch.model import Ended, Missing, Outcome, Running, Waiting
+from dogwatch.model import EarlierRun, Ended, Missing, Outcome, Running, Waiting
 from dogwatch.sources.slurm import source
 from tests.sources.slurm.lines import (
     DISABLED,
@@ -38,7 +38,7 @@ def test_a_requeue_is_a_new_attempt_that_waits() -> None:
         row("PENDING", SubmitTime=LATER, RestartCnt=1, Reason="BeginTime", StartTime=LATER + 120, NodeList="")
     )
     assert (known.state, known.attempts) == (Waiting("its begin time has not come"), 2)
-    assert watcher.facts["expected_start"] == LATER + 120
+    assert watcher.facts.expected_start == LATER + 120
     known = watcher.look(row("RUNNING", SubmitTime=LATER, RestartCnt=1, StartTime=LATER + 120), at=NOW + 60)
     assert (type(known.state), known.attempts) == (Running, 2)
     watcher.look("", whole("NODE_FAIL") + whole(Submit=LATER, End=LATER + 200), at=NOW + 120)
@@ -129,11 +129,11 @@ def test_the_runs_of_a_job_that_was_put_back_keep_their_times_nodes_and_endings(
     current = record("RUNNING", Submit=LATER, Start=LATER + 20, End="Unknown", NodeList="gpu02")
     again = row("RUNNING", SubmitTime=LATER, RestartCnt=1, StartTime=LATER + 20, NodeList="gpu02")
     watcher.look(again, whole("REQUEUED") + current, at=NOW + 60)
-    assert watcher.facts["runs"] == [{"began": SUBMIT + 10, "ended": SUBMIT + 70, "nodes": "gpu01", "how": "requeued"}]
+    assert watcher.facts.runs == (EarlierRun(SUBMIT + 10, SUBMIT + 70, "gpu01", "requeued"),)
     assert history(source.ask([watcher.job], {REF: watcher.known}, NOW)) == []
     ends = whole("FAILED", "1:0", Submit=LATER, Start=LATER + 20, End=LATER + 90)
     watcher.look("", whole("REQUEUED") + ends, at=NOW + 900)
-    assert [run["how"] for run in watcher.facts["runs"]] == ["requeued"]
+    assert [run.how for run in watcher.facts.runs] == ["requeued"]
 
 
 def test_an_accounting_that_does_not_tell_of_earlier_runs_is_asked_a_few_times() -> None:
@@ -232,7 +232,7 @@ def test_an_older_job_of_the_same_owner_and_id_is_no_task_of_an_array() -> None:
     tasks = whole(id="12_1") + whole(id="12_2")
     watcher = Watcher(job(submit=None))
     watcher.look(row("COMPLETED", "12_1") + row("COMPLETED", "12_2"), older + tasks)
-    assert (ended(watcher).outcome, watcher.facts["tasks"]["count"]) == (Outcome.SUCCEEDED, 2)
+    assert (ended(watcher).outcome, watcher.tasks.count) == (Outcome.SUCCEEDED, 2)
     watcher = Watcher(job(submit=None))
     watcher.look("", whole("FAILED", "1:0", Submit=SUBMIT - 5000) + tasks)
-    assert (ended(watcher).outcome, watcher.facts["tasks"]["count"]) == (Outcome.SUCCEEDED, 2)
+    assert (ended(watcher).outcome, watcher.tasks.count) == (Outcome.SUCCEEDED, 2)

@@ -90,7 +90,7 @@ def test_a_failed_step_of_a_real_success_is_a_contradiction() -> None:
     """`srun false` in a script that went on."""
     watcher = Watcher(job("5", submit=SUBMIT))
     watcher.look("", capture("22.05", "sacct.txt"), at=AT)
-    assert watcher.facts["contradiction"] == "Slurm says COMPLETED, but its step 5.1 (false) is FAILED 1:0"
+    assert watcher.facts.contradiction == "Slurm says COMPLETED, but its step 5.1 (false) is FAILED 1:0"
 
 
 def test_a_look_at_a_real_cluster_reads_all_jobs_at_once() -> None:

@@ -72,8 +72,9 @@ def test_a_time_limit_wins_over_a_script_that_exits_cleanly_when_told_to_stop() 
     watcher = running()
     watcher.look("", whole("TIMEOUT", "0:0", ElapsedRaw=3625))
     assert ended(watcher).outcome is Outcome.TIMED_OUT
-    efficiency = watcher.facts["efficiency"]
-    assert (efficiency["exceeded"], efficiency["limit_seconds"], efficiency["ask_for_seconds"]) == (True, 3600, 5400)
+    efficiency = watcher.facts.efficiency
+    assert efficiency is not None
+    assert (efficiency.exceeded, efficiency.limit_seconds, efficiency.ask_for_seconds) == (True, 3600, 5400)
 
 
 def test_memory_that_ran_out_in_a_step_is_found_though_the_job_only_says_failed() -> None:
@@ -105,14 +106,14 @@ def test_success_with_a_failed_step_is_success_by_slurm_s_word_and_a_contradicti
     watcher = running()
     watcher.look("", booked)
     assert ended(watcher).outcome is Outcome.SUCCEEDED
-    assert text in watcher.facts["contradiction"]
+    assert text in watcher.facts.contradiction
 
 
 def test_an_honest_success_has_no_contradiction() -> None:
     """Nothing is made up."""
     watcher = running()
     watcher.look("", whole())
-    assert "contradiction" not in watcher.facts
+    assert not watcher.facts.contradiction
 
 
 def test_a_record_that_an_administrator_repaired_is_not_believed() -> None:
@@ -121,7 +122,7 @@ def test_a_record_that_an_administrator_repaired_is_not_believed() -> None:
     watcher.look(row("RUNNING"), at=NOW)
     watcher.look("", whole(End=SUBMIT + 10, ElapsedRaw=0), at=NOW + 60)
     assert ended(watcher).outcome is Outcome.UNKNOWN
-    assert "COMPLETED with an end at its start" in watcher.facts["contradiction"]
+    assert "COMPLETED with an end at its start" in watcher.facts.contradiction
 
 
 def test_a_job_that_really_took_no_time_is_believed() -> None:
@@ -208,7 +209,7 @@ def test_memory_that_is_found_after_a_failure_was_told_is_a_contradiction() -> N
     watcher.look(row("FAILED", exit_code="1:0"), ran(rc=1, err=REFUSED))
     known = watcher.look("", whole("FAILED", "1:0", DerivedExitCode="0:125"), at=NOW + 60)
     assert (ended(watcher).outcome, known.settled) == (Outcome.FAILED, True)
-    assert "a step ran out of memory" in watcher.facts["contradiction"]
+    assert "a step ran out of memory" in watcher.facts.contradiction
 
 
 def test_a_job_that_left_the_queue_stays_missing_while_the_accounting_cannot_be_asked() -> None:

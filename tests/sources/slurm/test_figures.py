@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from dogwatch.model import Efficiency
 from dogwatch.model.time_limit import limit_to_ask
 from dogwatch.sources.slurm import accounting, words
 from dogwatch.sources.slurm.efficiency import efficiency
@@ -109,22 +110,22 @@ def test_what_was_used_is_told_as_seff_tells_it() -> None:
     )
     records = accounting.parse(whole() + step)
     assert records is not None
-    assert efficiency(records["12"]) == {
-        "wall_seconds": 60.0,
-        "limit_seconds": 3600.0,
-        "wall_percent": 1.67,
-        "cpu_percent": 100.42,
-        "cpu_seconds": 120.5,
-        "memory_bytes": 150 * 1024**2,
-        "memory_requested_bytes": 200 * 1024**2,
-        "memory_percent": 75.0,
-        "gpu_percent": 90.0,
-        "gpu_memory_bytes": 1100 * 1024**2,
-        "gpus": 1,
-        "gpu_seconds": 60.0,
-        "exceeded": False,
-        "ask_for_seconds": None,
-    }
+    assert efficiency(records["12"]) == Efficiency(
+        wall_seconds=60.0,
+        limit_seconds=3600.0,
+        wall_percent=1.67,
+        cpu_percent=100.42,
+        cpu_seconds=120.5,
+        memory_bytes=150 * 1024**2,
+        memory_requested_bytes=200 * 1024**2,
+        memory_percent=75.0,
+        gpu_percent=90.0,
+        gpu_memory_bytes=1100 * 1024**2,
+        gpus=1,
+        gpu_seconds=60.0,
+        exceeded=False,
+        ask_for_seconds=None,
+    )
 
 
 def test_a_job_that_never_started_used_nothing() -> None:

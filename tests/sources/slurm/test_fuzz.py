@@ -7,8 +7,9 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import to_builtins
 
-from dogwatch.model import Answered, Ended, Known, Missing, Outcome, Running, Waiting, follow
+from dogwatch.model import Answered, Ended, Facts, Known, Missing, Outcome, Running, Waiting, follow
 from dogwatch.sources.slurm import accounting, logs_of, queue, reasons, source, spans, times, words
 from tests.sources.slurm.lines import MARK, NOW, REF, SUBMIT, answer, capture, job, ran, record, row, whole
 
@@ -90,7 +91,7 @@ def test_any_answer_makes_a_sighting_that_can_be_followed_and_stored(
     asked, seen = source.read(answer("".join(rows), booked), [watched], {REF: known}, NOW)
     follow({REF: known}, Answered("lab", NOW, 0.1, asked, seen))
     for observation in seen.values():
-        json.dumps([observation.facts, observation.track])
+        json.dumps([to_builtins(observation.facts), observation.track])
         if isinstance(observation.state, Ended) and observation.state.outcome is Outcome.SUCCEEDED:
             assert "COMPLETED" in observation.native
 
@@ -107,9 +108,9 @@ def test_a_job_that_left_the_queue_succeeds_only_by_a_record_of_its_own(records:
 
 
 @given(st.dictionaries(PLACES, TEXT), st.text(max_size=200))
-def test_any_script_and_any_pattern_gives_globs_below_a_known_place(facts: dict[str, str], script: str) -> None:
+def test_any_script_and_any_pattern_gives_globs_below_a_known_place(named: Any, script: str) -> None:
     """Absolute, of one line, and not at the root."""
-    for path in logs_of(facts, "12", script):
+    for path in logs_of(Facts(**named), "12", script):
         assert path.startswith("/")
         assert not path.startswith("/*")
         assert "\n" not in path

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dogwatch.sources.slurm.gpu_metrics import add, newest, read
+from dogwatch.model import GpuFigures, GpuSummary
+from dogwatch.sources.slurm import source
+from dogwatch.sources.slurm.gpu_metrics import add, newest
+from tests.sources.slurm.lines import REF, job
 
 HEADER = "timestamp, index, utilization.gpu [%], memory.used [MiB], memory.total [MiB]"
 
@@ -18,22 +19,14 @@ def test_the_newest_tick_of_several_gpus_is_their_mean_use_and_summed_memory() -
         "2026/11/15 20:00:00.000, 0, 10 %, 100 MiB, 1000 MiB\n2026/11/15 20:00:00.000, 1, 10 %, 100 MiB, 1000 MiB\n"
         "2026/11/15 20:00:10.000, 0, 90 %, 300 MiB, 1000 MiB\n2026/11/15 20:00:10.000, 1, 70 %, 500 MiB, 1000 MiB\n"
     )
-    assert newest(HEADER, text) == {
-        "gpu_percent": 80.0,
-        "gpu_memory_used_bytes": 800 << 20,
-        "gpu_memory_total_bytes": 2000 << 20,
-        "gpus": 2,
-    }
+    assert newest(HEADER, text) == GpuFigures(80.0, 800 << 20, 2000 << 20, 2)
 
 
 def test_columns_are_found_by_their_header_whatever_their_order() -> None:
     """And a file without a column for the GPU has one line a tick."""
-    assert newest("memory.used [GiB], utilization.gpu [%]", "3 GiB, 50 %\n4 GiB, 60 %\n") == {
-        "gpu_percent": 60.0,
-        "gpu_memory_used_bytes": 4 << 30,
-        "gpu_memory_total_bytes": None,
-        "gpus": 1,
-    }
+    assert newest("memory.used [GiB], utilization.gpu [%]", "3 GiB, 50 %\n4 GiB, 60 %\n") == GpuFigures(
+        60.0, 4 << 30, None, 1
+    )
 
 
 def test_what_is_not_available_or_not_whole_counts_for_nothing() -> None:
@@ -41,15 +34,15 @@ def test_what_is_not_available_or_not_whole_counts_for_nothing() -> None:
     text = "t, 0, [N/A], 300 MiB, 1000 MiB\nt, 0, 9"
     found = newest(HEADER, text)
     assert found is not None
-    assert (found["gpu_percent"], found["gpu_memory_used_bytes"]) == (None, 300 << 20)
+    assert (found.gpu_percent, found.gpu_memory_used_bytes) == (None, 300 << 20)
     assert newest(HEADER, "t, 0, [N/A], [N/A], [N/A]\n") is None
     assert newest("something, else", "1, 2\n") is None
 
 
 def test_a_missing_file_is_silence() -> None:
     """The probe says null, or why it could not be read."""
-    assert read(None) is None
-    assert read({"why": "Permission denied"}) is None
+    for row in (None, {"why": "Permission denied"}):
+        assert source.also_read({"gpu_metrics": {REF: row}}, [job()], {}, {}) == {}
 
 
 @given(st.text(), st.text())
@@ -61,8 +54,8 @@ def test_no_file_makes_it_fall(header: str, text: str) -> None:
 def test_what_looks_saw_is_kept_as_mean_use_and_most_memory() -> None:
     """For the figures at the end of a job, where the accounting has none; a poll without a figure changes nothing."""
     looks = [(40.0, 5), (None, 9), (60.0, 7)]
-    seen: dict[str, Any] = {}
+    seen = None
     for use, memory in looks:
-        seen = add({"gpu_seen": seen}, {"gpu_percent": use, "gpu_memory_used_bytes": memory})
-    assert seen == {"looks": 2, "gpu_percent": 50.0, "gpu_memory_bytes": 9}
-    assert add({}, {"gpu_percent": None, "gpu_memory_used_bytes": None})["gpu_percent"] is None
+        seen = add(seen, GpuFigures(use, memory))
+    assert seen == GpuSummary(2, 50.0, 9)
+    assert add(None, GpuFigures()).gpu_percent is None

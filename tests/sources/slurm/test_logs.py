@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
 
 import pytest
 
+from dogwatch.model import Facts, Task, Tasks
 from dogwatch.sources.slurm import logs_of
 
-FACTS: dict[str, Any] = {
-    "stdout": "/home/alice/jobs/slurm-12.out",
-    "stderr": "/home/alice/jobs/slurm-12.out",
-    "workdir": "/home/alice/jobs",
-    "user": "alice",
-    "name": "train",
-    "nodes": "gpu01",
-}
-SILENT = {**FACTS, "stdout": "", "stderr": ""}
-ARRAY = {"tasks": {"count": 10, "rows": [{"id": "3"}]}}
+FACTS = Facts(
+    stdout="/home/alice/jobs/slurm-12.out",
+    stderr="/home/alice/jobs/slurm-12.out",
+    workdir="/home/alice/jobs",
+    user="alice",
+    name="train",
+    nodes="gpu01",
+)
+SILENT = replace(FACTS, stdout="", stderr="")
+ARRAY = Tasks(10, rows=(Task("3", "running"),))
 
 
 @pytest.mark.parametrize(
@@ -34,14 +35,14 @@ ARRAY = {"tasks": {"count": 10, "rows": [{"id": "3"}]}}
 )
 def test_patterns_are_filled_in(stdout: str, stderr: str, expected: list[str]) -> None:
     """What differs per task or step becomes a wildcard; brackets in a name stay brackets."""
-    assert logs_of({**FACTS, "stdout": stdout, "stderr": stderr}, "12") == tuple(expected)
+    assert logs_of(replace(FACTS, stdout=stdout, stderr=stderr), "12") == tuple(expected)
 
 
 def test_the_logs_of_an_array_are_one_per_task() -> None:
     """Slurm 22.05 names a file that no task writes, so that its default is taken."""
-    told = {**FACTS, **ARRAY, "stdout": "/l/%A_%a.out", "stderr": "/l/%j.err"}
+    told = replace(FACTS, tasks=ARRAY, stdout="/l/%A_%a.out", stderr="/l/%j.err")
     assert logs_of(told, "12") == ("/l/12_*.out", "/l/*.err")
-    assert logs_of({**told, "stdout": "/l/slurm-14.out", "stderr": ""}, "12") == ("/l/slurm-12_*.out",)
+    assert logs_of(replace(told, stdout="/l/slurm-14.out", stderr=""), "12") == ("/l/slurm-12_*.out",)
 
 
 SCRIPT = r"""#!/bin/bash
@@ -104,7 +105,7 @@ def test_a_file_that_could_be_anywhere_is_not_looked_for(script: str) -> None:
     assert all(path.startswith("/home/alice/jobs/") and "*" not in path.replace("[*]", "") for path in found)
 
 
-def test_facts_of_any_shape_are_survived() -> None:
-    """What comes from a cluster may be missing or odd."""
-    assert logs_of({}, "12") == ()
-    assert logs_of({"stdout": 7, "tasks": {"rows": None}, "workdir": None}, "12", "x > y") == ()
+def test_without_any_fact_no_log_is_known() -> None:
+    """Not even where a script would write below a work directory."""
+    assert logs_of(Facts(), "12") == ()
+    assert logs_of(Facts(tasks=Tasks()), "12", "x > y") == ()

@@ -68,24 +68,23 @@ def test_a_job_that_can_never_start_says_so() -> None:
     )
     words = "the job it depends on ended in a way that blocks this one forever"
     assert known.state == Waiting(f"{words} (afterok:27(failed))")
-    assert watcher.facts["never_starts"] == words
-    assert watcher.facts["pending"] == "DependencyNeverSatisfied"
-    assert watcher.facts["expected_start"] is None
+    assert watcher.facts.never_starts == words
+    assert watcher.facts.expected_start is None
 
 
 def test_a_held_job_says_so() -> None:
     """It is not hopeless; somebody has to act."""
     watcher = Watcher()
     watcher.look(row("PENDING", Reason="JobHeldUser", StartTime="N/A"))
-    assert "never_starts" not in watcher.facts
-    assert "held by its owner" in watcher.facts["held"]
+    assert not watcher.facts.never_starts
+    assert "held by its owner" in watcher.facts.held
 
 
 def test_when_it_will_start_and_must_end_is_told_as_far_as_slurm_knows() -> None:
     """The expected start of what waits, the time limit of what runs."""
     watcher = Watcher()
     watcher.look(row("PENDING", Reason="Resources", StartTime=SUBMIT + 900, EndTime=SUBMIT + 4500))
-    assert (watcher.facts["expected_start"], watcher.facts["time_limit_at"]) == (SUBMIT + 900, None)
+    assert (watcher.facts.expected_start, watcher.facts.time_limit_at) == (SUBMIT + 900, None)
     watcher.look(row("RUNNING"))
-    assert (watcher.facts["expected_start"], watcher.facts["time_limit_at"]) == (None, SUBMIT + 3610)
-    assert (watcher.facts["limit_seconds"], watcher.facts["nodes"]) == (3600, "gpu01")
+    assert (watcher.facts.expected_start, watcher.facts.time_limit_at) == (None, SUBMIT + 3610)
+    assert (watcher.facts.limit_seconds, watcher.facts.nodes) == (3600, "gpu01")

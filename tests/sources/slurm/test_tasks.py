@@ -42,10 +42,10 @@ def test_an_array_runs_while_a_task_of_it_does() -> None:
     )
     assert known.state == Running(SUBMIT + 10, "gpu02,gpu01")
     assert known.native == "6 PENDING, 2 RUNNING, 1 COMPLETED, 1 TIMEOUT"
-    tasks = watcher.facts["tasks"]
-    assert (tasks["count"], tasks["states"]) == (10, {"running": 2, "succeeded": 1, "timed_out": 1, "waiting": 6})
-    assert [line["id"] for line in tasks["rows"]] == ["1", "2", "3", "4-9%2", "0"]
-    assert tasks["rows"][0]["outcome"] == "timed_out"
+    tasks = watcher.tasks
+    assert (tasks.count, tasks.states) == (10, {"running": 2, "succeeded": 1, "timed_out": 1, "waiting": 6})
+    assert [task.id for task in tasks.rows] == ["1", "2", "3", "4-9%2", "0"]
+    assert tasks.rows[0].outcome == "timed_out"
 
 
 def test_tasks_that_the_queue_forgot_still_count() -> None:
@@ -54,9 +54,9 @@ def test_tasks_that_the_queue_forgot_still_count() -> None:
     watcher.look(row("RUNNING", "12_0") + row("FAILED", "12_1", exit_code="0:9") + row("PENDING", "12_[2-3]"))
     watcher.look(row("COMPLETED", "12_0") + row("RUNNING", "12_2") + row("PENDING", "12_3"), at=NOW + 60)
     watcher.look(row("RUNNING", "12_3"), at=NOW + 120)
-    assert watcher.facts["tasks"]["states"] == {"failed": 1, "running": 1, "succeeded": 1}
+    assert watcher.tasks.states == {"failed": 1, "running": 1, "succeeded": 1}
     watcher.look(row("RUNNING", "12_2") + row("RUNNING", "12_3"), at=NOW + 180)
-    assert watcher.facts["tasks"]["states"] == {"failed": 1, "running": 2, "succeeded": 1}
+    assert watcher.tasks.states == {"failed": 1, "running": 2, "succeeded": 1}
     assert watcher.job.track["ended"] == {"COMPLETED": "0", "FAILED": "1"}
 
 
@@ -82,7 +82,8 @@ def test_an_array_ends_as_its_worst_task_and_names_it() -> None:
     assert watcher.known.state == Ended(Outcome.FAILED, 7, None, SUBMIT + 70, "1 of 10 tasks failed: 9 (exit code 7)")
     assert watcher.known.native == "9 COMPLETED, 1 FAILED"
     assert watcher.known.settled
-    assert watcher.facts["efficiency"]["cpu_seconds"] == 900
+    assert watcher.facts.efficiency is not None
+    assert watcher.facts.efficiency.cpu_seconds == 900
 
 
 def test_an_array_whose_waiting_part_was_cancelled_is_counted_whole() -> None:
@@ -90,7 +91,7 @@ def test_an_array_whose_waiting_part_was_cancelled_is_counted_whole() -> None:
     watcher = Watcher()
     cancelled = record("CANCELLED by 1000", id="12_[1-99]", Start="None", ElapsedRaw=0)
     watcher.look("", whole(id="12_0") + cancelled)
-    assert watcher.facts["tasks"]["states"] == {"cancelled": 99, "succeeded": 1}
+    assert watcher.tasks.states == {"cancelled": 99, "succeeded": 1}
     assert isinstance(watcher.known.state, Ended)
     assert watcher.known.state.outcome is Outcome.CANCELLED
 
@@ -125,7 +126,7 @@ def test_a_task_that_waits_in_the_queue_outranks_its_old_record() -> None:
     """The accounting has the run before the requeue."""
     watcher = Watcher()
     known = watcher.look(row("PENDING", "12_[0-3]", StartTime="N/A"), whole("NODE_FAIL", id="12_2"))
-    assert (type(known.state), watcher.facts["tasks"]["count"]) == (Waiting, 4)
+    assert (type(known.state), watcher.tasks.count) == (Waiting, 4)
 
 
 @pytest.mark.parametrize(("queued", "booked"), [("RUNNING", "PENDING"), ("COMPLETED", "COMPLETED")])
@@ -133,7 +134,7 @@ def test_a_record_of_the_array_itself_is_no_task_of_it(queued: str, booked: str)
     """As Slurm 22.05 answers in the second in which tasks start or end: ten in the queue, and one record `12`."""
     watcher = Watcher()
     watcher.look("".join(row(queued, f"12_{task}") for task in range(1, 11)), record(booked))
-    assert (watcher.facts["tasks"]["count"], watcher.known.native) == (10, f"10 {queued}")
+    assert (watcher.tasks.count, watcher.known.native) == (10, f"10 {queued}")
 
 
 def test_a_record_of_the_array_itself_does_not_end_it() -> None:
@@ -161,8 +162,8 @@ def test_ten_thousand_tasks_are_told_in_two_hundred_rows() -> None:
     lines = [row("RUNNING", f"12_{task}") for task in range(1000)]
     lines.append(row("FAILED", "12_1000", exit_code="0:9") + row("PENDING", "12_[1001-9999%1000]", StartTime="N/A"))
     watcher.look("".join(lines))
-    tasks = watcher.facts["tasks"]
-    assert (tasks["count"], len(tasks["rows"]), tasks["rows"][0]["id"]) == (10000, 200, "1000")
+    tasks = watcher.tasks
+    assert (tasks.count, len(tasks.rows), tasks.rows[0].id) == (10000, 200, "1000")
 
 
 def test_a_heterogeneous_job_is_one_job_of_its_parts() -> None:
@@ -172,4 +173,4 @@ def test_a_heterogeneous_job_is_one_job_of_its_parts() -> None:
     assert known.state == Running(SUBMIT + 10, "gpu01,cpu01")
     watcher.look("", whole(id="12+0") + whole("FAILED", "2:0", id="12+1"), at=NOW + 60)
     assert watcher.known.reason == "1 of 2 tasks failed: +1 (exit code 2)"
-    assert [line["id"] for line in watcher.facts["tasks"]["rows"]] == ["+1", "+0"]
+    assert [task.id for task in watcher.tasks.rows] == ["+1", "+0"]

@@ -17,9 +17,9 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
-from dogwatch.model import Ended, Job, Known, Missing, Observation
+from dogwatch.model import Ended, Facts, Job, Known, Missing, Observation, RareFacts
 from dogwatch.sources.interface import SourcePlugin
-from dogwatch.sources.slurm import accounting, queue, requests, seldom, words
+from dogwatch.sources.slurm import accounting, queue, rarely_asked, requests, words
 from dogwatch.sources.slurm.accounting import Record
 from dogwatch.sources.slurm.judge import Books, Said, judge_job
 from dogwatch.sources.slurm.logs import logs_of, usual_logs
@@ -75,14 +75,19 @@ class SlurmSource:
         return frozenset(observations), observations
 
     def also_ask(
-        self, jobs: Sequence[Job], known: Mapping[str, Known], facts: Mapping[str, Mapping[str, Any]], turn: int
+        self,
+        jobs: Sequence[Job],
+        known: Mapping[str, Known],
+        facts: Mapping[str, Facts],
+        rare: Mapping[str, RareFacts],
+        turn: int,
     ) -> dict[str, Any]:
-        return seldom.ask(jobs, known, facts, turn)
+        return rarely_asked.ask(jobs, known, facts, rare, turn)
 
     def also_read(
-        self, body: Mapping[str, Any], jobs: Sequence[Job], facts: Mapping[str, Mapping[str, Any]]
-    ) -> dict[str, dict[str, Any]]:
-        return seldom.read(body, jobs, facts)
+        self, body: Mapping[str, Any], jobs: Sequence[Job], facts: Mapping[str, Facts], rare: Mapping[str, RareFacts]
+    ) -> dict[str, RareFacts]:
+        return rarely_asked.read(body, jobs, facts, rare)
 
     def trouble(self, answer: Mapping[str, Any], jobs: Sequence[Job]) -> str | None:
         """Why this answer says nothing about any job, in one sentence; None when it does."""
@@ -124,14 +129,15 @@ _UNKNOWN = Known()
 
 def _with_logs(job: Job, before: Known, observation: Observation) -> Observation:
     """The logs that Slurm names, unless the owner named one; of a job that no queue listed, the usual ones."""
-    if job.track.get("log_given"):
+    facts = observation.facts
+    if facts is None or job.track.get("log_given"):
         return observation
-    found: Sequence[str] = ()
-    if observation.facts.get("stdout"):
-        found = logs_of(observation.facts, job.id)
-    elif before.state is None and observation.facts.get("workdir"):
-        found = usual_logs(observation.facts, job.id)
-    return replace(observation, facts={**observation.facts, "logs": list(found)}) if found else observation
+    logs: tuple[str, ...] = ()
+    if facts.stdout:
+        logs = logs_of(facts, job.id)
+    elif before.state is None and facts.workdir:
+        logs = usual_logs(facts, job.id)
+    return replace(observation, facts=replace(facts, logs=logs)) if logs else observation
 
 
 def _wanted(jobs: Sequence[Job]) -> frozenset[str]:

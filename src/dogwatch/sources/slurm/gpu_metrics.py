@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+
+from dogwatch.model import GpuFigures, GpuSummary
 
 _NUMBER = re.compile(r"\s*([0-9]{1,12}(?:\.[0-9]{1,6})?)", re.ASCII)
 _UNITS = {"mib": 1 << 20, "mb": 1_000_000, "gib": 1 << 30, "gb": 1_000_000_000, "kib": 1 << 10, "b": 1, "": 1 << 20}
@@ -17,7 +18,7 @@ _WANTED = {"gpu_percent": "utilization.gpu", "used": "memory.used", "total": "me
 MOST_GPUS = 64
 
 
-def newest(header: str, text: str) -> dict[str, Any] | None:
+def newest(header: str, text: str) -> GpuFigures | None:
     """The mean use and the summed memory of the GPUs in the newest tick of `text` (its complete lines)."""
     columns = _columns(header)
     if "gpu_percent" not in columns and "used" not in columns:
@@ -29,12 +30,8 @@ def newest(header: str, text: str) -> dict[str, Any] | None:
     used, total = (_bytes(tick, columns.get(which), header) for which in ("used", "total"))
     if not uses and used is None:
         return None
-    return {
-        "gpu_percent": round(math.fsum(uses) / len(uses), 1) if uses else None,
-        "gpu_memory_used_bytes": used,
-        "gpu_memory_total_bytes": total,
-        "gpus": len(tick),
-    }
+    percent = round(math.fsum(uses) / len(uses), 1) if uses else None
+    return GpuFigures(percent, used, total, len(tick))
 
 
 def _names(header: str) -> list[str]:
@@ -80,19 +77,12 @@ def _bytes(rows: Sequence[Sequence[str]], column: int | None, header: str) -> in
     return int(math.fsum(values) * _UNITS.get(unit[1] if unit else "", 1 << 20))
 
 
-def read(section: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """What the probe's answer about one file says; None when there is nothing to say."""
-    if not section or not isinstance(section.get("header"), str) or not isinstance(section.get("text"), str):
-        return None
-    return newest(section["header"], section["text"])
-
-
-def add(facts: Mapping[str, Any], newest: Mapping[str, Any]) -> dict[str, Any]:
-    """What was seen of the GPUs so far: how often, the mean use, the most memory; for the figures at the end."""
-    seen = facts.get("gpu_seen") or {}
-    looks, mean, use = seen.get("looks", 0), seen.get("gpu_percent"), newest["gpu_percent"]
+def add(before: GpuSummary | None, newest: GpuFigures) -> GpuSummary:
+    """What was seen of the GPUs so far, with the newest figures; for those at the end."""
+    before = before or GpuSummary()
+    polls, mean, use = before.polls, before.gpu_percent, newest.gpu_percent
     if use is not None:
-        mean = use if mean is None else round((mean * looks + use) / (looks + 1), 2)
-        looks += 1
-    memory = [size for size in (seen.get("gpu_memory_bytes"), newest["gpu_memory_used_bytes"]) if size is not None]
-    return {"looks": looks, "gpu_percent": mean, "gpu_memory_bytes": max(memory, default=None)}
+        mean = use if mean is None else round((mean * polls + use) / (polls + 1), 2)
+        polls += 1
+    memory = [size for size in (before.gpu_memory_bytes, newest.gpu_memory_used_bytes) if size is not None]
+    return GpuSummary(polls, mean, max(memory, default=None))

@@ -9,11 +9,11 @@ only while the accounting answers.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from dogwatch.model import Ended, Evidence, Job, Known, Missing, Observation, Outcome, Running
+from dogwatch.model import EarlierRun, Ended, Evidence, Facts, Job, Known, Missing, Observation, Outcome, Running
 from dogwatch.sources.slurm import tasks, verdict
 from dogwatch.sources.slurm.accounting import Record
 from dogwatch.sources.slurm.efficiency import efficiency
@@ -64,7 +64,7 @@ class _Case:
     strangers: list[Row] = field(default_factory=list)
     attempt: str = ""
     first_start: float | None = None
-    runs: list[dict[str, Any]] = field(default_factory=list)
+    runs: tuple[EarlierRun, ...] = ()
 
     @property
     def patient(self) -> bool:
@@ -249,7 +249,7 @@ def _open(case: _Case, found: Sequence[Piece], whole: Verdict) -> Observation:
         case.track.pop("lacking", None)
         silence_limit = LATE_WITNESS if known.state.outcome is Outcome.UNKNOWN else PATIENCE
         settled = case.said.books is Books.NONE or _waited(case, silence_limit)
-        return _made(case, Verdict(known.state, "", known.reason), facts={}, settled=settled)
+        return _made(case, Verdict(known.state, "", known.reason), facts=None, settled=settled)
     if case.said.books is not Books.ANSWERED:
         if case.said.books is not Books.NOT_ASKED:
             case.track.pop("lacking", None)
@@ -275,16 +275,16 @@ def _unanswered(case: _Case) -> Observation:
     if case.long_gone and case.known.native == "PREEMPTED":
         why = "preempted, and Slurm did not put it back in the queue"
         state = Ended(Outcome.PREEMPTED, at=case.known.since, reason=why)
-        return _made(case, Verdict(state, "PREEMPTED", why, "PREEMPTED"), facts={})
+        return _made(case, Verdict(state, "PREEMPTED", why, "PREEMPTED"), facts=None)
     if case.long_gone and case.said.books is Books.NONE:
         why = f"it left the queue, and {case.said.why}; outcome unknown"
-        return _made(case, verdict.unknown(why, at=case.known.since), facts={})
+        return _made(case, verdict.unknown(why, at=case.known.since), facts=None)
     why = case.said.why or "the accounting was not asked about it this time"
     return _missing(case, f"it left the queue, and how it ended is not known: {why}")
 
 
 def _missing(case: _Case, why: str) -> Observation:
-    return _made(case, Verdict(Missing(case.at), "", why), facts={})
+    return _made(case, Verdict(Missing(case.at), "", why), facts=None)
 
 
 def _why_missing(case: _Case, found: Sequence[Piece], whole: Verdict) -> str:
@@ -314,18 +314,16 @@ def _why_unknown(case: _Case, piece: Piece | None) -> str:
 
 
 def _observation(case: _Case, found: Sequence[Piece], whole: Verdict) -> Observation:
-    facts = facts_of(found, case.first_start)
-    if whole.contradiction:
-        facts["contradiction"] = whole.contradiction
+    facts, contradiction = facts_of(found, case.first_start), whole.contradiction
     if not isinstance(whole.state, Ended):
         return _made(case, whole, facts=facts)
     before = case.known.state
     taken_for = before.outcome if isinstance(before, Ended) and case.attempt == case.known.attempt else None
     if taken_for not in (None, Outcome.UNKNOWN, whole.state.outcome):
-        facts["contradiction"] = f"it was taken for {taken_for}, but {whole.reason or whole.says}"
+        contradiction = f"it was taken for {taken_for}, but {whole.reason or whole.says}"
     used = efficiency([piece.record for piece in found if piece.record is not None])
-    if used is not None:
-        facts["efficiency"] = used
+    if used is not None or contradiction:
+        facts = replace(facts or Facts(), efficiency=used, contradiction=contradiction)
     return _made(case, whole, facts=facts, settled=_settled(case, found, whole.state))
 
 
@@ -346,12 +344,13 @@ def _waited(case: _Case, silence_limit: float = PATIENCE) -> bool:
     return case.at - min((evidence.at for evidence in known.evidence), default=0.0) >= silence_limit
 
 
-def _made(case: _Case, whole: Verdict, facts: Mapping[str, Any], settled: bool = True) -> Observation:
+def _made(case: _Case, whole: Verdict, facts: Facts | None, settled: bool = True) -> Observation:
     assert whole.state is not None
     evidence = (Evidence(WITNESS, whole.says, case.at),) if whole.says else ()
     attempt = _raised(case, whole) or (attempt_key(None, 0) if isinstance(whole.state, Ended) else "")
     track = case.track if case.track != case.job.track else None
-    facts = {**facts, "runs": case.runs} if case.runs else facts
+    if case.runs:
+        facts = replace(facts or Facts(), runs=case.runs)
     return Observation(
         case.job.ref,
         attempt,
@@ -362,7 +361,7 @@ def _made(case: _Case, whole: Verdict, facts: Mapping[str, Any], settled: bool =
         track=track,
         facts=facts,
         settled=settled,
-        restarts=0 if "tasks" in facts else restarts_of(attempt),
+        restarts=0 if facts is not None and facts.tasks else restarts_of(attempt),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from dogwatch.model import Facts
 from dogwatch.sources.interface import Installation, JobId, Lookup, QueuedJob, Scheduler
 from dogwatch.sources.slurm import job_ids, lookup, requests, source
 from dogwatch.text import plain
@@ -20,9 +21,9 @@ class Slurm(Scheduler):
     id_example = "a Slurm job id such as 12345 or 12345_7"
     source = source
 
-    def runs_on(self, facts: Mapping[str, Any], host: str) -> bool:
+    def runs_on(self, facts: Facts, host: str) -> bool:
         """Only where its one node is polled: on others its processes are out of sight."""
-        return bool(host) and facts.get("nodes") == host.partition(".")[0]
+        return bool(host) and facts.nodes == host.partition(".")[0]
 
     def owns_process(self, job_id: str, process: Mapping[str, Any], pids: set[int]) -> bool | None:
         """By the job whose cgroup it is in."""

@@ -9,8 +9,9 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
+
+from dogwatch.model import Facts
 
 MOST = 16
 _SCRIPT = 1_000_000
@@ -28,20 +29,18 @@ _NO_DIGIT = "\1"  # stands for anything that does not end in a digit
 _ANY = "\0"  # stands for whatever is not known, until the path is written as a glob
 
 
-def logs_of(facts: Mapping[str, Any], id: str, script: str | None = None) -> tuple[str, ...]:
+def logs_of(facts: Facts, id: str, script: str | None = None) -> tuple[str, ...]:
     """The globs of a job's logs: Slurm's own first, then those of its batch script, each once."""
     names = _Names(facts, id)
     found: list[str] = []
-    for key in ("stdout", "stderr"):
-        told = facts.get(key)
-        if isinstance(told, str) and told:
-            found.append(names.glob(names.resolve(names.default(told)), names.workdir))
+    for path in filter(None, (facts.stdout, facts.stderr)):
+        found.append(names.glob(names.resolve(names.default(path)), names.workdir))
     if script:
         found += names.in_script(script[:_SCRIPT])
     return tuple(dict.fromkeys(path for path in found if path))[:MOST]
 
 
-def usual_logs(facts: Mapping[str, Any], id: str) -> tuple[str, ...]:
+def usual_logs(facts: Facts, id: str) -> tuple[str, ...]:
     """Where jobs write as a rule, below the work directory: for one that the accounting alone still knows, which does
     not say where its log is. An id in a name is one only where no digit stands beside it."""
     names = _Names(facts, id)
@@ -60,22 +59,18 @@ def usual_logs(facts: Mapping[str, Any], id: str) -> tuple[str, ...]:
 class _Names:
     """What the patterns and variables of one job stand for."""
 
-    def __init__(self, facts: Mapping[str, Any], id: str) -> None:
-        def fact(key: str) -> str:
-            told = facts.get(key)
-            return told if isinstance(told, str) else ""
-
-        self.array = _is_array(facts)
+    def __init__(self, facts: Facts, id: str) -> None:
+        self.array = facts.tasks is not None and facts.tasks.is_array
         self.id = id
-        self.workdir = fact("workdir")
-        node = re.split(r"[,.]", fact("nodes"), maxsplit=1)[0]
+        self.workdir = facts.workdir
+        node = re.split(r"[,.]", facts.nodes, maxsplit=1)[0]
         self.values = {
             "A": id,
             "j": _ANY if self.array else id,
             "J": _ANY if self.array else f"{id}{_ANY}",
             "a": _ANY if self.array else "4294967294",
-            "x": fact("name") or _ANY,
-            "u": fact("user") or _ANY,
+            "x": facts.name or _ANY,
+            "u": facts.user or _ANY,
             "N": node if node and "[" not in node else _ANY,
         }
         self.variables: dict[str, str | None] = {
@@ -163,12 +158,6 @@ class _Names:
 
         expanded = _COMMAND.sub(_ANY, _VARIABLE.sub(value, text.replace(_ANY, "")))
         return expanded if known and not expanded.startswith(_ANY) else None
-
-
-def _is_array(facts: Mapping[str, Any]) -> bool:
-    tasks = facts.get("tasks")
-    rows = tasks.get("rows") if isinstance(tasks, Mapping) else None
-    return isinstance(rows, list) and bool(rows) and not str(rows[0].get("id", "")).startswith("+")
 
 
 def _lines(script: str) -> Iterator[str]:

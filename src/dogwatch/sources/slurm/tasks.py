@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from dogwatch.model import Ended, Outcome, Running, Waiting
+from dogwatch.model import Ended, Outcome, Running, Task, Tasks, Waiting
 from dogwatch.model.state import State, word
 from dogwatch.sources.slurm import spans, words
 from dogwatch.sources.slurm.accounting import Record
@@ -140,31 +140,22 @@ def _how_many(worst: Sequence[tuple[Piece, Ended]], found: Sequence[Piece]) -> s
     return f"{count} of {total} tasks {outcome}: {', '.join(named)}{more}"
 
 
-def document(found: Sequence[Piece]) -> dict[str, Any]:
+def summary(pieces: Sequence[Piece]) -> Tasks:
     """What interfaces show of the pieces: how many, in which states, and the odd ones first."""
     states: Counter[str] = Counter()
-    for piece in found:
+    for piece in pieces:
         states[_word(piece.verdict.state)] += piece.count
-    odd = sorted(found, key=lambda piece: (_oddness(piece.verdict.state), *_in_order(piece.task)))
-    return {
-        "count": sum(piece.count for piece in found),
-        "states": dict(sorted(states.items())),
-        "rows": [_document_row(piece) for piece in odd[:MOST_ROWS]],
-    }
+    odd = sorted(pieces, key=lambda piece: (_oddness(piece.verdict.state), *_in_order(piece.task)))
+    count = sum(piece.count for piece in pieces)
+    return Tasks(count, dict(sorted(states.items())), tuple(map(_task, odd[:MOST_ROWS])))
 
 
-def _document_row(piece: Piece) -> dict[str, Any]:
-    state = piece.verdict.state
-    ended = state if isinstance(state, Ended) else None
-    return {
-        "id": piece.task,
-        "state": word(state) or "missing",
-        "outcome": ended.outcome.value if ended else None,
-        "native": piece.verdict.native,
-        "exit_code": ended.exit_code if ended else None,
-        "signal": ended.signal if ended else None,
-        "reason": piece.verdict.reason,
-    }
+def _task(piece: Piece) -> Task:
+    state, verdict = piece.verdict.state, piece.verdict
+    if isinstance(state, Ended):
+        ending = (state.outcome.value, verdict.native, state.exit_code, state.signal)
+        return Task(piece.task, word(state) or "missing", *ending, verdict.reason)
+    return Task(piece.task, word(state) or "missing", native=verdict.native, reason=verdict.reason)
 
 
 def _oddness(state: State | None) -> int:

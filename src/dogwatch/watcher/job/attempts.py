@@ -3,11 +3,10 @@ one that failed can be compared with one that went better."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dogwatch.clock import recorded, stamp
-from dogwatch.model import Change, Ended, Known, Running
+from dogwatch.model import CancelledBy, Change, Ended, Known, Running
 from dogwatch.watcher.job.memory import Memory
 from dogwatch.watcher.job.state.attempt import Attempt
 from dogwatch.watcher.job.state.log import LogCursor
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
 MOST = 8
 CLOSE = 2.0  # two records of one start may round it differently
 MOST_LOGS = 4
-_FACTS = ("nodes", "partition", "limit_seconds")
 
 
 def are_due(memory: Memory, change: Change) -> bool:
@@ -32,7 +30,9 @@ def begin(memory: Memory, number: int, started: float | None, at: float) -> None
     """An attempt begins to run. What its logs hold so far was written by others."""
     log_ends = {path: cursor["offset"] for path, cursor in list(memory.log.cursors.items())[:MOST_LOGS]}
     row = Attempt(attempt=number, began=started or at, ended=None, how=None, reached=None, logs=log_ends)
-    row["nodes"], row["partition"], row["limit_seconds"] = (memory.facts.get(name) for name in _FACTS)
+    facts = memory.facts
+    row["nodes"], row["partition"] = facts.nodes or None, facts.partition or None
+    row["limit_seconds"] = facts.limit_seconds
     memory.attempts = [*memory.attempts, row][-MOST:]
 
 
@@ -51,7 +51,7 @@ def end(memory: Memory, change: Change) -> None:
 def with_doubt(memory: Memory, found: DiagnosisDocument | None) -> DiagnosisDocument | None:
     """A diagnosis that quotes a log in which nothing tells where this attempt begins says so; one of a job that was
     cancelled names who did it, and has no advice for an owner who did it."""
-    found = _with_canceller(found, memory.facts.get("cancelled_by"))
+    found = _with_canceller(found, memory.facts.cancelled_by)
     mixed = memory.attempts[-1].get("mixed", ()) if memory.attempts else ()
     if found is None or not any(quote["file"] in mixed for quote in found["evidence"]):
         return found
@@ -63,15 +63,15 @@ def with_doubt(memory: Memory, found: DiagnosisDocument | None) -> DiagnosisDocu
     return {**found, "advice": [*found["advice"], doubt]}
 
 
-def _with_canceller(found: DiagnosisDocument | None, by: Mapping[str, Any] | None) -> DiagnosisDocument | None:
-    if found is None or found["cause"] != "cancelled" or not by:
+def _with_canceller(found: DiagnosisDocument | None, by: CancelledBy | None) -> DiagnosisDocument | None:
+    if found is None or found["cause"] != "cancelled" or by is None:
         return found
-    if by["owner"]:
+    if by.is_owner:
         return {**found, "title": "its owner cancelled the job", "advice": []}
     return {
         **found,
-        "title": f"{by['name']} cancelled the job",
-        "advice": [f"ask {by['name']} why before you start it again"],
+        "title": f"{by.name} cancelled the job",
+        "advice": [f"ask {by.name} why before you start it again"],
     }
 
 
@@ -104,13 +104,13 @@ def document(memory: Memory, known: Known | None = None) -> list[AttemptDocument
 def _with_runs(memory: Memory, known: Known | None) -> list[Attempt]:
     """The attempts that were seen, with what the place recorded of those that are over, and those that nobody saw."""
     rows = [row.copy() for row in memory.attempts]
-    for run in memory.facts.get("runs") or ():
-        over = Attempt(ended=run["ended"], how=run["how"], nodes=run["nodes"])
-        seen = next((row for row in rows if abs(row["began"] - run["began"]) <= CLOSE), None)
+    for run in memory.facts.runs:
+        over = Attempt(ended=run.ended, how=run.how, nodes=run.nodes)
+        seen = next((row for row in rows if abs(row["began"] - run.began) <= CLOSE), None)
         if seen is not None:
             seen.update(over)
         else:
-            unseen = Attempt(began=run["began"], logs={}, marks={}, reached=None, partition=None, limit_seconds=None)
+            unseen = Attempt(began=run.began, logs={}, marks={}, reached=None, partition=None, limit_seconds=None)
             unseen.update(over)
             rows.append(unseen)
     rows.sort(key=lambda row: row["began"])

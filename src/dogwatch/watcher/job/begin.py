@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from dogwatch.model import Change, Known, Observation, Running
 from dogwatch.text import is_suspended
@@ -54,7 +52,8 @@ def begin_tick(
 
 def _take_in(tick: JobTick, disk_space: DiskSpace) -> None:
     """What this poll says of the job itself."""
-    tick.news, tick.facts = News(), _facts(tick)
+    tick.news = News()
+    _take_facts(tick)
     tick.job = with_logs(tick.job, tick.memory)
     workers = () if tick.observation is None else tick.observation.workers
     tick.workers = with_trees(workers, tick.memory, tick.mono)
@@ -68,7 +67,7 @@ def _started(tick: JobTick) -> float | None:
     """When the attempt began: by its workers, else by its place."""
     first, state = tick.watched.started, tick.after.state
     if not tick.workers:
-        first = state.since if isinstance(state, Running) else tick.facts.get("started_at") or first
+        first = state.since if isinstance(state, Running) else tick.memory.facts.started_at or first
     if first is None and tick.job.source == "process":
         first = tick.job.submitted  # its workers' beginning; they may have ended since
     return min((worker.started for worker in tick.workers if worker.started is not None), default=first)
@@ -79,14 +78,14 @@ def _stay(tick: JobTick, disk_space: DiskSpace) -> None:
     watched = tick.watched
     tick.disks = disk_space.of(tick.job)
     tick.steady = tick.idle or disk_space.same(watched.disks, tick.disks)  # one that is idle is described soon anyway
-    tick.news, tick.facts, tick.workers, tick.started = NO_NEWS, watched.memory.facts, (), watched.started
+    tick.news, tick.workers, tick.started = NO_NEWS, (), watched.started
     tick.save = not tick.idle and tick.mono - watched.saved >= SAVE_STEADY * (1 + hash(tick.job.ref) % 16 / 16)
 
 
-def _facts(tick: JobTick) -> Mapping[str, Any]:
+def _take_facts(tick: JobTick) -> None:
     """What else the place said; a poll that said nothing of it keeps what an earlier one did."""
-    told = tick.observation.facts if tick.observation is not None else {}
-    learnt = tick.probe_answer.learnt.get(tick.job.ref, {})
-    if told or learnt:
-        tick.memory.facts = {**tick.memory.facts, **told, **learnt}
-    return tick.memory.facts
+    memory, learnt = tick.memory, tick.probe_answer.learnt.get(tick.job.ref)
+    if tick.observation is not None and tick.observation.facts is not None:
+        memory.facts = tick.observation.facts.after(memory.facts)
+    if learnt is not None:
+        memory.learnt = memory.learnt.with_news(learnt)

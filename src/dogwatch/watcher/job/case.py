@@ -10,10 +10,10 @@ from dogwatch.watcher.job.error_groups import error_groups
 from dogwatch.watcher.job.file_checks import made_by, saved_at
 from dogwatch.watcher.job.freshness import unsure
 from dogwatch.watcher.job.job_tick import JobTick
-from dogwatch.watcher.job.memory_checks import FACT
 from dogwatch.watcher.job.memory_use import held_by
 from dogwatch.watcher.job.stall import stood
 from dogwatch.watcher.job.state.disks import gone_in
+from dogwatch.watcher.job.state.learnt import NOTHING
 
 
 def case_of(tick: JobTick) -> Case:
@@ -48,7 +48,8 @@ def _new_case(tick: JobTick) -> Case:
         errors=error_groups(memory),
         verified=tick.final.verified,
         eta=tick.eta,
-        facts=tick.facts,
+        facts=memory.facts,
+        moved=memory.learnt.moved,
         diagnosis=tick.diagnosis,
         checkpoints=saved_at(memory, tick.probe_answer) if memory.files.checkpoints else (),
         gone_in=_gone_in(tick),
@@ -65,7 +66,7 @@ def _new_case(tick: JobTick) -> Case:
 
 
 def _held(tick: JobTick) -> Held | None:
-    return held_by(tick.memory, tick.workers, tick.probe_answer.learnt.get(tick.job.ref, {}).get(FACT), tick.mono)
+    return held_by(tick.memory, tick.workers, tick.probe_answer.learnt.get(tick.job.ref, NOTHING).memory, tick.mono)
 
 
 def _gone_in(tick: JobTick) -> Mapping[tuple[str, str], float]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dogwatch.estimate.series import combine
-from dogwatch.model import Job, Step
+from dogwatch.model import Job, Step, Tasks
 from dogwatch.watcher.job.memory import Memory
 from dogwatch.watcher.job.read_files import News, worker_of
 from dogwatch.watcher.job.state.workers import keep_worker_point
@@ -27,7 +27,7 @@ class Counts:
     said: News | None
     track: Mapping[str, Any]
     total_items: float | None
-    tasks: Mapping[str, Any] | None = None
+    tasks: Tasks | None = None
 
 
 def count(
@@ -38,7 +38,7 @@ def count(
     before: Counts | None,
     *,
     anew: bool,
-    tasks: Mapping[str, Any] | None = None,
+    tasks: Tasks | None = None,
 ) -> Counts:
     """Take in what the counters say now, of an array what its `tasks` say too. Where all of it is what it was, nothing
     is counted again, and these are the counts `before`; not so where something else has changed (`anew`)."""

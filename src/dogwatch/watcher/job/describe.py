@@ -40,7 +40,6 @@ def describe(tick: JobTick) -> JobUpdate | Confirmed:
             workers,
             tick.disks,
             tick.final,
-            tick.facts,
             tick.watched.verdict,
             tick.at,
             tick.watched.gone_in,

@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, cast
 
 from dogwatch.clock import recorded, stamp
-from dogwatch.model import Eta, Job, Known, Progress, Verdict, Worker
+from dogwatch.model import Eta, Facts, Job, Known, Progress, Verdict, Worker
 from dogwatch.model.time_limit import limit_to_ask, spelled
 from dogwatch.rules.interface import Disk
 from dogwatch.text import plain
 from dogwatch.watcher.job import attempts, launch
 from dogwatch.watcher.job.artifact_document import checkpoints_document, disks_document, outputs_document
 from dogwatch.watcher.job.final_checks import NOT_ENDED, Final
-from dogwatch.watcher.job.folders import REAL
 from dogwatch.watcher.job.gpus import gpu_percent
 from dogwatch.watcher.job.memory import Memory
 from dogwatch.watcher.job.resources import document as spent_document
 from dogwatch.watcher.job.stall import verdict_document
 from dogwatch.watcher.job.state.workers import cpu_percent
+from dogwatch.wire.documents.facts import efficiency_document, tasks_document
 
 if TYPE_CHECKING:
     from dogwatch.wire.documents.diagnosis import DiagnosisDocument
     from dogwatch.wire.documents.job import DetailDocument, EtaDocument, ProgressDocument
-    from dogwatch.wire.documents.machine import EfficiencyDocument, GpuDocument, WorkerDocument
+    from dogwatch.wire.documents.machine import GpuDocument, WorkerDocument
 
 NAME = 80
 
@@ -65,7 +66,6 @@ def detail_document(
     workers: list[WorkerDocument],
     disks: Mapping[str, Disk],
     final: Final,
-    facts: Mapping[str, Any],
     verdict: Verdict | None,
     at: float,
     gone_in: Mapping[tuple[str, str], float] | None = None,
@@ -74,6 +74,7 @@ def detail_document(
     known: Known | None = None,
 ) -> DetailDocument:
     """The parts of a job document that only its own page needs."""
+    facts, learnt = memory.facts, memory.learnt
     return {
         "no_eta_reason": no_eta or None,
         "verdict": verdict_document(verdict),
@@ -88,46 +89,32 @@ def detail_document(
         "verified": None if final.verified is None else {"ok": final.verified.ok, "text": final.verified.text},
         "checks": [{"what": check.what, "word": check.word, "text": check.text} for check in final.checks],
         "spent": spent_document(memory.spent, memory.age),
-        "tasks": facts.get("tasks"),
-        "efficiency": _efficiency(facts),
-        "expected_start": stamp(facts.get("expected_start")),
-        "time_limit_at": stamp(facts.get("time_limit_at")),
-        "time_limit_seconds": facts.get("limit_seconds"),
-        "nodes": facts.get("nodes") or None,
-        "scores": facts.get("scores") or [],
-        "folders": [{"path": path, "real": real} for path, real in sorted((facts.get(REAL) or {}).items())],
-        "logs": [*(facts.get("logs") or ()), *(facts.get("script_logs") or ())],
-        "stdout": next(iter(facts.get("logs") or ()), None) or facts.get("stdout") or None,
+        "tasks": tasks_document(facts.tasks),
+        "efficiency": efficiency_document(facts.efficiency, memory.learnt.gpu_summary),
+        "expected_start": stamp(facts.expected_start),
+        "time_limit_at": stamp(facts.time_limit_at),
+        "time_limit_seconds": facts.limit_seconds,
+        "nodes": facts.nodes or None,
+        "scores": learnt.scores or [],
+        "folders": [{"path": path, "real": real} for path, real in sorted((learnt.real or {}).items())],
+        "logs": [*facts.logs, *(learnt.script_logs or ())],
+        "stdout": next(iter(facts.logs), None) or facts.stdout or None,
     }
 
 
-def _efficiency(facts: Mapping[str, Any]) -> EfficiencyDocument | None:
-    """What it used; of the GPUs by what looks at them saw, where the accounting does not know."""
-    used: EfficiencyDocument | None = facts.get("efficiency")
-    seen = facts.get("gpu_seen") or {}
-    if used is None:
-        return None
-    percent, memory = used["gpu_percent"], used["gpu_memory_bytes"]
-    return {
-        **used,
-        "gpu_percent": seen.get("gpu_percent") if percent is None else percent,
-        "gpu_memory_bytes": seen.get("gpu_memory_bytes") if memory is None else memory,
-    }
-
-
-def with_limit(facts: dict[str, Any], progress: Progress | None) -> dict[str, Any]:
+def with_limit(facts: Facts, progress: Progress | None) -> Facts:
     """With the time limit to ask for by how far it came; of an array nobody can tell, whose tasks have a limit each."""
-    used = facts.get("efficiency") or {}
-    if not used.get("exceeded") or facts.get("tasks") or progress is None or progress.fraction is None:
+    used = facts.efficiency
+    if used is None or not used.exceeded or facts.tasks or progress is None or progress.fraction is None:
         return facts
-    ask = limit_to_ask(used.get("limit_seconds"), used.get("wall_seconds"), progress.fraction)
-    return facts if ask == used.get("ask_for_seconds") else {**facts, "efficiency": {**used, "ask_for_seconds": ask}}
+    ask = limit_to_ask(used.limit_seconds, used.wall_seconds, progress.fraction)
+    return replace(facts, efficiency=replace(used, ask_for_seconds=ask))
 
 
-def with_advice(diagnosis: DiagnosisDocument | None, facts: Mapping[str, Any]) -> DiagnosisDocument | None:
+def with_advice(diagnosis: DiagnosisDocument | None, facts: Facts) -> DiagnosisDocument | None:
     """With the limit that is to be asked for, where a time limit was the cause."""
-    ask = (facts.get("efficiency") or {}).get("ask_for_seconds")
-    if diagnosis is None or diagnosis.get("cause") != "time_limit" or not isinstance(ask, (int, float)):
+    ask = None if facts.efficiency is None else facts.efficiency.ask_for_seconds
+    if diagnosis is None or diagnosis.get("cause") != "time_limit" or ask is None:
         return diagnosis
     told = [str(text) for text in diagnosis.get("advice") or ()]
     words = f"ask for a time limit of {spelled(ask)}, or resume from the newest checkpoint in a chain of jobs"

@@ -13,7 +13,7 @@ from dogwatch.watcher.job.job_tick import JobTick
 
 def end_job(tick: JobTick) -> None:
     """The final checks of a job that has ended, its final outcome, and why it failed if it did."""
-    tick.facts = tick.memory.facts = document.with_limit(tick.memory.facts, tick.progress)
+    tick.memory.facts = document.with_limit(tick.memory.facts, tick.progress)
     listed = tick.probe_answer.files.get(tick.job.ref)
     workers_at_end = tick.workers or tick.watched.workers
     tick.final = final(
@@ -25,7 +25,7 @@ def end_job(tick: JobTick) -> None:
     tick.after = concluded(tick.job, tick.memory, tick.progress, tick.news, tick.final.known, tick.final.checks, fell)
     tick.concluded = undecided and tick.after.final is not None
     if tick.after.final is not None and tick.after.final not in GOOD:
-        tick.diagnosis = document.with_advice(attempts.with_doubt(tick.memory, fell), tick.facts)
+        tick.diagnosis = document.with_advice(attempts.with_doubt(tick.memory, fell), tick.memory.facts)
     tick.after = with_evidence(tick.after, tick.final, tick.news, tick.at, new=tick.change is not None)
 
 

@@ -11,12 +11,12 @@ from dogwatch.model import Ended, Progress, Running, State
 from dogwatch.results.integrity import BROKEN, INTACT
 from dogwatch.rules.interface import Made
 from dogwatch.transport import extra_probe
-from dogwatch.watcher.job import final_integrity
 from dogwatch.watcher.job.artifacts import Produced
 from dogwatch.watcher.job.folders import directories, real_of
 from dogwatch.watcher.job.memory import Memory
 from dogwatch.watcher.job.probe_answer import ProbeAnswer, disk_paths
 from dogwatch.watcher.job.stall import living_pids
+from dogwatch.watcher.job.state.learnt import NOTHING
 from dogwatch.watcher.job.watched import WatchedJob
 
 # Every so many seconds here and elsewhere, within so many seconds.
@@ -73,7 +73,7 @@ class FileChecks:
             if search and (guess := guess_spec(one)):
                 spec["guess"] = guess
             if spec:
-                specs[ref] = {**spec, "far": self._far, **real_of(one.memory.facts)}
+                specs[ref] = {**spec, "far": self._far, **real_of(one.memory.learnt)}
             if len(specs) == MOST_JOBS:
                 break
         return specs
@@ -138,8 +138,8 @@ def guess_spec(one: WatchedJob) -> dict[str, Any] | None:
     if job.expect.checkpoints or made.guessed or one.memory.age < made.guess_after:
         return None
     folders = list(directories(job.expect.outputs))
-    workdir = one.memory.facts.get("workdir")
-    folders += [workdir] if isinstance(workdir, str) and workdir.startswith("/") and not folders else []
+    workdir = one.memory.facts.workdir
+    folders += [workdir] if workdir.startswith("/") and not folders else []
     pids = [] if folders else list(living_pids(one.workers))[:4]
     folders = [folder for folder in folders if folder != "/"]
     since = one.started or job.submitted or job.registered
@@ -156,7 +156,7 @@ def take_in(
         made.take_look(seen.files[ref], memory.age, watched, seen.look.at)
     if ref in seen.closer:
         take_closer(made, seen.closer[ref], memory.age)
-    if confirmed := (seen.learnt.get(ref) or {}).get(final_integrity.FACT):
+    if confirmed := seen.learnt.get(ref, NOTHING).integrity:
         take_closer(made, {"checkpoints": confirmed.get("checkpoints")}, memory.age)
     if new_attempt:
         made.end_attempt(step)

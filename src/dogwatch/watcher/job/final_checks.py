@@ -15,7 +15,6 @@ from dogwatch.model import Ended, Finished, Job, Known, Observation, Outcome, Pr
 from dogwatch.model.progress import TOO_MUCH
 from dogwatch.results.integrity import INTACT
 from dogwatch.rules.interface import Check, Verified
-from dogwatch.watcher.job.final_integrity import FACT
 from dogwatch.watcher.job.memory import Memory
 from dogwatch.watcher.job.read_files import OTHER_CLOCKS, OTHERS
 
@@ -73,7 +72,7 @@ def checks(
     """Every check that its expectations ask for; `listed` is what this poll found of its files, None when they did
     not answer."""
     found: list[Check] = []
-    intact = memory.facts.get(FACT)
+    intact = memory.learnt.integrity
     if job.expect.outputs:
         found += _outputs(job, memory, listed, intact, began)
     if job.expect.total_items:

@@ -15,8 +15,9 @@ from dogwatch.model import Ended, Job, Known
 from dogwatch.transport import extra_probe as extra_probes
 from dogwatch.watcher.job.folders import REAL
 from dogwatch.watcher.job.memory import Memory
+from dogwatch.watcher.job.state.learnt import NOTHING, Learnt
 
-FACT = EXTRA_PROBE = "integrity"
+EXTRA_PROBE = "integrity"
 SECONDS = 4.0  # of reading, for all jobs that ended together
 GRACE = 3.0  # beyond which it is not waited for
 BYTES = 2 << 30
@@ -26,7 +27,7 @@ MOST_JOBS, MOST_FILES, MOST_CHECKPOINTS, MOST_NAMED = 16, 256, 3, 5
 def wanted(jobs: Sequence[Job], known: Mapping[str, Known], memories: Mapping[str, Memory]) -> list[Job]:
     """The jobs that have ended, left something that can be judged, and were not judged yet."""
     over = [job for job in jobs if (job.expect.outputs or job.expect.checkpoints) and _has_ended(known.get(job.ref))]
-    return [job for job in over if FACT not in memories[job.ref].facts][:MOST_JOBS]
+    return [job for job in over if memories[job.ref].learnt.integrity is None][:MOST_JOBS]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,7 @@ class Question:
         globs = {job.ref: job.expect.outputs for job in self.jobs}
         return {ref: named for ref, named in self.paths.items() if any(named.values()) or globs[ref]}
 
-    def extra_probes(self, facts: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    def extra_probes(self, learnt: Mapping[str, Learnt]) -> dict[str, Any]:
         """The extra probe as a request has it; none where there is nothing to ask."""
         asked = self.asked
         if not asked:
@@ -55,14 +56,14 @@ class Question:
             if job.ref in asked
             for glob in job.expect.outputs
         }
-        real = {path: at for ref in asked for path, at in (facts.get(ref, {}).get(REAL) or {}).items()}
+        real = {path: at for ref in asked for path, at in (learnt.get(ref, NOTHING).real or {}).items()}
         call = {"paths": every, "left": left, "checkpoints": saved, "seconds": SECONDS, "bytes": BYTES, REAL: real}
         return {EXTRA_PROBE: extra_probes.spec(EXTRA_PROBE, call, seconds=int(SECONDS + GRACE))}
 
-    def read(self, body: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    def read(self, body: Mapping[str, Any]) -> dict[str, Learnt]:
         """What was found of each job, by ref; a job that got no answer is not in it."""
         asked = self.asked
-        found = {ref: {FACT: _told([], [])} for ref in self.paths if ref not in asked}
+        found = {ref: Learnt(integrity=_told([], [])) for ref in self.paths if ref not in asked}
         told, _ = extra_probes.brought(body, EXTRA_PROBE) if asked else (None, "")
         if told is None:
             return found
@@ -70,7 +71,8 @@ class Question:
         for job in (job for job in self.jobs if job.ref in asked):
             unfinished = {row["file"]: row for row in rows if row.get("beside") in job.expect.outputs}
             outputs = [*_of(rows, asked[job.ref]["outputs"]), *unfinished.values()]
-            found[job.ref] = {FACT: _told(outputs, [judged[p] for p in asked[job.ref]["checkpoints"] if p in judged])}
+            saved = [judged[path] for path in asked[job.ref]["checkpoints"] if path in judged]
+            found[job.ref] = Learnt(integrity=_told(outputs, saved))
         return found
 
 

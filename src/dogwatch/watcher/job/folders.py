@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
-# Facts about a job, and what questions and answers call them: where its folders were at first sight, and which of them
+from dogwatch.watcher.job.state.learnt import NOTHING, Learnt
+
+# What questions and answers call them: where its folders were at first sight, and which of them
 # lead elsewhere now.
 REAL, MOVED = "real", "moved"
 MOST_MOVED = 8
@@ -27,12 +30,12 @@ def _fixed(pattern: str) -> str:
     return directory or "/"
 
 
-def real_of(facts: Mapping[str, Any]) -> dict[str, Any]:
+def real_of(learnt: Learnt) -> dict[str, Mapping[str, str]]:
     """What goes with every question about the files of a job: where its folders were at first sight."""
-    return {REAL: facts[REAL]} if facts.get(REAL) else {}
+    return {REAL: learnt.real} if learnt.real else {}
 
 
-def learnt(body: Mapping[str, Any], facts: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+def learnt(body: Mapping[str, Any], known: Mapping[str, Learnt]) -> dict[str, Learnt]:
     """By ref, where the folders of jobs are that were looked at for the first time, beside those that were known
     before, and what became of them, where that is news. What is known of a folder is never learnt anew."""
     real: dict[str, dict[str, str]] = {}
@@ -40,16 +43,16 @@ def learnt(body: Mapping[str, Any], facts: Mapping[str, Mapping[str, Any]]) -> d
     for section in _SECTIONS:
         rows = body.get(section)
         for ref, row in rows.items() if isinstance(rows, dict) else ():
-            if ref not in facts or not isinstance(row, dict):
+            if ref not in known or not isinstance(row, dict):
                 continue
             if row.get(REAL):
-                real[ref] = {**row[REAL], **real.get(ref, {}), **(facts[ref].get(REAL) or {})}
-            if row.get(MOVED) or facts[ref].get(MOVED):
+                real[ref] = {**row[REAL], **real.get(ref, {}), **(known[ref].real or {})}
+            if row.get(MOVED) or known[ref].moved:
                 moved[ref] = list(dict.fromkeys([*moved.get(ref, ()), *(row.get(MOVED) or ())]))[:MOST_MOVED]
-    found: dict[str, dict[str, Any]] = {ref: {REAL: at} for ref, at in real.items() if at != facts[ref].get(REAL)}
-    for ref, what in moved.items():
-        if what != (facts[ref].get(MOVED) or []) and (what or not _is_late(body, ref)):
-            found.setdefault(ref, {})[MOVED] = what
+    found = {ref: Learnt(real=at) for ref, at in real.items() if at != known[ref].real}
+    for ref, folders in moved.items():
+        if folders != (known[ref].moved or []) and (folders or not _is_late(body, ref)):
+            found[ref] = replace(found.get(ref, NOTHING), moved=folders)
     return found
 
 

@@ -42,7 +42,6 @@ class JobTick:
     stands: bool = False  # whether its counters are where they were, as far as anybody can see
     save: bool = False
     news: News = field(default_factory=lambda: NO_NEWS)
-    facts: Mapping[str, Any] = field(default_factory=dict)
     workers: tuple[Worker, ...] = ()
     started: float | None = None
     disks: Mapping[str, Disk] = field(default_factory=dict)

@@ -101,7 +101,7 @@ def advance(
             memory.launch.verified = True
             return _there_already(job, signs) if isinstance(known.state, Running) else []
     took = round(record["lead"] + memory.age - record["age"], 1)
-    shown = list(read(job, signs, took, memory.facts.get("logs", ())))
+    shown = list(read(job, signs, took, memory.facts.logs))
     for sign in shown:
         if sign.ok and sign.what not in record["seconds"]:
             # While nobody looked it may have come at any moment: then it is said to have taken all of that time.

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from msgspec import Struct, ValidationError, convert, field, to_builtins
 from msgspec.structs import fields
 
+from dogwatch.model import Facts
 from dogwatch.watcher.job.artifacts import Produced
 from dogwatch.watcher.job.resources import Spent
 from dogwatch.watcher.job.state.attempt import Attempt
@@ -21,6 +23,7 @@ from dogwatch.watcher.job.state.ending import EndingState
 from dogwatch.watcher.job.state.files import FileState
 from dogwatch.watcher.job.state.gpu import GpuState
 from dogwatch.watcher.job.state.launch import LaunchState
+from dogwatch.watcher.job.state.learnt import NOTHING, Learnt
 from dogwatch.watcher.job.state.log import LogState
 from dogwatch.watcher.job.state.loss import LossState
 from dogwatch.watcher.job.state.progress import ProgressState
@@ -30,15 +33,14 @@ from dogwatch.watcher.job.state.tempo import TempoState
 from dogwatch.watcher.job.state.usage import UsageState
 from dogwatch.watcher.job.state.workers import WorkerState
 
-OF_THE_END = ("integrity", "contradiction")  # facts that only the end of an attempt shows
-
 
 class Memory(Struct, omit_defaults=True):
     """All states of one job, bounded whatever the job does. `age` are the seconds for which it was watched; `facts`
-    what its place says of it beside its state."""
+    what its place says of it beside its state, `learnt` what is asked less often."""
 
     age: float = 0.0
-    facts: dict[str, Any] = field(default_factory=dict)
+    facts: Facts = Facts()
+    learnt: Learnt = NOTHING
     log: LogState = field(default_factory=LogState)
     silence: SilenceState = field(default_factory=SilenceState)
     usage: UsageState = field(default_factory=UsageState)
@@ -64,11 +66,14 @@ class Memory(Struct, omit_defaults=True):
         self.tempo, self.gpu, self.ram, self.loss = TempoState(), GpuState(), RamState(), LossState()
         self.launch, self.ending = LaunchState(), EndingState()
         self.log.may_stop = False
-        self.facts = {key: value for key, value in self.facts.items() if key not in OF_THE_END}
+        self.facts, self.learnt = self.facts.of_next_attempt(), replace(self.learnt, integrity=None)
 
     def to_json(self) -> dict[str, Any]:
         """As plain JSON values, without what is as it was at first."""
         body: dict[str, Any] = to_builtins(self)
+        for part in ("facts", "learnt"):
+            if part in body:
+                body[part] = {key: value for key, value in body[part].items() if value is not None and value != ""}
         return body
 
     @classmethod

@@ -14,9 +14,10 @@ from dogwatch.transport import extra_probe
 from dogwatch.watcher.job.memory import Memory
 from dogwatch.watcher.job.probe_answer import ProbeAnswer, with_learnt
 from dogwatch.watcher.job.stall import living_pids
+from dogwatch.watcher.job.state.learnt import Learnt
 from dogwatch.watcher.job.watched import WatchedJob
 
-EXTRA_PROBE, FACT = "memory", "memory"
+EXTRA_PROBE = "memory"
 # Every so many seconds here and elsewhere; sites ask for silence limit between two questions to their controller.
 HERE, FAR = 60.0, 180.0
 LONGEST = 3600.0
@@ -103,7 +104,7 @@ class MemoryChecks:
                 self._about[kind.name] = section["about"]
             facts = _counted(facts, section.get("counts") or {})
         learnt = {**self._of_schedulers(row, mono), **_of_trees(row.get("trees"), jobs, mono)}
-        return with_learnt(replace(seen, facts=facts), {ref: {FACT: found} for ref, found in learnt.items()})
+        return with_learnt(replace(seen, facts=facts), {ref: Learnt(memory=found) for ref, found in learnt.items()})
 
     def _of_schedulers(self, answer: Mapping[str, Any], mono: float) -> dict[str, dict[str, Any]]:
         found = {}
@@ -126,7 +127,7 @@ class MemoryChecks:
 
 
 def _has_pieces(one: WatchedJob) -> bool:
-    return bool(one.memory.facts.get("tasks"))
+    return one.memory.facts.tasks is not None
 
 
 def _within(wanted: Sequence[WatchedJob]) -> list[WatchedJob]:
@@ -167,7 +168,7 @@ def tree_roots(workers: Sequence[Worker]) -> list[int]:
 
 def with_trees(workers: tuple[Worker, ...], memory: Memory, mono: float) -> tuple[Worker, ...]:
     """The workers, each with the memory of all that descend from it, where that was weighed lately."""
-    told = memory.facts.get(FACT) or {}
+    told = memory.learnt.memory or {}
     trees = told.get("trees")
     if not trees or not 0 <= mono - told["weighed"] < STALE:
         return workers

@@ -10,7 +10,6 @@ from dogwatch.estimate import memory_growth
 from dogwatch.model import Worker
 from dogwatch.rules.interface import Held
 from dogwatch.watcher.job.memory import Memory
-from dogwatch.watcher.job.memory_checks import FACT
 from dogwatch.watcher.job.state.ram import RamSeries, RamState
 
 WEIGHED_BY = 300.0  # seconds of watching after which a tree that nobody weighed is taken for its root
@@ -50,7 +49,7 @@ def _is_whole(memory: Memory, workers: Sequence[Worker]) -> bool:
     """Whether the sizes are of whole trees: a series that begins with the roots alone would rise when the rest came."""
     return (
         not any(worker.children for worker in workers)
-        or "trees" in (memory.facts.get(FACT) or {})
+        or "trees" in (memory.learnt.memory or {})
         or memory.age > WEIGHED_BY
     )
 

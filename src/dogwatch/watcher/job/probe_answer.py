@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from dogwatch.model import Answered, Job, Known, Poll, Unreachable
+from dogwatch.model import Answered, Job, Known, Poll, RareFacts, Unreachable
 from dogwatch.sources.interface import Source
 from dogwatch.transport.interface import Answer, Transport
 from dogwatch.watcher.job import folders, scores
 from dogwatch.watcher.job.folders import directories, real_of
 from dogwatch.watcher.job.memory import Memory
+from dogwatch.watcher.job.state.learnt import NOTHING, Learnt
 
 SKEWED = 30.0
 ANSWER_BYTES = 8 << 20  # what one answer may hold of files
@@ -32,7 +33,7 @@ class ProbeAnswer:
     files: Mapping[str, Any] = field(default_factory=dict)
     disks: Mapping[str, Any] = field(default_factory=dict)
     blind: Mapping[str, str] = field(default_factory=dict)
-    learnt: dict[str, dict[str, Any]] = field(default_factory=dict)
+    learnt: dict[str, Learnt] = field(default_factory=dict)
     usage: Mapping[str, Any] = field(default_factory=dict)
     usage_asked: frozenset[str] = frozenset()
     extra_probes: Mapping[str, Any] = field(default_factory=dict)
@@ -70,15 +71,16 @@ def probe_answer(
     the processes with these pids use. `extra_probes` ride with it."""
     by_kind = {kind: [job for job in jobs if job.source == kind] for kind in dict.fromkeys(j.source for j in jobs)}
     request: dict[str, Any] = {}
+    learnt = {ref: memory.learnt for ref, memory in memories.items()}
     facts = {ref: memory.facts for ref, memory in memories.items()}
     for kind, group in by_kind.items():
         source = sources[kind]
         asked = {source.section: source.ask(group, known, at)}
-        for sections in (asked, source.also_ask(group, known, facts, turn)):
+        for sections in (asked, source.also_ask(group, known, facts, learnt, turn)):
             for name, spec in sections.items():
                 add_section(request, name, spec)
     unscored = scores.still_wanted(jobs, known, memories)
-    request |= file_request(jobs, memories) | scores.request(unscored, facts)
+    request |= file_request(jobs, memories) | scores.request(unscored, learnt)
     if most < ANSWER_BYTES:
         request["bytes"] = most
     if silent:
@@ -90,8 +92,8 @@ def probe_answer(
         return ProbeAnswer(answer)
     seen = replace(_read(answer, sources, by_kind, known, place), usage_asked=frozenset(silent or ()))
     for kind, group in by_kind.items():
-        seen.learnt.update(sources[kind].also_read(answer.body, group, facts))
-    seen = with_learnt(seen, folders.learnt(answer.body, facts))
+        seen = with_learnt(seen, sources[kind].also_read(answer.body, group, facts, learnt))
+    seen = with_learnt(seen, folders.learnt(answer.body, learnt))
     return with_learnt(seen, scores.read(answer.body, unscored))
 
 
@@ -103,16 +105,19 @@ def add_section(request: dict[str, Any], section: str, asked: Mapping[str, Any])
         there[key] = {**there[key], **questions} if both else questions
 
 
-def with_learnt(seen: ProbeAnswer, more: Mapping[str, dict[str, Any]]) -> ProbeAnswer:
-    """The same with further facts of some jobs."""
-    return replace(seen, learnt=seen.learnt | {ref: {**seen.learnt.get(ref, {}), **new} for ref, new in more.items()})
+def with_learnt(seen: ProbeAnswer, more: Mapping[str, RareFacts]) -> ProbeAnswer:
+    """The same with more that was learnt of some jobs."""
+    if not more:
+        return seen
+    news = {ref: seen.learnt.get(ref, NOTHING).with_news(facts) for ref, facts in more.items()}
+    return replace(seen, learnt=seen.learnt | news)
 
 
 def with_logs(job: Job, memory: Memory) -> Job:
     """The job with the logs that its place named, where its owner named none."""
     if job.expect.logs:
         return job
-    found = (*memory.facts.get("logs", ()), *memory.facts.get("script_logs", ()))
+    found = (*memory.facts.logs, *(memory.learnt.script_logs or ()))
     return replace(job, expect=replace(job.expect, logs=found)) if found else job
 
 
@@ -128,7 +133,7 @@ def file_request(jobs: Sequence[Job], memories: Mapping[str, Memory]) -> dict[st
             logs[ref] = _log_request(job, memory)
         if guessed or expect.outputs or expect.checkpoints:
             wanted = {"outputs": list(expect.outputs), "checkpoints": list(expect.checkpoints) or guessed}
-            files[ref] = wanted | real_of(memory.facts)
+            files[ref] = wanted | real_of(memory.learnt)
         disks.update(disk_paths(job))
     return {"logs": logs, "files": files, "disks": sorted(disks)}
 
@@ -143,7 +148,7 @@ def _log_request(job: Job, memory: Memory) -> dict[str, Any]:
     paths, known = job.expect.logs, memory.log.cursors
     if own := job.track.get("progress"):
         paths = (*paths, *own)
-    return {"globs": [path for path in paths if path not in known], "known": known} | real_of(memory.facts)
+    return {"globs": [path for path in paths if path not in known], "known": known} | real_of(memory.learnt)
 
 
 def _read(

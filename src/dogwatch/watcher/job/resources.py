@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from dogwatch.model import Gpu, Progress, Worker
+from dogwatch.model import Gpu, GpuFigures, Progress, Worker
 
 if TYPE_CHECKING:
     from dogwatch.wire.documents.machine import SpentDocument
@@ -50,7 +50,7 @@ class Sample:
         return sum(self.used) / len(self.used) if self.used else None
 
 
-def sampled(facts: Mapping[str, Any] | None, gpus: Sequence[Gpu] = ()) -> Sample | None:
+def sampled(figures: GpuFigures | None, gpus: Sequence[Gpu] = ()) -> Sample | None:
     """What was read of its GPUs in this poll; else what a file of nvidia-smi's lines beside a scheduler's job says,
     where the mean of all its GPUs stands for each."""
     if gpus:
@@ -59,11 +59,11 @@ def sampled(facts: Mapping[str, Any] | None, gpus: Sequence[Gpu] = ()) -> Sample
         watts = [gpu.watts for gpu in gpus if gpu.watts is not None]
         used = tuple(gpu.used for gpu in gpus if gpu.used is not None)
         return Sample(used, len(gpus), sum(held) if held else None, sum(watts) if watts else None)
-    if facts is None:
+    if figures is None:
         return None
-    count, percent = int(facts.get("gpus") or 1), facts.get("gpu_percent")
+    count, percent = figures.gpus or 1, figures.gpu_percent
     used = () if percent is None else (min(1.0, max(0.0, percent / 100)),) * count
-    return Sample(used, count, facts.get("gpu_memory_used_bytes"))
+    return Sample(used, count, figures.gpu_memory_used_bytes)
 
 
 def add_up(spent: Spent, age: float, mono: float, workers: Sequence[Worker], sample: Sample | None) -> None:

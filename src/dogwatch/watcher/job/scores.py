@@ -9,22 +9,21 @@ from dogwatch.model import Ended, Job, Known
 from dogwatch.results import scores
 from dogwatch.watcher.job.folders import directories, real_of
 from dogwatch.watcher.job.memory import Memory
+from dogwatch.watcher.job.state.learnt import NOTHING, Learnt
 
-FACT = "scores"
 
-
-def request(jobs: Sequence[Job], facts: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+def request(jobs: Sequence[Job], learnt: Mapping[str, Learnt]) -> dict[str, Any]:
     """The section that asks for the result files of these jobs; nothing when none of them has an output directory."""
     asked = {}
     for job in jobs:
         found = scores.globs(_directories(job))
         if found:
             bounds = {"files": scores.MOST_FILES, "max": scores.LARGEST, "tail": scores.TAIL}
-            asked[job.ref] = {"globs": found, **bounds, **real_of(facts.get(job.ref, {}))}
+            asked[job.ref] = {"globs": found, **bounds, **real_of(learnt.get(job.ref, NOTHING))}
     return {"texts": asked} if asked else {}
 
 
-def read(body: Mapping[str, Any], jobs: Sequence[Job]) -> dict[str, dict[str, Any]]:
+def read(body: Mapping[str, Any], jobs: Sequence[Job]) -> dict[str, Learnt]:
     """What the answer taught, by ref; a job whose files could not be asked for is not in it."""
     section = body.get("texts")
     if not isinstance(section, dict):
@@ -33,7 +32,7 @@ def read(body: Mapping[str, Any], jobs: Sequence[Job]) -> dict[str, dict[str, An
     for job in jobs:
         told, since = section.get(job.ref), job.track.get("submit") or job.submitted
         if isinstance(told, dict):
-            found[job.ref] = {FACT: scores.read(told["files"], since)}
+            found[job.ref] = Learnt(scores=scores.read(told["files"], since))
     return found
 
 
@@ -41,7 +40,7 @@ def still_wanted(jobs: Sequence[Job], known: Mapping[str, Known], memories: Mapp
     """The ended jobs without a score: an ending that is not settled is looked at again, and the results may only
     now be visible from there."""
     ended = [job for job in jobs if job.expect.outputs and isinstance(known.get(job.ref, Known()).state, Ended)]
-    return [job for job in ended if not memories[job.ref].facts.get(FACT)]
+    return [job for job in ended if not memories[job.ref].learnt.scores]
 
 
 def _directories(job: Job) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dogwatch.clock import recorded
 from dogwatch.estimate.milestones import LOST, Way, way
@@ -19,7 +19,7 @@ from dogwatch.estimate.stall import (
     verdict,
 )
 from dogwatch.logs.interface import EXACT
-from dogwatch.model import Job, Progress, StallState, Verdict, Worker
+from dogwatch.model import GpuFigures, Job, Progress, StallState, Verdict, Worker
 from dogwatch.watcher.job.memory import Memory
 from dogwatch.watcher.job.read_files import News
 from dogwatch.watcher.job.state.silence import SavedVerdict
@@ -112,7 +112,7 @@ def judged(
             limit=limit,
             usage=usage,
             asking=asking and memory.usage.unanswered < UNANSWERED,
-            gpu=gpu or _gpu(memory.facts.get("gpu")),
+            gpu=gpu or _gpu(memory.learnt.gpu),
             stopped=stopped,
             slow_since=slow[0] if slow is not None and slows else None,
             slow_why=slow[1] if slow is not None else "",
@@ -205,11 +205,8 @@ def _unseen(memory: Memory, news: News, quiet: Mapping[str, float]) -> str:
     return "its log no longer exists" if memory.log.seen else ""
 
 
-def _gpu(told: Any) -> Gpu | None:
-    if not isinstance(told, Mapping):
-        return None
-    percent = told.get("gpu_percent")
-    return Gpu(percent) if isinstance(percent, (int, float)) else None
+def _gpu(figures: GpuFigures | None) -> Gpu | None:
+    return None if figures is None or figures.gpu_percent is None else Gpu(figures.gpu_percent)
 
 
 def verdict_document(found: Verdict | None) -> VerdictDocument | None:

@@ -3,34 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
-from dogwatch.model import Step
+from dogwatch.model import Step, Tasks
 from dogwatch.watcher.job.read_files import worker_of
 
 UNIT = "tasks"
 NOT_OVER = ("waiting", "running", "missing")
 
 
-def of_tasks(tasks: Mapping[str, Any], steps: Mapping[str, Step]) -> Step | None:
+def of_tasks(tasks: Tasks, steps: Mapping[str, Step]) -> Step | None:
     """The tasks of an array as one counter; None for the parts of a heterogeneous job, which are one piece of work.
     While tasks are left, one that ended is done, however it ended; at the end only those that succeeded are."""
-    rows, states = tasks["rows"], tasks["states"]
-    if not rows or str(rows[0]["id"]).startswith("+"):
+    if not tasks.is_array:
         return None
-    left = sum(states.get(word, 0) for word in NOT_OVER)
+    left = sum(tasks.states.get(word, 0) for word in NOT_OVER)
     if not left:
-        return Step(float(states.get("succeeded", 0)), float(tasks["count"]), UNIT)
-    over = tasks["count"] - left
-    return Step(over + _under_way(tasks, steps, over), float(tasks["count"]), UNIT)
+        return Step(float(tasks.states.get("succeeded", 0)), float(tasks.count), UNIT)
+    over = tasks.count - left
+    return Step(over + _under_way(tasks, steps, over), float(tasks.count), UNIT)
 
 
-def _under_way(tasks: Mapping[str, Any], steps: Mapping[str, Step], over: int) -> float:
+def _under_way(tasks: Tasks, steps: Mapping[str, Step], over: int) -> float:
     """The parts that running tasks have done. A log is a task's by the last number in its name; where no log is told
     apart like that, by what all logs together have counted beyond the tasks that ended."""
-    running = int(tasks["states"].get("running", 0))
+    running = tasks.states.get("running", 0)
     parts = {path: min(1.0, step.done / step.total) for path, step in steps.items() if step.total}
-    ids = {str(row["id"]) for row in tasks["rows"] if row["state"] == "running"}
+    ids = {task.id for task in tasks.rows if task.state == "running"}
     ours: dict[str, float] = {}
     for path, part in parts.items():
         if (task := str(worker_of(path, {}))) in ids:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dogwatch.model import Ended, Job, Known, Observation, Running, Worker
+from dogwatch.model import Ended, Facts, Job, Known, Observation, Running, Worker
 from dogwatch.rules.interface import Disk
 from dogwatch.watcher.job import launch, slowdown
 from dogwatch.watcher.job.counting import are_of
@@ -34,11 +34,13 @@ def is_steady(
     after: Known,
     observation: Observation,
     memory: Memory,
-    told: Any,
+    told: Facts | None,
     probe_answer: ProbeAnswer,
 ) -> bool:
     """Whether this poll has nothing to say that is not described already."""
-    if observation.facts is not told or observation.track is not None or observation.workers or memory.progress.steps:
+    if observation.facts is None or observation.facts is not told or observation.track is not None:
+        return False
+    if observation.workers or memory.progress.steps:
         return False
     if isinstance(after.state, Ended) or not after.settled:
         return False

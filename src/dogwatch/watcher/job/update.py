@@ -27,6 +27,7 @@ from dogwatch.watcher.job.read_files import (
     read_logs,
 )
 from dogwatch.watcher.job.resources import add_up, sampled
+from dogwatch.watcher.job.state.learnt import NOTHING
 from dogwatch.watcher.job.state.progress import counted_at, recall, remember
 from dogwatch.watcher.job.state.usage import take_usage
 from dogwatch.watcher.job.unchanged import is_at_rest, is_told, must_save
@@ -111,7 +112,7 @@ def _measure(tick: JobTick) -> None:
     if ref in answer.usage_asked:
         take_usage(tick.memory.usage, answer.usage.get(ref), tick.mono)
     take_gpus(watched, tick.job, tick.workers, answer.gpus, tick.started, tick.mono, tick.at)
-    tick.sample = sampled(answer.learnt.get(ref, {}).get("gpu"), watched.gpus if answer.gpus is not None else ())
+    tick.sample = sampled(answer.learnt.get(ref, NOTHING).gpu, watched.gpus if answer.gpus is not None else ())
     add_up(tick.memory.spent, tick.memory.age, tick.mono, tick.workers, tick.sample)
 
 
@@ -151,7 +152,7 @@ def _see_rest(tick: JobTick) -> None:
 
 def _count(tick: JobTick) -> Progress | None:
     before, anew = tick.watched.counts, tick.change is not None
-    tasks = tick.facts.get("tasks")
+    tasks = tick.memory.facts.tasks
     counts = tick.watched.counts = count(tick.memory, tick.news, tick.job, tick.mono, before, anew=anew, tasks=tasks)
     tick.stands = counts is before
     whole = counts.whole

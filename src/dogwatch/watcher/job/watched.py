@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
-from dogwatch.model import Eta, Gpu, GpuPast, Job, Known, Loss, Progress, Straggler, Verdict, Worker
+from dogwatch.model import Eta, Facts, Gpu, GpuPast, Job, Known, Loss, Progress, Straggler, Verdict, Worker
 from dogwatch.rules.interface import Case, Disk
 from dogwatch.watcher.job.counting import Counts
 from dogwatch.watcher.job.memory import Memory
@@ -41,7 +40,7 @@ class WatchedJob:
     eta_at: float = float("-inf")
     counts: Counts | None = None
     progress: Progress | None = None
-    told: Mapping[str, Any] | None = None
+    told: Facts | None = None
     disks: Mapping[str, Disk] = field(default_factory=dict)
     workers: tuple[Worker, ...] = ()
     verdict: Verdict | None = None

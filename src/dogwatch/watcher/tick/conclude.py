@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from msgspec import to_builtins
+
 from dogwatch.model import (
     Answered,
     Change,
@@ -103,7 +105,7 @@ def answered_tick(
 
 
 def _gpu_readings(probe_answer: ProbeAnswer, jobs: Mapping[str, WatchedJob]) -> dict[str, Any]:
-    read = {ref: facts["gpu"] for ref, facts in probe_answer.learnt.items() if "gpu" in facts}
+    read = {ref: to_builtins(news.gpu) for ref, news in probe_answer.learnt.items() if news.gpu is not None}
     return read | ({} if probe_answer.gpus is None else readings(jobs.values()))
 
 

@@ -19,6 +19,7 @@ from dogwatch.watcher.job.folders import real_of
 from dogwatch.watcher.job.gpus import with_last
 from dogwatch.watcher.job.memory import Memory
 from dogwatch.watcher.job.probe_answer import ProbeAnswer, with_learnt, with_logs
+from dogwatch.watcher.job.state.learnt import NOTHING, Learnt
 
 MOST_OF_A_LOG = 16 << 20
 FIRST_SIGHT = 1 << 20  # of a log that nobody knew of before
@@ -33,7 +34,7 @@ NO_BUNDLE = (Outcome.CANCELLED, Outcome.PREEMPTED)
 @dataclass(frozen=True, slots=True)
 class FollowUp:
     """What is wanted of the jobs that have just ended (`over`) and of those that ended before and whose files were not
-    judged yet (`unconfirmed`); `gpus` is the extra probe that asks for them, if any; `facts` say where their folders
+    judged yet (`unconfirmed`); `gpus` is the extra probe that asks for them, if any; `learnt` says where their folders
     are."""
 
     over: Sequence[Job]
@@ -42,21 +43,21 @@ class FollowUp:
     logs: Mapping[str, Any] = field(default_factory=dict)
     gpus: Mapping[str, Any] = field(default_factory=dict)
     most: int = 0
-    facts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    learnt: Mapping[str, Learnt] = field(default_factory=dict)
 
     def request(self) -> dict[str, Any]:
         """One request for all of it; empty where nothing is wanted."""
         logs = {ref: {**spec, **self._real(ref)} for ref, spec in self.logs.items()}
         request: dict[str, Any] = {"logs": logs} if logs else {}
-        texts = scores.request(self.over, self.facts).get("texts") or {}
+        texts = scores.request(self.over, self.learnt).get("texts") or {}
         told = [job for job in self.bundles if job.expect.logs]
         texts |= {_bundle_key(job.ref): {**tails(job.expect.logs), **self._real(job.ref)} for job in told}
-        extra_probes = {**self.unconfirmed.extra_probes(self.facts), **self.gpus}
+        extra_probes = {**self.unconfirmed.extra_probes(self.learnt), **self.gpus}
         request |= ({"texts": texts} if texts else {}) | ({"extra_probes": extra_probes} if extra_probes else {})
         return request | {"bytes": self.most} if request else {}
 
     def _real(self, ref: str) -> dict[str, Any]:
-        return real_of(self.facts.get(ref, {}))
+        return real_of(self.learnt.get(ref, NOTHING))
 
     def has_logs(self, answer: Answer) -> bool:
         """Whether it says something of the logs of every job that was asked for."""
@@ -113,9 +114,9 @@ def wanted(
     asked_for = sorted(asked_for, key=lambda job: _is_success(after[job.ref]))[:MOST_BUNDLES]
     budget = BUDGET * most
     reserve = min(budget // 3, sum(TAIL_BYTES * min(MOST_LOGS, len(job.expect.logs)) for job in asked_for))
-    facts = {ref: real_of(seen.learnt.get(ref, {})) or real_of(memories[ref].facts) for ref in ended if ref in memories}
+    learnt = {ref: memories[ref].learnt.with_news(seen.learnt.get(ref, NOTHING)) for ref in ended if ref in memories}
     logs = _logs(seen, over, budget - reserve)
-    return FollowUp(over, final_integrity.question(unconfirmed, seen.files), asked_for, logs, gpus, budget, facts)
+    return FollowUp(over, final_integrity.question(unconfirmed, seen.files), asked_for, logs, gpus, budget, learnt)
 
 
 def _in_order(jobs: Sequence[Job], refs: Sequence[str]) -> list[Job]:
@@ -127,7 +128,8 @@ def _in_order(jobs: Sequence[Job], refs: Sequence[str]) -> list[Job]:
 def _with_told_logs(job: Job, look: Answered) -> Job:
     """The job with the logs that this poll named, where nobody knew of any before."""
     observation = look.observations.get(job.ref)
-    return job if observation is None else with_logs(job, Memory(facts=dict(observation.facts)))
+    facts = None if observation is None else observation.facts
+    return job if facts is None else with_logs(job, Memory(facts=facts))
 
 
 def _logs(seen: ProbeAnswer, over: Sequence[Job], budget: int) -> dict[str, Any]:
