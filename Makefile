@@ -12,7 +12,7 @@ help: ## this list
 
 setup: .venv/.ready .venv/.ready-dev ## the virtual environment with what tests need (.venv)
 
-demo: .venv/.ready ## start a real job of four workers and watch it to its end (about 30 s)
+demo: .venv/.ready ## two real training jobs, watched; one fails and is explained (about 40 s)
 	@$(BIN)/dogwatch demo
 
 test: tools lint ## lint, types, import contracts, then every test
