@@ -67,7 +67,7 @@ def test_the_loss_really_falls(tmp_path):
 def test_its_log_counts_steps_and_loss(tmp_path):
     """The log has the plain shape that Dogwatch reads progress from."""
     _, out, _ = finish(start(tmp_path, "--steps", 20))
-    steps = [line.split(" INFO ")[1].split(" loss: ")[0] for line in out.splitlines() if " loss: 0." in line]
+    steps = [line.split(" INFO ")[1].split(" loss: ")[0] for line in out.splitlines() if "INFO step " in line]
     assert steps[0] == "step 1/20"
     assert steps[19] == "step 20/20"
 

@@ -85,6 +85,7 @@ LITERAL = {
     "LETTER": "of the alphabet",
     "LETTERS": "of the alphabet",
     "ROUND": "round numbers",
+    "do_POST": "of http.server",
     "engine": "of regular expressions",
     "falls_due": "a verb",
     "look_up": "a verb",
