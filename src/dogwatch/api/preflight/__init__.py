@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from dogwatch.api.checklist import Line
 from dogwatch.api.preflight import directories, gpus, patterns, program
 from dogwatch.api.preflight.facts import FAIL, PASS, WARN, Facts
@@ -17,6 +19,7 @@ from dogwatch.api.preflight.plan import Plan
 from dogwatch.errors import COULD_NOT_POLL, ENDED_BADLY, FINE
 from dogwatch.transport import extra_probe
 from dogwatch.transport.interface import Transport
+from dogwatch.wire.preflight import Preflight
 
 if TYPE_CHECKING:
     from dogwatch.wire.documents.commands import PreflightDocument
@@ -36,7 +39,10 @@ def examine(
     found, why = extra_probe.send(transport, "preflight", plan.call(seconds, environment), seconds + GRACE + ON_THE_WAY)
     if found is None:
         return [], why
-    facts = Facts(found)
+    try:
+        facts = Facts(msgspec.convert(found, Preflight))
+    except msgspec.ValidationError as error:
+        return [], f"the answer cannot be used: {error}"
     return [line for judge in JUDGES for line in judge(plan, facts)], None
 
 

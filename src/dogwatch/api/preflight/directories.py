@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from dogwatch.api.checklist import Line
 from dogwatch.api.preflight.facts import FAIL, PASS, WARN, Facts, count, several
 from dogwatch.api.preflight.plan import Plan
 from dogwatch.text import plain
+from dogwatch.wire.preflight import Checkpoints, Directory, Inputs, Network, Room, Slurm
 
 LEAST_SHARE = 0.2
 PLENTY = 10**12  # a tenth of a very large disk is room enough
@@ -30,29 +30,27 @@ def judge(plan: Plan, facts: Facts) -> Iterator[Line]:
 def _directories(plan: Plan, facts: Facts) -> Iterator[Line]:
     for what, path in plan.directories().items():
         name = f"{what} directory"
-        found, why = facts.of(f"directory:{path}")
-        if why:
-            yield Line(FAIL, name, f"{path} cannot be read: {why}", "see whether its file system answers (df)")
+        directory = facts.of(f"directory:{path}", Directory)
+        if isinstance(directory, str):
+            yield Line(FAIL, name, f"{path} cannot be read: {directory}", "see whether its file system answers (df)")
         else:
-            yield _directory(plan, what, name, found)
+            yield _directory(plan, what, name, directory)
 
 
-def _directory(plan: Plan, what: str, name: str, found: Mapping[str, Any]) -> Line:
-    path = found["path"]
-    if found["is"] == "file":
+def _directory(plan: Plan, what: str, name: str, found: Directory) -> Line:
+    path = found.path
+    if found.kind == "file":
         return Line(FAIL, name, f"{path} is a file", "remove it or name another directory")
-    if found.get("why"):
-        return Line(FAIL, name, f"{path} cannot be used: {found['why']}", "correct its permissions or choose another")
-    if found["refused"]:
-        verb = "be written to" if found["is"] == "directory" else f"be made in {found['nearest']}"
-        return Line(
-            FAIL, name, f"{path} cannot {verb}: {found['refused']}", "correct that, or choose another directory"
-        )
-    if found["is"] == "missing":
+    if found.why:
+        return Line(FAIL, name, f"{path} cannot be used: {found.why}", "correct its permissions or choose another")
+    if found.refused:
+        verb = "be written to" if found.kind == "directory" else f"be made in {found.nearest}"
+        return Line(FAIL, name, f"{path} cannot {verb}: {found.refused}", "correct that, or choose another directory")
+    if found.kind == "missing":
         return Line(PASS, name, f"{path} is not there and can be made")
-    left = [entry for entry in found["entries"] if not _ours(plan, path, entry)]
+    left = [entry for entry in found.entries if not _ours(plan, path, entry)]
     if what == "output" and left and not plan.resume:
-        text = f"{path} is not empty: {several(left)}" + (" …" if found["more"] > len(found["entries"]) else "")
+        text = f"{path} is not empty: {several(left)}" + (" …" if found.more > len(found.entries) else "")
         return Line(FAIL, name, text, "empty it, name another, or say --resume if the job goes on from there")
     return Line(PASS, name, f"{path} can be written to" + (", empty" if what == "output" and not left else ""))
 
@@ -67,64 +65,64 @@ def _ours(plan: Plan, path: str, entry: str) -> bool:
 
 def _room(plan: Plan, facts: Facts) -> Iterator[Line]:
     """Each file system once, however many directories lie on it."""
-    seen: dict[int, tuple[str, Mapping[str, Any]]] = {}
+    seen: dict[int, tuple[str, Room]] = {}
     for path in plan.directories().values():
-        found, _ = facts.of(f"directory:{path}")
-        if found:
-            seen.setdefault(found["room"]["device"], (found["path"], found["room"]))
+        directory = facts.of(f"directory:{path}", Directory)
+        if not isinstance(directory, str):
+            seen.setdefault(directory.room.device, (directory.path, directory.room))
     for path, room in seen.values():
-        share = room["free"] / room["total"] if room["total"] else 1.0
-        text = f"{100 * share:.0f} % free under {path} ({room['free'] / 1e9:,.1f} GB)"
+        share = room.free / room.total if room.total else 1.0
+        text = f"{100 * share:.0f} % free under {path} ({room.free / 1e9:,.1f} GB)"
         if share >= LEAST_SHARE:
             yield Line(PASS, "disk", text)
         else:
-            verdict = WARN if room["free"] >= PLENTY else FAIL
+            verdict = WARN if room.free >= PLENTY else FAIL
             yield Line(verdict, "disk", f"only {text}", "make room until a fifth is free, or write to another disk")
-        if room["inodes"] and room["inodes_free"] < LEAST_SHARE * room["inodes"]:
-            left = 100 * room["inodes_free"] / room["inodes"]
-            text = f"only {left:.0f} % of the inodes are free under {path} ({room['inodes_free']:,})"
+        if room.inodes and room.inodes_free < LEAST_SHARE * room.inodes:
+            left = 100 * room.inodes_free / room.inodes
+            text = f"only {left:.0f} % of the inodes are free under {path} ({room.inodes_free:,})"
             yield Line(FAIL if left < 5 else WARN, "inodes", text, "remove small files, or write to another disk")
-        elif room["inodes"]:
-            yield Line(PASS, "inodes", f"{room['inodes_free']:,} free under {path}")
+        elif room.inodes:
+            yield Line(PASS, "inodes", f"{room.inodes_free:,} free under {path}")
 
 
 def _inputs(plan: Plan, facts: Facts) -> Iterator[Line]:
     for pattern in plan.inputs:
-        found, why = facts.of(f"inputs:{pattern}")
-        if why:
-            yield Line(FAIL, "inputs", f"{pattern} cannot be read: {why}", "see whether its file system answers")
+        found = facts.of(f"inputs:{pattern}", Inputs)
+        if isinstance(found, str):
+            yield Line(FAIL, "inputs", f"{pattern} cannot be read: {found}", "see whether its file system answers")
             continue
         yield _input(pattern, found)
-        if plan.workers is not None and plan.workers > 1 and (found["files"] or found["odd"]):
+        if plan.workers is not None and plan.workers > 1 and (found.files or found.odd):
             yield from _split(plan.workers, pattern, found, alone=len(plan.inputs) == 1)
 
 
-def _input(pattern: str, found: Mapping[str, Any]) -> Line:
-    if found["unreadable"]:
-        path, why = found["unreadable"][0]
-        more = f" (and {len(found['unreadable']) - 1} more)" if len(found["unreadable"]) > 1 else ""
+def _input(pattern: str, found: Inputs) -> Line:
+    if found.unreadable:
+        path, why = found.unreadable[0]
+        more = f" (and {len(found.unreadable) - 1} more)" if len(found.unreadable) > 1 else ""
         return Line(FAIL, "inputs", f"{path} cannot be read: {why}{more}", "correct its permissions, or the link to it")
-    if found["broken"]:
-        path, why = found["broken"][0]
-        more = f" (and {len(found['broken']) - 1} more)" if len(found["broken"]) > 1 else ""
+    if found.broken:
+        path, why = found.broken[0]
+        more = f" (and {len(found.broken) - 1} more)" if len(found.broken) > 1 else ""
         return Line(FAIL, "inputs", f"{path} {why}{more}", "`dogwatch check` says more; fetch or make it again")
-    if found["odd"]:
-        path, kind = found["odd"][0]
+    if found.odd:
+        path, kind = found.odd[0]
         return Line(WARN, "inputs", f"{path} is {kind}, and what it writes cannot be checked", "see its writer")
-    if not found["files"]:
+    if not found.files:
         return Line(FAIL, "inputs", f"no file is there for {pattern}", "correct the path, or fetch the files first")
-    text = f"{pattern}: {count(found['files'], 'file')}, {_size(found['bytes'])}, all readable"
-    text += f", {found['intact']} intact" if found["intact"] else ""
-    text += f", {found['unclear']} of a format that cannot be judged or not read to the end" if found["unclear"] else ""
-    if found["many"]:
+    text = f"{pattern}: {count(found.files, 'file')}, {_size(found.bytes)}, all readable"
+    text += f", {found.intact} intact" if found.intact else ""
+    text += f", {found.unclear} of a format that cannot be judged or not read to the end" if found.unclear else ""
+    if found.many:
         return Line(WARN, "inputs", f"{text}; there are more, which were not checked", "check them by parts")
     return Line(PASS, "inputs", text)
 
 
-def _split(workers: int, pattern: str, found: Mapping[str, Any], alone: bool) -> Iterator[Line]:
-    files = found["files"] + len(found["odd"])
+def _split(workers: int, pattern: str, found: Inputs, alone: bool) -> Iterator[Line]:
+    files = found.files + len(found.odd)
     said = f"{count(files, 'file')} of {pattern} for {workers} workers"
-    if not found["split"]:
+    if not found.split:
         if alone:
             yield Line(WARN, "split", said, "see that each worker takes its own part of it")
     elif files % workers == 0:
@@ -141,61 +139,60 @@ def _resume(plan: Plan, facts: Facts) -> Iterator[Line]:
     if not (plan.checkpoint_dir or plan.output_dir):
         yield Line(WARN, "resume", "no checkpoint directory given", "say --checkpoint-dir")
         return
-    found, why = facts.of("checkpoints")
-    if why:
-        yield Line(FAIL, "resume", f"the checkpoints cannot be read: {why}", "see whether its file system answers")
-    elif not found["count"]:
-        text = f"nothing to resume from: no {found['pattern']}"
+    found = facts.of("checkpoints", Checkpoints)
+    if isinstance(found, str):
+        yield Line(FAIL, "resume", f"the checkpoints cannot be read: {found}", "see whether its file system answers")
+    elif not found.count:
+        text = f"nothing to resume from: no {found.pattern}"
         yield Line(FAIL, "resume", text, "correct --checkpoint-dir, or start without --resume")
-    elif found["broken"]:
-        path, wrong = found["broken"][0]
-        text = f"the newest checkpoint, {found['newest']}, is not whole: {path} {wrong}"
+    elif found.broken:
+        path, wrong = found.broken[0]
+        text = f"the newest checkpoint, {found.newest}, is not whole: {path} {wrong}"
         yield Line(FAIL, "resume", text, "move it away, so that the one before it is taken")
     else:
-        known = "intact" if found["judged"] else "of a format that cannot be judged"
-        yield Line(PASS, "resume", f"{count(found['count'], 'checkpoint')}, the newest {found['newest']}, {known}")
+        known = "intact" if found.judged else "of a format that cannot be judged"
+        yield Line(PASS, "resume", f"{count(found.count, 'checkpoint')}, the newest {found.newest}, {known}")
 
 
 def _network(plan: Plan, facts: Facts) -> Iterator[Line]:
     for target in plan.network:
-        found, why = facts.of(f"network:{target}")
-        why = why or str(found.get("why") or "")
-        if why:
+        found = facts.of(f"network:{target}", Network)
+        if why := found if isinstance(found, str) else found.why:
             remedy = "see its firewall, proxy and name service, from where the job will run"
             yield Line(FAIL, f"network {target}", f"cannot be reached: {plain(why, 120)}", remedy)
-        else:
-            yield Line(PASS, f"network {target}", f"answers in {1000 * found['took']:.0f} ms")
+        elif not isinstance(found, str):
+            yield Line(PASS, f"network {target}", f"answers in {1000 * found.took:.0f} ms")
 
 
 def _slurm(plan: Plan, facts: Facts) -> Iterator[Line]:
-    found, why = facts.of("slurm")
-    if why:
-        yield Line(FAIL, "slurm", f"cannot be asked: {why}", "see whether the controller answers (sinfo)")
+    found = facts.of("slurm", Slurm)
+    if isinstance(found, str):
+        yield Line(FAIL, "slurm", f"cannot be asked: {found}", "see whether the controller answers (sinfo)")
         return
-    if not found["there"]:
+    if not found.there:
         yield Line(FAIL, "slurm", f"{plan.slurm} is not there", "correct --slurm; it is a path on that host")
         return
-    said = found["said"]
-    if said is None:
+    sbatch = found.said
+    if sbatch is None:
         yield Line(FAIL, "slurm", "there is no sbatch there", "name a host of the cluster with --host")
-    elif said["why"] is not None:
-        yield Line(FAIL, "slurm", f"sbatch --test-only {said['why']}", "see whether the controller answers (sinfo)")
-    elif said["code"] == 0:
-        found_start = _TEST_ONLY.search(said["out"] + said["err"])
-        text = f"would start at {found_start[2]}" if found_start else plain((said["err"] or said["out"]).strip(), 200)
-        using = f", using {plain(found_start[3], 120)}" if found_start and found_start[3] else ""
+    elif sbatch.why is not None:
+        yield Line(FAIL, "slurm", f"sbatch --test-only {sbatch.why}", "see whether the controller answers (sinfo)")
+    elif sbatch.code == 0:
+        start = _TEST_ONLY.search(sbatch.out + sbatch.err)
+        text = f"would start at {start[2]}" if start else plain((sbatch.err or sbatch.out).strip(), 200)
+        using = f", using {plain(start[3], 120)}" if start and start[3] else ""
         yield Line(PASS, "slurm", f"{text}{using} (sbatch --test-only; nothing was submitted)")
     else:
-        refusal = re.sub(r"sbatch: (?:error: )?", "", (said["err"] or said["out"]).strip()).replace("\n", "; ")
+        refusal = re.sub(r"sbatch: (?:error: )?", "", (sbatch.err or sbatch.out).strip()).replace("\n", "; ")
         remedy = "correct its #SBATCH lines; `sinfo` lists the partitions, `sacctmgr show assoc` your accounts"
         yield Line(FAIL, "slurm", f"would be refused: {plain(refusal, 200)}", remedy)
-    output = found.get("output")
-    if output is not None and (output["is"] != "directory" or output["refused"]):
-        wrong = "is not there, and Slurm makes none" if output["is"] != "directory" else output["refused"]
-        text = f"the directory of its output, {output['path']}, {wrong}: the job would end at once"
-        yield Line(FAIL, "slurm output", text, f"mkdir -p {output['path']}, or correct it")
+    output = found.output
+    if output is not None and (output.kind != "directory" or output.refused):
+        wrong = "is not there, and Slurm makes none" if output.kind != "directory" else output.refused
+        text = f"the directory of its output, {output.path}, {wrong}: the job would end at once"
+        yield Line(FAIL, "slurm output", text, f"mkdir -p {output.path}, or correct it")
     if plan.signals:
-        yield from _slurm_signal(plan, found["directives"])
+        yield from _slurm_signal(plan, found.directives)
 
 
 def _slurm_signal(plan: Plan, directives: Mapping[str, str]) -> Iterator[Line]:

@@ -2,36 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeVar
+
+import msgspec
+
+from dogwatch.wire.preflight import Preflight
 
 PASS, WARN, FAIL = "pass", "warn", "fail"
+Found = TypeVar("Found")
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
     """What the place said. A question that it did not answer has its reason instead."""
 
-    body: Mapping[str, Any]
+    answer: Preflight
 
-    def of(self, question: str) -> tuple[Mapping[str, Any], str]:
-        """(what was found, "") or ({}, why nothing was)."""
-        answer = (self.body.get("found") or {}).get(question)
-        if answer is None:
-            return {}, "it was not asked"
-        return (answer["found"], "") if answer.get("ok") else ({}, str(answer.get("why", "no reason was given")))
-
-    def is_set(self, variable: str) -> bool:
-        return bool((self.body.get("variables") or {}).get(variable))
+    def of(self, question: str, kind: type[Found]) -> Found | str:
+        """What was found, or why nothing was."""
+        answered = self.answer.found.get(question)
+        if answered is None:
+            return "it was not asked"
+        if not answered.ok:
+            return answered.why
+        try:
+            return msgspec.convert(answered.found, kind)
+        except msgspec.ValidationError as error:
+            return f"the answer cannot be used: {error}"
 
     def value(self, variable: str) -> str:
-        """What one of the few variables holds that are looked at."""
-        return str((self.body.get("shown") or {}).get(variable) or "")
-
-    @property
-    def cwd(self) -> str:
-        return str(self.body.get("cwd") or "/")
+        """The value of one of the few variables that are shown."""
+        return self.answer.shown.get(variable) or ""
 
 
 def several(things: list[str], most: int = 3) -> str:

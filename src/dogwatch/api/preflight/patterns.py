@@ -10,6 +10,7 @@ from dogwatch.api.preflight.facts import PASS, WARN, Facts, count
 from dogwatch.api.preflight.plan import Plan
 from dogwatch.logs.user import ANY_CASE, compile_patterns
 from dogwatch.text import plain
+from dogwatch.wire.preflight import Logs
 
 TOO_OFTEN = 0.2
 
@@ -53,7 +54,7 @@ def _tried(what: str, marks: list[Any], lines: list[bytes]) -> Line:
 
 
 def _earlier_lines(facts: Facts) -> list[bytes]:
-    found, _ = facts.of("logs")
-    tails = (found.get("tails") or {}).values()
+    logs = facts.of("logs", Logs)
+    tails = () if isinstance(logs, str) else logs.tails.values()
     lines = [line for text in tails for line in text.encode("latin-1", "replace").split(b"\n")]
     return [line for line in lines if line.strip()]

@@ -4,26 +4,25 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from dogwatch.api.checklist import Line
 from dogwatch.api.preflight.facts import FAIL, PASS, WARN, Facts, several
 from dogwatch.api.preflight.plan import NEVER, Plan
+from dogwatch.wire.preflight import Command, Limits, Program
 
 
 def judge(plan: Plan, facts: Facts) -> Iterator[Line]:
-    found, why = facts.of("program")
-    if not facts.body.get("there", True):
-        remedy = "make it, or correct --cwd"
-        yield Line(FAIL, "working directory", f"{facts.cwd} is not there", remedy)
-    if why:
-        yield Line(FAIL, "command", f"could not be read: {why}", "see whether its directories answer")
+    found = facts.of("program", Program)
+    if not facts.answer.there:
+        yield Line(FAIL, "working directory", f"{facts.answer.cwd} is not there", "make it, or correct --cwd")
+    if isinstance(found, str):
+        yield Line(FAIL, "command", f"could not be read: {found}", "see whether its directories answer")
         return
-    program = found.get("program")
-    if program is not None:
-        yield _command(plan, program)
-        if program.get("wrong"):
-            yield Line(FAIL, "script", f"{program['script']} {program['wrong']}", "correct the command or --cwd")
+    command = found.program
+    if command is not None:
+        yield _command(plan, command)
+        if command.wrong:
+            yield Line(FAIL, "script", f"{command.script} {command.wrong}", "correct the command or --cwd")
     yield from _python(plan, found, facts)
     yield from _packages(plan, found)
     yield from _variables(plan, facts)
@@ -32,37 +31,37 @@ def judge(plan: Plan, facts: Facts) -> Iterator[Line]:
     yield from _limits(plan, found, facts)
 
 
-def _command(plan: Plan, program: Mapping[str, Any]) -> Line:
+def _command(plan: Plan, program: Command) -> Line:
     word = plan.command.words[0]
-    if program["path"] is None:
-        wrong = "is there and is not executable" if program.get("there") and "/" in word else "was not found"
+    if program.path is None:
+        wrong = "is there and is not executable" if program.there and "/" in word else "was not found"
         remedy = "chmod +x it" if "is there" in wrong else "correct the command, or activate the environment it is in"
         return Line(FAIL, "command", f"{word} {wrong}", remedy)
-    if program["kind"] == "python" and program["python"] is None:
-        return Line(FAIL, "command", f"{program['path']} names a Python that is not there", "correct its first line")
-    return Line(PASS, "command", str(program["path"]))
+    if program.kind == "python" and program.python is None:
+        return Line(FAIL, "command", f"{program.path} names a Python that is not there", "correct its first line")
+    return Line(PASS, "command", program.path)
 
 
-def _python(plan: Plan, found: Mapping[str, Any], facts: Facts) -> Iterator[Line]:
-    inside, why = found.get("inside"), found.get("python_why")
-    needed = not found.get("guessed") or bool(plan.packages) or plan.environment is not None
+def _python(plan: Plan, found: Program, facts: Facts) -> Iterator[Line]:
+    inside = found.inside
+    needed = not found.guessed or bool(plan.packages) or plan.environment is not None
     if inside is None:
         if needed:
-            text = f"{found.get('python') or 'Python'} {why or 'said nothing'}"
+            text = f"{found.python or 'Python'} {found.python_why or 'said nothing'}"
             yield Line(FAIL, "interpreter", text, "name the interpreter of your environment in the command")
         return
-    prefix, executable = str(inside["prefix"]), str(found["python"])
-    text = f"{executable} is Python {inside['version']}" + (f", environment {prefix}" if inside["virtual"] else "")
-    if found.get("guessed") and plan.command.words:
+    prefix, executable = inside.prefix, found.python or ""
+    text = f"{executable} is Python {inside.version}" + (f", environment {prefix}" if inside.virtual else "")
+    if found.guessed and plan.command.words:
         text += " (the one on the PATH; the command may start another)"
     active = facts.value("VIRTUAL_ENV") or facts.value("CONDA_PREFIX")
     wanted = plan.environment
-    if wanted is not None and os.path.normpath(os.path.join(facts.cwd, wanted)) != os.path.normpath(prefix):
+    if wanted is not None and os.path.normpath(os.path.join(facts.answer.cwd, wanted)) != os.path.normpath(prefix):
         yield Line(FAIL, "interpreter", f"{text}, not {wanted}", f"activate {wanted}, or start {wanted}/bin/python")
     elif active and not _inside(active, executable, prefix):
         remedy = f"start {active}/bin/python, or deactivate what is not meant"
         yield Line(WARN, "interpreter", f"{text}, while {active} is active", remedy)
-    elif needed or inside["virtual"]:
+    elif needed or inside.virtual:
         yield Line(PASS, "interpreter", text)
 
 
@@ -70,28 +69,26 @@ def _inside(active: str, executable: str, prefix: str) -> bool:
     return prefix == active.rstrip("/") or executable.startswith(active.rstrip("/") + "/")
 
 
-def _packages(plan: Plan, found: Mapping[str, Any]) -> Iterator[Line]:
-    rows: Mapping[str, Any] = found.get("modules") or {}
+def _packages(plan: Plan, found: Program) -> Iterator[Line]:
     for name in plan.packages:
-        row = rows.get(name)
-        if row is None:
-            why = found.get("python_why") or "no answer about it"
+        module = found.modules.get(name)
+        if module is None:
+            why = found.python_why or "no answer about it"
             remedy = "give it more time with --most, or try without --try-import"
             yield Line(FAIL, f"package {name}", f"could not be checked: {why}", remedy)
-        elif not row["found"]:
-            where = found.get("python")
-            why = f"cannot be imported: {row['why']}" if row["why"] else f"is not there for {where}"
-            yield Line(FAIL, f"package {name}", why, f"{where} -m pip install {name.partition('.')[0]}")
-        elif row["bare"]:
+        elif not module.found:
+            why = f"cannot be imported: {module.why}" if module.why else f"is not there for {found.python}"
+            yield Line(FAIL, f"package {name}", why, f"{found.python} -m pip install {name.partition('.')[0]}")
+        elif module.bare:
             text = "is only a directory without code, such as one of that name where the job starts"
             yield Line(WARN, f"package {name}", text, "see that the installed one is found, not that directory")
         else:
-            seconds = f", imported in {row['imported']:g} s" if row["imported"] is not None else ""
-            yield Line(PASS, f"package {name}", f"{row['version'] or 'there'}{seconds}")
+            seconds = f", imported in {module.imported:g} s" if module.imported is not None else ""
+            yield Line(PASS, f"package {name}", f"{module.version or 'there'}{seconds}")
 
 
 def _variables(plan: Plan, facts: Facts) -> Iterator[Line]:
-    missing = [name for name in plan.variables if not facts.is_set(name)]
+    missing = [name for name in plan.variables if not facts.answer.variables.get(name)]
     if missing:
         text = f"not set or empty where it will run: {several(missing, 8)}"
         yield Line(FAIL, "variables", text, "export them where the job is started, or give --env NAME=VALUE")
@@ -112,10 +109,10 @@ def _checkpoint_frequency(plan: Plan) -> Line:
     return Line(WARN, what, "how often it saves is not known, nor what a crash would cost", remedy)
 
 
-def _logging(plan: Plan, found: Mapping[str, Any], facts: Facts) -> Line:
+def _logging(plan: Plan, found: Program, facts: Facts) -> Line:
     """Whether its words come out as they are said: a silent log is how a healthy job looks dead."""
-    program = found.get("program") or {}
-    kind, flags = program.get("kind", "other"), program.get("flags") or []
+    command = found.program
+    kind, flags = (command.kind, command.flags) if command else ("other", [])
     remedy = "set PYTHONUNBUFFERED=1 (--env PYTHONUNBUFFERED=1) or start it with python -u"
     if facts.value("PYTHONUNBUFFERED"):
         return Line(PASS, "logging", "unbuffered: PYTHONUNBUFFERED is set")
@@ -128,36 +125,36 @@ def _logging(plan: Plan, found: Mapping[str, Any], facts: Facts) -> Line:
     return Line(WARN, "logging", "whether its output is buffered is not known", remedy)
 
 
-def _limits(plan: Plan, found: Mapping[str, Any], facts: Facts) -> Iterator[Line]:
+def _limits(plan: Plan, found: Program, facts: Facts) -> Iterator[Line]:
     if plan.core_dumps is None and not plan.signals:
         return
-    limits, why = facts.of("limits")
-    if why:
-        yield Line(FAIL, "limits", f"could not be read: {why}", "try again")
+    limits = facts.of("limits", Limits)
+    if isinstance(limits, str):
+        yield Line(FAIL, "limits", f"could not be read: {limits}", "try again")
         return
     if plan.core_dumps is not None:
         yield _core_dumps(plan.core_dumps, limits)
-    handled: Mapping[str, Any] = (found.get("program") or {}).get("signals") or {}
+    handled, script = (found.program.signals, found.program.script) if found.program else ({}, None)
     for name in plan.signals:
-        yield _signal(name, limits, handled, (found.get("program") or {}).get("script"))
+        yield _signal(name, limits, handled, script)
 
 
-def _core_dumps(wanted: bool, limits: Mapping[str, Any]) -> Line:
-    on = limits["core"] is None or limits["core"] > 0
-    size = "without limit" if limits["core"] is None else f"up to {limits['core']:,} bytes"
-    text = f"on, {size}, to {limits['core_pattern'] or '?'}" if on else "off"
+def _core_dumps(wanted: bool, limits: Limits) -> Line:
+    on = limits.core is None or limits.core > 0
+    size = "without limit" if limits.core is None else f"up to {limits.core:,} bytes"
+    text = f"on, {size}, to {limits.core_pattern or '?'}" if on else "off"
     if on == wanted:
         return Line(PASS, "core dumps", text)
-    if wanted and limits["core_most"] == 0:
+    if wanted and limits.core_most == 0:
         return Line(FAIL, "core dumps", "off, and the hard limit is 0", "have the limit raised (limits.conf), then try")
     return Line(FAIL, "core dumps", text, f"ulimit -c {'unlimited' if wanted else '0'} before it is started")
 
 
-def _signal(name: str, limits: Mapping[str, Any], handled: Mapping[str, Any], script: str | None) -> Line:
+def _signal(name: str, limits: Limits, handled: Mapping[str, int | None], script: str | None) -> Line:
     what = f"signal {name}"
-    if name in limits["unknown"]:
+    if name in limits.unknown:
         return Line(FAIL, what, "there is no such signal there", "correct the name, as in TERM or USR1")
-    if name in limits["ignored"]:
+    if name in limits.ignored:
         text = "is ignored by the parent process, and the program inherits that"
         return Line(FAIL, what, text, "start it without nohup or & in a script, or trap it there")
     if script is None:
