@@ -6,6 +6,7 @@ import os
 import sys
 import time
 from statistics import median
+from typing import Any
 
 from bench.figures import Figure
 from bench.stage import DOGWATCH, Stage
@@ -100,7 +101,8 @@ def _evidence(now: float) -> Evidence:
 
 
 def _update(job: Job, known: Known, now: float) -> JobUpdate:
-    progress = {"step": 600, "total": 1000, "unit": "items", "fraction": 0.6, "rate": 10.0, "rate_average": 10.0}
-    eta = {"remaining_seconds": 40.0, "low_seconds": 30.0, "high_seconds": 60.0, "confidence": 0.9, "at": now + 40}
+    progress: Any = {"step": 600, "total": 1000, "unit": "items", "fraction": 0.6, "rate": 10.0, "rate_average": 10.0}
+    eta: Any = {"remaining_seconds": 40.0, "low_seconds": 30.0, "high_seconds": 60.0, "confidence": 0.9, "at": now + 40}
     workers = [{"index": k, "pid": 1000 + k, "doing": "running", "rate": 2.5, "step": 150} for k in range(4)]
-    return JobUpdate(job.ref, known, now - 60, progress, eta, {"workers": workers})
+    detail: Any = {"workers": workers}
+    return JobUpdate(job.ref, known, now - 60, progress, eta, detail=detail)

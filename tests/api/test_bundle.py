@@ -63,7 +63,8 @@ def store(home: Path, tmp_path: Path) -> Store:
     opened = open_store(str(home))
     register(opened, job(name="train/../../etc", expect=expect), NOW, 1.0)
     said = tick.Event("finding.opened", f"password={TOKEN}", ref=REF, level="critical", body={"rule": "r", "what": ""})
-    update = tick.JobUpdate(REF, ended(), diagnosis={"cause": "code_error", "title": "boom"})
+    diagnosis: Any = {"cause": "code_error", "title": "boom"}
+    update = tick.JobUpdate(REF, ended(), diagnosis=diagnosis)
     readings = (tick.Reading(REF, {"step": 5}),)
     tick.commit(opened, tick.Tick(NOW, 1.0, jobs=(update,), events=(said,), readings=readings))
     return opened

@@ -43,7 +43,7 @@ def move(store: Store, name: str, before: str, state: State, scores: list | None
     ref = f"here/process:{name}"
     known = Known(state, NOW, "", "", "1", 1, NOW, (Evidence("supervisor", "", NOW),))
     after = {Waiting: "waiting", Running: "running", Ended: "ended"}[type(state)]
-    body: dict = {"before": before or None, "after": after}
+    body: Any = {"before": before or None, "after": after}
     text = f"{before or 'new'} → {after}"
     if isinstance(state, Ended):
         body["outcome"] = state.outcome.value
@@ -51,7 +51,8 @@ def move(store: Store, name: str, before: str, state: State, scores: list | None
     events = [tick.Event("job.state", text, ref=ref, body=body)]
     if finding:
         events.append(tick.Event("finding.opened", f"about {finding}", ref=ref, body={"rule": finding, "what": ""}))
-    update = tick.JobUpdate(ref, known, detail={"scores": scores or []})
+    detail: Any = {"scores": scores or []}
+    update = tick.JobUpdate(ref, known, detail=detail)
     tick.commit(store, tick.Tick(NOW, 1.0, jobs=(update,), events=tuple(events)))
 
 
@@ -125,7 +126,7 @@ def test_the_tasks_of_an_array_are_counted_like_the_jobs_of_a_run(store):
     """Two of twenty completed, three failed: all of them, whatever else is watched."""
     add(store, "sweep")
     states = {"failed": 3, "running": 10, "succeeded": 2, "waiting": 5}
-    detail = {"tasks": {"count": 20, "states": states, "rows": [{"id": "1", "state": "ended"}]}}
+    detail: Any = {"tasks": {"count": 20, "states": states, "rows": [{"id": "1", "state": "ended"}]}}
     known = Known(Running(NOW), NOW, "", "", "1", 1, NOW, ())
     event = tick.Event("job.state", "new → running", ref="here/process:sweep", body={"after": "running"})
     update = tick.JobUpdate("here/process:sweep", known, detail=detail)

@@ -46,7 +46,7 @@ class Story:
         return self._moved(seconds, known, "ended", attempt, outcome=outcome.value, **more)
 
     def _moved(self, seconds: float, known: Known, after: str, attempt: int, **more: Any) -> Story:
-        body = {"after": after, "attempt": attempt, "outcome": more.pop("outcome", None)}
+        body: Any = {"after": after, "attempt": attempt, "outcome": more.pop("outcome", None)}
         kind = "job.state" if attempt == 1 or after == "ended" else "job.attempt"
         event = tick.Event(kind, f"→ {after}", ref=REF, body=body)
         started = more.pop("started", NOW)

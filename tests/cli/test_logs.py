@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -81,7 +82,8 @@ def test_a_log_that_slurm_named_is_read_without_being_told(dogwatch, sshd, log, 
         known = Known(
             Running(clock.now()), clock.now(), "RUNNING", "", "1:0", 1, clock.now(), (Evidence("squeue", "", 0),)
         )
-        update = tick.JobUpdate(ref, known, detail={"logs": [str(other)]})
+        detail: Any = {"logs": [str(other)]}
+        update = tick.JobUpdate(ref, known, detail=detail)
         tick.commit(store, tick.Tick(clock.now(), clock.mono(), jobs=(update,)))
     assert dogwatch("logs", ref).stdout == "hello\n"
 

@@ -44,12 +44,13 @@ def ended(outcome: Outcome = Outcome.SUCCEEDED, at: float = NOW) -> Known:
 
 def numbered(n: int, ref: str = "here/process:1") -> tick.Tick:
     """A tick whose every part carries the same number, so that a half one would show."""
+    progress: Any = {"step": n, "at": NOW + n}
     return tick.Tick(
         NOW + n,
         float(n),
         places=(tick.PlaceUpdate("here", NOW + n, True),),
-        jobs=(tick.JobUpdate(ref, running(NOW + n), progress={"step": n, "at": NOW + n}, memory={"n": n}),),
-        events=(tick.Event("job.state", f"step {n}", ref=ref, body={"n": n}),),
+        jobs=(tick.JobUpdate(ref, running(NOW + n), progress=progress, memory={"n": n}),),
+        events=(tick.Event("job.state", f"step {n}", ref=ref, body={"percent": n}),),
         opened=(Finding(ref, "numbered", Level.WARNING, str(n)),),
         notifications=(Notification(f"n{n}", ref, Level.INFO, str(n)),),
         readings=(tick.Reading(ref, {"step": n, "rss": n << 20}),),

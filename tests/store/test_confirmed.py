@@ -64,7 +64,8 @@ def test_a_row_rewritten_as_a_whole_is_confirmed_by_its_new_cells(home: Path) ->
     """A confirmation after another update keeps what that update wrote."""
     store = watched(home)
     confirm(store, NOW + 1)
-    tick.commit(store, tick.Tick(NOW, 2.0, jobs=(tick.JobUpdate(job(3).ref, running(), progress={"step": 7}),)))
+    progress: Any = {"step": 7}
+    tick.commit(store, tick.Tick(NOW, 2.0, jobs=(tick.JobUpdate(job(3).ref, running(), progress=progress),)))
     confirm(store, NOW + 2)
     confirm(store, NOW + 3)
     assert times(store) == {(NOW + 3, "running")}

@@ -37,7 +37,7 @@ def agreed(store) -> int:
     """The number that every part of the last tick carries."""
     document: Any = jobs.documents(store, refs=["here/process:1"])[0]
     step = document["progress"]["step"]
-    assert events.read(store, limit=1, newest=True)[0]["body"] == {"n": step}
+    assert events.read(store, limit=1, newest=True)[0]["body"] == {"percent": step}
     assert notifications.unrouted(store)[-1].key == f"n{step}"
     assert document["findings"][0]["text"] == str(step)
     return int(step)

@@ -103,7 +103,8 @@ def test_numbers_that_no_cell_holds_do_not_stop_a_tick(home: Path) -> None:
     store = open_store(str(home))
     register(store, job(), NOW, 1.0)
     known = Known(Ended(Outcome.FAILED, 2**70), float("inf"), confirmed_at=-0.0)
-    update = tick.JobUpdate("here/process:1", known, progress={"step": float("nan"), "rate": [float("-inf"), 2**70]})
+    progress: Any = {"step": float("nan"), "rate": [float("-inf"), 2**70]}
+    update = tick.JobUpdate("here/process:1", known, progress=progress)
     tick.commit(store, tick.Tick(NOW, 1.0, jobs=(update,)))
     document: Any = jobs.documents(store, everything=True)[0]
     assert (document["exit_code"], document["since"]) == (None, None)
@@ -127,8 +128,8 @@ def test_a_short_row_carries_progress_and_the_worst_finding(home: Path) -> None:
     """What ls prints needs no second question."""
     store = filled(home)
     critical = Finding("here/process:1", "worse", Level.CRITICAL, "now")
-    progress = {"step": 5, "total": 10, "unit": "it", "fraction": 0.5, "rate": 2.0, "at": NOW}
-    eta = {"remaining_seconds": 2.5, "at": NOW + 2.5}
+    progress: Any = {"step": 5, "total": 10, "unit": "it", "fraction": 0.5, "rate": 2.0, "at": NOW}
+    eta: Any = {"remaining_seconds": 2.5, "at": NOW + 2.5}
     update = tick.JobUpdate("here/process:1", running(), progress=progress, eta=eta)
     tick.commit(store, tick.Tick(NOW, 1.0, jobs=(update,), opened=(critical,)))
     row = next(row for row in jobs.brief(store) if row["ref"] == "here/process:1")

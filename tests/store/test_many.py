@@ -61,13 +61,13 @@ def reported(process: subprocess.Popen[str]) -> list[int]:
 def newest_tick(store: Store) -> int:
     """The number of the last tick, after making sure that all its parts carry it."""
     (tracked,) = tick.load(store, "here")
-    step = 0 if tracked.progress is None else tracked.progress["step"]
-    happened = [dict(event["body"])["n"] for event in events.read(store) if event["kind"] == "job.state"]
+    step = 0 if tracked.progress is None else int(tracked.progress["step"] or 0)
+    happened = [event["body"]["percent"] for event in events.read(store) if event["kind"] == "job.state"]
     assert happened == list(range(1, step + 1))
     assert [notification.key for notification in notifications.unrouted(store)] == [f"n{n}" for n in happened]
     assert [one.text for one in findings.open_findings(store)] == ([str(step)] if step else [])
     assert tracked.memory == ({"n": step} if step else {})
-    return int(step)
+    return step
 
 
 def test_fifty_kills_lose_nothing_that_was_reported_and_leave_nothing_half(home: Path) -> None:

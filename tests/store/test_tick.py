@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -13,6 +14,7 @@ from dogwatch.store.rows.channels import ALONE, OPEN, SENT
 from dogwatch.store.rows.deliveries import Decision
 from dogwatch.store.rows.registration import register
 from dogwatch.store.sqlite.location import open_store
+from dogwatch.wire.documents.watch import EventBody
 from tests.store.sample import NOW, ended, everything, filled, job, numbered
 
 
@@ -29,7 +31,7 @@ def test_a_tick_that_cannot_be_written_whole_leaves_nothing(home: Path) -> None:
     with pytest.raises(StoreError, match="no place called 'moon'"):
         tick.commit(store, bad)
     over = tick.JobUpdate("here/process:1", ended())
-    unspeakable = tick.Event("job.state", "never", body={"x": object()})
+    unspeakable = tick.Event("job.state", "never", body=cast("EventBody", {"x": object()}))
     with pytest.raises(TypeError):
         tick.commit(store, tick.Tick(NOW, 1.0, jobs=(over,), events=(unspeakable,)))
     assert everything(store) == before
@@ -70,7 +72,8 @@ def test_an_ended_job_is_no_longer_tracked_and_its_memory_goes(home: Path) -> No
     register(store, job(), NOW, 1.0)
     tick.commit(store, numbered(7))
     (tracked,) = tick.load(store, "here")
-    assert (tracked.memory, tracked.progress) == ({"n": 7}, {"step": 7, "at": NOW + 7})
+    assert tracked.memory == {"n": 7}
+    assert dict(tracked.progress or {}) == {"step": 7, "at": NOW + 7}
     tick.commit(store, tick.Tick(NOW, 1.0, jobs=(tick.JobUpdate("here/process:1", ended()),)))
     assert tick.load(store, "here") == []
     assert store.db.execute("SELECT count(*) FROM memories").fetchone() == (0,)

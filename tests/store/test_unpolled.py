@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -13,6 +14,7 @@ from dogwatch.store.rows.places import add_place
 from dogwatch.store.rows.registration import register
 from dogwatch.store.sqlite.database import SqliteStore as Store
 from dogwatch.store.sqlite.location import open_store
+from dogwatch.wire.documents.watch import PlaceFacts
 from tests.store.sample import NOW
 
 
@@ -29,7 +31,8 @@ def store(home: Path) -> Iterator[Store]:
 
 def polled(store: Store, at: float, seen: bool = True, **facts: object) -> None:
     """The host was asked, and answered or did not."""
-    update = tick.PlaceUpdate("lab", at, answered=seen, why="" if seen else "no answer", facts=facts)
+    kept = cast("PlaceFacts", facts)
+    update = tick.PlaceUpdate("lab", at, answered=seen, why="" if seen else "no answer", facts=kept)
     tick.commit(store, tick.Tick(at, at, places=(update,)))
 
 

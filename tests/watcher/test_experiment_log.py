@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -62,21 +62,23 @@ def add(store: Store, number: int, at: float = NOW, name: str | None = None) -> 
     return ref
 
 
-def see(store: Store, ref: str, before, after, native: str, at: float = NOW, attempt: int = 1, **detail) -> None:
+def see(store: Store, ref: str, before, after, native: str, at: float = NOW, attempt: int = 1, **detail: Any) -> None:
     """Commit what a tick would: the state and the event that tells of it."""
     began = after.at if isinstance(after, Ended) and after.at else at
     known = Known(after, began, native, "", f"a{attempt}", attempt, at)
-    body = {"before": word(before), "after": word(after), "native": native, "attempt": attempt}
+    body: Any = {"before": word(before), "after": word(after), "native": native, "attempt": attempt}
     if isinstance(after, Ended):
         body["outcome"] = after.outcome.value
     event = tick.Event("job.state", "changed", ref=ref, body=body)
-    tick.commit(store, tick.Tick(at, 1.0, jobs=(tick.JobUpdate(ref, known, detail=detail),), events=(event,)))
+    tick.commit(
+        store, tick.Tick(at, 1.0, jobs=(tick.JobUpdate(ref, known, detail=cast("Any", detail)),), events=(event,))
+    )
 
 
-def learn(store: Store, ref: str, after: Ended, native: str, at: float = NOW, **detail) -> None:
+def learn(store: Store, ref: str, after: Ended, native: str, at: float = NOW, **detail: Any) -> None:
     """What comes late: no event, only a fuller document."""
     known = Known(after, after.at or at, native, "", "a1", 1, at)
-    tick.commit(store, tick.Tick(at, 1.0, jobs=(tick.JobUpdate(ref, known, detail=detail),)))
+    tick.commit(store, tick.Tick(at, 1.0, jobs=(tick.JobUpdate(ref, known, detail=cast("Any", detail)),)))
 
 
 def kinds(path: Path) -> list[str]:

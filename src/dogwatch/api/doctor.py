@@ -7,7 +7,7 @@ import shutil
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING
 
 from dogwatch import __version__, settings
 from dogwatch.api import plugins, queries
@@ -21,6 +21,9 @@ from dogwatch.text import plain
 from dogwatch.transport import extra_probe
 from dogwatch.transport.interface import Transport
 from dogwatch.transport.without_python import LIMITS, REMEDY
+
+if TYPE_CHECKING:
+    from dogwatch.wire.documents.watch import GpuFacts, PlaceFacts
 
 STALE = 300.0
 LEAST_ROOM = 100_000_000
@@ -144,11 +147,11 @@ def _places(store: Store, now: float) -> Iterator[Line]:
             yield Line("ok", f"place {place['name']}", told, counts=counts)
 
 
-def _connections(facts: dict[str, Any]) -> dict[str, int]:
+def _connections(facts: PlaceFacts) -> dict[str, int]:
     """How many connections the last tick made to a place elsewhere, and the most that any tick of its watcher made: one
     for a poll, and one more where jobs ended."""
-    names = ("connections", "most_connections")
-    return {name: int(facts[name]) for name in names if facts.get(name)}
+    counts = {name: facts.get(name) for name in ("connections", "most_connections")}
+    return {name: count for name, count in counts.items() if isinstance(count, int) and count}
 
 
 def _connections_there(counts: dict[str, int]) -> str:
@@ -159,10 +162,11 @@ def _connections_there(counts: dict[str, int]) -> str:
     return f"; {made} connection{'' if made == 1 else 's'} in the last tick, {most} at most"
 
 
-def _gpus_there(found: dict[str, Any]) -> str:
-    if found.get("count"):
-        return f"; {found['count']} GPUs, read by {WAYS.get(found['by'], found['by'])}"
-    return f"; its GPUs cannot be read: {found['why']}" if found.get("why") else ""
+def _gpus_there(gpus: GpuFacts) -> str:
+    if gpus.get("count"):
+        by = gpus.get("by") or ""
+        return f"; {gpus['count']} GPUs, read by {WAYS.get(by, by)}"
+    return f"; its GPUs cannot be read: {gpus['why']}" if gpus.get("why") else ""
 
 
 def _queue(store: Store, now: float) -> Iterator[Line]:

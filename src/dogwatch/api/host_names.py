@@ -43,7 +43,7 @@ class HostNames:
         """Where ssh would go for this name, compared with where it goes for each place: the same address, and where
         ssh's configuration names one for it, the same port and user."""
         if self._doors is None:
-            self._doors = {place["name"]: _settings(place["transport"]["ssh"], place) for place in self._ssh()}
+            self._doors = {place["name"]: _settings(place["transport"]["ssh"] or "", place) for place in self._ssh()}
         user = name.rpartition("@")[0]
         found = set()
         for place in self._ssh():

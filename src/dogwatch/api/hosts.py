@@ -85,7 +85,7 @@ def add(
     """Try a host out and register it, or register it anew with another way to it. Not added (`added` is false): one
     whose key is not known, unless `accept_key`, and one that cannot be reached while its key is not known."""
     place = _place(name, alias or name, config, FLOOR if floor is None else floor)
-    target = Target(place.transport["ssh"], config)
+    target = Target(alias or name, config)
     warnings = audit(target)
     trial, accepted = _first_trial(target, place, clock, accept_key)
     added = trial.reachable or host_keys.is_known(target)
@@ -222,7 +222,7 @@ def _place_of(row: PlaceDocument) -> Place:
 
 def _document(place: Place) -> HostDocument:
     way = place.transport
-    return {"name": place.name, "ssh": way["ssh"], "ssh_config": way.get("config"), "floor_seconds": place.floor}
+    return {"name": place.name, "ssh": str(way["ssh"]), "ssh_config": way.get("config"), "floor_seconds": place.floor}
 
 
 def _living(store: Store, name: str) -> list[str]:

@@ -237,18 +237,11 @@ def _add_to(
     store: Store, ref: str, name: str | None, description: str | None, expect: Expectation | None, log_given: bool
 ) -> None:
     """Whatever is said anew of a job that is watched already holds from now on; what is not said stays."""
-    given = _said(expect or Expectation())
-    if name is None and description is None and not given:
+    expect = expect or Expectation()
+    if name is None and description is None and expect == Expectation():
         return
-    register.amend(store, ref, name=name, description=description, expect=given, log_given=log_given)
+    register.amend(store, ref, name=name, description=description, expect=expect, log_given=log_given)
     store.location.wake()
-
-
-def _said(expect: Expectation) -> dict[str, Any]:
-    blank = Expectation()
-    return {
-        key: value for key in Expectation.__dataclass_fields__ if (value := getattr(expect, key)) != getattr(blank, key)
-    }
 
 
 def add_mine(kind: Scheduler, store: Store, clock: Clock, transport: Transport, host: str) -> list[str]:

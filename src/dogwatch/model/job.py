@@ -26,7 +26,7 @@ class Place:
 
     name: str
     kind: str = "here"
-    transport: Mapping[str, Any] = field(default_factory=dict)
+    transport: Mapping[str, str | None] = field(default_factory=dict)
     floor: float = 1.0
 
 

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from dogwatch.model.finding import Finding, Notification
     from dogwatch.model.follow import Known
     from dogwatch.model.state import Evidence
+    from dogwatch.store.rows.row import Json
+    from dogwatch.wire.documents.diagnosis import DiagnosisDocument
+    from dogwatch.wire.documents.job import DetailDocument, EtaDocument, ProgressDocument
+    from dogwatch.wire.documents.watch import EventBody, PlaceFacts
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +25,7 @@ class Event:
     ref: str | None = None
     place: str | None = None
     level: str = "info"
-    body: Mapping[str, Any] = field(default_factory=dict)
+    body: EventBody = field(default_factory=dict)  # type: ignore[assignment]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +36,12 @@ class JobUpdate:
     ref: str
     known: Known
     started: float | None = None
-    progress: Mapping[str, Any] | None = None
-    eta: Mapping[str, Any] | None = None
-    diagnosis: Mapping[str, Any] | None = None
-    detail: Mapping[str, Any] = field(default_factory=dict)
-    memory: Mapping[str, Any] | None = None
-    track: Mapping[str, Any] | None = None
+    progress: ProgressDocument | None = None
+    eta: EtaDocument | None = None
+    diagnosis: DiagnosisDocument | None = None
+    detail: DetailDocument | None = None
+    memory: Json = None
+    track: Json = None
     name: str | None = None
 
 
@@ -47,7 +51,7 @@ class Confirmed(NamedTuple):
     ref: str
     at: float
     evidence: tuple[Evidence, ...]
-    memory: Mapping[str, Any] | None = None
+    memory: Json = None
 
 
 class Reading(NamedTuple):
@@ -66,7 +70,7 @@ class PlaceUpdate:
     polled_at: float
     answered: bool
     why: str = ""
-    facts: Mapping[str, Any] = field(default_factory=dict)
+    facts: PlaceFacts = field(default_factory=dict)  # type: ignore[assignment]
 
 
 @dataclass(frozen=True, slots=True)

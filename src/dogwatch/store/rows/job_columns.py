@@ -3,40 +3,67 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, assert_never
+from typing import TYPE_CHECKING, TypedDict, assert_never
 
 from dogwatch.model.follow import Known
 from dogwatch.model.job import Expectation, Job
 from dogwatch.model.state import Ended, Evidence, Missing, Outcome, Running, State, Waiting, word
 from dogwatch.store.rows.jobs import JobRow
 
-
-def columns_of(known: Known) -> dict[str, Any]:
-    """The columns of a job row that a Known fills; a job that has ended, and settled, is no longer active."""
-    ended = known.state if isinstance(known.state, Ended) else None
-    return {
-        "active": int(ended is None or not known.settled),
-        "state": word(known.state),
-        "state_facts": _state_facts(known),
-        "outcome": known.outcome and known.outcome.value,
-        "exit_code": ended and ended.exit_code,
-        "signal": ended and ended.signal,
-        "native": known.native,
-        "reason": known.why or known.reason,
-        "attempts": known.attempts,
-        "attempt": known.attempt,
-        "since": known.since,
-        "confirmed_at": known.confirmed_at,
-        "evidence": evidence(known.evidence),
-    }
+if TYPE_CHECKING:
+    from dogwatch.store.interface import Transaction
 
 
-def evidence(evidence: Iterable[Evidence]) -> list[dict[str, object]]:
+class StateFacts(TypedDict, total=False):
+    """What a state carries beside its word. `ended_as` is the outcome that the place itself told, `said` its reason."""
+
+    reason: str
+    since: float | None
+    where: str
+    at: float | None
+    settled: bool
+    ended_as: str
+    said: str
+
+
+class KeptEvidence(TypedDict):
     """What a state rests on, as it is kept."""
+
+    by: str
+    says: str
+    at: float
+
+
+def change_known(tx: Transaction, row: JobRow, known: Known, **others: object) -> bool:
+    """Write what is known of a job, with other columns of its row; whether it is still active. A job that has ended,
+    and settled, is not."""
+    ended = known.state if isinstance(known.state, Ended) else None
+    active = ended is None or not known.settled
+    tx.change(
+        row,
+        active=int(active),
+        state=word(known.state),
+        state_facts=_state_facts(known),
+        outcome=known.outcome and known.outcome.value,
+        exit_code=ended and ended.exit_code,
+        signal=ended and ended.signal,
+        native=known.native,
+        reason=known.why or known.reason,
+        attempts=known.attempts,
+        attempt=known.attempt,
+        since=known.since,
+        confirmed_at=known.confirmed_at,
+        evidence=evidence(known.evidence),
+        **others,
+    )
+    return active
+
+
+def evidence(evidence: Iterable[Evidence]) -> list[KeptEvidence]:
     return [{"by": evidence.by, "says": evidence.says, "at": evidence.at} for evidence in evidence]
 
 
-def _state_facts(known: Known) -> dict[str, Any] | None:
+def _state_facts(known: Known) -> StateFacts | None:
     """What the state carries, what the place itself said of an ending, and whether more is to be learnt of it."""
     facts = _facts(known.state)
     if not isinstance(known.state, Ended) or facts is None:
@@ -77,7 +104,7 @@ def job_of(row: JobRow) -> Job:
     return Job(**{name: getattr(row, name) for name in names}, expect=Expectation(**expect))
 
 
-def _facts(state: State | None) -> dict[str, Any] | None:
+def _facts(state: State | None) -> StateFacts | None:
     match state:
         case None:
             return None

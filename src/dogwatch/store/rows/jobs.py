@@ -18,12 +18,14 @@ if TYPE_CHECKING:
     from dogwatch.store.rows.places import Outage
     from dogwatch.store.rows.row import Json
     from dogwatch.wire.documents.job import BriefJob, JobDocument
+    from dogwatch.wire.documents.machine import WorkerDocument
 
 LEVELS = ("critical", "warning", "info")
-_DETAIL: dict[str, Any] = {"workers": [], "outputs": [], "checkpoints": None, "disks": [], "verified": None}
-_DETAIL.update(logs=[], scores=[], verdict=None, launch=None, spent=None, outputs_missing=[], checks=[], gpus=[])
-_DETAIL.update(history=[], tasks=None, efficiency=None, expected_start=None, time_limit_at=None, nodes=None)
-_DETAIL.update(folders=[], stdout=None, no_eta_reason=None, time_limit_seconds=None)
+_EMPTY = ("workers", "outputs", "outputs_missing", "disks", "gpus", "checks", "scores", "history", "folders", "logs")
+_UNKNOWN = (
+    *("checkpoints", "verified", "verdict", "launch", "tasks", "spent", "efficiency", "expected_start"),
+    *("time_limit_at", "time_limit_seconds", "no_eta_reason", "nodes", "stdout"),
+)
 _NAMED = ("ref", "id", "source", "place", "name", "description", "state", "outcome")
 _TIMES = ("at", "low_at", "high_at", "newest_at", "next_at")
 
@@ -153,7 +155,7 @@ def resolve(store: Store, words: str | Sequence[str]) -> list[str]:
             raise StoreDamaged(f"A row of jobs in the store is not one that was written there; {REMEDY}.") from error
 
 
-def folded(rows: Sequence[dict[str, Any]]) -> Json:
+def folded(rows: Sequence[WorkerDocument]) -> Json:
     """Rows that share their keys, with the keys said once: half as long to write, and to write to disk."""
     keys = tuple(rows[0]) if rows else ()
     if not rows or any(tuple(row) != keys for row in rows):
@@ -196,7 +198,7 @@ def _opened(finding: FindingRow) -> float:
 def document(row: JobRow, open_now: Iterable[FindingRow], outage: Outage = (None, "")) -> JobDocument:
     """A job's row as every interface prints it."""
     facts = row.state_facts or {}
-    detail = {**_DETAIL, **row.detail}
+    detail = {**{name: [] for name in _EMPTY}, **dict.fromkeys(_UNKNOWN), **row.detail}
     detail["workers"] = unfolded(detail["workers"])
     whole: Any = {
         **{name: getattr(row, name) for name in _NAMED},

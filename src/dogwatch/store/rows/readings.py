@@ -6,7 +6,7 @@ When a job has as many as it may have, every second one goes; whoever keeps them
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dogwatch.store.rows.jobs import JobRow
 from dogwatch.store.rows.row import Row
@@ -72,7 +72,7 @@ def drop(tx: Transaction, key: int) -> None:
     tx.remove(ReadingRow, "WHERE job = ?", key)
 
 
-def readings_of(store: Store, ref: str) -> list[dict[str, Any]]:
+def readings_of(store: Store, ref: str) -> list[dict[str, float]]:
     """A job's readings, oldest first: `at` and what was measured then. That none is missing is confirmed by reading the
     whole table, which takes its time when there are many."""
     with store.reading() as tx:
@@ -81,7 +81,7 @@ def readings_of(store: Store, ref: str) -> list[dict[str, Any]]:
     return [{"at": row.at, **row.body} for row in rows]
 
 
-def curve_of(store: Store, ref: str, upto: float) -> tuple[float | None, list[tuple[float, dict[str, Any]]]]:
+def curve_of(store: Store, ref: str, upto: float) -> tuple[float | None, list[tuple[float, dict[str, float]]]]:
     """(the total of a job, its readings up to a time): quickly, by their index, because a picture needs no evidence
     that none is missing."""
     with store.reading() as tx:

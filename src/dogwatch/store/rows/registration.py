@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dogwatch.errors import NoSuchJob, UsageError
 from dogwatch.model.finding import Closing, closing
+from dogwatch.model.job import Expectation
 from dogwatch.store.rows import events, memories, places, readings
 from dogwatch.store.rows.changes import Event
 from dogwatch.store.rows.findings import close_findings
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from dogwatch.model.job import Job
     from dogwatch.store.interface import Store, Transaction
     from dogwatch.wire.documents.job import JobDocument
+    from dogwatch.wire.documents.watch import EventBody
 
 __all__ = ["add_place", "amend", "forget", "register", "unregistered"]
 
@@ -61,10 +63,10 @@ def amend(
     *,
     name: str | None = None,
     description: str | None = None,
-    expect: dict[str, Any],
+    expect: Expectation,
     log_given: bool = False,
 ) -> None:
-    """Say more of a job that is watched, or say it anew: `expect` has the expectations that change."""
+    """Say more of a job that is watched, or say it anew: what `expect` leaves open stays as it was."""
     with store.writing() as tx:
         held = tx.find(JobRow, ref)
         if held is None or not held.active:
@@ -74,9 +76,11 @@ def amend(
             track.pop("unnamed", None)
         if log_given:
             track["log_given"] = True
+        blank = asdict(Expectation())
+        given = {key: value for key, value in asdict(expect).items() if value != blank[key]}
         fresh = {"name": held.name if name is None else name}
         fresh["description"] = held.description if description is None else description
-        tx.change(held, track=track, expect={**held.expect, **expect}, **fresh)
+        tx.change(held, track=track, expect={**held.expect, **given}, **fresh)
 
 
 def forget(store: Store, ref: str, at: float, mono: float) -> int:
@@ -102,7 +106,7 @@ def _close(tx: Transaction, subject: str, at: float) -> list[Event]:
     for finding in close_findings(tx, subject, at):
         notification = closing(finding, how, at)
         queue(tx, notification, at)
-        body = {"rule": finding.rule, "what": finding.what, "how": how.word}
+        body: EventBody = {"rule": finding.rule, "what": finding.what, "how": how.word}
         ref = None if place else subject
         closed.append(Event("finding.closed", notification.text, ref=ref, place=place or None, body=body))
     return closed

@@ -10,10 +10,11 @@ from dogwatch.store.rows.encoding import decode_json, decode_text, encode_float,
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from typing import Any, ClassVar, Self, TypeAlias, dataclass_transform
 
     Json: TypeAlias = Any
+    Cell: TypeAlias = str | int | float | bytes | None
     Cells: TypeAlias = tuple[Any, ...]
 else:
 
@@ -58,7 +59,7 @@ class Row:
     LABEL: ClassVar[int]
     PARTS: ClassVar[dict[str, str]]
     HASHED: ClassVar[bool]
-    _DEFAULTS: ClassVar[dict[str, Any]]
+    _DEFAULTS: ClassVar[dict[str, Cell]]
     _AT: ClassVar[dict[str, int]]
     cells: ClassVar[Cells]  # of the instance; said so, lest it be taken for a column
 
@@ -94,12 +95,12 @@ class Row:
         """A value as the cell of a column."""
         return None if value is None else _ENCODE[cls.COLUMNS[name]](value)
 
-    def changed(self, fresh: dict[str, object]) -> dict[str, Any]:
+    def changed(self, **fresh: object) -> dict[str, Cell]:
         """The cells that would differ from what they are, by column."""
         encoded = {name: self.encoded(name, value) for name, value in fresh.items()}
         return {name: cell for name, cell in encoded.items() if cell != self.cells[self._AT[name]]}
 
-    def replaced(self, cells: dict[str, Any]) -> Self:
+    def replaced(self, cells: Mapping[str, Cell]) -> Self:
         """This row with other cells in some columns."""
         values = list(self.cells)
         for name, cell in cells.items():

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dogwatch.model.follow import Known
 from dogwatch.model.job import Job
 from dogwatch.store.rows import events, memories, readings
 from dogwatch.store.rows.changes import Confirmed, Event, JobUpdate, PlaceUpdate, Reading, Tick
 from dogwatch.store.rows.findings import end_acknowledgements, open_finding, resolve_finding
-from dogwatch.store.rows.job_columns import columns_of, evidence, job_of, known_of
+from dogwatch.store.rows.job_columns import change_known, evidence, job_of, known_of
 from dogwatch.store.rows.jobs import JobRow, folded
 from dogwatch.store.rows.notifications import queue
 from dogwatch.store.rows.places import write_poll
@@ -19,6 +19,8 @@ from dogwatch.store.rows.watch import ticked
 
 if TYPE_CHECKING:
     from dogwatch.store.interface import Store, Transaction
+    from dogwatch.store.rows.row import Json
+    from dogwatch.wire.documents.job import ProgressDocument
 
 __all__ = ["Confirmed", "Event", "JobUpdate", "PlaceUpdate", "Reading", "Tick", "Tracked", "commit", "load"]
 
@@ -29,8 +31,8 @@ class Tracked:
 
     job: Job
     known: Known
-    memory: dict[str, Any]
-    progress: dict[str, Any] | None
+    memory: Json
+    progress: ProgressDocument | None
     started: float | None
 
 
@@ -71,13 +73,20 @@ def _write_job(tx: Transaction, update: JobUpdate) -> bool:
     row = tx.find(JobRow, update.ref)
     if row is None or row.forgotten is not None:
         return False
-    fresh = columns_of(update.known)
-    fresh.update(started=update.started, progress=update.progress, eta=update.eta, diagnosis=update.diagnosis)
-    fresh["detail"] = {**update.detail, "workers": folded(update.detail.get("workers", []))}
-    fresh.update({} if update.track is None else {"track": update.track})
-    fresh.update({} if update.name is None else {"name": update.name})
-    tx.change(row, **fresh)
-    if not fresh["active"]:
+    workers = folded([] if update.detail is None else update.detail.get("workers", []))
+    still_active = change_known(
+        tx,
+        row,
+        update.known,
+        started=update.started,
+        progress=update.progress,
+        eta=update.eta,
+        diagnosis=update.diagnosis,
+        detail={**(update.detail or {}), "workers": workers},
+        **({} if update.track is None else {"track": update.track}),
+        **({} if update.name is None else {"name": update.name}),
+    )
+    if not still_active:
         memories.forget(tx, row.key)
     elif update.memory is not None:
         memories.remember(tx, {row.key: update.memory})

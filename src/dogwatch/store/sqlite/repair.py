@@ -8,6 +8,7 @@ import os
 import sqlite3
 import time
 from contextlib import closing
+from typing import TYPE_CHECKING
 
 from dogwatch.clock import local_date
 from dogwatch.errors import StoreError
@@ -21,6 +22,9 @@ from dogwatch.store.sqlite.connection import connect
 from dogwatch.store.sqlite.create import create_database, finish_file, mark
 from dogwatch.store.sqlite.home import DATABASE
 from dogwatch.store.sqlite.transaction import reached
+
+if TYPE_CHECKING:
+    from dogwatch.wire.documents.watch import EventBody
 
 _DRAFT = DATABASE + ".repaired"
 
@@ -135,7 +139,7 @@ def _fill(draft: str, remains: sqlite3.Connection | None, marked: tuple[int, int
         newest, end = max(marked[1], saved.newest_known), events.end_of(tx)
         lost = _words(saved, newest, now)
         gap = [end.seq + 1, newest] if newest > end.seq else None
-        body = {"lost": gap, "jobs": saved.jobs, "events": saved.events}
+        body: EventBody = {"lost": gap, "jobs": saved.jobs, "events": saved.events}
         event = Event(events.REPAIRED, f"The store was repaired: {lost}", level="critical", body=body)
         row = events.hashed(max(end.seq, newest) + 1, end.hash, now, mono, event)
         tx.insert(row)

@@ -147,7 +147,7 @@ class Transaction:
             self.insert(*fresh)
 
     def change(self, row: Row, **fresh: object) -> None:
-        cells = row.changed(fresh)
+        cells = row.changed(**fresh)
         if cells:
             self._forget_prefix(row)
             listed = " = ?, ".join((*cells, "seal"))

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 from dogwatch.model import Change, Closing, Ended, Finding, Known, Level, Missing, Running
 from dogwatch.model.outcome import LEVELS, in_words
@@ -13,28 +12,33 @@ from dogwatch.store.rows.tick import Event
 from dogwatch.watcher.job.memory import Memory
 from dogwatch.watcher.job.state.ending import Untold
 
+if TYPE_CHECKING:
+    from dogwatch.wire.documents.diagnosis import DiagnosisDocument
+    from dogwatch.wire.documents.watch import EventBody
+
 
 def opened_event(finding: Finding) -> Event:
-    return _finding_event("finding.opened", finding, finding.text, finding.level.value)
+    return _finding_event("finding.opened", finding, finding.text, finding.level.value, {})
 
 
 def escalated_event(finding: Finding, before: Level) -> Event:
     """It stands as before, and matters more than it did."""
     text = f"now {finding.level.value}, before {before.value}: {finding.text}"
-    return _finding_event("finding.escalated", finding, text, finding.level.value, before=before.value)
+    return _finding_event("finding.escalated", finding, text, finding.level.value, {"before": before.value})
 
 
 def closed_event(finding: Finding, how: Closing) -> Event:
     """It stands no longer. Only one that resolved is called so."""
     text = f"{how.says}: {finding.text}"
     if how is Closing.RESOLVED:
-        return _finding_event("finding.resolved", finding, text, "info")
-    return _finding_event("finding.closed", finding, text, "info", how=how.word)
+        return _finding_event("finding.resolved", finding, text, "info", {})
+    return _finding_event("finding.closed", finding, text, "info", {"how": how.word})
 
 
-def _finding_event(kind: str, finding: Finding, text: str, level: str, **more: str) -> Event:
+def _finding_event(kind: str, finding: Finding, text: str, level: str, more: EventBody) -> Event:
     place = finding.subject.removeprefix("place:") if finding.subject.startswith("place:") else None
-    body = {"rule": finding.rule, "what": finding.what, **more}
+    body: EventBody = {"rule": finding.rule, "what": finding.what}
+    body |= more
     return Event(kind, text, ref=None if place else finding.subject, place=place, level=level, body=body)
 
 
@@ -55,7 +59,7 @@ def is_new_attempt(change: Change) -> bool:
 
 
 def moved(
-    memory: Memory, ref: str, change: Change | None, after: Known, diagnosis: Mapping[str, Any] | None
+    memory: Memory, ref: str, change: Change | None, after: Known, diagnosis: DiagnosisDocument | None
 ) -> list[Event]:
     """The change of a job's state, told once; an ending is told when its outcome is decided."""
     if change is not None:
@@ -69,11 +73,11 @@ def moved(
 
 
 def change_event(
-    ref: str, before: str | None, after: Known, diagnosis: Mapping[str, Any] | None, kind: str = "job.state"
+    ref: str, before: str | None, after: Known, diagnosis: DiagnosisDocument | None, kind: str = "job.state"
 ) -> Event:
     """That a job moved from the state `before` to what is known of it now; of an ending, the final outcome."""
     state = after.state
-    body: dict[str, Any] = {
+    body: EventBody = {
         "before": before,
         "after": word(state),
         "native": after.native,
@@ -90,6 +94,6 @@ def change_event(
         body["reason"] = reason
         text += f" ({reason})"
     if diagnosis is not None:
-        body["diagnosis"] = dict(diagnosis)
+        body["diagnosis"] = diagnosis
         text += f"; likely {diagnosis['cause']}" if diagnosis["cause"] != "unknown" else ""
     return Event(kind, text, ref=ref, level=level, body=body)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dogwatch.model import Change, Eta, Job, Known, Observation, Progress, Worker
 from dogwatch.rules.interface import Disk
@@ -15,6 +15,9 @@ from dogwatch.watcher.job.probe_answer import ProbeAnswer
 from dogwatch.watcher.job.read_files import News
 from dogwatch.watcher.job.resources import Sample
 from dogwatch.watcher.job.watched import WatchedJob
+
+if TYPE_CHECKING:
+    from dogwatch.wire.documents.diagnosis import DiagnosisDocument
 
 NO_NEWS = News()  # shared by all jobs of which nothing is new
 
@@ -50,6 +53,6 @@ class JobTick:
     sample: Sample | None = None
     final: Final = NOT_ENDED
     concluded: bool = False  # whether this poll decided its final outcome
-    diagnosis: Mapping[str, Any] | None = None
+    diagnosis: DiagnosisDocument | None = None
     launched: Sequence[Event] = ()
     described: float = float("-inf")

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dogwatch.clock import recorded
 from dogwatch.model import Ended, Gpu, GpuPast, Job, Known, Outcome, Running, Worker
@@ -21,6 +21,7 @@ from dogwatch.watcher.job.state.launch import LaunchRecord
 if TYPE_CHECKING:
     from dogwatch.wire.documents.diagnosis import DiagnosisDocument
     from dogwatch.wire.documents.job import LaunchCheckDocument, LaunchDocument
+    from dogwatch.wire.documents.watch import EventBody
 
 WORKERS, LOGS, DIRECTORY, GPUS, USE = "workers", "logs", "output directory", "gpus", "gpu use"
 OUTPUT, STEP = "first output", "first step"
@@ -201,7 +202,7 @@ def _concluded(
         return VERIFYING, []
     if died and _lasted(signs.workers, ended, record) > record["timeout"]:
         return UNSEEN, []  # it lived through its first minute, and nobody was there to see it
-    body: dict[str, Any] = {"seconds": dict(record["seconds"]), "missing": missing}
+    body: EventBody = {"seconds": dict(record["seconds"]), "missing": missing}
     if died or (WORKERS in missing and not fine):
         record["text"], more = _failure(workers, signs.workers, known, took, why)
         record["worker"], record["why"] = more["worker"], more.pop("why", "")
@@ -233,7 +234,7 @@ def _told(job: Job, record: LaunchRecord) -> str:
     return text + (f" ({', '.join(parts)})" if parts else "")
 
 
-def _failure(workers: Sign, there: Sequence[Worker], known: Known, took: float, why: Why) -> tuple[str, dict[str, Any]]:
+def _failure(workers: Sign, there: Sequence[Worker], known: Known, took: float, why: Why) -> tuple[str, EventBody]:
     """Which worker, how, and the likeliest cause with the line that shows it."""
     lost = min((worker for worker in there if _is_lost(worker)), key=_ended_at, default=None)
     if lost is None:

@@ -21,4 +21,5 @@ def gap_event(ref: str, gaps: Sequence[Mapping[str, Any]]) -> Event:
     """One event for all gaps of a poll, however many logs there are."""
     told = [f"{os.path.basename(gap['path'])} {_WHY[gap['why']].format(**gap)}" for gap in gaps[:MOST]]
     more = f"; and {len(gaps) - MOST} more" if len(gaps) > MOST else ""
-    return Event("log.gap", "; ".join(told) + more, ref=ref, body={"gaps": [dict(gap) for gap in gaps[:MOST]]})
+    shown: Any = [dict(gap) for gap in gaps[:MOST]]
+    return Event("log.gap", "; ".join(told) + more, ref=ref, body={"gaps": shown})

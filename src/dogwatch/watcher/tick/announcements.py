@@ -5,11 +5,14 @@ from __future__ import annotations
 import os.path
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 from dogwatch.model import Closing, Finding, Known, Level, Notification, closing, notification_key
 from dogwatch.model.outcome import LEVELS, in_words
 from dogwatch.store.rows.tick import Event
+
+if TYPE_CHECKING:
+    from dogwatch.wire.documents.diagnosis import DiagnosisDocument
 
 BY_OTHERS = "cancelled_by_others"  # says itself that the job has ended
 
@@ -19,7 +22,7 @@ def notifications(
     opened: Iterable[Finding],
     resolved: Iterable[Finding],
     at: float,
-    diagnoses: Mapping[str, Mapping[str, Any]] | None = None,
+    diagnoses: Mapping[str, DiagnosisDocument] | None = None,
 ) -> list[Notification]:
     """What this tick has to say. Bad endings come as findings, so only those that alarm nobody are said as such; what
     is known of their cause goes with them."""
@@ -40,7 +43,7 @@ def notifications(
     return said
 
 
-def escalation(finding: Finding, at: float, diagnosis: Mapping[str, Any] | None = None) -> Notification:
+def escalation(finding: Finding, at: float, diagnosis: DiagnosisDocument | None = None) -> Notification:
     """That a finding matters more than was said: once for each level, however often it goes up and down. It began
     when it began."""
     parts = (finding.subject, finding.rule, finding.what, f"escalated to {finding.level.value}", repr(finding.opened))
@@ -51,7 +54,7 @@ def escalation(finding: Finding, at: float, diagnosis: Mapping[str, Any] | None 
     return _with_cause(notification, diagnosis)
 
 
-def _with_cause(notification: Notification, diagnosis: Mapping[str, Any] | None) -> Notification:
+def _with_cause(notification: Notification, diagnosis: DiagnosisDocument | None) -> Notification:
     """A critical notice with the likeliest cause, the line that shows it and what to do."""
     if diagnosis is None or notification.level is not Level.CRITICAL or diagnosis["cause"] == "unknown":
         return notification

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from msgspec import to_builtins
 
@@ -27,6 +27,9 @@ from dogwatch.watcher.tick import announcements
 from dogwatch.watcher.tick.judge import Identity, Judgement, identity, judge_place
 from dogwatch.watcher.tick.poll_interval import LOCKED_OUT
 from dogwatch.watcher.tick.update_jobs import update_jobs
+
+if TYPE_CHECKING:
+    from dogwatch.wire.documents.watch import PlaceFacts
 
 
 @dataclass(slots=True)
@@ -61,7 +64,7 @@ def unreachable_tick(
     if failed_polls == 1:
         text = f"{look.place} did not answer: {look.why}"
         events.append(Event("place.unreachable", text, place=look.place, level="warning", body={"why": look.why}))
-    locked = {"locked_out": True} if look.kind in LOCKED_OUT else {}
+    locked: PlaceFacts = {"locked_out": True} if look.kind in LOCKED_OUT else {}
     update = PlaceUpdate(look.place, look.at, answered=False, why=look.why, facts=locked)
     tick = _tick(look.at, mono, update, (), events, (judgement,), {})
     return TickResult(tick, opened=judgement.opened, resolved=judgement.resolved, unreachable=look)
@@ -88,7 +91,7 @@ def answered_tick(
         updated.events.insert(0, Event("place.answered", f"{look.place} answers again", place=look.place))
     if (may_wait or (may_rest and not updated.ticks)) and not updated.happened:
         return TickResult(Tick(look.at, mono), jobs=updated.keep(), waits=True)
-    place = PlaceUpdate(look.place, look.at, answered=True, facts=dict(probe_answer.facts))
+    place = PlaceUpdate(look.place, look.at, answered=True, facts=cast("PlaceFacts", dict(probe_answer.facts)))
     described, endings = updated.describe(), updated.endings
     tick = _tick(look.at, mono, place, described, updated.events, updated.judgements, endings)
     kept = updated.keep()
@@ -125,7 +128,7 @@ def _tick(
     opened, worse, reworded, resolved, closed = (
         _each(judgements, part) for part in ("opened", "escalated", "reworded", "resolved", "closed")
     )
-    causes = {event.ref: event.body["diagnosis"] for event in events if event.ref and event.body.get("diagnosis")}
+    causes = {event.ref: why for event in events if event.ref and (why := event.body.get("diagnosis"))}
     said = [opened_event(finding) for finding in opened]
     said += [escalated_event(finding, before) for finding, before in worse]
     said += [closed_event(finding, Closing.RESOLVED) for finding in resolved]

@@ -6,7 +6,7 @@ from typing import Annotated, NotRequired, TypedDict
 
 from dogwatch.wire.documents.diagnosis import DiagnosisDocument
 from dogwatch.wire.documents.job import JobDocument
-from dogwatch.wire.documents.meaning import Facts, Time, doc
+from dogwatch.wire.documents.meaning import Time, doc
 
 
 class LogGapDocument(TypedDict):
@@ -49,6 +49,8 @@ EventBody = TypedDict(
         "from": Annotated[Time | None, doc("of `watch.gap`, its beginning")],
         "to": Annotated[Time | None, doc("of `watch.gap`, its end")],
         "lost": Annotated[list[int] | None, doc("of `store.repaired`, the first and last event that are lost")],
+        "jobs": Annotated[int, doc("of `store.repaired`, how many jobs were restored")],
+        "events": Annotated[int, doc("of `store.repaired`, how many events were restored")],
         "reason": Annotated[str | None, doc("why, in words")],
         "since": Annotated[Time | None, doc("since when")],
     },
@@ -114,12 +116,46 @@ class ChangeDocument(EventHead, EventBody):
     description: Annotated[str | None, doc("of the job")]
 
 
+class ClockFacts(TypedDict):
+    """The clock of a place when it answered."""
+
+    wall: Annotated[float, doc("seconds since 1970", 1794988800.0)]
+    boottime: Annotated[float | None, doc("seconds since it was booted")]
+
+
+class GpuFacts(TypedDict, total=False):
+    """How the GPUs of a place are read."""
+
+    count: Annotated[int, doc("how many were found", 8)]
+    by: Annotated[str | None, doc("what answered: `nvml`, `nvidia-smi`, `amd-smi`, `rocm-smi`")]
+    why: Annotated[str, doc("why they cannot be read")]
+
+
+class PlaceFacts(TypedDict, total=False):
+    """What a place last said of itself."""
+
+    boot: Annotated[str | None, doc("the id of its boot")]
+    host: Annotated[str | None, doc("what it calls itself")]
+    python: Annotated[str | None, doc("its Python; null: it has none, and only its scheduler is asked")]
+    clock: Annotated[ClockFacts | None, doc("its clock")]
+    asked: Annotated[dict[str, int], doc("how often the last poll started which program there", {"squeue": 1})]
+    gpus: Annotated[GpuFacts, doc("how its GPUs are read")]
+    connections: Annotated[int, doc("connections that the last tick made")]
+    most_connections: Annotated[int, doc("the most that any tick of the watcher made")]
+    locked_out: Annotated[bool, doc("that it refuses our login, so it is asked less often")]
+
+
 class PlaceDocument(TypedDict):
     """Where jobs live."""
 
     name: Annotated[str, doc("the place")]
     kind: Annotated[str, doc("how it is reached")]
-    transport: Annotated[Facts, doc("settings of that way")]
+    transport: Annotated[
+        dict[str, str | None],
+        doc(
+            "of a host, `ssh` (the name that ssh is given) and `config` (the ssh configuration file, if not the usual)"
+        ),
+    ]
     floor: Annotated[float, doc("the least seconds between two polls")]
     polled_at: Annotated[Time | None, doc("when it was last asked")]
     answered_at: Annotated[Time | None, doc("when it last answered")]
@@ -127,13 +163,7 @@ class PlaceDocument(TypedDict):
     unreachable_why: Annotated[str | None, doc("why not")]
     polls: Annotated[int, doc("polls in all")]
     failed_polls: Annotated[int, doc("failed ones in a row")]
-    facts: Annotated[
-        Facts,
-        doc(
-            "what it last said of itself: `boot`, `host`, `python` (null: it has none, and only its Slurm is seen), "
-            "`clock`"
-        ),
-    ]
+    facts: Annotated[PlaceFacts, doc("what it last said of itself; empty before its first answer")]
 
 
 class WatchDocument(TypedDict):
