@@ -11,6 +11,7 @@ import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TypeGuard
 
 import pytest
 
@@ -179,13 +180,14 @@ def test_the_words_import_the_standard_library_only(path):
 
 TRAVELS = sorted(REMOTE.rglob("[!_]*.py"))
 BETWEEN_PARTS = re.compile(r"dogwatch\.remote\.(?:probe|integrity|gpus|quota|preflight|memory)\.\w+")
+SHAPES = "dogwatch.remote.shapes"  # types for mypy; no program
 
 
 @pytest.mark.parametrize("path", TRAVELS, ids=name)
 def test_what_travels_runs_on_python_3_6_and_needs_nothing_installed(path):
     """A probe meets the Python of a login node: old grammar, standard library, no future annotations."""
     ast.parse(path.read_text(encoding="utf-8"), str(path), feature_version=(3, 6))
-    modules = {module for module in imports(path) if not BETWEEN_PARTS.fullmatch(module)}
+    modules = {module for module in imports(path) if not BETWEEN_PARTS.fullmatch(module)} - {SHAPES}
     assert [module for module in modules if module.split(".")[0] not in sys.stdlib_module_names] == []
     assert "__future__" not in modules
 
@@ -202,12 +204,30 @@ def test_the_probe_travels_as_one_text():
 
 
 def test_what_travels_means_what_the_source_says():
-    """Comments and the imports between parts stay behind, and nothing else."""
+    """Comments, the imports between parts and those for annotations stay behind, and nothing else."""
     for part in remote.PARTS:
         body = tree(REMOTE / "probe" / f"{part}.py").body
-        kept = [node for node in body if not (isinstance(node, ast.ImportFrom) and "remote" in (node.module or ""))]
+        kept = [node for node in body if not stays_behind(node)]
         travels = ast.parse(remote._part("probe", part)).body
         assert [ast.dump(node) for node in travels] == [ast.dump(node) for node in kept]
+
+
+@pytest.mark.parametrize("path", sorted(REMOTE.glob("*/[!_]*.py")), ids=name)
+def test_what_only_annotations_name_is_needed_by_nothing_else(path):
+    """Types are imported for mypy and do not travel: their names stand in quoted annotations only."""
+    body = tree(path).body
+    types = {alias.name for node in body if is_for_annotations(node) for alias in node.names}
+    used = {node.id for node in ast.walk(tree(path)) if isinstance(node, ast.Name)}
+    assert used & types == set()
+
+
+def is_for_annotations(node: ast.stmt) -> TypeGuard[ast.ImportFrom]:
+    return isinstance(node, ast.ImportFrom) and node.module in ("typing", "collections.abc", SHAPES)
+
+
+def stays_behind(node: ast.stmt) -> bool:
+    is_part = isinstance(node, ast.ImportFrom) and "remote" in (node.module or "")
+    return is_part or is_for_annotations(node)
 
 
 def test_no_part_of_the_probe_needs_or_hides_another_that_comes_later():

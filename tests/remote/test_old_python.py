@@ -77,10 +77,10 @@ def request_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> bytes:
         "deadline": 30.0,
         "commands": commands,
         "logs": {"job": {"globs": [str(tmp_path / "*.log")], "known": {}}},
-        "tail": {"path": str(log), "lines": 5},
+        "texts": {"job": {"globs": [str(log)], "lines": 5}},
         "files": {"job": {"outputs": [str(log)], "checkpoints": []}},
         "disks": ["/proc"],
-        "gpu_metrics": {"job": str(tmp_path / "gpu_metrics.csv")},
+        "gpu_metrics": {"job": {"path": str(tmp_path / "gpu_metrics.csv")}},
         "process": {"find": {"job": {"name": "no such process is here", "pids": []}}},
         "extra_probes": {
             "gpus": {"program": remote.extra_probe("gpus"), "call": {"seconds": 5.0}, "seconds": 20, "wait": 20}
@@ -116,7 +116,7 @@ def test_an_old_python_runs_the_errands_as_ours_does(old: str, tmp_path: Path, n
         "guess": {"folders": [str(tmp_path)], "since": 0},
     }
     calls: dict[str, Any] = {
-        "intact": {"jobs": {"job": job}, "seconds": 20.0, "bytes": 1 << 20},
+        "integrity": {"jobs": {"job": job}, "seconds": 20.0, "bytes": 1 << 20},
         "quota": {"paths": [str(tmp_path)], "seconds": 5.0},
         "memory": {"slurm": {"ids": ["14"], "groups": [str(tmp_path) + "/job_%s"]}, "seconds": 5.0},
     }
@@ -134,7 +134,7 @@ def test_an_old_python_runs_the_errands_as_ours_does(old: str, tmp_path: Path, n
         (one["extra_probes"].get("it") or {}).pop("cpu", None)
     assert told["extra_probes"].get("it") == ours["extra_probes"].get("it"), told["extra_probes"]
     assert name != "memory" or told["extra_probes"]["it"]["slurm"]["jobs"]["14"]["used"] == 7
-    assert name != "intact" or told["extra_probes"]["it"]["jobs"]["job"]["checkpoints"][saved]["iteration"] == 4
+    assert name != "integrity" or told["extra_probes"]["it"]["jobs"]["job"]["checkpoints"][saved]["iteration"] == 4
 
 
 def test_an_old_python_serves_one_request_after_another(old: str, probe_file: str) -> None:

@@ -46,6 +46,8 @@ EXTRA_PROBES = {
 }
 # The extra probes whose parts another one takes along, before its own.
 TAKES_ALONG = {"preflight": ("integrity", "gpus")}
+# Imports of other parts, and of what only annotations name; those are texts, which nobody evaluates.
+STAYS_BEHIND = (b"from dogwatch.remote.", b"from typing import ", b"from collections.abc import ")
 MARK = "dogwatch-probe"  # an argument by which a probe knows another one in the process list
 
 _joined = b""
@@ -101,7 +103,7 @@ def _part(folder: str, name: str) -> bytes:
     kept, inside = [], False
     with open(os.path.join(_HERE, folder, name + ".py"), "rb") as lines:
         for line in lines:
-            if inside or line.startswith(b"from dogwatch.remote."):
+            if inside or line.startswith(STAYS_BEHIND):
                 inside = not line.startswith(b")") if inside else line.endswith(b"(\n")
             elif not line.lstrip().startswith(b"#"):  # what is said to readers of the source need not travel
                 kept.append(line)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
+from typing import Any
 
 from dogwatch.model import Known
-from dogwatch.remote.probe.files import file_papers
-from dogwatch.remote.probe.find import document_identity, pids_in, roster
-from dogwatch.remote.probe.wire import WRONG_SHAPE, Refused, mapping
+from dogwatch.remote.probe.files import sort_records
+from dogwatch.remote.probe.find import pids_in, record_identity, worker_records
+from dogwatch.remote.probe.wire import WRONG_SHAPE, Fields, Refused
 from dogwatch.sources.process import source
 from dogwatch.wire.answer import Malformed, read
 from tests.fuzz.dice import Dice, documents
@@ -31,21 +32,23 @@ def target(data: bytes) -> None:
     with suppress(Refused):
         pids_in(text)
     try:
-        told = mapping(json.loads(text), "records")
-        papers = {name.encode(): mapping(paper, "a record") for name, paper in told.items() if name in TRUTH}
+        told = Fields(json.loads(text), "records").words
+        found: dict[bytes, Any] = {
+            name.encode(): Fields(record, "a record").words for name, record in told.items() if name in TRUTH
+        }
     except (*WRONG_SHAPE, Refused):
         return
-    sorted_papers = file_papers(papers, None)
+    records = sort_records(found, None)
     workers = [
         {"index": index, "start": start, "end": end, "process": PROCESS if who else None}
-        for index, start, end, who in roster(sorted_papers)
+        for index, start, end, who in worker_records(records)
     ]
-    run = {
-        "supervisor": sorted_papers["supervisor"],
-        "supervisor_alive": document_identity(sorted_papers["supervisor"]) is not None,
+    run: dict[str, Any] = {
+        "supervisor": records["supervisor"],
+        "supervisor_alive": record_identity(records["supervisor"]) is not None,
     }
-    run |= {"spec_workers": sorted_papers["workers"], "workers": workers, "abandoned": False}
-    run |= {"problem": sorted_papers["problem"]}
+    run |= {"spec_workers": records["workers"], "workers": workers, "abandoned": False}
+    run |= {"problem": records["problem"]}
     try:
         body = read(json.dumps({"process": {"ok": True, "runs": {"r": run}, "pids": {}, "find": {}}}).encode())
     except Malformed:
@@ -54,4 +57,4 @@ def target(data: bytes) -> None:
 
 
 def seeds() -> list[bytes]:
-    return [*documents(TRUTH, *({name: paper} for name, paper in TRUTH.items())), b"\x0012 13\n14\n", b"\x00pid: 7"]
+    return [*documents(TRUTH, *({name: record} for name, record in TRUTH.items())), b"\x0012 13\n14\n", b"\x00pid: 7"]

@@ -2,12 +2,9 @@
 
 import json
 import re
+from typing import Any
 
 from dogwatch.remote.gpus.figures import card, figure, octets, run_tools, slot, tool, whole
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 AMD_QUESTIONS = ("metric", "process", "list", "static --asic --limit")
 ROCM_QUESTION = (

@@ -6,11 +6,8 @@ import re
 import select
 import signal
 import time
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
+from collections.abc import Callable
+from typing import Any
 
 MIB = 1 << 20
 TOOL_CAP = 8 << 20

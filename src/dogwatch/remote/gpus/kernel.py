@@ -3,13 +3,10 @@ events to whoever waits for them while they happen, which a poll does not.)"""
 
 import re
 import time
+from typing import Any
 
 from dogwatch.remote.gpus.figures import run_tools, slot, tool
 from dogwatch.remote.probe.processes import kernel_records
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 XID = re.compile(r"NVRM: Xid \((?:PCI:)?([0-9a-fA-F:.]{5,20})\): ([0-9]{1,4})(?:, pid='?([0-9]{1,10}))?")
 MOST_XIDS = 64

@@ -1,13 +1,10 @@
 """What nvidia-smi prints, where the library itself cannot be used."""
 
 import re
+from typing import Any
 
 from dogwatch.remote.gpus.figures import LONGEST, MIB, card, figure, run_tools, slot, tool, whole
 from dogwatch.remote.gpus.nvml import CODES, LOST, reasons
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 # A driver that does not know one of the fields refuses the whole question; then the next one is asked.
 SHORT = "index,uuid,name,pci.bus_id,utilization.gpu,memory.used,memory.total,power.draw,temperature.gpu,driver_version"

@@ -1,12 +1,9 @@
 """NVIDIA's own library, by ctypes: every call may say that it is not supported, and no version has every call."""
 
 import struct
+from typing import Any
 
 from dogwatch.remote.gpus.figures import card, slot
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 LIBRARIES = (
     "libnvidia-ml.so.1",

@@ -2,10 +2,7 @@
 
 import os
 import re
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
+from typing import Any
 
 FIRST_PID_NAMESPACE = "pid:[4026531836]"
 ON_A_GPU = re.compile(rb"/dev/(?:nvidia|kfd|dri)|libcuda\.so|libamdhip64|libhsa-runtime")

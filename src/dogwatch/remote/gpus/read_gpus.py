@@ -1,6 +1,7 @@
 """The extra probe: all GPUs of this machine by the first way that works."""
 
 import time
+from typing import Any
 
 from dogwatch.remote.gpus.amd import read_amd_smi, read_rocm_smi
 from dogwatch.remote.gpus.figures import isolated, tool
@@ -8,10 +9,6 @@ from dogwatch.remote.gpus.kernel import recent_xids
 from dogwatch.remote.gpus.nvidia_smi import read_nvidia_smi
 from dogwatch.remote.gpus.nvml import read_nvml
 from dogwatch.remote.gpus.owners import name_owners
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 
 def read_nvml_isolated(seconds: float) -> "dict[str, Any]":

@@ -3,15 +3,12 @@
 import struct
 import zipfile
 import zlib
+from collections.abc import Iterator
 
 from dogwatch.remote.integrity.arrays import npy_end, npy_head
 from dogwatch.remote.integrity.body import CHUNK, Body, BodyFile, Broken, Report, Spent, Unclear
 from dogwatch.remote.integrity.compressed import unpacked
 from dogwatch.remote.integrity.pickles import MOST_PICKLE, THE_REST, risky_imports, would_run
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 MOST_ENTRIES = 1000000
 BOMB_RATIO, BOMB_SIZE = 500, 1 << 30  # deflate reaches 1,032; what people save, rarely 100

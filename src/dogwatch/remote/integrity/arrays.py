@@ -4,12 +4,9 @@ import ast
 import json
 import re
 import struct
+from typing import Any
 
 from dogwatch.remote.integrity.body import Body, Broken, Report, Unclear
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 NPY = b"\x93NUMPY"
 DESCR = re.compile(r"^[<>=|]?([?biufcmMSUVO])(\d{0,9})(?:\[[^\]]{1,40}\])?\Z")

@@ -2,11 +2,8 @@
 
 import os
 import time
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
+from collections.abc import Iterator
+from typing import Any
 
 INTACT, BROKEN, UNCLEAR = "intact", "damaged", "cannot tell"
 CHUNK = 1 << 20

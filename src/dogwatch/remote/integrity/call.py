@@ -1,6 +1,8 @@
 """The extra probe itself: what a request asks about files, and what each question may cost."""
 
 import os
+from collections.abc import Iterator
+from typing import Any
 
 from dogwatch.remote.integrity.body import BROKEN, Budget
 from dogwatch.remote.integrity.checkpoints import check_checkpoint
@@ -8,11 +10,6 @@ from dogwatch.remote.integrity.lines import count_lines
 from dogwatch.remote.integrity.open_files import may_see_writers, open_for_writing
 from dogwatch.remote.integrity.search import check_globs, guess_checkpoints, lacking_parts, left_behind
 from dogwatch.remote.integrity.tree import MOST_FILES, REAL, check_file, check_path
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
 
 
 def extra_probe(call: "dict[str, Any]") -> "dict[str, Any]":

@@ -3,14 +3,11 @@
 import os
 import re
 import stat
+from collections.abc import Iterator
+from typing import Any
 
 from dogwatch.remote.integrity.body import BROKEN, INTACT, UNCLEAR, Budget
 from dogwatch.remote.integrity.tree import MOST_FILES, REAL, check_path, names_in, raw, short_list, shown, verdict
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
 
 NOTE_MOST = 64 << 10
 # Files beside or in a checkpoint that say which iteration it holds, and the words by which they do.

@@ -1,13 +1,10 @@
 """Compressed streams: read to their end without keeping anything, so that every checksum in them is tried."""
 
 import zlib
+from collections.abc import Iterator
+from typing import Any
 
 from dogwatch.remote.integrity.body import CHUNK, Body, Broken, Report, Unclear
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
 
 CHEAPER = 16  # unpacked bytes cost less than bytes from a disk
 

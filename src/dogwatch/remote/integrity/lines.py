@@ -2,13 +2,10 @@
 
 import os
 import stat
+from typing import Any
 
 from dogwatch.remote.integrity.body import CHUNK, Budget
 from dogwatch.remote.integrity.tree import REAL, raw
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 
 def count_lines(path: str, known: "list[int]", budget: Budget) -> "dict[str, Any] | None":

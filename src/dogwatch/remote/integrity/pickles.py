@@ -2,13 +2,10 @@
 
 import itertools
 import pickletools
+from collections.abc import Iterator
+from typing import Any
 
 from dogwatch.remote.integrity.body import Body, Report, Unclear
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
 
 MOST_PICKLE = 32 << 20
 MOST_CODES = 1000000  # instructions: about a second's work

@@ -6,6 +6,8 @@ import os
 import re
 import stat
 import time
+from collections.abc import Iterator
+from typing import Any
 
 from dogwatch.remote.integrity.body import BROKEN, UNCLEAR, Budget
 from dogwatch.remote.integrity.tree import (
@@ -20,11 +22,6 @@ from dogwatch.remote.integrity.tree import (
     verdict,
 )
 from dogwatch.remote.probe.allowed_paths import Elsewhere
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
 
 MOST_SEEN = 20000
 LEVELS = 3

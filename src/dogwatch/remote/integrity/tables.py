@@ -2,12 +2,9 @@
 
 import struct
 import zlib
+from typing import Any
 
 from dogwatch.remote.integrity.body import Body, Broken, Report, Unclear
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 PARQUET, ARROW, FEATHER_1 = b"PAR1", b"ARROW1", b"FEA1"
 DEEP = 32

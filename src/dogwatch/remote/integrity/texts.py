@@ -4,13 +4,10 @@ import csv
 import io
 import json
 import re
+from collections.abc import Iterator
+from typing import Any
 
 from dogwatch.remote.integrity.body import Body, Broken, Report, Spent, Unclear
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
 
 LOADED_MOST = 64 << 20
 LINE_MOST = 64 << 20

@@ -4,6 +4,8 @@ import json
 import os
 import re
 import stat
+from collections.abc import Iterator
+from typing import Any
 
 from dogwatch.remote.integrity.archives import (
     check_npz,
@@ -33,11 +35,6 @@ from dogwatch.remote.integrity.pickles import check_pickle
 from dogwatch.remote.integrity.tables import ARROW, FEATHER_1, PARQUET, check_arrow, check_feather, check_parquet
 from dogwatch.remote.integrity.texts import check_csv, check_json, check_jsonl, check_tsv
 from dogwatch.remote.probe.allowed_paths import RealFolders
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
 
 REAL = RealFolders()  # for the one call that this process was made for
 MOST_FILES = 20000

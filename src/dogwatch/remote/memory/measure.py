@@ -1,13 +1,10 @@
 """The call: what is to be weighed, within how many seconds; the answer says what weighing cost."""
 
 import time
+from typing import Any
 
 from dogwatch.remote.memory.steps import weigh_jobs
 from dogwatch.remote.memory.trees import weigh_trees
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 
 def extra_probe(call: "dict[str, Any]") -> "dict[str, Any]":

@@ -4,15 +4,12 @@ by what Slurm's daemons on their nodes count (sstat)."""
 import glob
 import os
 import re
+from typing import Any
 
 from dogwatch.remote.probe.command import run_command
 from dogwatch.remote.probe.commands import command_environment, search_path
 from dogwatch.remote.probe.processes import FILE_PAGES
 from dogwatch.remote.probe.wire import slurp
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 MOST_JOBS = 64
 MOST_PIECES = 8  # of a job that are weighed: each is a question to the controller and one to each of its nodes

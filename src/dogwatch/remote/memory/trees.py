@@ -4,12 +4,9 @@ them, as long as those are quick to read; then by their resident sizes."""
 import os
 import re
 import time
+from typing import Any
 
 from dogwatch.remote.probe.wire import slurp
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
 MOST_TREES = 4096

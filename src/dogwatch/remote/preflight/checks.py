@@ -2,16 +2,13 @@
 
 import os
 import time
+from typing import Any
 
 from dogwatch.remote.preflight.directories import inspect_checkpoints, inspect_directory, inspect_inputs, inspect_logs
 from dogwatch.remote.preflight.machine import inspect_gpus, inspect_limits, inspect_network
 from dogwatch.remote.preflight.program import inspect_program
 from dogwatch.remote.preflight.side_by_side import side_by_side
 from dogwatch.remote.preflight.slurm import inspect_slurm
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 SHORT, MARGIN = 10.0, 1.0
 

@@ -4,13 +4,10 @@ import errno
 import glob
 import os
 import stat
+from typing import Any
 
 from dogwatch.remote.integrity.body import BROKEN, INTACT, Budget
 from dogwatch.remote.integrity.tree import check_path
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 MOST_LISTED = 10000
 MOST_INPUTS = 5000

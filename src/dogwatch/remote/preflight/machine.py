@@ -6,15 +6,12 @@ import re
 import signal
 import socket
 import time
+from typing import Any
 
 from dogwatch.remote.gpus.figures import run_tools, tool
 from dogwatch.remote.gpus.owners import name_owners
 from dogwatch.remote.gpus.read_gpus import WAYS
 from dogwatch.remote.preflight.program import head_of
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 
 def inspect_gpus(env: "dict[str, str]", seconds: float) -> "dict[str, Any]":

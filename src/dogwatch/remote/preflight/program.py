@@ -4,12 +4,9 @@ import json
 import os
 import re
 import time
+from typing import Any
 
 from dogwatch.remote.preflight.side_by_side import found_on_path, heard
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 PYTHONS = re.compile(r"\A(?:python|pypy)[0-9.]{0,8}\Z")
 SHELLS = ("sh", "bash", "dash", "zsh", "ksh", "csh", "tcsh", "fish")

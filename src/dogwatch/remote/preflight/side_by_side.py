@@ -6,13 +6,8 @@ import select
 import signal
 import subprocess
 import time
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
-    Question = Callable[[], "dict[str, Any]"]
+from collections.abc import Callable
+from typing import Any
 
 ANSWER_CAP = 4 << 20
 SAID_CAP = 1 << 20
@@ -22,7 +17,7 @@ UNANSWERABLE = (OSError, ValueError, LookupError, TypeError, AttributeError, Ove
 class Asked:
     """A question under way: the leader of its session, the pipe it answers on, and what has come."""
 
-    def __init__(self, question: "Question", seconds: float) -> None:
+    def __init__(self, question: "Callable[[], object]", seconds: float) -> None:
         self.began = time.monotonic()
         self.until = self.began + seconds
         self.said = bytearray()
@@ -55,7 +50,7 @@ class Asked:
             return {"ok": False, "why": self.why, "seconds": seconds}
 
 
-def answer_it(question: "Question", outward: int, seconds: float) -> None:
+def answer_it(question: "Callable[[], object]", outward: int, seconds: float) -> None:
     """The child: a session of its own, which the alarm ends also when nobody is left who would."""
     os.setsid()
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
@@ -72,7 +67,9 @@ def answer_it(question: "Question", outward: int, seconds: float) -> None:
     os._exit(0)
 
 
-def side_by_side(questions: "dict[str, tuple[Question, float]]", until: float) -> "dict[str, dict[str, Any]]":
+def side_by_side(
+    questions: "dict[str, tuple[Callable[[], object], float]]", until: float
+) -> "dict[str, dict[str, Any]]":
     """What each question found, by its name; each has its own seconds, and none has more than are left."""
     asked = {name: Asked(one, min(most, until - time.monotonic())) for name, (one, most) in questions.items()}
     waiting = dict(asked)

@@ -2,14 +2,11 @@
 
 import os
 import re
+from typing import Any
 
 from dogwatch.remote.preflight.directories import inspect_directory
 from dogwatch.remote.preflight.program import head_of
 from dogwatch.remote.preflight.side_by_side import found_on_path, heard
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 SLURM_PLACES = ("/usr/bin", "/usr/local/bin", "/opt/slurm/bin", "/opt/slurm/current/bin")
 DIRECTIVE = re.compile(r"\A#SBATCH\s{1,20}(--[A-Za-z-]{1,40}|-[A-Za-z])(?:[=\s]?\s{0,20}(\S.{0,400}))?\Z")

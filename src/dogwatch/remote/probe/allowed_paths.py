@@ -13,9 +13,7 @@ import errno
 import os
 import stat
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
+from dogwatch.remote.shapes import WithFolders
 
 OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 OPEN_FOLDER = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
@@ -71,13 +69,13 @@ class RealFolders:
     """The real names of folders, by the names under which they are asked for: those that the caller has kept, and in
     `learnt` those that were looked at for the first time; `moved` says which of them lead elsewhere now."""
 
-    def __init__(self, kept: "Any" = None) -> None:
+    def __init__(self, kept: "dict[str, str] | None" = None) -> None:
         self.kept: "dict[bytes, bytes]" = {}
         self.learnt: "dict[str, str]" = {}
         self.moved: "dict[bytes, str]" = {}
         self.keep(kept)
 
-    def keep(self, kept: "Any") -> None:
+    def keep(self, kept: "dict[str, str] | None") -> None:
         """Take in what a caller has kept."""
         for folder, real in (kept or {}).items():
             self._keep(folder.encode("utf-8", "surrogateescape"), real.encode("utf-8", "surrogateescape"))
@@ -98,13 +96,12 @@ class RealFolders:
         if self._top(folder) is None:
             self.learn(folder)
 
-    def told(self, answer: "dict[str, Any]") -> "dict[str, Any]":
-        """The answer with what the caller is to keep, and what became of the folders."""
+    def add_to(self, answer: "WithFolders") -> None:
+        """Put into an answer what the caller is to keep, and what became of the folders."""
         if self.learnt:
             answer["real"] = self.learnt
         if self.moved:
             answer["moved"] = [self.moved[folder] for folder in sorted(self.moved)]
-        return answer
 
     def open(self, path: bytes, flags: int = OPEN) -> int:
         """A descriptor of a file that lies where its path may lead; Elsewhere for any other."""

@@ -4,10 +4,9 @@ import os
 import select
 import signal
 import time
+from typing import Any, NoReturn
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any, NoReturn
+from dogwatch.remote.shapes import Ran
 
 ERR_TAIL = 2048
 RUNNING: "set[int]" = set()  # the leaders of groups that are not ours and must not outlive us
@@ -15,10 +14,10 @@ RUNNING: "set[int]" = set()  # the leaders of groups that are not ours and must 
 
 def run_command(
     argv: "list[str]", environment: "dict[bytes, bytes]", search: "list[str]", until: float, cap: int
-) -> "dict[str, Any]":
+) -> "Ran":
     """RUN: what a command said and how it ended. `why` is set when there is no telling: late, not found, too much."""
     began = time.monotonic()
-    ran: "dict[str, Any]" = {"rc": None, "out": "", "err": "", "seconds": 0.0, "why": "late"}
+    ran: "Ran" = {"rc": None, "out": "", "err": "", "seconds": 0.0, "why": "late"}
     if began >= until:
         return ran
     pipes = [os.pipe() for _ in range(3)]
@@ -40,7 +39,7 @@ def run_command(
             os.close(outer)
     if trouble:
         ran["rc"], why = None, trouble.decode("utf-8", "replace")
-    ran.update(why=why or None, seconds=round(time.monotonic() - began, 6))
+    ran["why"], ran["seconds"] = why or None, round(time.monotonic() - began, 6)
     ran["out"] = "" if why else out.decode("utf-8", "replace")
     ran["err"] = err[-ERR_TAIL:].decode("utf-8", "replace")
     return ran

@@ -9,11 +9,8 @@ import re
 import time
 
 from dogwatch.remote.probe.command import login_name, run_command
-from dogwatch.remote.probe.wire import Refused, mapping, number, texts
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
+from dogwatch.remote.probe.wire import Fields, Refused
+from dogwatch.remote.shapes import CommandsSection, Ran
 
 OUT_CAP = 64 << 20
 IDS_CAP = 100000  # Linux takes 128 KiB in one argument
@@ -48,54 +45,45 @@ class Commands:
 
     def __init__(self, until: float) -> None:
         self.until, self.me = until, login_name()
-        self.ran = {}  # type: dict[str, dict[str, Any]]
-        self.counts = {}  # type: dict[str, int]
-        self.late = set()  # type: set[str]
-        self.answered = {}  # type: dict[str, bool]
-        self.wanted = {}  # type: dict[str, list[str]]
-        self.listed = {}  # type: dict[str, list[tuple[str, str]]]
+        self.ran: "dict[str, Ran]" = {}
+        self.counts: "dict[str, int]" = {}
+        self.late: "set[str]" = set()
+        self.answered: "dict[str, bool]" = {}
+        self.wanted: "dict[str, list[str]]" = {}
+        self.listed: "dict[str, list[tuple[str, str]]]" = {}
 
-    def run(self, name: str, spec: "dict[str, Any]") -> None:
+    def run(self, name: str, spec: Fields) -> None:
         """One command of the request, unless what it depends on did not answer or left nothing to ask."""
-        where = "commands." + name
-        argv = texts(spec.get("argv"), where + ".argv")
+        argv = spec.texts("argv")
         if not argv or not PROGRAM.match(argv[0]):
-            raise Refused("%s.argv must begin with the name of a program" % where)
-        after, follow_up = spec.get("after"), mapping(spec.get("follow_up"), where + ".follow_up")
-        ids = self.ids(follow_up, where + ".follow_up") if follow_up else None
-        rows = mapping(spec.get("rows"), where + ".rows")
-        self.wanted[name] = job_ids(rows.get("ids"), where + ".rows.ids")
+            raise Refused("%s must begin with the name of a program" % spec.path("argv"))
+        follow_up, rows = spec.inner("follow_up"), spec.inner("rows")
+        ids = self.ids(follow_up) if follow_up.words else None
+        self.wanted[name] = job_ids(rows, "ids")
         self.answered[name], self.listed[name] = False, []
-        if ids == [] or (after is not None and not self.earlier(self.answered, after, where + ".after")):
+        if ids == [] or ("after" in spec and not self.answered[self.earlier(spec, "after")]):
             return
         argv = [word.replace("{me}", self.me) for word in argv]
-        if ids is not None and follow_up.get("each"):
-            for one in ids[:EACH_MOST]:
-                row = self.start([word.replace("{id}", one) for word in argv], spec, where)
-                self.ran["%s.%s" % (name, one)] = row
+        if ids is not None and follow_up.flag("each"):
+            for job in ids[:EACH_MOST]:
+                self.ran["%s.%s" % (name, job)] = self.start([word.replace("{id}", job) for word in argv], spec)
             return
         if ids is not None:
             ids = as_many_as_fit(ids)
             argv = [word.replace("{ids}", ",".join(ids)) for word in argv]
-        row = self.ran[name] = self.start(argv, spec, where)
+        row = self.ran[name] = self.start(argv, spec)
         if ids is not None:
             row["ids"] = ids
-        said = row["err"].lower()
-        answers = texts(spec.get("answers"), where + ".answers")
-        self.answered[name] = row["rc"] == 0 or (row["rc"] is not None and any(word in said for word in answers))
-        if rows:
-            self.listed[name] = listed_jobs(row, rows, where + ".rows")
+        complaint, answers = row["err"].lower(), spec.texts("answers")
+        self.answered[name] = row["rc"] == 0 or (row["rc"] is not None and any(word in complaint for word in answers))
+        if rows.words:
+            self.listed[name] = listed_jobs(row, rows)
 
-    def start(self, argv: "list[str]", spec: "dict[str, Any]", where: str) -> "dict[str, Any]":
+    def start(self, argv: "list[str]", spec: Fields) -> "Ran":
         """Run it within its time and size; a program that was late once is not started again for this request."""
-        seconds = spec.get("seconds", 30)
-        if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not 0 < seconds <= 3600:
-            raise Refused("%s.seconds must be a number up to 3600" % where)
-        cap = number(spec.get("bytes", OUT_CAP), where + ".bytes", 1, OUT_CAP)
-        settings = mapping(spec.get("environment"), where + ".environment")
-        texts(list(settings.values()), where + ".environment")
-        environment = command_environment(settings, texts(spec.get("unset"), where + ".unset"))
-        search = search_path(texts(spec.get("path"), where + ".path"))
+        seconds, cap = spec.seconds("seconds", 30), spec.number("bytes", 1, OUT_CAP, OUT_CAP)
+        environment = command_environment(spec.text_by_name("environment"), spec.texts("unset"))
+        search = search_path(spec.texts("path"))
         program, now = argv[0], time.monotonic()
         until = now if program in self.late else min(self.until, now + seconds)
         if now < until:
@@ -103,53 +91,52 @@ class Commands:
         row = run_command(argv, environment, search, until, cap)
         if row["why"] == "late":
             self.late.add(program)
-        if spec.get("users_after"):
-            row["users"] = user_names(row["out"], texts([spec["users_after"]], where + ".users_after")[0])
+        if spec.text("users_after"):
+            row["users"] = user_names(row["out"], spec.text("users_after"))
         return row
 
-    def ids(self, spec: "dict[str, Any]", where: str) -> "list[str]":
+    def ids(self, follow_up: Fields) -> "list[str]":
         """The ids that a follow-up is about, each once."""
-        wanted = self.earlier(self.wanted, spec.get("of"), where + ".of")
-        always = job_ids(spec.get("always"), where + ".always")
-        states = frozenset(texts(spec.get("states"), where + ".states"))
-        here = {base for base, word in self.listed[spec["of"]] if word in states}
-        chosen = [one for one in wanted if (one in here) == bool(spec.get("listed"))]
+        of = self.earlier(follow_up, "of")
+        always, states = job_ids(follow_up, "always"), frozenset(follow_up.texts("states"))
+        here = {base for base, word in self.listed[of] if word in states}
+        chosen = [job for job in self.wanted[of] if (job in here) == follow_up.flag("listed")]
         return list(dict.fromkeys(chosen + always))
 
-    def earlier(self, kept: "dict[str, Any]", name: "Any", where: str) -> "Any":
-        if not isinstance(name, str) or name not in kept:
-            raise Refused("%s: %.60r is no command before it" % (where, name))
-        return kept[name]
+    def earlier(self, spec: Fields, field: str) -> str:
+        """The command before this one that a field names."""
+        name = spec.text(field)
+        if name not in self.answered:
+            raise Refused("%s: %.60r is no command before it" % (spec.path(field), name))
+        return name
 
 
-def job_ids(value: "Any", where: str) -> "list[str]":
-    ids = texts(value, where)
-    for one in ids:
-        if not JOB_ID.match(one):
-            raise Refused("%s: %.60r is not a job id" % (where, one))
+def job_ids(spec: Fields, field: str) -> "list[str]":
+    ids = spec.texts(field)
+    for job in ids:
+        if not JOB_ID.match(job):
+            raise Refused("%s: %.60r is not a job id" % (spec.path(field), job))
     return ids
 
 
-def commands_section(specs: "dict[str, Any]", until: float) -> "dict[str, Any]":
+def commands_section(request: Fields, until: float) -> "CommandsSection":
     """All commands of a request, in their order."""
-    began = time.monotonic()
+    began, specs = time.monotonic(), request.mapping("commands")
     if len(specs) > COMMANDS_MOST:
         raise Refused("commands: at most %d at once" % COMMANDS_MOST)
     commands = Commands(until)
     for name, spec in specs.items():
-        commands.run(name, mapping(spec, "commands." + name))
-    answer = {"ok": True, "me": commands.me, "ran": commands.ran, "counts": commands.counts}
-    answer["seconds"] = round(time.monotonic() - began, 6)
-    return answer
+        commands.run(name, Fields(spec, "commands." + name))
+    seconds = round(time.monotonic() - began, 6)
+    return {"ok": True, "me": commands.me, "ran": commands.ran, "counts": commands.counts, "seconds": seconds}
 
 
-def listed_jobs(row: "dict[str, Any]", spec: "dict[str, Any]", where: str) -> "list[tuple[str, str]]":
+def listed_jobs(row: "Ran", spec: Fields) -> "list[tuple[str, str]]":
     """The base ids that a command lists, each with its state; none if it failed."""
-    separator, mark = spec.get("separator"), spec.get("mark", "")
-    if not isinstance(separator, str) or not separator:
-        raise Refused("%s.separator must be a text" % where)
-    at, state = (number(spec.get(name), "%s.%s" % (where, name), 0, 1000) for name in ("id", "state"))
-    mark_at = number(spec.get("mark_at", 0), where + ".mark_at", 0, 1000)
+    separator, mark, mark_at = spec.text("separator"), spec.text("mark"), spec.number("mark_at", 0, 1000, 0)
+    if not separator:
+        raise Refused("%s must be a text" % spec.path("separator"))
+    at, state = (spec.number(name, 0, 1000) for name in ("id", "state"))
     if row["rc"] != 0:
         return []
     jobs = []

@@ -6,20 +6,18 @@ import select
 import signal
 import time
 import zlib
+from collections.abc import Callable
+from typing import Any
 
 from dogwatch.remote.probe.command import reap
 from dogwatch.remote.probe.file_reader import keep_only
-from dogwatch.remote.probe.wire import WRONG_SHAPE, Refused, compact, mapping, number, write_all
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
+from dogwatch.remote.probe.wire import WRONG_SHAPE, Fields, Refused, compact, write_all
 
 EXTRA_PROBE_CAP = 16 << 20
-KEPT: "dict[str, Any]" = {}
+KEPT: "dict[str, Callable[[Any], Any]]" = {}
 
 
-def load_extra_probe(program: str) -> "Any":
+def load_extra_probe(program: str) -> "Callable[[Any], Any]":
     """The function of a program, to which our names are known. It comes from whoever sent the probe itself, never from
     a file; a few are kept, since most extra probes are run again."""
     if program not in KEPT:
@@ -37,7 +35,7 @@ def load_extra_probe(program: str) -> "Any":
     return KEPT[program]
 
 
-def extra_probe_life(back: int, spec: "dict[str, Any]", seconds: int) -> None:
+def run_extra_probe(back: int, spec: Fields, seconds: int) -> None:
     """The child: one extra probe, one answer, and an alarm that ends it whatever it waits for."""
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.alarm(seconds)
@@ -49,7 +47,7 @@ def extra_probe_life(back: int, spec: "dict[str, Any]", seconds: int) -> None:
     else:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a driver's crash leaves nothing behind
     try:
-        text = compact(load_extra_probe(spec["program"])(mapping(spec.get("call"), "call")))
+        text = compact(load_extra_probe(spec.text("program"))(spec.mapping("call")))
     except WRONG_SHAPE + (OSError, ImportError) as problem:
         text = compact({"why": "%s: %.200s" % (type(problem).__name__, problem)})
     write_all(back, text)
@@ -59,15 +57,15 @@ def extra_probe_life(back: int, spec: "dict[str, Any]", seconds: int) -> None:
 class ExtraProbe:
     """One child, what it has said so far, and how long it may live."""
 
-    def __init__(self, spec: "dict[str, Any]", left: float) -> None:
+    def __init__(self, spec: Fields, left: float) -> None:
         self.began, self.text = time.monotonic(), bytearray()
-        self.seconds = number(spec.get("seconds", max(1, int(left) + 1)), "seconds", 1, 3600)
-        load_extra_probe(spec["program"])  # here, so that it is read once and not by every child
+        self.seconds = spec.number("seconds", 1, 3600, max(1, int(left) + 1))
+        load_extra_probe(spec.text("program"))  # here, so that it is read once and not by every child
         self.back, inner = os.pipe()
         self.pid = os.fork()
         if self.pid == 0:
             try:
-                extra_probe_life(inner, spec, self.seconds)
+                run_extra_probe(inner, spec, self.seconds)
             finally:
                 os._exit(1)
         os.close(inner)
@@ -102,12 +100,11 @@ class ExtraProbes:
         self.dying: "dict[str, int]" = {}
         self.refused: "dict[str, bytes]" = {}
 
-    def start(self, wanted: "dict[str, Any]", until: float, beside: bool) -> None:
+    def start(self, wanted: "dict[str, Fields]", until: float, beside: bool) -> None:
         """Start what is not under way: those that run beside the poll, or the others."""
         self.dying = {key: pid for key, pid in self.dying.items() if reap(pid, 0.0)[0] is None}
-        for key in wanted:
-            spec = mapping(wanted[key], "extra_probes")
-            number(spec.get("wait", 0), "wait", 0, 3600)
+        for key, spec in wanted.items():
+            spec.number("wait", 0, 3600, 0)
             if key in self.running or ("wait" in spec) is not beside:
                 continue
             try:
@@ -117,14 +114,14 @@ class ExtraProbes:
             except OSError as error:
                 self.refused[key] = compact({"why": "could not be started: %s" % error.strerror})
 
-    def section(self, wanted: "dict[str, Any]", began: float, until: float) -> bytes:
+    def section(self, wanted: "dict[str, Fields]", began: float, until: float) -> bytes:
         """What each said, or `why` it did not; `pending` is one that may still answer when it is asked for again."""
         rows = [b'"ok":true']
-        for key in wanted:
+        for key, spec in wanted.items():
             text = self.refused.pop(key, None)
             if text is None:
-                text = self.running[key].answer(min(until, began + wanted[key].get("wait", 3600)))
-                if text is None and "wait" not in wanted[key]:
+                text = self.running[key].answer(min(until, began + spec.number("wait", 0, 3600, 3600)))
+                if text is None and "wait" not in spec:
                     text = compact({"why": "no answer before the poll was over"})
                 if text is not None:
                     self._let_go(key)

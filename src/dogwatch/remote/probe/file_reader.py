@@ -1,19 +1,16 @@
-"""The file hand: a forked child that opens watched paths, so that a hung file system costs only what is on it."""
+"""The file reader: a forked child that opens watched paths, so that a hung file system costs only what is on it."""
 
 import json
 import os
 import select
 import signal
 import time
+from typing import Any
 
 from dogwatch.remote.probe.files import UNITS
 from dogwatch.remote.probe.inotify import INOTIFY
 from dogwatch.remote.probe.paths import BYTES_PER_REQUEST, Allowance
-from dogwatch.remote.probe.wire import WRONG_SHAPE, Refused, compact, write_all
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
+from dogwatch.remote.probe.wire import WRONG_SHAPE, Fields, Refused, compact, write_all
 
 STUCK_MOST = 3
 # Answers of a few bytes come one by one: to be woken by each costs both sides more than to look at most files does.
@@ -40,7 +37,7 @@ def keep_only(*kept: int) -> None:
         low = fd + 1
 
 
-def hand_life(inward: int, outward: int) -> None:
+def serve_units(inward: int, outward: int) -> None:
     """The child: one frame of units in, one frame per unit out as each is done, until the pipe closes."""
     keep_only(inward, outward)
     while True:
@@ -49,14 +46,14 @@ def hand_life(inward: int, outward: int) -> None:
         INOTIFY.hear()
         for at, kind, spec in order["units"]:
             try:
-                text = compact(UNITS[kind](spec, allowance))
+                text = compact(UNITS[kind](Fields(spec, kind) if isinstance(spec, dict) else spec, allowance))
             except WRONG_SHAPE as problem:
                 text = b"!" + ("%s: %s" % (kind, problem)).encode("ascii", "backslashreplace")
             write_all(outward, len(text).to_bytes(4, "big") + at.to_bytes(4, "big") + text)
 
 
 class FileReader:
-    """The file hand as its parent sees it: asked with a deadline, killed and replaced when late."""
+    """The file reader as its parent sees it: asked with a deadline, killed and replaced when late."""
 
     def __init__(self) -> None:
         self.pid = 0
@@ -129,7 +126,7 @@ class FileReader:
         self.pid = os.fork()
         if self.pid == 0:
             try:
-                hand_life(inward, outward)
+                serve_units(inward, outward)
             finally:
                 os._exit(1)
         os.close(inward)

@@ -1,4 +1,4 @@
-"""What the file hand can do: one function per kind of unit, each given its spec and what it may still read."""
+"""What the file reader can do: one function per kind of unit, each given its spec and what it may still read."""
 
 import errno
 import fcntl
@@ -8,48 +8,44 @@ import re
 import stat
 import time
 import zlib
+from collections.abc import Callable
+from typing import Any
 
 from dogwatch.remote.probe.allowed_paths import OPEN
-from dogwatch.remote.probe.paths import Allowance, expand, newest, real_folders, unfit
+from dogwatch.remote.probe.paths import Allowance, expand, newest, real_folders, regular
 from dogwatch.remote.probe.texts import read_texts
 from dogwatch.remote.probe.unchanged_logs import SETTLED_AFTER, logs_section
 from dogwatch.remote.probe.usage import usage_section
-from dogwatch.remote.probe.wire import WRONG_SHAPE, Refused, dec, enc, mapping, number, texts
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
+from dogwatch.remote.probe.wire import WRONG_SHAPE, Fields, Refused, dec, enc
+from dogwatch.remote.shapes import Disk, Files, GpuMetrics, ListedFile, PidFile, Record, RunRecords, Why
 
 METRICS_TAIL = 64 << 10
 WEIGHED, WEIGHED_ENTRIES, WEIGHED_LEVELS = 4, 512, 3
 
 
-def list_files(spec: "dict[str, Any]", allowance: Allowance) -> "dict[str, Any]":
+def list_files(spec: Fields, allowance: Allowance) -> "Files":
     """Outputs and checkpoints with size and time of change, newest last; the oldest give way to the cap."""
-    cap = number(spec.get("cap", 2000), "cap", 1, 100000)
-    answer: "dict[str, Any]" = {"capped": False, "missing": [], "unreadable": {}}
-    real = real_folders(spec)
-    for name in ("outputs", "checkpoints"):
-        finds = expand(texts(spec.get(name), name), allowance, real)
+    cap, real = spec.number("cap", 1, 100000, 2000), real_folders(spec)
+    answer: "Files" = {"capped": False, "missing": [], "unreadable": {}, "outputs": [], "checkpoints": []}
+    for name, listed in (("outputs", answer["outputs"]), ("checkpoints", answer["checkpoints"])):
+        finds = expand(spec.texts(name), allowance, real)
         rows = {
             path: row
             for path, row in finds.stats.items()
             if stat.S_ISREG(row.st_mode) or (name == "checkpoints" and stat.S_ISDIR(row.st_mode))
         }
-        answer[name] = [
-            {
-                "path": dec(path),
-                "size": rows[path].st_size if stat.S_ISREG(rows[path].st_mode) else None,
-                "mtime": rows[path].st_mtime,
-            }
-            for path in newest(rows, cap)
-        ]
-        for row in [row for row in answer[name] if row["size"] is None][-WEIGHED:]:
-            row["inside"] = weigh(enc(row["path"]), allowance)
+        listed += [listed_file(path, rows[path]) for path in newest(rows, cap)]
+        for file in [file for file in listed if file["size"] is None][-WEIGHED:]:
+            file["inside"] = weigh(enc(file["path"]), allowance)
         answer["capped"] = answer["capped"] or finds.capped or len(rows) > cap
         answer["missing"] += finds.missing
         answer["unreadable"].update(finds.unreadable)
-    return real.told(answer)
+    real.add_to(answer)
+    return answer
+
+
+def listed_file(path: bytes, row: "os.stat_result") -> "ListedFile":
+    return {"path": dec(path), "size": row.st_size if stat.S_ISREG(row.st_mode) else None, "mtime": row.st_mtime}
 
 
 def weigh(top: bytes, allowance: Allowance) -> "list[float]":
@@ -74,11 +70,11 @@ def weigh(top: bytes, allowance: Allowance) -> "list[float]":
     return [files, size, last]
 
 
-def disk_section(spec: "Any", _: Allowance) -> "dict[str, Any]":
+def disk_section(named: str, _: Allowance) -> "Disk | Why":
     """Room for us, in bytes and inodes, where the path is or would be. As in `df`, what is kept for root is nobody's
     room: the whole is what is used and what we may use."""
     try:
-        path = enc(spec)
+        path = enc(named)
     except Refused as problem:
         return {"why": str(problem)}
     while True:
@@ -90,23 +86,22 @@ def disk_section(spec: "Any", _: Allowance) -> "dict[str, Any]":
                 return {"why": error.strerror}
             path = os.path.dirname(path.rstrip(b"/")) or b"/"
     block = row.f_frsize
-    answer: "dict[str, Any]" = {
+    return {
         "total": (row.f_blocks - row.f_bfree + row.f_bavail) * block,
         "free": row.f_bavail * block,
         "mount": str(device),
         "writable": os.access(path, os.W_OK),
+        "inodes": row.f_files - row.f_ffree + row.f_favail,
+        "inodes_free": row.f_favail,
     }
-    return dict(answer, inodes=row.f_files - row.f_ffree + row.f_favail, inodes_free=row.f_favail)
 
 
-def read_gpu_metrics(spec: "Any", _: Allowance) -> "dict[str, Any] | None":
+def read_gpu_metrics(spec: Fields, _: Allowance) -> "GpuMetrics | Why | None":
     """The header of a CSV that grows, and its last complete lines; a file that is not there is no news."""
     try:
-        path, real = enc(spec["path"]), real_folders(spec)
+        path, real = enc(spec.text("path")), real_folders(spec)
         real.learn(os.path.dirname(path))
-        reason = unfit(os.lstat(path).st_mode)
-        if reason:
-            return {"why": reason}
+        regular(os.lstat(path))
         fd = real.open(path)
     except (FileNotFoundError, NotADirectoryError):
         return None
@@ -126,56 +121,58 @@ def read_gpu_metrics(spec: "Any", _: Allowance) -> "dict[str, Any] | None":
     finally:
         os.close(fd)
     text = text[: text.rfind(b"\n") + 1]
-    answer: "dict[str, Any]" = {"header": head.decode("latin-1") if found else "", "text": text.decode("latin-1")}
-    answer.update(size=row.st_size, mtime=row.st_mtime)
-    return real.told(answer)
+    header, content = head.decode("latin-1") if found else "", text.decode("latin-1")
+    answer: "GpuMetrics" = {"header": header, "text": content, "size": row.st_size, "mtime": row.st_mtime}
+    real.add_to(answer)
+    return answer
 
 
-def read_paper(path: bytes, cap: int = 1 << 20) -> bytes:
+def read_small_file(path: bytes, cap: int = 1 << 20) -> bytes:
     fd = os.open(path, OPEN)
     try:
-        reason = unfit(os.fstat(fd).st_mode)
-        if reason:
-            raise Refused(reason)
+        regular(os.fstat(fd))
         return os.read(fd, cap)
     finally:
         os.close(fd)
 
 
-def read_pidfile(spec: "Any", _: Allowance) -> "dict[str, Any]":
+def read_pidfile(named: str, _: Allowance) -> "PidFile":
     try:
-        path = enc(spec)
+        path = enc(named)
         row = os.lstat(path)
-        reason = unfit(row.st_mode)
-        return {"why": reason} if reason else {"text": read_paper(path, 65536).decode("latin-1"), "mtime": row.st_mtime}
+        regular(row)
+        return {"text": read_small_file(path, 65536).decode("latin-1"), "mtime": row.st_mtime}
     except OSError as error:
         return {"why": error.strerror, "absent": isinstance(error, FileNotFoundError)}
     except Refused as problem:
         return {"why": str(problem)}
 
 
-PAPERS: "dict[bytes, Folder]" = {}
-PAPER_NAME = re.compile(rb"^(?:(spec|supervisor)|worker-(\d{1,6})\.(start|end))\.json$")
+RUN_FOLDERS: "dict[bytes, RunFolder]" = {}
+RECORD_NAME = re.compile(rb"^(?:(spec|supervisor)|worker-(\d{1,6})\.(start|end))\.json$")
 
 
-def load_paper(path: bytes) -> "dict[str, Any]":
-    return mapping(json.loads(read_paper(path).decode("utf-8")), "a record")
+def load_record(path: bytes) -> "Record":
+    record: "Record" = json.loads(read_small_file(path).decode("utf-8"))
+    if not isinstance(record, dict):
+        raise Refused("a record must be an object")
+    return record
 
 
-class Folder:
+class RunFolder:
     """A run directory as it was last read. Each record is written once, by rename: a known inode is not read
     again, and a directory is not listed again that was listed after it had stood still for a while."""
 
-    __slots__ = ("papers", "settled", "since", "stamp")
+    __slots__ = ("records", "settled", "since", "stamp")
 
     def __init__(self) -> None:
-        self.papers: "dict[bytes, tuple[int, Any]]" = {}
+        self.records: "dict[bytes, tuple[int, Record]]" = {}
         self.stamp: "tuple[int, ...]" = ()
         self.since = 0.0
         self.settled = False
 
     def read(self, directory: bytes) -> "str | None":
-        """Bring `papers` up to date; what stood in the way, if anything did."""
+        """Bring `records` up to date; what stood in the way, if anything did."""
         try:
             row, now = os.stat(directory), time.monotonic()
             if self.stamp != (row.st_dev, row.st_ino, row.st_mtime_ns):
@@ -183,20 +180,20 @@ class Folder:
             if self.settled:
                 return None
             with os.scandir(directory) as entries:
-                inodes = {entry.name: entry.inode() for entry in entries if PAPER_NAME.match(entry.name)}
+                inodes = {entry.name: entry.inode() for entry in entries if RECORD_NAME.match(entry.name)}
         except OSError as error:
-            self.papers, self.stamp = {}, ()
+            self.records, self.stamp = {}, ()
             return "%s: %s" % (dec(directory), error.strerror)
         problem = self._load(directory, inodes)
         self.settled = problem is None and now - self.since > SETTLED_AFTER
         return problem
 
     def _load(self, directory: bytes, inodes: "dict[bytes, int]") -> "str | None":
-        before, self.papers, problem = self.papers, {}, None
+        before, self.records, problem = self.records, {}, None
         for name, inode in inodes.items():
             try:
                 known = name in before and before[name][0] == inode
-                self.papers[name] = before[name] if known else (inode, load_paper(directory + b"/" + name))
+                self.records[name] = before[name] if known else (inode, load_record(directory + b"/" + name))
             except OSError as error:
                 problem = "%s/%s: %s" % (dec(directory), dec(name), error.strerror)
             except WRONG_SHAPE as error:
@@ -205,25 +202,26 @@ class Folder:
 
     def mark(self) -> int:
         """A number that differs when the records do."""
-        return zlib.crc32(b"".join(b"%s %d/" % (name, self.papers[name][0]) for name in sorted(self.papers)))
+        return zlib.crc32(b"".join(b"%s %d/" % (name, self.records[name][0]) for name in sorted(self.records)))
 
 
-def read_run(spec: "dict[str, Any]", _: Allowance) -> "dict[str, Any]":
+def read_run(spec: Fields, _: Allowance) -> "RunRecords":
     """The records of a run directory, or that they are those the caller has (by their mark) already."""
-    directory = enc(spec["path"])
-    folder = PAPERS.pop(directory, None) or Folder()
-    unlocked = b"supervisor.json" not in folder.papers and nobody_holds(directory)
-    while len(PAPERS) > 256:
-        PAPERS.pop(next(iter(PAPERS)))
-    PAPERS[directory] = folder
+    directory = enc(spec.text("path"))
+    folder = RUN_FOLDERS.pop(directory, None) or RunFolder()
+    unlocked = b"supervisor.json" not in folder.records and nobody_holds(directory)
+    while len(RUN_FOLDERS) > 256:
+        RUN_FOLDERS.pop(next(iter(RUN_FOLDERS)))
+    RUN_FOLDERS[directory] = folder
     problem = folder.read(directory)
     # Asked in this order: whoever let go of the lock before the records were read has written what it ever will.
-    abandoned = unlocked and b"spec.json" in folder.papers and b"supervisor.json" not in folder.papers
+    abandoned = unlocked and b"spec.json" in folder.records and b"supervisor.json" not in folder.records
     mark = folder.mark() + (abandoned << 32)
-    if problem is None and spec.get("have") == mark:
-        return {"same": True}
-    papers = file_papers({name: row[1] for name, row in folder.papers.items()}, problem)
-    return dict(papers, mark=mark, abandoned=abandoned)
+    if problem is None and spec.words.get("have") == mark:
+        return {"problem": None, "same": True}
+    records = sort_records({name: row[1] for name, row in folder.records.items()}, problem)
+    records["mark"], records["abandoned"] = mark, abandoned
+    return records
 
 
 def nobody_holds(directory: bytes) -> bool:
@@ -241,26 +239,26 @@ def nobody_holds(directory: bytes) -> bool:
     return True
 
 
-def file_papers(papers: "dict[bytes, Any]", problem: "str | None") -> "dict[str, Any]":
-    """Records sorted by kind; a record of another run is nobody's here."""
-    plan = papers.get(b"spec.json", {})
-    answer: "dict[str, Any]" = {"supervisor": None, "workers": None, "starts": {}, "ends": {}}
+def sort_records(records: "dict[bytes, Record]", problem: "str | None") -> "RunRecords":
+    """Records sorted by kind; a record of another run is left out."""
+    plan = records.get(b"spec.json", {})
+    answer: "RunRecords" = {"supervisor": None, "workers": None, "starts": {}, "ends": {}, "problem": None}
     count = plan.get("workers")
     if isinstance(count, int) and 0 < count <= 4096:
         answer["workers"] = int(count)
-    for name, paper in papers.items():
-        kind, index, moment = PAPER_NAME.match(name).groups()  # type: ignore[union-attr]
-        if plan.get("run") is not None and paper.get("run", plan["run"]) != plan["run"]:
+    for name, record in records.items():
+        kind, index, moment = RECORD_NAME.match(name).groups()  # type: ignore[union-attr]
+        if plan.get("run") is not None and record.get("run", plan["run"]) != plan["run"]:
             problem = "%s belongs to another run" % dec(name)
         elif kind == b"supervisor":
-            answer["supervisor"] = paper
+            answer["supervisor"] = record
         elif index is not None:
-            answer[moment.decode() + "s"][str(int(index))] = paper
+            answer["starts" if moment == b"start" else "ends"][str(int(index))] = record
     answer["problem"] = problem
     return answer
 
 
-UNITS: "dict[str, Any]" = {
+UNITS: "dict[str, Callable[[Any, Allowance], Any]]" = {
     "logs": logs_section,
     "files": list_files,
     "disks": disk_section,

@@ -2,13 +2,10 @@
 
 import os
 import sys
+from collections.abc import Iterable
+from typing import Any
 
 from dogwatch.remote.probe.wire import slurp
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from typing import Any
 
 EVENT = 16  # bytes: the watch, what happened, a cookie, and the length of a name that comes behind them; four each
 EVENTS_MOST = 65536  # bytes

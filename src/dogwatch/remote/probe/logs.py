@@ -4,14 +4,12 @@ import os
 import stat
 import sys
 import zlib
+from typing import Any
 
 from dogwatch.remote.probe.allowed_paths import RealFolders
-from dogwatch.remote.probe.paths import Allowance, Finds, expand, newest, real_folders, regular
-from dogwatch.remote.probe.wire import Refused, dec, enc, mapping, number, texts
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
+from dogwatch.remote.probe.paths import Allowance, Finds, expand, newest, regular
+from dogwatch.remote.probe.wire import Fields, Refused, dec, enc
+from dogwatch.remote.shapes import LogFile, Logs
 
 HEAD = 1024
 OPENING = 16384  # bytes at the start of a long log, where a run says how long it will be
@@ -32,7 +30,7 @@ class KnownLog:
                 raise Refused("dev, ino, head, headlen and offset of a known log must be whole numbers")
         self.stale_seen = row.get("stale_seen") is True
 
-    def has_all_of(self, entry: "dict[str, Any]") -> bool:
+    def has_all_of(self, entry: "LogFile") -> bool:
         """Whether there is nothing to say of a file that was read just now: it is what it was, to the byte."""
         if self.stale_seen or "stale" in entry or entry["reset"] or entry["size"] != self.offset:
             return False
@@ -88,7 +86,7 @@ def read_log(
     allowance: Allowance,
     real: RealFolders,
     last: bool = False,
-) -> "dict[str, Any]":
+) -> "LogFile":
     """One log from where it was left. `first` sight of a long file gives its opening and its end; a backlog that could
     never be caught up with, and one that nobody will read on (`last`), its end. All say how much was skipped."""
     fd = real.open(path)
@@ -110,7 +108,7 @@ def read_log(
     finally:
         os.close(fd)
     allowance.bytes -= len(opening)
-    entry: "dict[str, Any]" = {
+    entry: "LogFile" = {
         "dev": row.st_dev,
         "ino": row.st_ino,
         "head": zlib.crc32(head),
@@ -127,7 +125,7 @@ def read_log(
     if opening:
         entry["opening"] = opening.decode("latin-1")
     if stale and log is not None:
-        entry.update({"stale": True, "head": log.head, "headlen": log.headlen})
+        entry["stale"], entry["head"], entry["headlen"] = True, log.head, log.headlen
     return entry
 
 
@@ -148,7 +146,7 @@ def born(fd: int) -> "float | None":
 
 def read_moved(
     path: bytes, old: bytes, log: KnownLog, most: int, allowance: Allowance, real: RealFolders
-) -> "dict[str, Any] | None":
+) -> "LogFile | None":
     """The rest of a log under its new name; None if it is another file that merely got the old inode."""
     if not log.headlen and not path.startswith(old):
         return None
@@ -159,23 +157,18 @@ def read_moved(
         return None
     if entry["reset"] or "stale" in entry or entry["dev"] != log.dev:
         return None
-    return dict(entry, rotated_from=dec(old))
+    return {**entry, "rotated_from": dec(old)}
 
 
-def read_logs(
-    spec: "dict[str, Any]", allowance: Allowance, real: "RealFolders | None" = None
-) -> "tuple[dict[str, Any], Finds]":
+def read_logs(spec: Fields, allowance: Allowance, real: RealFolders) -> "tuple[Logs, Finds]":
     """Every log of one job, and where it was looked for; a known inode under a new name goes on where it was left,
     and comes first. Of those that are what they were only the path is told, as `unchanged`."""
-    most = number(spec.get("max", MAX), "max", 1, 16 << 20)
-    cap = number(spec.get("files", 64), "files", 1, 4096)
-    last = spec.get("last") is True
-    known = {enc(path): KnownLog(row) for path, row in mapping(spec.get("known"), "known").items()}
-    real = real_folders(spec) if real is None else real
+    most, cap, last = spec.number("max", 1, 16 << 20, MAX), spec.number("files", 1, 4096, 64), spec.flag("last")
+    known = {enc(path): KnownLog(row) for path, row in spec.mapping("known").items()}
     real.moved.clear()
-    finds = expand(texts(spec.get("globs"), "globs"), allowance, real)
+    finds = expand(spec.texts("globs"), allowance, real)
     gone = [dec(path) for path in known if path not in finds.stats and not finds.lstat(path)]
-    files: "dict[str, Any]" = {}
+    files: "dict[str, LogFile]" = {}
     unchanged: "list[str]" = []
     for path, old in sorted(find_moved(known, finds).items()):
         entry = read_moved(path, old, known[old], most, allowance, real)
@@ -200,8 +193,13 @@ def read_logs(
             finds.trouble(path, error)
         except Refused as problem:
             finds.unreadable[dec(path)] = str(problem)
-    answer: "dict[str, Any]" = {"files": files, "unchanged": unchanged, "missing": finds.missing}
-    answer["unreadable"] = finds.unreadable
-    answer["gone"] = [path for path in gone if path not in finds.unreadable]
-    answer["capped"] = finds.capped or len(finds.stats) > cap
-    return real.told(answer), finds
+    answer: "Logs" = {
+        "files": files,
+        "unchanged": unchanged,
+        "missing": finds.missing,
+        "unreadable": finds.unreadable,
+        "gone": [path for path in gone if path not in finds.unreadable],
+        "capped": finds.capped or len(finds.stats) > cap,
+    }
+    real.add_to(answer)
+    return answer, finds

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Iterator
 
 from dogwatch.remote.probe.answer import reply
 from dogwatch.remote.probe.command import own_group_only
@@ -9,10 +10,6 @@ from dogwatch.remote.probe.extra import ExtraProbes
 from dogwatch.remote.probe.file_reader import FileReader
 from dogwatch.remote.probe.processes import Processes
 from dogwatch.remote.probe.wire import write_all
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 REQUEST_CAP = 16 << 20
 

@@ -11,14 +11,23 @@ import re
 from dogwatch.remote.probe.processes import argv_of, owner_of, stat_fields
 from dogwatch.remote.probe.wire import slurp
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
 MARK = "dogwatch-probe"  # an argument of every probe, since its text has no path
 VERBS = frozenset(
     ["run", "watch", "add", "forget", "ls", "status", "logs", "read", "why", "events", "wait", "patrol", "eta"]
-    + ["backtest", "daemon", "doctor", "demo", "host", "sync", "service", "check", "preflight", "alerts", "report"]
+    + [
+        "backtest",
+        "daemon",
+        "doctor",
+        "demo",
+        "host",
+        "sync",
+        "service",
+        "check",
+        "preflight",
+        "alerts",
+        "report",
+        "uninstall",
+    ]
 )
 SHELLS = frozenset(["sh", "bash", "dash", "zsh", "ksh", "mksh", "fish", "csh", "tcsh", "busybox", "rbash", "ash"])
 # Who names a job's script or log without being the job.
@@ -35,7 +44,8 @@ SCRIPTS = (".py", ".pyc", ".pyz", ".sh", ".bash", ".zsh", ".jl", ".r", ".pl", ".
 OWN_NUMBER = re.compile(
     r"--?(?:worker|rank|shard|local[-_]rank|worker[-_](?:id|index|rank|num)|node[-_]rank)(?:=(\d+))?$"
 )
-MOST_LISTED, MOST_NEAR = 40, 3
+MOST_LISTED = 40
+MOST_NEAR = 3
 
 
 def is_dogwatch(argv: "list[str]") -> bool:
@@ -224,19 +234,34 @@ def near_misses(name: str, uid: "int | None") -> "list[tuple[int, str]]":
     return sorted(found)
 
 
-def find_by_name(name: str, want: "int | None", uid: "int | None") -> "dict[str, Any]":
+class Named:
+    """What a name means: the workers and the numbers that they were given; or why it is not known who they are, with
+    the processes to choose from, or how many of other users have the name."""
+
+    __slots__ = ("choice", "numbers", "others", "problem", "workers")
+
+    def __init__(self, problem: str = "", others: "int | None" = None) -> None:
+        self.problem, self.others = problem, others
+        self.workers: "list[Match]" = []
+        self.choice: "list[Match]" = []
+        self.numbers: "list[int] | None" = None
+
+
+def find_by_name(name: str, want: "int | None", uid: "int | None") -> Named:
     """The workers that a name means among the processes of one user; or the list to choose from, and why."""
     found = matches(name)
-    own = [one for one in found if one.uid == uid]
-    workers, unsure = chosen(own, want)
+    workers, unsure = chosen([match for match in found if match.uid == uid], want)
     if workers:
-        numbers = numbers_of(workers, want)
+        named, numbers = Named(), numbers_of(workers, want)
         if numbers is not None:
-            workers = [one for _, one in sorted(zip(numbers, workers), key=lambda row: row[0])]
-        return {"workers": [(one.pid, one.start) for one in workers], "numbers": numbers and sorted(numbers)}
+            workers = [match for _, match in sorted(zip(numbers, workers), key=lambda row: row[0])]
+        named.workers, named.numbers = workers, numbers and sorted(numbers)
+        return named
     if unsure:
         why = "several programs" if want is None else "%d processes, where %d are expected," % (len(unsure), want)
-        return {"choice": unsure[:MOST_LISTED], "problem": "%s have the name %r" % (why, name), "count": len(unsure)}
+        named = Named("%s have the name %r" % (why, name))
+        named.choice = unsure
+        return named
     problem = "no process has the name %r" % name
     near = [] if found else near_misses(name, uid)
     if near:
@@ -244,4 +269,4 @@ def find_by_name(name: str, want: "int | None", uid: "int | None") -> "dict[str,
         problem += ", though %d have it inside another word (%s)" % (len(near), shown)
     if found:
         problem += " (%d of other users do: %s)" % (len(found), ", ".join(str(one.pid) for one in found[:8]))
-    return {"problem": problem, "others": len(found)}
+    return Named(problem, len(found))

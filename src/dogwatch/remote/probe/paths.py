@@ -6,13 +6,11 @@ import os
 import re
 import stat
 import time
+from collections.abc import Callable
+from typing import Any
 
 from dogwatch.remote.probe.allowed_paths import RealFolders
-from dogwatch.remote.probe.wire import Refused, dec, enc, mapping
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
+from dogwatch.remote.probe.wire import Fields, Refused, dec, enc
 
 BYTES_PER_REQUEST = 8 << 20
 ENTRIES_PER_REQUEST = 100000
@@ -25,7 +23,7 @@ KINDS = (
     (stat.S_ISCHR, "a device"),
     (stat.S_ISBLK, "a device"),
 )
-PATTERNS: "dict[str, Any]" = {}
+PATTERNS: "dict[str, Callable[[str], Any]]" = {}
 
 
 class Allowance:
@@ -86,21 +84,14 @@ class Finds:
         return False
 
 
-def unfit(mode: int) -> "str | None":
-    """Why this is not a file to read, or None for a regular one."""
-    if stat.S_ISREG(mode):
-        return None
-    return "is %s, not a regular file" % next((word for test, word in KINDS if test(mode)), "something else")
-
-
 def regular(row: "os.stat_result") -> None:
-    """Asked before opening, since to open some devices is to use them."""
-    reason = unfit(row.st_mode)
-    if reason:
-        raise Refused(reason)
+    """Refuse anything but a regular file; asked before opening, since to open some devices is to use them."""
+    if not stat.S_ISREG(row.st_mode):
+        kind = next((word for test, word in KINDS if test(row.st_mode)), "something else")
+        raise Refused("is %s, not a regular file" % kind)
 
 
-def matcher(part: str) -> "Any":
+def matcher(part: str) -> "Callable[[str], Any]":
     if part not in PATTERNS:
         if len(PATTERNS) > 4096:
             PATTERNS.clear()
@@ -111,12 +102,9 @@ def matcher(part: str) -> "Any":
     return PATTERNS[part]
 
 
-def real_folders(spec: "dict[str, Any]") -> RealFolders:
+def real_folders(spec: Fields) -> RealFolders:
     """Those that came with a question."""
-    kept = mapping(spec.get("real"), "real")
-    if not all(isinstance(real, str) for real in kept.values()):
-        raise Refused("real must name paths")
-    return RealFolders(kept)
+    return RealFolders(spec.text_by_name("real"))
 
 
 def expand(globs: "list[str]", allowance: Allowance, real: RealFolders) -> Finds:

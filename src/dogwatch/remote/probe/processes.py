@@ -3,13 +3,10 @@
 import os
 import re
 import time
+from collections.abc import Iterator
 
 from dogwatch.remote.probe.wire import slurp
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
+from dogwatch.remote.shapes import MemoryHeld, Oom, Process
 
 TICKS = os.sysconf("SC_CLK_TCK")
 PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -53,7 +50,7 @@ class Kept:
         self.command = ""
         self.cgroup: "tuple[str, str, str] | None" = None
         self.fresh_until = 0.0
-        self.gone: "dict[str, Any] | None" = None
+        self.gone: "Process | None" = None
         self.writes: "list[str]" = []
         self.writes_until = 0.0
 
@@ -76,10 +73,10 @@ def doing_of(fields: "list[bytes]") -> str:
     return "running" if doing == "zombie" and int(fields[17]) > 1 else doing
 
 
-def process_row(pid: int, doing: str, start: "int | None", boot: "str | None") -> "dict[str, Any]":
-    """The PROC of a process of which nothing more than this is known."""
-    unknown = dict.fromkeys(("started", "cpu", "rss", "children", "threads", "uid", "command"))
-    return dict(unknown, pid=pid, doing=doing, start=start, boot=boot, exit=None, oom=None, kernel_log=None)
+def process_row(pid: int, doing: str, start: "int | None", boot: "str | None") -> "Process":
+    """A process of which nothing more than this is known."""
+    row = dict.fromkeys(("started", "cpu", "rss", "children", "threads", "uid", "command", "exit", "oom", "kernel_log"))
+    return dict(row, pid=pid, doing=doing, start=start, boot=boot)  # type: ignore[return-value]
 
 
 def open_stat(pid: int) -> "tuple[int, str]":
@@ -121,7 +118,7 @@ class Processes:
         self.boot = slurp("/proc/sys/kernel/random/boot_id").decode("ascii").strip()
         self.kept: "dict[tuple[int, int | None], Kept]" = {}
         self.asked: "set[tuple[int, int | None]]" = set()
-        self.oom: "dict[str, tuple[float, dict[str, Any] | None]]" = {}
+        self.oom: "dict[str, tuple[float, Oom | None]]" = {}
         self.mounts: "tuple[tuple[str, str] | None, tuple[str, str] | None] | None" = None
         self.deaths: "list[tuple[float, int, str]] | None" = None
         self.now = self.wall = self.since_boot = 0.0
@@ -135,10 +132,10 @@ class Processes:
         for key in [key for key in self.kept if key not in self.asked]:
             self.kept.pop(key).close()
 
-    def inspect(self, pid: int, start: "int | None", boot: "str | None") -> "dict[str, Any]":
-        """The PROC of one process; another boot id comes first, because then the pid means nothing."""
+    def inspect(self, pid: int, start: "int | None", boot: "str | None") -> "Process":
+        """What one process does; another boot id comes first, because then the pid means nothing."""
         if boot and boot != self.boot:
-            return dict(process_row(pid, "gone", start, boot), rebooted=True)
+            return {**process_row(pid, "gone", start, boot), "rebooted": True}
         self.asked.add((pid, start))
         kept = self.kept.get((pid, start))
         if kept is None:
@@ -150,7 +147,7 @@ class Processes:
                 return self._gone(kept, pid, start)
         return kept.gone or self._read(kept, pid, start)
 
-    def _read(self, kept: Kept, pid: int, start: "int | None") -> "dict[str, Any]":
+    def _read(self, kept: Kept, pid: int, start: "int | None") -> "Process":
         try:
             # ESRCH from a file that was open is evidence of gone, even if the pid lives again.
             name, fields = stat_fields(os.pread(kept.stat_fd, 2048, 0))
@@ -161,7 +158,7 @@ class Processes:
             return self._gone(kept, pid, start)
         if doing != "zombie":
             self._refresh(kept, pid, name, fields)
-        answer = {
+        answer: "Process" = {
             "pid": pid,
             "doing": doing,
             "start": began,
@@ -218,17 +215,17 @@ class Processes:
         kept.counted = self.now
         return kept.kids
 
-    def _gone(self, kept: Kept, pid: int, start: "int | None") -> "dict[str, Any]":
-        """Gone, said once and remembered, with what the counters and the kernel log say right after."""
+    def _gone(self, kept: Kept, pid: int, start: "int | None") -> "Process":
+        """Gone, remembered with what the counters and the kernel log say right after."""
         kept.close()
-        kept.gone = dict(process_row(pid, "gone", start, self.boot), uid=kept.uid, command=kept.command or None)
-        kept.gone["oom"] = self._oom(kept, 0.0)
-        kept.gone["kernel_log"] = self._obituary(pid, start)
+        kept.gone = gone = process_row(pid, "gone", start, self.boot)
+        gone["uid"], gone["command"] = kept.uid, kept.command or None
+        gone["oom"], gone["kernel_log"] = self._oom(kept, 0.0), self._kernel_line(pid, start)
         if start is None:
             del self.kept[(pid, start)]
-        return kept.gone
+        return gone
 
-    def _obituary(self, pid: int, start: "int | None") -> "str | None":
+    def _kernel_line(self, pid: int, start: "int | None") -> "str | None":
         if self.deaths is None:
             self.deaths = kernel_deaths()
         # The kernel log's clock stands still while the machine sleeps; a start time's does not.
@@ -255,14 +252,14 @@ class Processes:
                 return path, f"{mount[0]}{inside.rstrip('/')}/{leaf}", mount[0]
         return None
 
-    def _oom(self, kept: Kept, age: float) -> "dict[str, Any] | None":
+    def _oom(self, kept: Kept, age: float) -> "Oom | None":
         if kept.cgroup is None:
             return None
         path, counter, mount = kept.cgroup
         read_at, answer = self.oom.get(counter, (float("-inf"), None))
         if self.now - read_at > age:
             kills = oom_kills(counter)
-            answer = None if kills is None else dict(memory_held(counter, mount), cgroup=path, kills=kills)
+            answer = None if kills is None else {**memory_held(counter, mount), "cgroup": path, "kills": kills}
             self.oom[counter] = (self.now, answer)
         return answer
 
@@ -291,7 +288,7 @@ def oom_kills(counter: str) -> "int | None":
     return int(found.group(1)) if found else None
 
 
-def memory_held(counter: str, mount: str) -> "dict[str, Any]":
+def memory_held(counter: str, mount: str) -> "MemoryHeld":
     """What is used of the tightest memory limit above a cgroup, without the files that the kernel keeps there and
     gives back; of the whole machine where none is set."""
     folder, leaf = os.path.split(counter)
@@ -299,7 +296,7 @@ def memory_held(counter: str, mount: str) -> "dict[str, Any]":
     names = ("memory.limit_in_bytes", "memory.usage_in_bytes") if old else ("memory.max", "memory.current")
     try:
         total, free = (int(line.split()[1]) << 10 for line in slurp("/proc/meminfo").splitlines()[:3:2])
-        best: "dict[str, Any]" = {"used": total - free, "limit": total, "machine": True}
+        best: "MemoryHeld" = {"used": total - free, "limit": total, "machine": True}
         while folder.startswith(mount):
             try:
                 limit = int(slurp(folder + "/" + names[0]) or total)

@@ -5,31 +5,27 @@ import os
 from dogwatch.remote.probe.allowed_paths import RealFolders
 from dogwatch.remote.probe.logs import MAX
 from dogwatch.remote.probe.paths import Allowance, expand, newest, real_folders, regular
-from dogwatch.remote.probe.wire import Refused, dec, enc, mapping, number, texts
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
+from dogwatch.remote.probe.wire import Fields, Refused, dec, enc, number
+from dogwatch.remote.shapes import TextFile, Texts
 
 
-def read_texts(spec: "dict[str, Any]", allowance: Allowance) -> "dict[str, Any]":
+def read_texts(spec: Fields, allowance: Allowance) -> "Texts":
     """The files that `known` names by path (each with an offset to go on from, or null) and those that `globs` match;
     one without an offset by its last `lines` lines, or whole when no number of lines is given; one that is too large
     for that by its last `tail` bytes."""
-    most = number(spec.get("max", MAX), "max", 1, 8 << 20)
-    cap = number(spec.get("files", 64), "files", 1, 4096)
-    lines = None if spec.get("lines") is None else number(spec["lines"], "lines", 0, 1 << 31)
-    tail = number(spec.get("tail", 0), "tail", 0, 8 << 20)
+    most, cap = spec.number("max", 1, 8 << 20, MAX), spec.number("files", 1, 4096, 64)
+    lines = spec.number("lines", 0, 1 << 31) if "lines" in spec else None
+    tail = spec.number("tail", 0, 8 << 20, 0)
     known = {
         enc(path): None if at is None else number(at, "offset", 0, 1 << 62)
-        for path, at in mapping(spec.get("known"), "known").items()
+        for path, at in spec.mapping("known").items()
     }
     real = real_folders(spec)
-    finds = expand(texts(spec.get("globs"), "globs"), allowance, real)
+    finds = expand(spec.texts("globs"), allowance, real)
     for path in known:
         if not finds.lstat(path) and dec(path) not in finds.unreadable:
             finds.missing.append(dec(path))
-    files: "dict[str, Any]" = {}
+    files: "dict[str, TextFile]" = {}
     for path in sorted(newest(finds.stats, cap)):
         try:
             regular(finds.stats[path])
@@ -39,8 +35,9 @@ def read_texts(spec: "dict[str, Any]", allowance: Allowance) -> "dict[str, Any]"
         except Refused as problem:
             finds.unreadable[dec(path)] = str(problem)
     capped = finds.capped or len(finds.stats) > cap
-    answer = {"files": files, "missing": finds.missing, "unreadable": finds.unreadable, "capped": capped}
-    return real.told(answer)
+    answer: "Texts" = {"files": files, "missing": finds.missing, "unreadable": finds.unreadable, "capped": capped}
+    real.add_to(answer)
+    return answer
 
 
 def read_text(
@@ -51,7 +48,7 @@ def read_text(
     allowance: Allowance,
     real: RealFolders,
     tail: int = 0,
-) -> "dict[str, Any]":
+) -> "TextFile":
     """One file; a file that is shorter than the offset was begun anew and is read from its start."""
     at = offset or 0
     fd = real.open(path)
@@ -76,8 +73,8 @@ def read_text(
     allowance.bytes -= len(text)
     if allowance.bytes < 0:
         raise Refused("was left out: the answer would be too large")
-    found = {"text": text.decode("latin-1"), "from": at, "offset": at + len(text)}
-    return dict(found, size=row.st_size, mtime=row.st_mtime, reset=reset)
+    end, size, mtime = at + len(text), row.st_size, row.st_mtime
+    return {"text": text.decode("latin-1"), "from": at, "offset": end, "size": size, "mtime": mtime, "reset": reset}
 
 
 def last_lines(text: bytes, lines: int) -> int:

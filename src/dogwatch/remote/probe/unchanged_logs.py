@@ -3,17 +3,14 @@
 import os
 import time
 import zlib
+from collections.abc import Callable
 
 from dogwatch.remote.probe.allowed_paths import OPEN
 from dogwatch.remote.probe.inotify import INOTIFY, Listener
 from dogwatch.remote.probe.logs import read_logs
 from dogwatch.remote.probe.paths import Allowance, Finds, real_folders
-from dogwatch.remote.probe.wire import mapping, number
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
+from dogwatch.remote.probe.wire import Fields
+from dogwatch.remote.shapes import Logs
 
 SETTLED_AFTER = 3.0  # seconds; coarser than any file system keeps the time of a change
 # Looks after which also files that nobody has heard of are looked at: what is written through a map of memory, or by
@@ -30,7 +27,7 @@ class Question(Listener):
 
     __slots__ = ("around", "files", "folders", "mark", "polls", "real", "settled", "spec", "trusts")
 
-    def __init__(self, job: str, mark: int, spec: "dict[str, Any]", before: "Question | None" = None) -> None:
+    def __init__(self, job: str, mark: int, spec: Fields, before: "Question | None") -> None:
         Listener.__init__(self)
         self.mark, self.spec, self.settled, self.real = mark, spec, False, real_folders(spec)
         self.trusts: bool = before is None or before.trusts
@@ -39,14 +36,14 @@ class Question(Listener):
         self.around: "dict[bytes, tuple[int, ...] | None]" = {}
         self.polls = zlib.crc32(job.encode("utf-8", "surrogateescape")) % REVIEW
 
-    def answer(self, allowance: Allowance, again: bool) -> "dict[str, Any]":
+    def answer(self, allowance: Allowance, again: bool) -> "Logs":
         """What the logs are like and all that is new in them; or, asked again, that nothing is."""
         self.polls += 1
         if self.settled and self._is_unchanged():
             return {"same": True}
         INOTIFY.leave(self)
         answer, finds = read_logs(self.spec, allowance, self.real)
-        nothing = says_nothing(answer, mapping(self.spec.get("known"), "known"))
+        nothing = not (answer["files"] or answer["gone"] or answer["unreadable"])
         self.settled = nothing and is_settled(finds, time.time())
         if self.settled:
             self.files = {path: stamp(row) for path, row in finds.stats.items()}
@@ -132,32 +129,17 @@ def is_old(row: "os.stat_result", now: float) -> bool:
     return now - row.st_mtime > SETTLED_AFTER and now - row.st_ctime > SETTLED_AFTER
 
 
-def says_nothing(answer: "dict[str, Any]", known: "dict[str, Any]") -> bool:
-    """Whether every log is the file that the caller knows, read to its end."""
-    if answer["gone"] or answer["unreadable"]:
-        return False
-    for path, entry in answer["files"].items():
-        mine = known.get(path)
-        if mine is None or entry["text"] or entry["skipped"] or entry["reset"] or "stale" in entry:
-            return False
-        if "rotated_from" in entry or not entry["size"] == entry["from"] == mine["offset"] or mine.get("stale_seen"):
-            return False
-        if any(entry[key] != mine[key] for key in ("dev", "ino", "head", "headlen")):
-            return False
-    return True
-
-
 QUESTIONS: "dict[str, Question]" = {}
 
 
-def logs_section(spec: "dict[str, Any]", allowance: Allowance) -> "dict[str, Any]":
+def logs_section(spec: Fields, allowance: Allowance) -> "Logs":
     """The logs of one job. A question with a mark is remembered; its mark alone asks it again, and the answer is
     `again` when it has to be put in full."""
-    if spec.get("mark") is None:
-        return read_logs(spec, allowance)[0]
-    job, mark = str(spec.get("job")), number(spec["mark"], "mark", 0, 1 << 53)
+    if "mark" not in spec:
+        return read_logs(spec, allowance, real_folders(spec))[0]
+    job, mark = spec.text("job"), spec.number("mark", 0, 1 << 53)
     question = QUESTIONS.pop(job, None)
-    if "globs" in spec:
+    if "globs" in spec.words:
         before, question = question, Question(job, mark, spec, question)
         if before is not None:
             INOTIFY.leave(before)
@@ -166,4 +148,4 @@ def logs_section(spec: "dict[str, Any]", allowance: Allowance) -> "dict[str, Any
     while len(QUESTIONS) >= MOST_QUESTIONS:
         INOTIFY.leave(QUESTIONS.pop(next(iter(QUESTIONS))))
     QUESTIONS[job] = question
-    return question.answer(allowance, "globs" not in spec)
+    return question.answer(allowance, "globs" not in spec.words)

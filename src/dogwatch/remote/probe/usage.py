@@ -6,14 +6,12 @@ for a lock that a process stuck in the kernel may hold.
 
 import os
 import time
+from typing import Any
 
 from dogwatch.remote.probe.paths import Allowance
 from dogwatch.remote.probe.processes import BOOTTIME, TICKS
 from dogwatch.remote.probe.wire import Refused, number, slurp
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
+from dogwatch.remote.shapes import Usage
 
 MOST_ROOTS = 4096
 
@@ -88,11 +86,11 @@ def bytes_moved(pid: int) -> "tuple[int, int] | None":
     return max(counts[0], counts[4]), max(counts[1], counts[5])
 
 
-def usage_section(spec: "Any", allowance: Allowance) -> "dict[str, Any]":
+def usage_section(pids: "Any", allowance: Allowance) -> "Usage":
     """The sum over the family of some pids; counters of those that left without being reaped are lost with them."""
-    if not isinstance(spec, list) or len(spec) > MOST_ROOTS:
+    if not isinstance(pids, list) or len(pids) > MOST_ROOTS:
         raise Refused("usage must be a list of pids")
-    roots = [number(pid, "a pid", 1, (1 << 31) - 1) for pid in spec]
+    roots = [number(pid, "a pid", 1, (1 << 31) - 1) for pid in pids]
     table = process_table(allowance)
     rows = table.rows
     members = sorted(pid for pid in family(roots, table) if rows[pid][0] not in (b"Z", b"X"))

@@ -2,10 +2,7 @@
 
 import json
 import os
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
+from typing import Any
 
 RESERVED = frozenset(("ok", "seconds", "why", "late"))  # what a section says of itself
 WRONG_SHAPE = (TypeError, ValueError, LookupError, AttributeError, OverflowError, RecursionError)
@@ -21,20 +18,67 @@ def number(value: "Any", what: str, low: int, high: int) -> int:
     return value
 
 
-def mapping(value: "Any", what: str) -> "dict[str, Any]":
-    if value is None:
-        return {}
-    if not isinstance(value, dict):
-        raise Refused("%s must be an object" % what)
-    return value
-
-
 def texts(value: "Any", what: str) -> "list[str]":
     if value is None:
         return []
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         raise Refused("%s must be a list of texts" % what)
     return value
+
+
+class Fields:
+    """An object of a request. Each field is checked when it is taken; null means that it is not there."""
+
+    __slots__ = ("where", "words")
+
+    def __init__(self, value: "Any", where: str) -> None:
+        if not isinstance(value, dict):
+            raise Refused("%s must be an object" % (where or "a request"))
+        self.words, self.where = value, where
+
+    def __contains__(self, name: str) -> bool:
+        return self.words.get(name) is not None
+
+    def path(self, name: str) -> str:
+        return self.where + "." + name if self.where else name
+
+    def number(self, name: str, low: int, high: int, default: "int | None" = None) -> int:
+        value = self.words.get(name)
+        return number(default if value is None else value, self.path(name), low, high)
+
+    def seconds(self, name: str, default: float) -> float:
+        value = self.words.get(name, default)
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value <= 3600:
+            raise Refused("%s must be a number of seconds up to 3600" % self.path(name))
+        return value
+
+    def text(self, name: str, default: str = "") -> str:
+        value = self.words.get(name, default)
+        if not isinstance(value, str):
+            raise Refused("%s must be a text" % self.path(name))
+        return value
+
+    def texts(self, name: str) -> "list[str]":
+        return texts(self.words.get(name), self.path(name))
+
+    def flag(self, name: str) -> bool:
+        return self.words.get(name) is True
+
+    def mapping(self, name: str) -> "dict[str, Any]":
+        """What is under each key of an object in this one, not checked yet."""
+        value = self.words.get(name)
+        return {} if value is None else Fields(value, self.path(name)).words
+
+    def text_by_name(self, name: str) -> "dict[str, str]":
+        found = self.mapping(name)
+        if not all(isinstance(value, str) for value in found.values()):
+            raise Refused("%s must have texts only" % self.path(name))
+        return found
+
+    def inner(self, name: str) -> "Fields":
+        """An object in this one; empty where there is none."""
+        value = self.words.get(name)
+        return Fields({} if value is None else value, self.path(name))
 
 
 def enc(path: str) -> bytes:

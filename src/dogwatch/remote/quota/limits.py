@@ -10,10 +10,7 @@ import select
 import signal
 import struct
 import time
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
+from typing import Any
 
 MOST_PATHS = 64
 ONE_COMMAND = 3.0

@@ -5,10 +5,7 @@ import os
 import signal
 import subprocess
 import time
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
+from typing import Any
 
 MOST = 4  # processes looked at
 MOST_FRAMES = 24
