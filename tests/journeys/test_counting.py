@@ -93,3 +93,25 @@ def test_more_than_everything_is_a_contradiction(watched) -> None:
     assert job["outcome"] == "incomplete"
     assert "15,000 of 10,000 items" in seen.stdout
     assert "more than there are" in seen.stdout
+
+
+# Shapes that people print, each to its end: what is counted, and what becomes of a run that declared 100 items.
+BAR = r"sys.stderr.write(f'\r{n}%|### | {n}/100 [00:01<00:01, 20.0it/s]')"
+SHAPES = {
+    "a bar without a last line end": (BAR, 100, 0, "100 of 100 items"),
+    "a count without a total": ("print(f'Processed {n} items', flush=True)", 100, 0, "100 of 100 items"),
+    "a count that goes beyond": ("print(f'{n} items processed', flush=True)", 150, 1, "150 of 100 items"),
+    "a count that stops early": ("print(f'{n} docs done', flush=True)", 60, 1, "only 60 of 100 items"),
+    "batches": ("print(f'Batch {n // 10}/10 loss: 0.3', flush=True)", 100, 0, "10 of 10 batches, not its 100 items"),
+}
+
+
+@pytest.mark.parametrize(("line", "last", "code", "says"), SHAPES.values(), ids=SHAPES)
+def test_declared_items_are_found_in_other_shapes_of_logs(dogwatch, line: str, last: int, code: int, says: str) -> None:
+    """The last line counts also without a line end, a total in the log is not needed, and batches are no items."""
+    program = f"import sys, time\nfor n in range(10, {last} + 1, 10):\n    {line}\n    time.sleep(0.1)\n"
+    seen = dogwatch("run", "--name", "shape", "--total-items", 100, "--", sys.executable, "-c", program)
+    assert seen.returncode == code, seen.stdout
+    assert says in seen.stdout
+    assert ("not checked" in seen.stdout) == ("batches" in says)
+    assert dogwatch("wait", "shape").returncode == code

@@ -14,7 +14,7 @@ def test_a_success_with_one_witness_says_that_it_has_one():
     """Until something else agrees, success is the word of whoever said it."""
     assert summary(sample.ended(), NOW) == [
         "train-7b-sft (here/process:7f3a91): succeeded after 2h 33m",
-        "  evidence     the supervisor's record: 4 workers: exit 0 (its word alone)",
+        "  evidence     the supervisor's record: 4 workers: exit 0 (nothing else was declared to be checked)",
         "  progress     1,980,000 of 1,980,000 images, 1,180 images/s on average",
         "  outputs      4 files, 1.2 GB",
         "  checkpoints  14, last 19:56 (4m ago), newest step-1400.pt",
@@ -48,7 +48,7 @@ def test_a_failure_lists_each_worker_that_did_not_succeed():
     assert "  reason       worker 1: the cgroup counted a kill" in told
     assert "  !! 19:59     worker 1 is gone" in told
     assert told[-3:] == [
-        "  workers      2 of 4 did not succeed",
+        "  workers      1 of 4 did not succeed; 1 of 4 ended, exit code unknown",
         "    1          out of memory: SIGKILL: the cgroup counted a kill",
         "    3          unknown: exit code unknown",
     ]
@@ -61,7 +61,7 @@ def test_an_unknown_outcome_is_never_dressed_up():
     assert told[1] == "  evidence     none"
     crew = [{**worker, "doing": "gone", "outcome": "unknown"} for worker in sample.workers(2)]
     told = summary(sample.ended(outcome="unknown", exit_code=None, evidence=[], workers=crew), NOW)
-    assert "  workers      2 of 2 ended nobody knows how" in told
+    assert "  workers      2 of 2 ended, exit code unknown" in told
 
 
 def test_a_job_of_which_little_is_known_still_gets_a_summary():

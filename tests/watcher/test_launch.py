@@ -65,7 +65,7 @@ def test_a_launch_is_verified_when_all_that_can_be_asked_was_seen():
     assert launch.look(NOTHING) == []
     assert launch.look(replace(NOTHING, logs={"/l/0.log": 10, "/l/1.log": 0}), 3) == []
     (event,) = launch.look(replace(NOTHING, logs={"/l/0.log": 30, "/l/1.log": 5}), 3)
-    assert (event.kind, event.text) == ("launch.verified", "all 2 workers started (logs after 7 s)")
+    assert (event.kind, event.text) == ("launch.verified", "all 2 workers started (logs within 7 s)")
     assert event.body == {"seconds": {"workers": 0.4, "logs": 7.0}, "missing": []}
     assert launch.document["state"] == "verified"
     assert launch.look(NOTHING, 3) == []

@@ -25,7 +25,7 @@ def sentences(store: Store, since: float) -> list[str]:
     """One for each channel and reason: how many alerts were not sent, why, and how they will be. None of what another
     watcher sends; of what was given up, only what was since a time."""
     holder = store.location.holder()
-    if holder is not None and holder.pid != os.getpid():
+    if store.location.held(single_poll=True) if holder is None else holder.pid != os.getpid():
         return []
     then = "the daemon that waits sends" if store.location.held(DAEMON) else NEXT
     counted: dict[tuple[str, str, str], int] = {}
@@ -46,7 +46,7 @@ def _open(store: Store, then: str) -> Iterator[Row]:
     for notification in notifications.unrouted(store) if channels else ():
         for row in channels:
             if row.after < notification.id:
-                yield row.name, "it was found only now", then, 1
+                yield row.name, "it was found just before this command ended", then, 1
     for delivery in deliveries.open_deliveries(store):
         yield delivery.channel, delivery.decision.reason, then, 1
     for message in deliveries.channel_messages(store):

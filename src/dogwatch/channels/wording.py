@@ -17,12 +17,13 @@ def subject(message: Message) -> str:
     """One line: the level, and the job with what is wrong, or how many jobs; what is worst goes first."""
     sign = SIGNS[message.level]
     worst = [item for item in message.items if item.level is message.level]
-    others = len(message.items) - len(worst)
-    more = f" (and {others} more)" if others else ""
-    if len(worst) == 1:
-        return plain(f"[dogwatch] {sign}: {worst[0].name}: {worst[0].text}", SUBJECT - len(more)) + more
     names = list(dict.fromkeys(item.name for item in worst))
-    about = f"{len(worst)} notifications about {len(names)} jobs" if len(names) > 1 else f"{names[0]}"
+    others = len(message.items) - (len(worst) if len(names) > 1 else 1)
+    more = f" (and {others} more)" if others else ""
+    if len(names) == 1:
+        newest = max(worst, key=lambda item: item.since)
+        return plain(f"[dogwatch] {sign}: {newest.name}: {newest.text}", SUBJECT - len(more)) + more
+    about = f"{len(worst)} notifications about {len(names)} jobs"
     rules = {item.rule for item in worst}
     what = f" ({plain(worst[0].text, 60)})" if len(rules) == 1 else ""
     return plain(f"[dogwatch] {sign}: {about}{what}", SUBJECT - len(more)) + more

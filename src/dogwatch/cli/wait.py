@@ -144,7 +144,7 @@ def _tell(jobs: list[JobDocument], now: float) -> None:
     from dogwatch.tui.phrases import state_as_known
 
     for job in jobs:
-        why = job["reason"] if job["outcome"] in ("incomplete", "unknown", "completed") else ""
+        why = job["reason"] if job["state"] == "ended" else ""
         told = f": {plain(why, 300)}" if why else ""
         against = [plain(one["text"], 300) for one in job["findings"] if one["rule"] == "contradiction"]
         but = "".join(f"; BUT {text}" for text in against)

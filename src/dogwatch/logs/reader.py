@@ -119,6 +119,11 @@ class Reader:
             self._listen(self._offset, text)
         return troubles
 
+    @property
+    def has_open_line(self) -> bool:
+        """Whether a last line without its end was not read yet."""
+        return bool(self._partial)
+
     def end_line(self) -> Reading:
         """What is held back is a line of its own: another file begins here, or a part was passed over."""
         return self.feed(b"\n") if self._partial else self._reading([])

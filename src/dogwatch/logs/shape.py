@@ -63,6 +63,8 @@ _THINGS = _words(
     "sentence sentences document documents doc docs question questions query queries prompt prompts case cases "
     "video videos chunk chunks sequence sequences task tasks i n idx index"
 )
+_DONE = _words("processed completed finished handled generated encoded embedded evaluated scored indexed converted")
+_DONE_BEHIND = lazily(rf" ?(?:[a-z]{{3,20}} )?(?:have been |were |are )?(?:{'|'.join(sorted(_DONE))}|done)\b", re.ASCII)
 # what is said of a number besides what it counts
 _BESIDE = _words("n no nr number count counter current cur global train training the now out idx index i")
 # a number behind one of these is no count of what was done, and a loop behind one is not the one under way
@@ -168,17 +170,20 @@ def _count(whole: str, part: str | None, power: str | None) -> float | None:
     return value if 1 <= value < 1e15 and value == int(value) else None
 
 
-def numbers(shape: str) -> tuple[Number, ...]:
-    """What the numbers of a shape may be, by the words before them."""
+def numbers(shape: str, behind: str = "") -> tuple[Number, ...]:
+    """What the numbers of a shape may be, by the words before them, or by one `behind` them: 150 items processed."""
     found: list[Number] = []
     gaps = re.split(f"([{NOW}{NAME}{STAMP}])", shape)
+    gaps[-1] = behind
     before = ""
-    for gap, symbol in zip(gaps[0::2], gaps[1::2], strict=False):
+    for gap, symbol, after in zip(gaps[0::2], gaps[1::2], gaps[2::2], strict=False):
         if symbol == NOW:
             of = bool(found) and before == NOW and _is_total(gap, shape)
             unit, sure = named(_WORD.findall(gap)[-MOST_WORDS:], bool(_COMPOUND.search(gap)))
             if shape == _CLOCK:
                 unit, sure = "steps", THINGS
+            elif sure in (PERHAPS, THINGS) and _DONE_BEHIND.match(after):
+                unit, sure = "items", LOOP
             if of and found[-1].unit == LETTER:
                 found[-1] = Number("items", PERHAPS, False)
             found.append(Number(unit, NEVER if of or _OPTION.search(gap) else sure, of))
@@ -202,6 +207,8 @@ def named(words: list[str], compound: bool = False) -> tuple[str, int]:
         return _LOOPS[last], NEVER if past or many else LOOP
     if last in _OTHERS or last in _NOT_NOW:
         return "", NEVER
+    if last in _DONE:
+        return "items", LOOP
     if last in _THINGS:
         return last if last.endswith("s") else f"{last}s", THINGS
     if words and words[-1] in _THINGS:

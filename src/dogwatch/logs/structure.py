@@ -260,7 +260,7 @@ class Structure:
             each = self._shapes[name] = Shape(at)
         each.take(at, values, self._border)
         if each.seen == FEWEST and not shape.NOT_PROGRESS.search(line.lower()):
-            each.numbers = numbers or shape.numbers(name)
+            each.numbers = numbers or shape.numbers(name, re.split(r"\d", line.lower())[-1])
         if each.numbers and name not in self._wanted and len(self._wanted) < MOST_COUNTERS and each.counters(0):
             each.needle = _needle(name, line)
             self._wanted.append(name)

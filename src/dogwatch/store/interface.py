@@ -119,8 +119,8 @@ class Location(Protocol):
     def holder(self, name: str = ...) -> Holder | None:
         """Who holds a lease; a single poll does not count."""
 
-    def held(self, name: str = ...) -> bool:
-        """Whether anybody does."""
+    def held(self, name: str = ..., *, single_poll: bool = False) -> bool:
+        """Whether anybody does; a single poll counts only where asked for."""
 
     def wake(self) -> None:
         """Call whoever waits; never blocks, and is silent when nobody does."""

@@ -38,12 +38,15 @@ def summary(job: JobDocument, now: float) -> list[str]:
 
 
 def _evidence(job: JobDocument) -> list[tuple[str, str]]:
-    """The evidence. A success that only one of them vouches for is said to be just that."""
+    """The evidence, and what was declared but could not be checked."""
     evidence = job.get("evidence") or ()
     verified = job.get("verified")
     said = [f"{phrases.witness(p)}: {phrases.tidy(p.get('says') or '?')}" for p in evidence]
-    alone = job.get("outcome") == "succeeded" and len(said) == 1 and verified is None
-    lines = [("evidence", text + (" (its word alone)" if alone else "")) for text in said] or [("evidence", "none")]
+    alone = job.get("outcome") == "succeeded" and len(said) == 1 and verified is None and not job.get("checks")
+    nothing = " (nothing else was declared to be checked)" if alone else ""
+    lines = [("evidence", text + nothing) for text in said] or [("evidence", "none")]
+    unknown = [check for check in job.get("checks") or () if check["word"] == "unknown"]
+    lines += [("not checked", phrases.tidy(check["text"])) for check in unknown]
     if verified is not None:
         label = "verified" if verified.get("ok") else "NOT VERIFIED"
         lines.append((label, phrases.tidy(verified.get("text") or "")))
@@ -133,9 +136,10 @@ def _workers(job: JobDocument) -> list[tuple[str, str]]:
                 f"all {len(workers)} ended with exit code 0" if len(workers) > 1 else "1 ended with exit code 0",
             )
         ]
-    unknown = all(worker.get("outcome") in (None, "unknown") for worker in bad)
-    what = "ended nobody knows how" if unknown else "did not succeed"
-    lines = [("workers", f"{len(bad)} of {len(workers)} {what}")]
+    unknown = [worker for worker in bad if worker.get("outcome") in (None, "unknown")]
+    lost = f"{len(bad) - len(unknown)} of {len(workers)} did not succeed" if len(bad) > len(unknown) else ""
+    ended = f"{len(unknown)} of {len(workers)} ended, exit code unknown" if unknown else ""
+    lines = [("workers", "; ".join(filter(None, (lost, ended))))]
     lines += [(f"  {worker.get('index')}", _ending(worker)) for worker in bad[:_MOST_WORKERS]]
     if len(bad) > _MOST_WORKERS:
         lines.append(("", f"and {len(bad) - _MOST_WORKERS} more"))

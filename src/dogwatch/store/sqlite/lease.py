@@ -57,12 +57,12 @@ def holder(home: str, name: str = WATCH) -> Holder | None:
     return None if text is None else Holder(text)
 
 
-def held(home: str, name: str = WATCH) -> bool:
-    """Whether there is a holder; needs no JSON reader, because `ls` asks."""
-    return _text(home, name) is not None
+def held(home: str, name: str = WATCH, *, single_poll: bool = False) -> bool:
+    """Whether there is a holder, a `single_poll` counted or not; needs no JSON reader, because `ls` asks."""
+    return _text(home, name, single_poll) is not None
 
 
-def _text(home: str, name: str) -> bytes | None:
+def _text(home: str, name: str, single_poll: bool = False) -> bytes | None:
     try:
         fd = os.open(_file(home, name), os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
     except FileNotFoundError:
@@ -71,7 +71,7 @@ def _text(home: str, name: str) -> bytes | None:
         fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         text = os.pread(fd, 4096, 0)
-        return None if b'"who":"%s"' % POLL.encode() in text else text
+        return None if not single_poll and b'"who":"%s"' % POLL.encode() in text else text
     finally:
         os.close(fd)
     return None

@@ -57,8 +57,8 @@ class Home:
     def holder(self, name: str = WATCH) -> leases.Holder | None:
         return leases.holder(self._path, name)
 
-    def held(self, name: str = WATCH) -> bool:
-        return leases.held(self._path, name)
+    def held(self, name: str = WATCH, *, single_poll: bool = False) -> bool:
+        return leases.held(self._path, name, single_poll=single_poll)
 
     def wake(self) -> None:
         wakeups.wake(self._path)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dogwatch.model import Running
+from dogwatch.model import Ended, Running
 from dogwatch.store.rows.tick import Confirmed, Event, JobUpdate
 from dogwatch.watcher.job import document
 from dogwatch.watcher.job import no_eta as no_estimate
@@ -54,12 +54,11 @@ def describe(tick: JobTick) -> JobUpdate | Confirmed:
 
 
 def events_of(tick: JobTick) -> list[Event]:
-    """What happened to it, for its history."""
+    """What happened to it, for its history: its start comes first, its end last."""
     if tick.steady:
         return []
     ref = tick.job.ref
     said = [*tick.launched]
-    said += moved(tick.memory, tick.job.ref, tick.change, tick.after, tick.diagnosis)
     if tick.news.new_checkpoints:
         said.append(checkpoint_event(ref, tick.news.new_checkpoints))
     if tick.news.gaps:
@@ -67,7 +66,8 @@ def events_of(tick: JobTick) -> list[Event]:
     fraction = tick.progress.fraction if tick.progress else None
     if reached := new_milestone(tick.memory.progress, fraction):
         said.append(Event("progress.milestone", f"{reached} % done", ref=ref, body={"percent": reached}))
-    return said
+    change = moved(tick.memory, ref, tick.change, tick.after, tick.diagnosis)
+    return [*said, *change] if isinstance(tick.after.state, Ended) else [*change, *said]
 
 
 def measured_of(tick: JobTick) -> dict[str, float]:

@@ -216,12 +216,17 @@ def _items(total: int, progress: Progress | None) -> Check:
         text = f"its logs count {progress.step:,.0f} {progress.unit}, and nothing in them counts its {total:,} items"
         return Check("items", UNKNOWN, text)
     done, of, unit = progress.step, float(total), "items"
-    if progress.total and progress.total != total:
+    is_other = bool(progress.total) and progress.total != total
+    if is_other and progress.total:
         of, unit = progress.total, progress.unit
     text = f"{done:,.0f} of {of:,.0f} {unit} by its logs"
     if done > TOO_MUCH * of:
         return Check("items", FAILED, f"{text}: more than there are, so its counters are not reliable")
-    return Check("items", PASSED, text) if done >= ENOUGH * of else Check("items", FAILED, f"only {text}")
+    if done < ENOUGH * of:
+        return Check("items", FAILED, f"only {text}")
+    if is_other:
+        return Check("items", UNKNOWN, f"its logs count {done:,.0f} of {of:,.0f} {unit}, not its {total:,} items")
+    return Check("items", PASSED, text)
 
 
 def _checkpoints(memory: Memory, listed: Mapping[str, Any] | None, intact: Mapping[str, Any] | None) -> Iterator[Check]:

@@ -31,7 +31,7 @@ ORDER = (WORKERS, GPUS, USE, LOGS, DIRECTORY, OUTPUT, STEP)
 VERIFYING, VERIFIED, UNPROVEN, FAILED, UNSEEN = "verifying", "verified", "unproven", "failed", "unseen"
 GPU_WAIT = 15.0  # for the first word about GPUs that it was given; where nobody can read them, none comes
 LOST = ("gone", "zombie")
-PRECISE = 15.0  # what came between two polls further apart than this is told as a bound
+PRECISE = 1.0  # what came between two polls further apart than this is told as a bound
 FINE = (*GOOD, Outcome.CANCELLED, Outcome.INCOMPLETE)  # it did start
 
 Why = Callable[[Worker], "DiagnosisDocument | None"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -56,6 +56,11 @@ class News:
     def ages(self, at: float) -> dict[str, float]:
         """How long before this moment each log was last written."""
         return {log: max(0.0, at - written) for log, written in self.written.items()}
+
+    def first_step_age(self, at: float) -> float | None:
+        """How long before this moment the first step was, by the times in the logs that count for the first time."""
+        ages = self.ages(at)
+        return max((ages[log] + told[-1][0] - told[0][0] for log, told in self.told.items() if told), default=None)
 
 
 class Readers:
@@ -146,6 +151,16 @@ def read_logs(
     memory.log.intervals = list(news.intervals) or memory.log.intervals
 
 
+def read_last_lines(memory: Memory, readers: Readers, logs: Iterable[str], news: News) -> None:
+    """Read the last line of logs to which nobody writes any more, also where it has no line end: a progress bar leaves
+    its last state so."""
+    for log in logs:
+        if (reader := readers.of(log, memory)).has_open_line:
+            news.said = None
+            readers.read_on()
+            _take(reader.end_line(), log, news)
+
+
 def _said(memory: Memory, readers: Readers) -> News:
     """What all logs of a job say now."""
     news = News()
@@ -224,7 +239,7 @@ def _read_log(memory: Memory, readers: Readers, path: str, log: str, found: Mapp
         news.grew_at = max(found["mtime"], news.grew_at if news.grew_at is not None else found["mtime"])
     note_early_stop(memory.log, (opening, text))
     _note_gap(path, found, path in memory.log.cursors, news)
-    if log in news.steps and not memory.log.cursors and not memory.progress.points:
+    if log in news.steps and log not in memory.progress.steps:
         news.told[log], news.written[log] = timeline([opening, b"\n", tail], readers.patterns), found["mtime"]
     memory.log.seen = True
     cursor = memory.log.cursors[path] = _cursor(found, found["from"] + len(text))

@@ -24,15 +24,17 @@ from dogwatch.watcher.job.read_files import (
     pass_quietly,
     pass_time,
     read_files,
+    read_last_lines,
     read_logs,
 )
 from dogwatch.watcher.job.resources import add_up, sampled
 from dogwatch.watcher.job.state.learnt import NOTHING
+from dogwatch.watcher.job.state.log import names
 from dogwatch.watcher.job.state.progress import counted_at, recall, remember
 from dogwatch.watcher.job.state.usage import take_usage
 from dogwatch.watcher.job.unchanged import is_at_rest, is_told, must_save
 from dogwatch.watcher.job.verdict import judge_steady, judge_verdict
-from dogwatch.watcher.job.worker_ends import with_ends
+from dogwatch.watcher.job.worker_ends import OVER, with_ends, with_own_logs
 
 
 def update_job(tick: JobTick) -> None:
@@ -80,6 +82,7 @@ def _read(tick: JobTick) -> None:
     ref, memory = tick.job.ref, tick.memory
     for answer in tick.probe_answer.logs.get(ref, ()):
         read_logs(memory, tick.watched.readers, answer, tick.news, _beginning(tick))
+    read_last_lines(memory, tick.watched.readers, _logs_at_end(tick), tick.news)
     count_errors(memory, tick.news.troubles, tick.at)
     if ref in tick.probe_answer.files:
         read_files(memory, tick.probe_answer.files[ref], tick.mono, tick.news)
@@ -87,6 +90,15 @@ def _read(tick: JobTick) -> None:
         tick.watched.heard = tick.mono
     elif tick.change is None and tick.job.track is tick.watched.job.track:
         tick.save = must_save(tick.watched, tick.mono)
+
+
+def _logs_at_end(tick: JobTick) -> set[str]:
+    """The logs of workers that have ended; all of them once the job has."""
+    if isinstance(tick.after.state, Ended):
+        return names(tick.memory.log)
+    over = [worker for worker in tick.workers if worker.doing in OVER and worker.outcome is not None]
+    own = with_own_logs(tick.workers, tick.memory, tick.job.track) if over else ()
+    return {log for worker in own if worker.doing in OVER for log in worker.logs} & names(tick.memory.log)
 
 
 def _reached(tick: JobTick) -> float | None:

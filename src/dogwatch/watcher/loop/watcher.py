@@ -96,7 +96,7 @@ class Watcher:
         now, mono = self._clock.now(), self._clock.mono()
         self._record.attempt("set room aside", self._store.set_reserve)
         gap = self._gap_before(now)
-        said = [*([] if gap is None else [gap]), rows.Event("watch.started", f"{self._who} watches")]
+        said = [*([] if gap is None else [gap]), rows.Event("watch.started", f"dogwatch {self._who} started watching")]
         self._begun = self._record.attempt(
             RECORD, lambda: watchers.begin(self._store, self._who, now, mono, boot_id(), *said)
         )
@@ -120,7 +120,7 @@ class Watcher:
 
     def end(self) -> None:
         """Say that this watcher left of its own will, and let go of what it holds."""
-        said = rows.Event("watch.stopped", f"{self._who} stopped watching")
+        said = rows.Event("watch.stopped", f"dogwatch {self._who} stopped watching")
         now, mono = self._clock.now(), self._clock.mono()
         try:
             if (dispatch := self._dispatch) is not None:
