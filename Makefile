@@ -31,8 +31,9 @@ lint: .venv/.ready .venv/.ready-dev ## ruff, mypy --strict, import contracts
 	@$(BIN)/mypy $(CHECKED)
 	@$(BIN)/lint-imports --no-logo
 
-docs: .venv/.ready ## write docs/json.md and docs/schema.json from the definitions of the documents
+docs: .venv/.ready ## write what is generated in docs/: JSON documents, commands, man page
 	@$(BIN)/python tools/json_docs.py
+	@$(BIN)/python tools/cli_docs.py
 
 dist: .venv/.ready .venv/.ready-dev ## the source archive and both wheels in dist/, checked, and installed on every Python at hand
 	@$(BIN)/python tools/dist.py dist

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from dogwatch.cli.main import VERBS, load, overview, parser_of
+from dogwatch.cli.help import overview
+from dogwatch.cli.parser import parser_of
+from dogwatch.cli.verbs import VERBS
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
@@ -40,7 +42,7 @@ def test_every_command_in_a_block_of_a_page_is_one_that_can_be_typed(page: str) 
         _, verb, *words = shlex.split(line, comments=True)
         words = words[: words.index("--")] if "--" in words else words
         try:
-            parser_of(verb, load(verb)).parse_args(words)
+            parser_of(verb).parse_args(words)
         except SystemExit:
             pytest.fail(f"{page}: {line}")
 

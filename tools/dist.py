@@ -16,6 +16,7 @@ ROOT = Path(__file__).parent.parent
 COMPILED = "dogwatch/logs/native.lib"
 # Files that are no modules: they are easily left out of a package, and nothing notices before they are used.
 NEEDED = ("dogwatch/py.typed", "dogwatch/remote/poll.sh", "dogwatch/remote/supervisor.py", "dogwatch/cli/main.py")
+MAN_PAGE = ".data/data/share/man/man1/dogwatch.1"
 # What a package index takes. A plain linux_x86_64 is refused: nobody has promised which systems it runs on.
 PURE = re.compile(r"dogwatch-[0-9.]+-py3-none-any\.whl")
 MANYLINUX = re.compile(r"dogwatch-[0-9.]+-py3-none-(manylinux(_\d+_\d+|\d+)_\w+?\.?)+\.whl")
@@ -81,6 +82,8 @@ def problems(wheel: Path, form: re.Pattern[str], compiled: bool) -> list[str]:
         wrong.append(f"{wheel.name}: no package index takes a wheel of that name")
     if (COMPILED in names) is not compiled:
         wrong.append(f"{wheel.name}: {COMPILED} is {'not ' if compiled else ''}in it")
+    if not any(name.endswith(MAN_PAGE) for name in names):
+        wrong.append(f"{wheel.name}: the man page is not in it")
     strange = {name.split("/")[0] for name in names if not name.startswith(("dogwatch/", "dogwatch-"))}
     wrong += [f"{wheel.name}: {name} does not belong in it" for name in sorted(strange)]
     return wrong

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 import dogwatch
-from dogwatch.cli.main import VERBS, load, parser_of
+from dogwatch.cli.parser import parser_of
+from dogwatch.cli.verbs import VERBS
 
 ROOT = Path(dogwatch.__file__).parent
 FOLDERS = ("api", "diagnosis", "rules", "watcher", "sources", "tui", "channels", "cli")
@@ -36,7 +37,7 @@ def sentences() -> Iterator[tuple[str, str]]:
 def _is_help(node: ast.AST) -> bool:
     """What argparse prints: there REF stands for what is to be typed."""
     if isinstance(node, ast.Assign):
-        return any(isinstance(one, ast.Name) and one.id in ("HELP", "EPILOG", "HEAD") for one in node.targets)
+        return any(isinstance(one, ast.Name) and one.id in ("ABOUT", "NOTES", "HEAD") for one in node.targets)
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "add_argument"
 
 
@@ -65,7 +66,7 @@ def parses(words: list[str]) -> bool:
     flags = [at for at, word in enumerate(rest) if word.startswith("--") and word != "--"]
     least = flags[-1] + 1 if flags else 0
     for end in range(len(rest), least - 1, -1):
-        parser = parser_of(verb, load(verb))
+        parser = parser_of(verb)
         given = [("1" if word == HOLE else word) for word in rest[:end]]
         given = given[: given.index("--")] if "--" in given else given
         quiet = io.StringIO()

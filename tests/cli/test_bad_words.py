@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from dogwatch.cli.main import VERBS
+from dogwatch.cli.verbs import VERBS
 
 WRONG = [
     ("add process 99999999999", "99999999999 is not a process id"),
     ("add process 0", "PID must be a whole number of at least 1, not 0"),
     ("add process abc", "takes a whole number, not 'abc'"),
-    ("ls --foo", "'--foo' is not an option here"),
-    ("ls extra", "'extra' is not expected here"),
+    ("ls --foo", "unknown option '--foo' for `dogwatch ls`"),
+    ("ls extra", "unexpected argument 'extra'"),
     ("watch --num-workers x --job-name a", "--num-workers takes a whole number, not 'x'"),
-    ("logs", "REF is missing"),
+    ("logs", "JOB is missing"),
     ("wait x --timeout", "--timeout needs a value"),
-    ("wait x --for nonsense", "--for takes 'ended', 'running', 'change', not 'nonsense'"),
+    ("wait x --for nonsense", "--for takes ended, running or change, not 'nonsense'"),
     ("alerts add --email", "--email needs a value"),
     ("report x --html", "--html needs a value"),
     ("report --htm x y", "did you mean --html?"),

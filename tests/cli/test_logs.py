@@ -61,12 +61,12 @@ def test_it_is_followed_and_waits_for_a_host_that_goes_away(dogwatch, spawn, ssh
         file.write("step 30/100\n")
     wait_until(lambda: "step 30/100" in out.read_text(), timeout=30)
     sshd.end()
-    wait_until(lambda: "trying on" in err.read_text(), timeout=30)
+    wait_until(lambda: "still trying" in err.read_text(), timeout=30)
     with log.open("a") as file:
         file.write("step 31/100\n")
     sshd.start()
     wait_until(lambda: "step 31/100" in out.read_text(), timeout=60)
-    assert "it answers again" in err.read_text()
+    assert "the host answers again" in err.read_text()
     assert out.read_text() == "step 29/100\nstep 30/100\nstep 31/100\n"
 
 

@@ -8,40 +8,65 @@ import shlex
 import pytest
 
 from dogwatch import __version__
-from dogwatch.cli.main import VERBS, Given, load, parser_of
+from dogwatch.cli.main import Given
 from dogwatch.cli.out import cells, folded, table
+from dogwatch.cli.parser import VerbParser, parser_of
+from dogwatch.cli.verbs import MEANT, VERBS, load
 
 
 def test_the_overview_names_every_verb(dogwatch) -> None:
-    """With what it is for and the exit codes."""
-    done = dogwatch("--help")
+    """`dogwatch` alone, `help` and `--help` are the same page: an example first, then the verbs, a line each."""
+    done = dogwatch()
     assert done.returncode == 0
+    assert done.stdout == dogwatch("help").stdout == dogwatch("--help").stdout
     for verb in VERBS:
-        assert re.search(rf"^  {verb} +\w", done.stdout, re.M)
-    assert "124 wait timed out" in done.stdout
+        assert re.search(rf"^  {verb} +[A-Z]\w", done.stdout, re.M)
+    assert done.stdout.index("dogwatch run -- python train.py") < done.stdout.index("Watch jobs:")
+    assert max(map(len, done.stdout.splitlines())) <= 80
 
 
-@pytest.mark.parametrize("verb", VERBS)
-def test_every_verb_has_help_and_json(dogwatch, verb: str) -> None:
-    """`--help` and `help VERB` print the same to stdout."""
-    done = dogwatch(verb, "--help")
+def pages() -> list[tuple[str, ...]]:
+    """Every command, and every command of a command."""
+    return [words for verb in VERBS for words in [(verb,), *((verb, part) for part in parser_of(verb).parts())]]
+
+
+@pytest.mark.parametrize("words", pages(), ids=" ".join)
+def test_every_command_has_a_help_page(dogwatch, words: tuple[str, ...]) -> None:
+    """`--help` and `help COMMAND` print the same; usage, a sentence, examples, options; folded to the terminal."""
+    done = dogwatch(*words, "--help")
     assert done.returncode == 0
-    inner = {"add": ["process"], "host": ["add"]}.get(verb, [])
-    assert "--json" in dogwatch(verb, *inner, "--help").stdout
-    assert dogwatch("help", verb).stdout == done.stdout
+    assert dogwatch("help", *words).stdout == done.stdout
+    assert done.stdout.startswith(f"Usage: dogwatch {' '.join(words)}")
+    assert "positional arguments" not in done.stdout
+    narrow = dogwatch(*words, "--help", env={"COLUMNS": "60"}).stdout
+    for page, wide in ((done.stdout, 80), (narrow, 60)):
+        prose = [line for line in page.splitlines() if not line.startswith("  dogwatch ")]
+        assert [line for line in prose if len(line) > wide] == []
+    if len(words) > 1 or words[0] not in ("help", "completion", "add", "host", "service"):
+        assert "--json" in done.stdout
+
+
+def examples() -> list[tuple[tuple[str, ...], str]]:
+    parsers: list[tuple[tuple[str, ...], VerbParser]] = [((verb,), parser_of(verb)) for verb in VERBS]
+    parsers += [((verb, name), part) for verb in VERBS for name, part in parser_of(verb).parts().items()]
+    return [(words, line) for words, parser in parsers for line in parser.examples]
+
+
+@pytest.mark.parametrize(("words", "line"), examples(), ids=lambda value: value if isinstance(value, str) else None)
+def test_every_example_is_one_that_the_parser_takes(words: tuple[str, ...], line: str) -> None:
+    """What `--help` shows can be typed as it stands, and is about the command whose help shows it."""
+    typed = re.split(r" [>|]|&&", line[line.index("dogwatch ") :])[0]
+    program, *given = shlex.split(typed)
+    assert (program, *given[: len(words)]) == ("dogwatch", *words) or words == ("host", "add")
+    given = given[: given.index("--")] if "--" in given else given
+    parser_of(given[0]).parse_args(given[1:])
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_the_examples_of_every_verb_are_words_that_it_takes(dogwatch, verb: str) -> None:
-    """What `--help` shows can be typed as it stands."""
-    module = load(verb)
-    assert module.EXAMPLES
-    for line in module.EXAMPLES:
-        program, named, *words = shlex.split(line)
-        assert (program, named) == ("dogwatch", verb)
-        assert line in dogwatch(verb, "--help").stdout
-        words = words[: words.index("--")] if "--" in words else words
-        parser_of(verb, module).parse_args(words)
+def test_every_verb_has_examples(verb: str) -> None:
+    """The quickest way to learn a command."""
+    assert load(verb).EXAMPLES
+    assert load(verb).ABOUT.endswith(".")
 
 
 def test_the_version_is_the_packages(dogwatch) -> None:
@@ -61,7 +86,11 @@ def test_wrong_words_are_exit_2_and_say_what_to_do(dogwatch, words: list[str]) -
 
 def test_a_near_miss_is_suggested(dogwatch) -> None:
     """One letter off is not a riddle: in a verb, a flag, a job's name; nor is a command without its dashes."""
-    assert "did you mean `status`?" in dogwatch("statsu").stderr
+    assert "did you mean `dogwatch status`?" in dogwatch("stauts").stderr
+    assert "did you mean `dogwatch ls`?" in dogwatch("list").stderr
+    assert "did you mean `dogwatch alerts add`?" in dogwatch("alerts", "ad").stderr
+    assert "did you mean `dogwatch alerts`?" in dogwatch("help", "alets").stderr
+    assert "as in `dogwatch ls --json`" in dogwatch("--json", "ls").stderr
     assert "did you mean --all?" in dogwatch("ls", "--al").stderr
     assert "did you mean --total-items?" in dogwatch("add", "process", "1", "--total-item=3").stderr
     assert "as in `dogwatch run -- sleep`" in dogwatch("run", "--name", "x", "sleep", "3").stderr
@@ -114,4 +143,10 @@ def test_flags_mean_the_same_without_a_parser(verb: str) -> None:
     module = load(verb)
     for count in range(len(module.FLAGS) + 1):
         words = list(module.FLAGS[:count])
-        assert vars(parser_of(verb, module).parse_args(words)) == vars(Given(module.FLAGS, words))
+        assert vars(parser_of(verb).parse_args(words)) == vars(Given(module.FLAGS, words))
+
+
+def test_what_people_type_from_habit_leads_to_a_verb() -> None:
+    """Each guess is a verb, and no guess hides one."""
+    assert set(MEANT.values()) <= set(VERBS)
+    assert not set(MEANT) & set(VERBS)

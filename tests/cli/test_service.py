@@ -42,7 +42,7 @@ def test_without_a_word_or_a_terminal_it_is_shown_and_not_made(keep, table) -> N
 def test_with_yes_it_is_made_once_told_and_removed(keep, table) -> None:
     """On, still on, status, off, and off again."""
     assert keep("on", "--yes").returncode == 0
-    assert "it is on already" in keep("on", "--yes").stderr
+    assert "already on" in keep("on", "--yes").stderr
     assert table.read_text().count("service tick") == 1
     status = json.loads(keep("status", "--json").stdout)
     assert (status["on"], status["by"], status["every_seconds"], status["last_run"]) == (True, "cron", 900.0, None)
@@ -58,7 +58,7 @@ def test_another_interval_takes_the_place_of_the_first(keep, table) -> None:
     """Never twice, and what cron cannot say is told."""
     keep("on", "--yes")
     done = keep("on", "--every", "45m", "--yes")
-    assert "in place of what is there" in done.stderr
+    assert "it replaces the old one" in done.stderr
     assert "every 30m is the nearest below" in done.stderr
     assert table.read_text().count("service tick") == 1
 
@@ -74,7 +74,7 @@ def test_with_nothing_to_watch_there_is_nothing_to_keep(keep, dogwatch, table) -
     """It would remove itself at the first poll anyway."""
     dogwatch("forget", "long")
     done = keep("on", "--yes")
-    assert (done.returncode, "nothing is being watched" in done.stderr) == (2, True)
+    assert (done.returncode, "no job to watch" in done.stderr) == (2, True)
     assert not table.exists()
 
 
@@ -119,7 +119,7 @@ def test_the_tick_after_the_last_job_ended_is_the_last(keep, dogwatch, table, ho
     wait_until(lambda: list(home.glob("runs/bad-*/worker-0.end.json")))
     assert keep("tick").returncode == 1
     assert not table.exists()
-    assert "nothing is left to watch" in (home / "service.log").read_text()
+    assert "no job is left to watch" in (home / "service.log").read_text()
 
 
 def test_what_a_tick_reported_is_still_news_to_the_person(keep, dogwatch, home) -> None:

@@ -70,7 +70,7 @@ def test_an_output_that_takes_no_more_is_one_sentence(shell, verb: str) -> None:
     """A full disk behind `>` is told, with exit code 3, and is no traceback."""
     done = shell(f"dogwatch {verb} > /dev/full")
     assert done.returncode == 3
-    assert done.stderr == "dogwatch: the output could not be written: No space left on device\n"
+    assert done.stderr == "dogwatch: cannot write the output: No space left on device\n"
 
 
 @pytest.mark.parametrize(

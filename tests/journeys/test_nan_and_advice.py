@@ -85,10 +85,10 @@ def test_a_worker_that_is_not_there_is_answered_with_those_that_are(dogwatch) ->
 
 
 def test_waiting_for_workers_that_never_came_ends(dogwatch, tmp_path: Path) -> None:
-    """The launch failed: `wait` says that waiting is of no use, and `why` does not advise it."""
+    """The launch failed: `wait` says that the job cannot start, and `why` does not advise it."""
     flags = ["--job-name", "nobody-has-this-name", "--num-workers", "2", "--check-interval", "1"]
     assert dogwatch("watch", *flags, "--launch-timeout", "2").returncode == 1
     waited = dogwatch("wait", "nobody-has-this-name", "--for", "running")
     assert waited.returncode == 1
-    assert "is of no use: no worker started within 2 s" in waited.stderr
+    assert "nobody-has-this-name: no worker started within 2 s" in waited.stderr
     assert all(words[0] != "wait" for words in advised(dogwatch, "nobody-has-this-name"))

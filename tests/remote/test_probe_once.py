@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from dogwatch.cli.main import VERBS
+from dogwatch.cli.verbs import VERBS
 from dogwatch.remote import MARK, probe_once, probe_text
 from dogwatch.remote.probe import matching
 from tests.support import wait_until

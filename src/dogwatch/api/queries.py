@@ -106,6 +106,15 @@ def names(store: Store) -> dict[str, str]:
     return dict(zip((job["ref"] for job in jobs), told_apart([(job["name"], job["id"]) for job in jobs]), strict=True))
 
 
+def known_names(store: Store, kind: str) -> list[str]:
+    """What can be named on a command line: jobs, hosts or channels."""
+    if kind == "hosts":
+        return [place.name for place in places.known_places(store) if place.kind != "here"]
+    if kind == "channels":
+        return [row.name for row in channel_rows.channels(store)]
+    return [job["name"] or job["ref"] for job in job_rows.brief(store, everything=True)]
+
+
 def told_apart(jobs: Sequence[tuple[str, str]]) -> list[str]:
     """Of each (name, id) its name; where several have that name, what tells them apart and every command takes too."""
     times: dict[str, int] = {}

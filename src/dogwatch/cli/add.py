@@ -7,66 +7,94 @@ from argparse import ArgumentParser, Namespace
 from typing import Any
 
 from dogwatch.cli.expect import count
-from dogwatch.cli.out import emit, json_flag, say
+from dogwatch.cli.out import HOST, emit, json_flag, say
 from dogwatch.errors import UsageError
 
-HELP = "watch a job that is already there: processes of this machine, or jobs of a Slurm cluster"
+ABOUT = "Watch a job that is already running or queued: processes on this machine, or jobs of a Slurm cluster."
 EXAMPLES = (
     "dogwatch add process 4242 --log 'logs/*.log' --name embed",
-    "dogwatch add slurm 123456 --host hpc --keep",
+    "dogwatch add slurm 123456 --host hpc",
+    "dogwatch add slurm --mine --host hpc",
 )
-EPILOG = """\
-A process is known by its pid, its start time and this boot, so a reused pid is never taken for it. How it ends is
-not recorded by anybody: it will be "ended, outcome unknown". `dogwatch run` keeps exit codes.
-A Slurm job is known by its cluster, id, submit time and owner. `dogwatch host add` adds the cluster's login host;
-without --host (or with --host here) the Slurm of this machine is asked. sbatch can be piped into it:
-  sbatch job.sh | dogwatch add slurm - --host hpc
-exit codes: 4 when Slurm does not know an id. A host that does not answer is no reason to refuse a job."""
 
 
 def arguments(parser: ArgumentParser) -> None:
     from dogwatch.api import plugin_jobs
 
-    others = plugin_jobs.kinds()
-    listed = ",".join(("process", "slurm", *others))
-    kinds = parser.add_subparsers(dest="source", required=True, metavar=f"{{{listed}}}")
-    process = kinds.add_parser("process", help="processes of this machine", allow_abbrev=False)
-    process.add_argument("pids", nargs="*", type=int, metavar="PID", help="process ids of its workers")
-    process.add_argument("--pidfile", metavar="F", help="a file with the pids, separated by white space")
-    process.add_argument("--match", metavar="NAME", help="every process with NAME as an argument or script")
-    process.add_argument("--user", metavar="NAME", help="whose processes --match means, if not yours")
-    process.add_argument("--workers", type=int, metavar="N", help="how many workers there should be")
-    process.add_argument("--log", action="append", default=[], metavar="GLOB", help="its log files (repeatable)")
-    process.add_argument("--output", action="append", default=[], metavar="GLOB", help="its output files (repeatable)")
-    process.add_argument(
-        "--checkpoint", action="append", default=[], metavar="GLOB", help="its checkpoints (repeatable)"
-    )
-    slurm = kinds.add_parser("slurm", help="jobs in the queue of a cluster", allow_abbrev=False)
-    slurm.add_argument(
-        "ids", nargs="*", metavar="ID", help="job ids, or what sbatch printed; - reads that from stdin; an array is one"
-    )
-    slurm.add_argument("--host", metavar="NAME", help="the host, as `dogwatch host ls` names it (default: here)")
-    slurm.add_argument("--mine", action="store_true", help="all jobs that you have in its queue")
-    slurm.add_argument("--user", metavar="NAME", help="who owns them, if not you")
-    slurm.add_argument("--log", metavar="PATH", help="its log on the host (default: what Slurm says)")
-    slurm.add_argument("--output-dir", metavar="DIR", help="where on the host it writes its outputs")
-    slurm.add_argument("--checkpoint", action="append", default=[], metavar="GLOB", help="its checkpoints there")
-    slurm.add_argument("--registry", metavar="FILE", help="write it into this registry too (.claude/active_jobs.json)")
-    plugins = [kinds.add_parser(name, help=text, allow_abbrev=False) for name, text in others.items()]
-    for kind in plugins:
-        kind.add_argument("id", metavar="ID", help="what to know the job by")
-        kind.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a key of its source")
-        kind.add_argument("--host", metavar="NAME", help="the host, as `dogwatch host ls` names it (default: here)")
-        kind.add_argument("--log", action="append", default=[], metavar="PATH", help="its logs there (repeatable)")
-    for kind in (process, slurm, *plugins):
-        kind.add_argument("--name", help="what to call the job")
-        kind.add_argument("--description", default="", help="what it is for")
-        kind.add_argument("--total-items", type=count, metavar="N", help="how many items there are to process")
-        kind.add_argument("--stall-timeout", metavar="S", help="call it stalled after this long without any progress")
-        kind.add_argument("--min-growth", metavar="RATE", help="the least its outputs must grow, as in 10MB/h")
-        kind.add_argument("--keep", action="store_true", help="set up a recurring poll by cron or systemd as well")
-        kind.add_argument("--every", default="15m", metavar="S", help="how often --keep polls (default: 15m)")
+    kinds = parser.add_subparsers(dest="source", required=True, metavar="COMMAND")
+    added = [_process_arguments(kinds), _slurm_arguments(kinds)]
+    for name, text in plugin_jobs.kinds().items():
+        kind = kinds.add_parser(name, help=text, description=text)
+        kind.add_argument("id", metavar="ID", help="id of the job")
+        kind.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a setting of this source")
+        kind.add_argument("--host", metavar="HOST", help=HOST)
+        kind.add_argument("--log", action="append", default=[], metavar="PATH", help="log on that host (repeatable)")
+        added.append(kind)
+    for kind in added:
+        kind.add_argument("--name", help="name of the job (default: chosen from the job)")
+        kind.add_argument("--description", default="", metavar="TEXT", help="what the job is for")
+        kind.add_argument("--keep", action="store_true", help="also poll in the background with systemd or cron")
+        kind.add_argument("--every", default="15m", metavar="TIME", help="how often --keep polls")
         json_flag(kind)
+        expected = kind.add_argument_group("What to expect of the job")
+        expected.add_argument("--total-items", type=count, metavar="N", help="number of items to process, for the ETA")
+        expected.add_argument(
+            "--stall-timeout", metavar="TIME", help="alert when there is no progress for this long, e.g. 30m"
+        )
+        expected.add_argument(
+            "--min-growth", metavar="RATE", help="alert when outputs grow slower than this, e.g. 10MB/h"
+        )
+
+
+def _process_arguments(kinds: Any) -> ArgumentParser:
+    process: ArgumentParser = kinds.add_parser(
+        "process",
+        help="Watch processes on this machine",
+        description="Watch processes on this machine, found by pid, by a file of pids or by name.",
+        examples=(
+            "dogwatch add process 4242 --log 'logs/*.log' --name embed",
+            "dogwatch add process --match train.py --workers 4",
+        ),
+        notes="""\
+The exit code of a process that Dogwatch did not start is not known: the job ends with outcome "unknown" unless its \
+log shows how it ended. `dogwatch run` records exit codes.
+
+A pid that is used again by another process is recognised, because start time and boot are compared too.""",
+    )
+    process.add_argument("pids", nargs="*", type=int, metavar="PID", help="process ids of the workers")
+    process.add_argument("--pidfile", metavar="FILE", help="file with the pids, separated by spaces or lines")
+    process.add_argument("--match", metavar="NAME", help="every process whose program, script or argument is NAME")
+    process.add_argument("--user", metavar="USER", help="owner of the processes that --match finds (default: you)")
+    process.add_argument("--workers", type=int, metavar="N", help="number of workers to expect")
+    process.add_argument("--log", action="append", default=[], metavar="GLOB", help="log files (repeatable)")
+    process.add_argument("--output", action="append", default=[], metavar="GLOB", help="output files (repeatable)")
+    process.add_argument("--checkpoint", action="append", default=[], metavar="GLOB", help="checkpoints (repeatable)")
+    return process
+
+
+def _slurm_arguments(kinds: Any) -> ArgumentParser:
+    slurm: ArgumentParser = kinds.add_parser(
+        "slurm",
+        help="Watch jobs of a Slurm cluster",
+        description="Watch jobs of a Slurm cluster, by id, or all of yours. An array is one job.",
+        examples=(
+            "dogwatch add slurm 123456 --host hpc",
+            "sbatch job.sh | dogwatch add slurm - --host hpc",
+        ),
+        notes="""\
+Add the cluster's login host first: `dogwatch host add NAME`. A job is also added when its host does not answer; it is \
+polled when the host is back.""",
+        exit_codes={0: "the jobs are watched", 4: "Slurm does not know an id"},
+    )
+    slurm.add_argument("ids", nargs="*", metavar="ID", help="job ids, or what sbatch printed; - reads it from stdin")
+    slurm.add_argument("--host", metavar="HOST", help=HOST)
+    slurm.add_argument("--mine", action="store_true", help="all jobs that you have in the queue")
+    slurm.add_argument("--user", metavar="USER", help="owner of the jobs (default: you)")
+    slurm.add_argument("--log", metavar="PATH", help="log on the host (default: the path that Slurm reports)")
+    slurm.add_argument("--output-dir", metavar="DIR", help="directory of the outputs on the host")
+    slurm.add_argument("--checkpoint", action="append", default=[], metavar="GLOB", help="checkpoints on the host")
+    slurm.add_argument("--registry", metavar="FILE", help="also write it to this registry (.claude/active_jobs.json)")
+    return slurm
 
 
 def run(args: Namespace) -> int:
@@ -177,7 +205,8 @@ def _submitted(args: Namespace) -> str | None:
     if "-" not in args.ids:
         return None
     if args.ids != ["-"]:
-        raise UsageError("- (stdin) stands alone: give ids, or what sbatch printed on stdin")
+        raise UsageError("- (stdin) cannot be combined with ids; give one or the other")
     if sys.stdin is None or sys.stdin.isatty():
-        raise UsageError(f"- reads what sbatch prints: `sbatch job.sh | dogwatch add {args.source} - --host HOST`")
+        how = f"sbatch job.sh | dogwatch add {args.source} - --host HOST"
+        raise UsageError(f"- reads the output of sbatch from a pipe, as in `{how}`")
     return sys.stdin.read(MOST_OUTPUT)

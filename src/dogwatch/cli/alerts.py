@@ -3,78 +3,114 @@
 from __future__ import annotations
 
 import shlex
-from argparse import REMAINDER, ArgumentParser, Namespace
+from argparse import REMAINDER, SUPPRESS, ArgumentParser, Namespace
 from typing import TYPE_CHECKING, Any
 
-from dogwatch.cli.out import emit, json_flag, say
+from dogwatch.cli.out import JOB, emit, json_flag, say
 from dogwatch.errors import COULD_NOT_POLL, FINE, UsageError
 
 if TYPE_CHECKING:
     from dogwatch.assemble import Store
     from dogwatch.clock import Clock
 
-HELP = "say where alerts go (webhook, Slack, e-mail, ...), silence them, and see what was sent and why"
+ABOUT = """\
+Set up where alerts go, silence them, and see what was sent. Without a command, show open alerts, silences and \
+undelivered alerts."""
 EXAMPLES = (
-    "dogwatch alerts add webhook https://example.org/hook",
+    "dogwatch alerts add slack env:SLACK_WEBHOOK",
+    "dogwatch alerts test",
     "dogwatch alerts silence 'eval-*' --for 2h",
 )
-EPILOG = """\
-  dogwatch alerts                               what stands open, what is silenced, what was not delivered
-  dogwatch alerts add webhook URL [--secret env:NAME]
-  dogwatch alerts add --email ADDR | --slack env:NAME | discord URL | file PATH | desktop | APPRISE-URL
-  dogwatch alerts add [--name NAME] --command PROG ARG...      everything behind --command is the program's
-  dogwatch alerts add KIND [WORD] [--set KEY=VALUE]...        any kind that `dogwatch alerts kinds` lists
-  dogwatch alerts ls | rm NAME | test [NAME]
-  dogwatch alerts silence JOB --for 2h | unsilence N | ack JOB | retry
-  dogwatch alerts explain [JOB]                 every decision to send or not, with its reason
-
-A secret, and a webhook's URL is one, is kept by reference (env:NAME, file:PATH, keyring:SERVICE/USER); one that is
-given literally is moved to a file that only you can read. Alerts are sent by whoever watches: `dogwatch daemon`."""
-WORDS = ("show", "add", "kinds", "ls", "rm", "test", "silence", "unsilence", "ack", "retry", "explain")
+NOTES = """\
+A watcher sends the alerts: `dogwatch daemon`, `dogwatch service on`, or any command that watches."""
+SECRETS = """\
+Secrets are stored by reference: env:NAME, file:PATH or keyring:SERVICE/USER. The URL of a webhook is a secret too. A \
+secret that you type is moved to a file that only you can read."""
 SHOWN = 20
-# What each word takes besides --json; anything else given with it is refused rather than passed over.
-TAKES = {
-    "add": ("email", "slack", "argv", "secret", "set", "name", "levels", "jobs", "rules"),
-    "silence": ("span", "rule", "why"),
-    "ack": ("rule", "why"),
-    "explain": ("n",),
-}
-SPELT = {"argv": "--command", "span": "--for", "n": "-n"}
 EXPLAINED = 30
+HELP = {
+    "add": "Add a channel: Slack, e-mail, webhook, ...",
+    "ls": "List the channels",
+    "rm": "Remove channels",
+    "test": "Send a test message on every channel",
+    "kinds": "List the kinds of channel and their settings",
+    "silence": "Send no alerts about a job for a while",
+    "unsilence": "End a silence",
+    "ack": "Acknowledge open alerts; silent until they resolve",
+    "retry": "Try again to deliver what was not delivered",
+    "explain": "Show for each alert whether it was sent, and why",
+}
+TAKES: dict[str, tuple[int | str, str, str]] = {
+    "rm": ("+", "NAME", "name of a channel"),
+    "test": ("*", "NAME", "name of a channel (default: all)"),
+    "silence": (1, "JOB", "the name of a job, or a pattern such as 'eval-*'"),
+    "unsilence": ("+", "N", "number of a silence, as `dogwatch alerts` shows it"),
+    "ack": (1, "JOB", JOB),
+    "explain": ("?", "JOB", "only alerts about this job"),
+}
+SHOW_HOW = {
+    "silence": ("dogwatch alerts silence train --for 2h --why 'new data'", "dogwatch alerts silence '*' --for 30m"),
+    "ack": ("dogwatch alerts ack train",),
+    "explain": ("dogwatch alerts explain train -n 5",),
+    "test": ("dogwatch alerts test slack",),
+}
 
 
 def arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("word", nargs="?", default="show", choices=WORDS, metavar="WORD", help="what to do, see below")
-    parser.add_argument("rest", nargs="*", metavar="ARG", help="what it needs")
-    parser.add_argument("--email", metavar="ADDR", help="add: an e-mail address (the server is in the config file)")
-    parser.add_argument("--slack", metavar="REF", help="add: Slack, its webhook URL by reference")
-    parser.add_argument(
-        "--command", dest="argv", nargs=REMAINDER, metavar="ARG", help="add: a program that gets JSON on stdin; last"
-    )
-    parser.add_argument("--secret", metavar="REF", help="add webhook: sign with this secret, by reference")
-    parser.add_argument("--set", action="append", metavar="KEY=VALUE", help="add: another key of its kind")
-    parser.add_argument("--name", metavar="NAME", help="add: what to call the channel")
-    parser.add_argument("--levels", metavar="L,...", help="add: only these of critical,warning,info,progress")
-    parser.add_argument("--jobs", metavar="GLOB,...", help="add: only jobs with such names")
-    parser.add_argument("--rules", metavar="GLOB,...", help="add: only findings of such rules")
-    parser.add_argument("--for", dest="span", metavar="TIME", help="silence: for how long, as in 2h")
-    parser.add_argument("--rule", metavar="GLOB", help="silence, ack: only findings of this rule")
-    parser.add_argument("--why", default="", metavar="TEXT", help="silence, ack: a word for whoever reads it")
-    parser.add_argument("-n", type=int, metavar="N", help=f"explain: how many decisions (default: {EXPLAINED})")
     json_flag(parser)
+    actions = parser.add_subparsers(dest="word", metavar="COMMAND")
+    parts: dict[str, ArgumentParser] = {"add": _add_arguments(actions)}
+    for word, text in list(HELP.items())[1:]:
+        parts[word] = actions.add_parser(word, help=text, description=f"{text}.", examples=SHOW_HOW.get(word, ()))
+        if word in TAKES:
+            nargs, metavar, meaning = TAKES[word]
+            parts[word].add_argument("rest", nargs=nargs, metavar=metavar, help=meaning)
+    parts["silence"].add_argument("--for", dest="span", required=True, metavar="TIME", help="how long, e.g. 2h")
+    for word in ("silence", "ack"):
+        parts[word].add_argument("--rule", metavar="GLOB", help="only alerts of this rule")
+        parts[word].add_argument("--why", default="", metavar="TEXT", help="the reason, shown by `dogwatch alerts`")
+    parts["explain"].add_argument(
+        "-n", type=int, default=EXPLAINED, metavar="N", help="number of decisions, newest first"
+    )
+    for part in parts.values():
+        part.add_argument("--json", action="store_true", default=SUPPRESS, help="print JSON")
+
+
+def _add_arguments(actions: Any) -> ArgumentParser:
+    add: ArgumentParser = actions.add_parser(
+        "add",
+        help=HELP["add"],
+        description="Add a channel that alerts are sent to. `dogwatch alerts kinds` lists all kinds.",
+        examples=(
+            "dogwatch alerts add slack env:SLACK_WEBHOOK",
+            "dogwatch alerts add email me@example.org --levels critical,warning",
+            "dogwatch alerts add webhook https://example.org/hook --secret env:HOOK_SECRET",
+            "dogwatch alerts add --name pager --command ./page.sh --urgent",
+        ),
+        notes=SECRETS,
+    )
+    add.add_argument("rest", nargs="*", metavar="KIND", help="kind of channel and its address, or an Apprise URL")
+    add.add_argument("--name", metavar="NAME", help="name of the channel (default: its kind)")
+    add.add_argument("--email", metavar="ADDRESS", help="the same as: email ADDRESS")
+    add.add_argument("--slack", metavar="SECRET", help="the same as: slack SECRET")
+    add.add_argument("--secret", metavar="SECRET", help="key that signs the messages of a webhook")
+    add.add_argument("--set", action="append", metavar="KEY=VALUE", help="another setting of this kind (repeatable)")
+    add.add_argument(
+        "--command", dest="argv", nargs=REMAINDER, metavar="ARG", help="program that gets JSON on stdin; must be last"
+    )
+    route = add.add_argument_group("Which alerts it gets (default: all)")
+    route.add_argument("--levels", metavar="LEVEL,...", help="only these levels: critical, warning, info, progress")
+    route.add_argument("--jobs", metavar="GLOB,...", help="only jobs with these names")
+    route.add_argument("--rules", metavar="GLOB,...", help="only alerts of these rules")
+    return add
 
 
 def run(args: Namespace) -> int:
     from dogwatch import assemble
     from dogwatch.clock import Clock
 
-    given = [dest for dests in TAKES.values() for dest in dests if getattr(args, dest) not in (None, "")]
-    for dest in given:
-        if dest not in TAKES.get(args.word, ()):
-            words = " and ".join(f"`alerts {word}`" for word, dests in TAKES.items() if dest in dests)
-            raise UsageError(f"{SPELT.get(dest, f'--{dest}')} is for {words}, not for `alerts {args.word}`")
     with assemble.store() as store:
-        code: int = globals()[f"_{args.word}"](args, store, Clock())
+        code: int = globals()[f"_{args.word or 'show'}"](args, store, Clock())
         return code
 
 
@@ -89,7 +125,7 @@ def _add(args: Namespace, store: Store, clock: Clock) -> int:
     if args.json:
         emit({"added": name, "kind": kind})
     else:
-        print(f"{name}: added; `dogwatch alerts test {shlex.quote(name)}` tries it")
+        print(f"{name}: added; test it: dogwatch alerts test {shlex.quote(name)}")
     return FINE
 
 
@@ -106,7 +142,7 @@ def _wanted(args: Namespace) -> tuple[str, dict[str, Any]]:
         more["secret"] = args.secret
     ways = [(kind, word) for kind, word in (("email", args.email), ("slack", args.slack)) if word]
     if len(ways) + bool(args.argv) + bool(args.rest) > 1:
-        raise UsageError("`alerts add` adds one channel at a time; say it once for each")
+        raise UsageError("`alerts add` adds one channel at a time")
     if args.argv:
         return "command", {"argv": args.argv, **more}
     if ways:
@@ -119,7 +155,7 @@ def _wanted(args: Namespace) -> tuple[str, dict[str, Any]]:
     if kind not in there:
         broken = alerts.why_broken(kind)
         raise UsageError(
-            broken or f"`alerts add` takes {', '.join(there)} or an Apprise URL, --email, --slack or --command"
+            broken or f"no kind of channel {kind!r}; choose {', '.join(there)}, an Apprise URL or --command"
         )
     return kind, alerts.typed(kind, words, more)
 
@@ -159,14 +195,14 @@ def _ls(args: Namespace, store: Store, clock: Clock) -> int:
             shown = " ".join(map(str, value)) if isinstance(value, list) else str(value)
             print(f"    {key}: {plain(shown, 200)}")
     if not rows:
-        print("no channel yet; `dogwatch alerts add --help` shows how")
+        print("no alert channel configured; see `dogwatch alerts add --help`")
     return FINE
 
 
 def _rm(args: Namespace, store: Store, clock: Clock) -> int:
     from dogwatch.api import alerts
 
-    names = args.rest or _missing("rm takes the names of channels")
+    names = args.rest
     alerts.removable(store, names)
     for name in dict.fromkeys(names):
         alerts.remove(store, clock, name)
@@ -192,9 +228,7 @@ def _silence(args: Namespace, store: Store, clock: Clock) -> int:
     from dogwatch.api import alerts, queries
     from dogwatch.config import duration
 
-    if not args.span:
-        raise UsageError("silence needs --for, as in --for 2h")
-    (given,) = args.rest if len(args.rest) == 1 else _missing("silence takes one JOB, or '*' for all")
+    (given,) = args.rest
     wild = any(char in given for char in "*?[")
     subject = given if wild or given.startswith("place:") else queries.find(store, [given], say)
     number = alerts.silence(store, clock, subject, args.rule or "", duration(args.span, "--for"), args.why)
@@ -208,7 +242,7 @@ def _silence(args: Namespace, store: Store, clock: Clock) -> int:
 def _unsilence(args: Namespace, store: Store, clock: Clock) -> int:
     from dogwatch.api import alerts
 
-    for word in args.rest or _missing("unsilence takes the numbers that `dogwatch alerts` shows"):
+    for word in args.rest:
         if not word.lstrip("#").isdigit():
             raise UsageError(f"{word!r} is not the number of a silence")
         alerts.end_silence(store, clock, int(word.lstrip("#")))
@@ -222,13 +256,13 @@ def _unsilence(args: Namespace, store: Store, clock: Clock) -> int:
 def _ack(args: Namespace, store: Store, clock: Clock) -> int:
     from dogwatch.api import alerts, queries
 
-    (given,) = args.rest if len(args.rest) == 1 else _missing("ack takes one JOB")
+    (given,) = args.rest
     ref = given if given.startswith("place:") else queries.find(store, [given], say)
     numbers = alerts.ack(store, clock, ref, args.rule, args.why)
     if args.json:
         emit({"silences": numbers})
     else:
-        print(f"{ref}: {len(numbers)} acknowledged; no more is said of it until it has resolved")
+        print(f"{ref}: {len(numbers)} acknowledged; no more alerts until resolved")
     return FINE
 
 
@@ -239,9 +273,9 @@ def _retry(args: Namespace, store: Store, clock: Clock) -> int:
     if args.json:
         emit({"retried": count})
     elif not count:
-        print("nothing to try again: everything was delivered")
+        print("everything was delivered")
     else:
-        print(f"{count} undelivered: tried again at once, or as soon as somebody watches")
+        print(f"{count} undelivered: the watcher tries again now, or as soon as one runs")
     return FINE
 
 
@@ -249,14 +283,14 @@ def _explain(args: Namespace, store: Store, clock: Clock) -> int:
     from dogwatch.api import alerts, queries
     from dogwatch.text import plain
 
-    ref = queries.find(store, args.rest, say) if args.rest else None
-    if args.n is not None and args.n < 1:
-        raise UsageError("-n is a number above zero")
-    rows = alerts.explain(store, ref, args.n or EXPLAINED)
+    ref = queries.find(store, [args.rest], say) if args.rest else None
+    if args.n < 1:
+        raise UsageError(f"-n takes a number above zero, not {args.n}")
+    rows = alerts.explain(store, ref, args.n)
     if args.json:
         emit({"decisions": rows})
     elif not rows:
-        print("nothing was to be decided yet; a watcher and a channel decide what is sent")
+        print("no alert yet, or no channel: nothing was decided")
     for row in () if args.json else rows:
         print(f"{_moment(row['at'])}  {row['decision']:<16} {plain(row['channel'], 40)}")
         print(f"    {plain(row['name'], 60)}: {plain(row['text'], 120)}")
@@ -283,9 +317,7 @@ def _show(args: Namespace, store: Store, clock: Clock) -> int:
             print(f"          {plain(silence['why'], 120)}")
     for unsent in seen["undelivered"][:SHOWN]:
         tries = "1 try" if unsent["tries"] == 1 else f"{unsent['tries']} tries"
-        later = (
-            f"next try {_moment(unsent['next_try'])}" if unsent["next_try"] else "`dogwatch alerts retry` tries again"
-        )
+        later = f"next try {_moment(unsent['next_try'])}" if unsent["next_try"] else "try again: dogwatch alerts retry"
         print(f"{unsent['state']:<9} {plain(unsent['channel'], 40)}, {tries}; {later}")
         if unsent["detail"]:
             print(f"          {plain(unsent['detail'], 160)}")
@@ -296,7 +328,7 @@ def _show(args: Namespace, store: Store, clock: Clock) -> int:
     if seen["held"]:
         print(f"{seen['held']} held back; `dogwatch alerts explain` says why")
     if not (seen["open"] or seen["silences"] or seen["undelivered"] or seen["held"]):
-        print("nothing stands open, nothing is silenced, everything was delivered")
+        print("no open alerts, no silences, everything delivered")
     return FINE
 
 
@@ -306,7 +338,3 @@ def _moment(stamp: str | None) -> str:
     from dogwatch.tui.words import clock
 
     return "" if stamp is None else clock(stamp, Clock().now(), seconds=True)
-
-
-def _missing(what: str) -> list[str]:
-    raise UsageError(what)

@@ -10,20 +10,20 @@ from dogwatch.cli.out import emit, json_flag, say, table
 if TYPE_CHECKING:
     from dogwatch.wire.documents.log import BacktestDocument
 
-HELP = "replay finished runs by their own clock and score our ETA beside the usual ones"
+ABOUT = "Measure how accurate the ETA would have been on finished runs, next to simpler estimates."
 EXAMPLES = (
     "dogwatch backtest logs/*.log",
     "dogwatch backtest --csv runs/*.csv",
 )
-EPILOG = """\
-at 5, 10, 25, 50, 75 and 90 % of each run's time every estimate is made from what had been written by then:
-the share of runs within 10 % of the true time left, the error that 9 answers in 10 do not exceed, and how often
-and how widely our interval held the truth"""
+NOTES = """\
+Each run is replayed: at 5, 10, 25, 50, 75 and 90 % of its time an estimate is made from what was written until then. \
+The table shows the share of runs within 10 % of the true time left, the error that 9 of 10 estimates stay below, and \
+how often the range contained the truth."""
 
 
 def arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("files", nargs="+", metavar="FILE", help="logs of finished runs, or series with --csv")
-    parser.add_argument("--csv", action="store_true", help="the files are series of unix_seconds,step,total")
+    parser.add_argument("files", nargs="+", metavar="FILE", help="logs of finished runs, or CSV files with --csv")
+    parser.add_argument("--csv", action="store_true", help="the files are CSV with unix_seconds,step,total")
     json_flag(parser)
 
 

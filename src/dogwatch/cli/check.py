@@ -5,33 +5,30 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
-from dogwatch.cli.out import emit, json_flag
+from dogwatch.cli.out import HOST, emit, json_flag
 from dogwatch.errors import UsageError
 
 if TYPE_CHECKING:
     from dogwatch.transport.interface import Transport
     from dogwatch.wire.documents.log import FileDocument
 
-HELP = "say whether files are whole: checkpoints, datasets, results, archives, images"
+ABOUT = "Check that files are complete and not damaged: checkpoints, datasets, results, archives, images."
 EXAMPLES = (
     "dogwatch check checkpoints/step_4000 out/part-*.parquet",
     "dogwatch check --host hpc /scratch/me/run7 --quiet",
 )
-EPILOG = """\
-Judges files by their format without executing or unpacking anything in them: JSON, JSON lines, CSV, Parquet, Arrow,
-NumPy, HDF5, safetensors, PyTorch, GGUF, gzip, bzip2, xz, zstd, zip, tar, PNG, JPEG, GIF, BMP, WebP. Files are taken as
-finished. A directory stands for all files in it, and its sharded files must have all their parts.
-
-exit codes: 0 all are intact, 1 one is damaged, 3 one cannot be judged"""
+NOTES = """\
+Files are checked by format, and nothing in them is executed or unpacked: JSON, JSON lines, CSV, Parquet, Arrow, \
+NumPy, HDF5, safetensors, PyTorch, GGUF, gzip, bzip2, xz, zstd, zip, tar, PNG, JPEG, GIF, BMP, WebP. \
+A directory means all files in it; sharded files must be complete."""
+EXIT_CODES = {0: "all files are intact", 1: "a file is damaged", 3: "a file could not be checked"}
 
 
 def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("path", nargs="+", metavar="PATH", help="a file, or a directory with everything in it")
-    parser.add_argument("--host", metavar="NAME", help="where they are, of `dogwatch host ls` (default: here)")
-    parser.add_argument(
-        "--most", default="60s", metavar="TIME", help="how long each PATH may take to read (default: 60s)"
-    )
-    parser.add_argument("-q", "--quiet", action="store_true", help="print only what is damaged or cannot be judged")
+    parser.add_argument("--host", metavar="HOST", help=HOST)
+    parser.add_argument("--most", default="60s", metavar="TIME", help="longest time for each PATH")
+    parser.add_argument("-q", "--quiet", action="store_true", help="print only damaged and unchecked files")
     json_flag(parser)
 
 

@@ -15,21 +15,21 @@ if TYPE_CHECKING:
 
     from dogwatch.actions.upgrade import Installed
 
-WRITE_EVERY = 2.0  # looking every second must not wear the disk for numbers that nobody reads that fast
-HELP = "watch everything, in the foreground, until stopped (one watcher per store)"
+WRITE_EVERY = 2.0  # polling every second must not write to the disk every second
+ABOUT = "Watch all jobs in the foreground and send alerts, until stopped. In the background: `dogwatch service on`."
 EXAMPLES = (
     "dogwatch daemon",
     "dogwatch daemon --once-idle --log-file experiment.log",
 )
-EPILOG = """\
-While a `dogwatch run`, `watch`, `wait` or `patrol` watches, the daemon waits and takes over when that one has ended. A
-second daemon is refused. When another version of Dogwatch is installed, the daemon restarts itself with that one."""
+NOTES = """\
+One watcher runs at a time. While `dogwatch run`, `watch`, `wait` or `patrol` watches, the daemon waits and then takes \
+over; a second daemon exits with an error. When a new version of Dogwatch is installed, the daemon restarts with it."""
 
 
 def arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--interval", metavar="S", help="look this often, instead of as often as suits each job")
+    parser.add_argument("--interval", metavar="TIME", help="time between polls (default: chosen for each job)")
     log_file_flag(parser)
-    parser.add_argument("--once-idle", action="store_true", help="leave when nothing is left to watch")
+    parser.add_argument("--once-idle", action="store_true", help="exit when no job is left to watch")
     json_flag(parser)
 
 
@@ -86,7 +86,7 @@ def run(args: Namespace) -> int:
             if args.json:
                 emit({"watching": True})
             else:
-                say("watching; Ctrl-C or SIGTERM stops the watching, never a job")
+                say("watching; Ctrl-C or SIGTERM stops the watcher, not the jobs")
             gc.freeze()  # what was needed to start stays; looking through it for garbage costs more than it finds
             watch.run(until=lambda: (args.once_idle and watch.idle) or installed.changed(clock.mono()))
     if not stop.by and installed.changed(clock.mono()):
@@ -102,11 +102,11 @@ def _go_on_as(installed: Installed, narrate: Callable[[str], None]) -> int:
 
     version = installed.version()
     if version is None:
-        narrate("Dogwatch was uninstalled, so this daemon ends; jobs go on, and nothing watches them")
+        narrate("Dogwatch was uninstalled, so this daemon exits; jobs keep running but are not watched")
         return FINE
     narrate(f"dogwatch {version} was installed; this daemon restarts with it")
     try:
         start_again()
     except OSError as error:
-        narrate(f"it could not be restarted ({error.strerror}); run `dogwatch daemon` again")
+        narrate(f"the daemon could not restart ({error.strerror}); run `dogwatch daemon` again")
     return COULD_NOT_POLL

@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from dogwatch.clock import Clock
     from dogwatch.wire.documents.job import JobDocument
 
-HELP = "run two real training jobs on this machine, one of which fails (about 40 s)"
+ABOUT = "Run two real training jobs on this machine and watch them: one completes, one fails (about 40 s)."
 EXAMPLES = (
     "dogwatch demo",
     "dogwatch demo --seconds 10",
 )
-EPILOG = """\
-Needs no GPU, no network and no root. Works in a temporary folder, which is removed at the end: your own jobs, alert
-channels and settings are not touched. Ctrl-C stops both jobs and removes the folder too."""
+NOTES = """\
+Needs no GPU, no network and no root. Works in a temporary directory that is removed at the end; your own jobs, alert \
+channels and settings are not touched. Ctrl-C stops both jobs."""
 TOO_HIGH = "1.5"  # a learning rate at which the network diverges during its warm-up
 STOP_TIMEOUT = 5.0
 
@@ -40,7 +40,7 @@ class Alert(NamedTuple):
 
 
 def arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--seconds", type=int, default=25, metavar="S", help="how long to train (default: 25)")
+    parser.add_argument("--seconds", type=int, default=25, metavar="S", help="how long to train")
     json_flag(parser)
 
 

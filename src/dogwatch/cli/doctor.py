@@ -12,20 +12,17 @@ if TYPE_CHECKING:
     from dogwatch.api.checklist import Line
     from dogwatch.clock import Clock
 
-HELP = "check the store, the watcher and the places, and say what to do about what is wrong"
+ABOUT = "Check that Dogwatch itself works: database, watcher, hosts, alert channels. Each problem comes with its fix."
 EXAMPLES = (
     "dogwatch doctor",
     "dogwatch doctor --send",
 )
+EXIT_CODES = {0: "everything works", 3: "something does not; the lines say what"}
 
 
 def arguments(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "--repair", action="store_true", help="set a damaged store aside and restore what can be trusted"
-    )
-    parser.add_argument(
-        "--send", action="store_true", help="send a test alert the way alerts go, and show the receipts"
-    )
+    parser.add_argument("--repair", action="store_true", help="replace a damaged database by what can be recovered")
+    parser.add_argument("--send", action="store_true", help="send a test alert on every channel and show the result")
     json_flag(parser)
 
 

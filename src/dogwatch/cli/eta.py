@@ -10,22 +10,20 @@ from dogwatch.cli.out import emit, json_flag
 if TYPE_CHECKING:
     from dogwatch.wire.documents.log import SeriesDocument
 
-HELP = "say when a series of unix_seconds,step,total will be done, with the interval that holds 9 times in 10"
+ABOUT = "Estimate the time left from a CSV file of progress, with the range that is right 9 times in 10."
 EXAMPLES = (
     "dogwatch eta --csv progress.csv",
     "dogwatch eta --csv - --json",
 )
-EPILOG = """\
-the file needs the header row unix_seconds,step,total; where nothing intact can be said, the answer is that it is
-not known (with --json: nulls), and the exit code is still 0"""
+NOTES = """\
+The first line of the file is: unix_seconds,step,total. If the data allow no estimate, the answer is "not known" \
+(null in JSON) and the exit code is still 0."""
 
 
 def arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--csv", metavar="FILE", help="the series so far; - for standard input")
+    parser.add_argument("--csv", metavar="FILE", help="the CSV file; - for standard input")
     parser.add_argument("others", nargs="*", help=SUPPRESS)
-    parser.add_argument(
-        "--now", type=float, metavar="UNIX_SECONDS", help="the moment to answer for (default: the newest row's)"
-    )
+    parser.add_argument("--now", type=float, metavar="SECONDS", help="Unix time to answer for (default: the last row)")
     json_flag(parser)
 
 

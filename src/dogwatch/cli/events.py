@@ -12,20 +12,20 @@ from dogwatch.cli.out import emit, json_flag, lay_out, say
 if TYPE_CHECKING:
     from dogwatch.wire.documents.watch import EventDocument
 
-HELP = "print the history: every change, finding and checkpoint, in order"
+ABOUT = "Print what happened, oldest first: changes of state, findings, checkpoints, alerts."
 EXAMPLES = (
     "dogwatch events train",
     "dogwatch events --follow --json",
 )
-EPILOG = 'with --json: {"events": [...]}, or one JSON object per line with --follow'
+NOTES = "With --follow --json: one JSON object per line."
 NEWEST = 50
 PAUSE = 0.5
 
 
 def arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("ref", nargs="?", metavar="REF", help="only of this job")
-    parser.add_argument("--since", type=int, metavar="N", help=f"after event number N (default: the newest {NEWEST})")
-    parser.add_argument("--follow", action="store_true", help="go on printing events as they happen")
+    parser.add_argument("ref", nargs="?", metavar="JOB", help="only events of this job")
+    parser.add_argument("--since", type=int, metavar="N", help=f"events after number N (default: the last {NEWEST})")
+    parser.add_argument("--follow", action="store_true", help="keep printing new events until Ctrl-C")
     json_flag(parser)
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
-from dogwatch.cli.out import emit, json_flag
+from dogwatch.cli.out import JOB, emit, json_flag
 
-HELP = "stop watching jobs and leave them out of every list (the jobs go on, their history stays)"
+ABOUT = "Stop watching jobs and leave them out of lists. The jobs keep running, and their history is kept."
 EXAMPLES = ("dogwatch forget train",)
 
 
 def arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("refs", nargs="+", metavar="REF", help="a ref, a name or a unique prefix")
+    parser.add_argument("refs", nargs="+", metavar="JOB", help=JOB)
     json_flag(parser)
 
 

@@ -12,32 +12,42 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dogwatch.wire.documents.commands import TestedHostDocument
 
-HELP = "add, list and try out the machines whose jobs are watched over ssh"
+ABOUT = "Add, list, test and remove the machines that ssh reaches and whose jobs are watched."
 EXAMPLES = (
     "dogwatch host add hpc",
     "dogwatch host add gpubox --ssh me@10.0.0.7 --floor 30s",
     "dogwatch host test hpc",
 )
-EPILOG = """\
-ssh is used as you use it: your configuration, your keys and agent, your jump hosts; nothing is asked, nothing is
-installed there. `ssh NAME` must get in without a question. A host key that is not known is shown with its
-fingerprint and taken only with --accept-key; one that has changed is never taken."""
+NOTES = """\
+`ssh NAME` must work without a password prompt. Your ssh configuration, keys, agent and jump hosts are used, and \
+nothing is installed on the host. An unknown host key is shown with its fingerprint and accepted only with \
+--accept-key; a changed host key is always refused."""
 
 
 def arguments(parser: ArgumentParser) -> None:
-    actions = parser.add_subparsers(dest="action", required=True, metavar="{add,ls,test,rm}")
-    add = actions.add_parser("add", help="add a host, or change how it is reached", allow_abbrev=False)
-    add.add_argument("name", metavar="NAME", help="what to call it")
-    add.add_argument("--ssh", metavar="ALIAS", help="how ssh knows it: an alias, a name or an address (default NAME)")
-    add.add_argument("--ssh-config", metavar="FILE", help="an ssh configuration file to use instead of your own")
-    add.add_argument("--floor", metavar="TIME", help="never look more often than this (default 60s, at least 1s)")
-    add.add_argument("--accept-key", action="store_true", help="take the host key that is shown, if none is known yet")
+    actions = parser.add_subparsers(dest="action", required=True, metavar="COMMAND")
+    add = actions.add_parser(
+        "add",
+        help="Add a host, or change how it is reached",
+        description="Add a host, or change how it is reached. The connection is tested at once.",
+        examples=EXAMPLES[:2],
+        notes=NOTES,
+    )
+    add.add_argument("name", metavar="NAME", help="what to call the host")
+    add.add_argument("--ssh", metavar="ALIAS", help="ssh alias, host name or user@address (default: NAME)")
+    add.add_argument("--ssh-config", metavar="FILE", help="ssh configuration file (default: your own)")
+    add.add_argument("--floor", metavar="TIME", help="shortest time between two polls (default: 60s, at least 1s)")
+    add.add_argument("--accept-key", action="store_true", help="accept the host key if none is known yet")
     json_flag(add)
-    json_flag(actions.add_parser("ls", help="list the hosts", allow_abbrev=False))
-    for action, text in (("test", "one round trip to a host"), ("rm", "let go of a host on which no job is watched")):
-        one = actions.add_parser(action, help=text, allow_abbrev=False)
-        one.add_argument("name", metavar="NAME", help="its name")
-        json_flag(one)
+    for action, text in (
+        ("ls", "List the hosts and when each last answered"),
+        ("test", "Connect to a host once and show what is there"),
+        ("rm", "Remove a host that has no watched jobs"),
+    ):
+        part = actions.add_parser(action, help=text, description=f"{text}.")
+        if action != "ls":
+            part.add_argument("name", metavar="HOST", help="a host that `dogwatch host ls` lists")
+        json_flag(part)
 
 
 def run(args: Namespace) -> int:

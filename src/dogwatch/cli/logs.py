@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from argparse import ArgumentParser, Namespace
 
-from dogwatch.cli.out import emit, json_flag, say
+from dogwatch.cli.out import JOB, emit, json_flag, say
 from dogwatch.errors import CouldNotPoll, UsageError
 
 TYPE_CHECKING = False
@@ -14,25 +14,24 @@ if TYPE_CHECKING:
 
     from dogwatch.api.logs import Reading, Tail
 
-HELP = "print the newest lines of a job's logs"
+ABOUT = "Print the last lines of a job's logs, wherever the job runs."
 EXAMPLES = (
+    "dogwatch logs train",
     "dogwatch logs train -n 50",
     "dogwatch logs train --worker 2 --follow",
 )
-EPILOG = """\
-The logs of a job on another host are read there, in one ssh connection; --follow asks again every five seconds, and
-goes on when the host does not answer for a while."""
+NOTES = """\
+Logs on another host are read over one ssh connection. There, --follow asks every 5 seconds and keeps trying when the \
+host is unreachable."""
 PAUSE, FAR_PAUSE, LONGEST_PAUSE = 0.5, 5.0, 60.0
 
 
 def arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("ref", metavar="REF", help="a ref, a name or a unique prefix")
-    parser.add_argument(
-        "-n", "--lines", type=int, default=20, metavar="N", help="how many lines of each log (default: 20)"
-    )
-    parser.add_argument("-f", "--follow", action="store_true", help="go on printing lines as they are written")
+    parser.add_argument("ref", metavar="JOB", help=JOB)
+    parser.add_argument("-n", "--lines", type=int, default=20, metavar="N", help="number of lines of each log")
+    parser.add_argument("-f", "--follow", action="store_true", help="keep printing new lines until Ctrl-C")
     parser.add_argument("--worker", type=int, metavar="K", help="only the log of worker K")
-    parser.add_argument("--raw", action="store_true", help="print the bytes as they are, escape codes included")
+    parser.add_argument("--raw", action="store_true", help="print bytes unchanged, with escape codes")
     json_flag(parser)
 
 
@@ -44,7 +43,7 @@ def run(args: Namespace) -> int:
     if args.lines < 0:
         raise UsageError(f"--lines takes a number of lines, 0 or more, not {args.lines}")
     if args.follow and args.json:
-        raise UsageError("--follow prints lines, --json one document: choose one of them")
+        raise UsageError("--follow and --json cannot be used together")
     with assemble.store(readonly=True) as store:
         job = queries.documents(store, [queries.find(store, [args.ref], say)])[0]
         place = queries.place(store, job["place"])
@@ -76,11 +75,11 @@ def _follow(reading: Reading, show: _Printer, here: bool) -> None:
             if here:
                 raise
             if pause == usual:
-                say(f"{unreachable}; trying on")
+                say(f"{unreachable}; still trying")
             pause = min(LONGEST_PAUSE, 2 * pause)
         else:
             if pause != usual:
-                say("it answers again")
+                say("the host answers again")
             pause = usual
 
 

@@ -9,15 +9,15 @@ if TYPE_CHECKING:
 
     from dogwatch.wire.documents.job import BriefJob
 
-HELP = "list the jobs that have not ended"
+ABOUT = "List the jobs that have not ended, with state, progress, ETA and open alerts."
 EXAMPLES = (
+    "dogwatch ls",
     "dogwatch ls --all",
     "dogwatch ls --json --brief",
 )
-EPILOG = """\
-Columns that do not fit the terminal are left out; a pipe gets all of them, uncut.
-When no watcher runs, it polls what was not polled within its floor, waits for that 2 s at most, and then shows what is
-stored; how old that is stands below."""
+NOTES = """\
+A terminal shows as many columns as fit; a pipe gets all of them. When no watcher is running, `ls` polls first, for at \
+most 2 seconds. The line below the table says how old the data is."""
 # The one verb that must be quick: when it is given nothing but these, no parser is made.
 FLAGS = ("--all", "--json", "--brief", "--no-poll")
 
@@ -26,12 +26,12 @@ def arguments(parser: ArgumentParser) -> None:
     from dogwatch.cli.out import json_flag
     from dogwatch.cli.poll_first import no_poll_flag
 
-    parser.add_argument("--all", action="store_true", help="list the ended ones too")
-    json_flag(parser)
+    parser.add_argument("--all", action="store_true", help="include jobs that have ended")
     parser.add_argument(
-        "--brief", action="store_true", help="with --json: name, state, progress, eta and alert only, a short list each"
+        "--brief", action="store_true", help="with --json: only name, state, progress, ETA and alert, as short lists"
     )
     no_poll_flag(parser)
+    json_flag(parser)
 
 
 def run(args: Namespace) -> int:

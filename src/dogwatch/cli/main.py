@@ -11,53 +11,18 @@ import time
 
 from dogwatch import __version__
 from dogwatch.cli.out import say
-from dogwatch.errors import COULD_NOT_POLL, FINE, INTERRUPTED, NO_READER, USAGE, DogwatchError
+from dogwatch.cli.verbs import VERBS, load, unknown
+from dogwatch.errors import COULD_NOT_POLL, FINE, INTERRUPTED, NO_READER, USAGE, DogwatchError, UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
+    from argparse import Namespace
     from collections.abc import Iterable, Sequence
     from types import ModuleType
 
+NAMES = "__names"  # what completion asks for; no verb of the help
 TELLS_HOW_IT_ENDED = frozenset({"run", "watch", "wait"})  # verbs, by their exit code
 _DISK = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EBADF)
-VERBS = (
-    "run",
-    "watch",
-    "add",
-    "forget",
-    "ls",
-    "status",
-    "logs",
-    "read",
-    "why",
-    "events",
-    "wait",
-    "patrol",
-    "eta",
-    "backtest",
-    "daemon",
-    "doctor",
-    "demo",
-    "host",
-    "sync",
-    "service",
-    "check",
-    "preflight",
-    "alerts",
-    "report",
-    "uninstall",
-)
-
-ABOUT = """\
-Dogwatch keeps watch over long jobs so that you can walk away. It says what changed,
-when it will finish, how it ended, and whether the monitoring itself works.
-It never reads silence as an answer."""
-
-EPILOG = """\
-exit codes: 0 fine, 1 a watched job ended badly, 2 usage or configuration, 3 could not look,
-            4 no such job, 124 wait timed out, 130 interrupted, 141 nobody read on
-every verb has --json and --help; state is kept in $DOGWATCH_HOME (default ~/.local/state/dogwatch)"""
 
 
 def _interrupt_again(ignored: sys.UnraisableHookArgs) -> None:
@@ -77,7 +42,7 @@ def _interrupt_again(ignored: sys.UnraisableHookArgs) -> None:
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Run one verb; never a traceback for what a person can mend."""
+    """Run one verb; never a traceback for what the user can fix."""
     argv = list(sys.argv[1:] if words is None else words)
     _open_streams()
     hook, sys.unraisablehook = sys.unraisablehook, _interrupt_again
@@ -89,15 +54,15 @@ def main(words: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        # Whoever read our output has had enough of it; that is their right, not an error. But 0 would say that a job
-        # ended well, of a verb that left before it knew.
+        # The reader of our output has closed it, which is no error. But 0 would say that a job ended well, although
+        # this verb left before it knew.
         _let_go_of_stdout()
-        return NO_READER if argv[0] in TELLS_HOW_IT_ENDED else FINE
+        return NO_READER if argv[:1] and argv[0] in TELLS_HOW_IT_ENDED else FINE
     except OSError as error:
         if error.errno not in _DISK:
             raise
         _let_go_of_stdout()
-        say(f"{error.filename or 'the output'} could not be written: {error.strerror}")
+        say(f"cannot write {error.filename or 'the output'}: {error.strerror}")
         return COULD_NOT_POLL
     finally:
         sys.unraisablehook = hook
@@ -123,65 +88,50 @@ def _let_go_of_stdout() -> None:
 
 
 def _dispatch(argv: list[str]) -> int:
-    if not argv or argv[0] in ("-h", "--help", "help"):
-        if len(argv) > 1 and argv[0] == "help" and argv[1] in VERBS:
-            return _run([argv[1], "--help"])
-        print(overview())
-        return FINE
+    if not argv or argv[0] in ("-h", "--help"):
+        argv = ["help"]
     if argv[0] in ("-V", "--version"):
         print(f"dogwatch {__version__}")
         return FINE
+    if argv[0] == NAMES:
+        return load("names").run(argv[1:])  # type: ignore[no-any-return]
+    if argv[0] not in VERBS:
+        say(_unknown(argv))
+        return USAGE
     return _run(argv)
+
+
+def _unknown(argv: list[str]) -> str:
+    """What is wrong with a first word that is no verb, and what may have been meant."""
+    word = argv[0]
+    if word.startswith("-"):
+        verb = next((later for later in argv if later in VERBS), "ls")
+        return f"options come after the command, as in `dogwatch {verb} {word}`; see `dogwatch help`"
+    return unknown(word)
 
 
 def _run(argv: list[str]) -> int:
     verb = argv[0]
-    if verb not in VERBS:
-        near = _nearest(verb, VERBS)
-        hint = f"did you mean `{near}`?" if near else "`dogwatch --help` lists the verbs"
-        say(f"there is no verb {verb!r}; {hint}")
-        return USAGE
     module = load(verb)
     words, command = argv[1:], []
     flags = getattr(module, "FLAGS", None)
     if flags is not None and all(word in flags for word in words):
         return _finish(module, Given(flags, words))
-    parser = parser_of(verb, module)
-    if _takes_command(module) and "--" in words:
+    from dogwatch.cli.parser import parser_of
+
+    parser, takes_command = parser_of(verb), bool(getattr(module, "TAKES_COMMAND", False))
+    if takes_command and "--" in words:
         words, command = words[: words.index("--")], words[words.index("--") + 1 :]
     try:
         args, strange = parser.parse_known_args(words)
+        if strange and takes_command and not strange[0].startswith("-"):
+            raise UsageError(f"put the program after --, as in `dogwatch {verb} -- {strange[0]}`")
         if strange:
-            wrong = "is not an option" if strange[0].startswith("-") else "is not expected"
-            parser.error(f"{strange[0]!r} {wrong} here{_hint(verb, module, parser, strange[0])}")
+            raise UsageError(parser.unknown(strange[0]))
         args.command = command
         return _finish(module, args)
-    except SystemExit as done:  # argparse has said what was wrong, or printed its help
+    except SystemExit as done:  # argparse has printed the help
         return done.code if isinstance(done.code, int) else USAGE
-
-
-def _nearest(word: str, known: Iterable[str]) -> str:
-    import difflib
-
-    return next(iter(difflib.get_close_matches(word, list(known), n=1)), "")
-
-
-def _hint(verb: str, module: ModuleType, parser: ArgumentParser, word: str) -> str:
-    """What somebody may have meant who gave a word that the verb does not take."""
-    import argparse
-
-    if not word.startswith("-"):
-        return f"; put the command after --, as in `dogwatch {verb} -- {word}`" if _takes_command(module) else ""
-    known = [parser]
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            known += action.choices.values()
-    near = _nearest(word.partition("=")[0], (flag for one in known for flag in one._option_string_actions))
-    return f"; did you mean {near}?" if near else ""
-
-
-def _takes_command(module: ModuleType) -> bool:
-    return bool(getattr(module, "TAKES_COMMAND", False))
 
 
 def _finish(module: ModuleType, args: Namespace | Given) -> int:
@@ -196,39 +146,3 @@ class Given:
 
     def __init__(self, flags: Iterable[str], words: Sequence[str]) -> None:
         self.__dict__.update((flag.lstrip("-").replace("-", "_"), flag in words) for flag in flags)
-
-
-def load(verb: str) -> ModuleType:
-    """The file of a verb."""
-    name = f"dogwatch.cli.{verb}"
-    __import__(name)
-    return sys.modules[name]
-
-
-def parser_of(verb: str, module: ModuleType):  # type: ignore[no-untyped-def]
-    """The parser of a verb, as `dogwatch VERB --help` prints it."""
-    import argparse
-
-    from dogwatch.cli.parser import OneSentence
-
-    parser = OneSentence(
-        prog=f"dogwatch {verb}",
-        description=module.HELP + ".",
-        epilog="\n\n".join([_examples(module), *filter(None, [getattr(module, "EPILOG", None)])]),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    module.arguments(parser)
-    return parser
-
-
-def _examples(module: ModuleType) -> str:
-    """How people call it, one line each."""
-    return "\n".join(["examples:", *(f"  {line}" for line in module.EXAMPLES)])
-
-
-def overview() -> str:
-    """What `dogwatch --help` prints."""
-    width = max(map(len, VERBS))
-    verbs = "\n".join(f"  {verb:<{width}}  {load(verb).HELP}" for verb in VERBS)
-    return f"usage: dogwatch VERB [OPTIONS]\n\n{ABOUT}\n\nverbs:\n{verbs}\n\n{EPILOG}"

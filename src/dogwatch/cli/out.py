@@ -16,14 +16,16 @@ UNDER = 4  # a line that is indented further stands under another one's text alr
 UNWATCHED = "no watcher is running; start one: dogwatch daemon (what you see is from the last poll)"
 
 
+JOB = "the name of a job (or its ref, or a unique prefix of one)"
+HOST = "a host that `dogwatch host ls` lists (default: this machine)"
+
+
 def json_flag(parser: ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="print JSON, as docs/json.md describes it")
+    parser.add_argument("--json", action="store_true", help="print JSON (documented in docs/json.md)")
 
 
 def log_file_flag(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "--log-file", metavar="F", help="append what happens to this experiment log (STATUS_CHECK, STATE_CHANGE, ...)"
-    )
+    parser.add_argument("--log-file", metavar="FILE", help="append every check and change of state to this text file")
 
 
 def log_path(given: str | None) -> str | None:

@@ -12,17 +12,20 @@ from dogwatch.errors import COULD_NOT_POLL, ENDED_BADLY, FINE
 if TYPE_CHECKING:
     from dogwatch.api.patrol import Report
 
-HELP = "look once, and print only what has changed since the last patrol"
-EXAMPLES = ("dogwatch patrol --heartbeat",)
-EPILOG = """\
-Beside a running watcher, or sooner than a place allows, it answers from what is known. What one reader was told is
-still news to another: `service` reads under a name of its own, and so may a script.
-exit codes: 1 when it reports a bad ending, 3 when every place was unreachable"""
+ABOUT = "Poll every host once, and print only what changed since the last patrol. Made for scripts and cron."
+EXAMPLES = (
+    "dogwatch patrol",
+    "dogwatch patrol --heartbeat --json",
+)
+NOTES = """\
+If a watcher is running, or a host was polled a moment ago, patrol uses what is stored. Each --reader has its own \
+"last time", so two scripts do not take news from each other."""
+EXIT_CODES = {0: "nothing bad happened", 1: "a job failed", 3: "no host could be reached"}
 
 
 def arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--heartbeat", action="store_true", help="print a line even when nothing has changed")
-    parser.add_argument("--reader", metavar="NAME", help="report what this reader was not told yet (default: you)")
+    parser.add_argument("--heartbeat", action="store_true", help="print a line even when nothing changed")
+    parser.add_argument("--reader", metavar="NAME", help="who reads the news (default: you)")
     log_file_flag(parser)
     json_flag(parser)
 

@@ -16,7 +16,7 @@ def no_poll_flag(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--no-poll",
         action="store_true",
-        help="show what is stored; without it, poll when no watcher runs (2 s at most)",
+        help="show stored data only; otherwise polls for up to 2 s if no watcher is running",
     )
 
 

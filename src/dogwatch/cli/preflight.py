@@ -5,10 +5,11 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING, Any
 
-from dogwatch.cli.out import emit, json_flag, lay_out, say
+from dogwatch.cli.out import HOST, emit, json_flag, lay_out, say
 from dogwatch.errors import UsageError
 
 if TYPE_CHECKING:
+    from argparse import _ArgumentGroup
     from collections.abc import Mapping
 
     from dogwatch.api.preflight import Line
@@ -16,47 +17,56 @@ if TYPE_CHECKING:
     from dogwatch.clock import Clock
     from dogwatch.config import JobFile
 
-HELP = "go through a checklist where a job will run, before it is started"
+ABOUT = "Check a machine before a job starts: GPUs, memory, disk, Python packages, inputs, network. Nothing is started."
 EXAMPLES = (
     "dogwatch preflight job.yaml",
     "dogwatch preflight --host gpubox --gpu-ids 0 1 --require torch --output-dir /data/out -- python -u train.py",
 )
-EPILOG = """\
-CONFIG is the YAML file of the job, as `dogwatch watch --config` takes it, with a section `preflight:`; flags win over
-it (docs/preflight.md). One round trip, nothing is started or left there, and no alert is sent.
-
-exit codes: 0 nothing fails (there may be warnings), 1 something fails, 2 usage, 3 the place could not be asked"""
+NOTES = """\
+CONFIG is the file that `dogwatch watch --config` takes, with a section `preflight:` (docs/preflight.md). The command \
+line wins over the file. A host is asked once, over one ssh connection."""
+EXIT_CODES = {
+    0: "no check failed (there may be warnings)",
+    1: "a check failed",
+    2: "wrong usage",
+    3: "the host is unreachable",
+}
 TAKES_COMMAND = True
 
 
 def arguments(parser: ArgumentParser) -> None:
-    parser.usage = "dogwatch preflight [CONFIG] [OPTIONS] [-- CMD...]"
-    parser.add_argument("config", nargs="?", metavar="CONFIG", help="the YAML file of the job")
-    parser.add_argument("--host", metavar="NAME", help="where it will run, of `dogwatch host ls` (default: here)")
-    parser.add_argument("--cwd", metavar="DIR", help="where it will start (default: here, or the home directory there)")
-    parser.add_argument("--workers", type=int, metavar="N", help="how many workers there will be")
-    parser.add_argument("--gpu-ids", nargs="+", metavar="ID", help="the GPUs it will use: there, free, one per worker")
-    parser.add_argument("--gpu-memory", metavar="SIZE", help="what each GPU must have free, as in 40GB")
-    parser.add_argument("--batch-size", type=int, metavar="N", help="items of a batch, each of --memory-per-item")
-    parser.add_argument("--memory-per-item", metavar="SIZE", help="GPU memory that an item of a batch takes")
-    _several(parser, "--inputs", "PATH", "files, directories or patterns that it will read")
-    parser.add_argument("--output-dir", metavar="DIR", help="where it writes; must be empty unless --resume")
-    parser.add_argument("--log-dir", metavar="DIR", help="where its logs go")
-    parser.add_argument("--checkpoint-dir", metavar="DIR", help="where its checkpoints go")
-    parser.add_argument("--checkpoint-every", metavar="N|TIME", help="how often it saves, if its command does not say")
-    parser.add_argument("--resume", action="store_true", default=None, help="it goes on from an earlier checkpoint")
-    _several(parser, "--require", "MODULE", "packages that its Python must find")
-    parser.add_argument("--try-import", action="store_true", default=None, help="import them really; takes longer")
-    _several(parser, "--env", "NAME[=VALUE]", "variables that must be set, or that it will be started with")
-    _several(parser, "--network", "HOST:PORT", "what it must reach")
-    parser.add_argument("--core-dumps", choices=("on", "off"), help="what it must be able to leave when it crashes")
-    _several(parser, "--signal", "NAME", "signals that it must handle, as in USR1")
-    parser.add_argument("--slurm", metavar="SCRIPT", help="a batch script on that host, for `sbatch --test-only`")
-    parser.add_argument("--most", default="30s", metavar="TIME", help="how long the questions may take (default: 30s)")
+    parser.usage = "dogwatch preflight [CONFIG] [OPTIONS] [-- PROGRAM [ARG...]]"
+    parser.add_argument("config", nargs="?", metavar="CONFIG", help="YAML file of the job")
+    parser.add_argument("--host", metavar="HOST", help=HOST)
+    parser.add_argument("--cwd", metavar="DIR", help="directory to start in (default: the current one; home on a host)")
+    parser.add_argument("--most", default="30s", metavar="TIME", help="longest time for all checks")
     json_flag(parser)
+    gpus = parser.add_argument_group("Workers and GPUs")
+    gpus.add_argument("--workers", type=int, metavar="N", help="number of workers")
+    gpus.add_argument("--gpu-ids", nargs="+", metavar="ID", help="GPUs that must exist and be free, one per worker")
+    gpus.add_argument("--gpu-memory", metavar="SIZE", help="free memory that each GPU needs, e.g. 40GB")
+    gpus.add_argument("--batch-size", type=int, metavar="N", help="items in a batch, with --memory-per-item")
+    gpus.add_argument("--memory-per-item", metavar="SIZE", help="GPU memory that one item needs")
+    files = parser.add_argument_group("Files")
+    _several(files, "--inputs", "PATH", "files, directories or patterns that the job reads")
+    files.add_argument("--output-dir", metavar="DIR", help="directory for outputs; must be empty without --resume")
+    files.add_argument("--log-dir", metavar="DIR", help="directory for logs")
+    files.add_argument("--checkpoint-dir", metavar="DIR", help="directory for checkpoints")
+    files.add_argument(
+        "--checkpoint-every", metavar="N|TIME", help="how often the job saves, if its command does not show it"
+    )
+    files.add_argument("--resume", action="store_true", default=None, help="the job resumes from a checkpoint")
+    program = parser.add_argument_group("Program")
+    _several(program, "--require", "MODULE", "Python packages that must be installed")
+    program.add_argument("--try-import", action="store_true", default=None, help="really import them; takes longer")
+    _several(program, "--env", "NAME[=VALUE]", "variables that must be set, or are set for the job")
+    _several(program, "--network", "HOST:PORT", "addresses that must be reachable")
+    _several(program, "--signal", "NAME", "signals that the program must handle, e.g. USR1")
+    program.add_argument("--core-dumps", choices=("on", "off"), help="whether a crash must leave a core dump")
+    program.add_argument("--slurm", metavar="SCRIPT", help="batch script on that host, for `sbatch --test-only`")
 
 
-def _several(parser: ArgumentParser, flag: str, metavar: str, text: str) -> None:
+def _several(parser: _ArgumentGroup, flag: str, metavar: str, text: str) -> None:
     parser.add_argument(flag, action="extend", nargs="+", metavar=metavar, help=f"{text} (repeatable)")
 
 

@@ -11,14 +11,13 @@ if TYPE_CHECKING:
     from dogwatch.wire.documents.job import SpanDocument
     from dogwatch.wire.documents.log import LogDiagnosisDocument, LogDocument
 
-HELP = "read log files: how far, how fast, what is left, how it ended"
+ABOUT = "Read log files and print progress, speed, time left and how the run ended. The job need not be watched."
 EXAMPLES = (
     "dogwatch read slurm-*.out",
     "dogwatch read --json train.log",
 )
-EPILOG = """\
-with --json: one JSON object per file and line
-exit code: 0 every file was read, 3 one could not be (the others are still printed)"""
+NOTES = "With --json: one JSON object per file, one per line."
+EXIT_CODES = {0: "every file was read", 3: "a file could not be read (the others are printed)"}
 MOST_METRICS = 8
 
 

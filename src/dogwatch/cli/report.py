@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
-from dogwatch.cli.out import emit, json_flag, lay_out, say
+from dogwatch.cli.out import JOB, emit, json_flag, lay_out, say
 from dogwatch.errors import COULD_NOT_POLL, FINE, UsageError
 
 TYPE_CHECKING = False
@@ -14,23 +14,23 @@ if TYPE_CHECKING:
     from dogwatch.assemble import Location
     from dogwatch.wire.documents.report import ReportDocument
 
-HELP = "sum up a job: time, items, memory, GPUs, energy, cost, incidents; as text, JSON or a page"
+ABOUT = "Summarize a job: time, items, memory, GPUs, energy, cost, incidents. A running job is summarized so far."
 EXAMPLES = (
     "dogwatch report train",
     "dogwatch report train --html train.html --price 2.5",
+    "dogwatch report train --bundle /tmp",
 )
-EPILOG = """\
-It says what is known so far of a job that still runs. --html writes one page with plots that needs nothing else.
---bundle writes what helps to find out why a job failed (states, events, readings, last lines of its logs, files), with
-secrets redacted, into a new directory below DIR; of a job on a place that does not answer it says what is missing.
-price_per_gpu_hour in the configuration file stands for --price. exit codes: 3 when a bundle lacks its logs and files"""
+NOTES = """\
+--bundle collects what is needed to find out why a job failed: states, events, readings, the end of its logs, a list \
+of its files. Secrets are redacted. Without --price, price_per_gpu_hour of the configuration file is used."""
+EXIT_CODES = {0: "written", 3: "a bundle was written without logs and files (host unreachable)"}
 
 
 def arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("ref", metavar="REF", help="a ref, a name or a unique prefix")
-    parser.add_argument("--html", metavar="FILE", help="write a page there (- for the standard output)")
+    parser.add_argument("ref", metavar="JOB", help=JOB)
+    parser.add_argument("--html", metavar="FILE", help="write one HTML page with plots (- for standard output)")
     parser.add_argument("--bundle", metavar="DIR", help="write a diagnostics bundle into a new directory in DIR")
-    parser.add_argument("--price", metavar="P", help="what one GPU costs in an hour, for the cost")
+    parser.add_argument("--price", metavar="P", help="price of one GPU for one hour")
     json_flag(parser)
 
 

@@ -8,38 +8,43 @@ from dogwatch.cli.expect import count
 from dogwatch.cli.out import emit, json_flag, say
 from dogwatch.errors import UsageError
 
-HELP = "start a command as N workers that outlive this terminal, and watch them"
+ABOUT = "Start a command as one or more workers that keep running after you log out, and watch them until they end."
 EXAMPLES = (
+    "dogwatch run -- python train.py",
     "dogwatch run --name train --workers 4 --gpu-ids 0 1 2 3 -- python train.py",
-    "dogwatch run --output 'out/*.jsonl' --total-items 100000 --detach -- ./embed.sh",
+    "dogwatch run --detach --output 'out/*.jsonl' --total-items 100000 -- ./embed.sh",
 )
-EPILOG = """\
-Every worker gets DOGWATCH_WORKER (0, 1, ...), DOGWATCH_WORKERS, CUDA_VISIBLE_DEVICES and a log of its own. What it
-appends to the file named by DOGWATCH_PROGRESS, as lines like {"step": 3, "total": 10}, is believed over its log.
-Patterns may be relative to --cwd, and are quoted so that the shell leaves them alone: --output 'out/*.jsonl'.
-Closing the terminal or killing dogwatch neither stops the job nor loses its exit code."""
+NOTES = """\
+Each worker gets its own log file and the variables DOGWATCH_WORKER (0, 1, ...), DOGWATCH_WORKERS and \
+CUDA_VISIBLE_DEVICES. Progress is read from the log. A worker can also append lines like {"step": 3, "total": 10} to \
+the file named by DOGWATCH_PROGRESS; those take precedence.
+
+Put patterns in quotes so that the shell does not expand them. Ctrl-C and closing the terminal stop the watching, \
+not the job."""
+EXIT_CODES = {0: "every worker completed", 1: "the job failed", 2: "wrong usage", 130: "Ctrl-C; the job keeps running"}
 TAKES_COMMAND = True
 
 
 def arguments(parser: ArgumentParser) -> None:
-    parser.usage = "dogwatch run [OPTIONS] -- CMD..."
-    parser.add_argument("--name", help="what to call the job (default: the program's name)")
-    parser.add_argument("--description", default="", help="what it is for")
-    parser.add_argument("--workers", type=int, default=1, metavar="N", help="how many copies to start (default: 1)")
-    parser.add_argument("--gpu-ids", nargs="+", metavar="ID", help="the GPU of each worker, or the GPUs of the one")
+    parser.usage = "dogwatch run [OPTIONS] -- PROGRAM [ARG...]"
+    parser.add_argument("--name", help="name of the job (default: the program's name)")
+    parser.add_argument("--description", default="", metavar="TEXT", help="what the job is for")
+    parser.add_argument("--workers", type=int, default=1, metavar="N", help="number of copies to start")
+    parser.add_argument("--gpu-ids", nargs="+", metavar="ID", help="one GPU per worker, or all GPUs of a single worker")
     parser.add_argument(
-        "--env", action="append", default=[], metavar="K=V", help="an environment variable (repeatable)"
+        "--env", action="append", default=[], metavar="NAME=VALUE", help="set an environment variable (repeatable)"
     )
-    parser.add_argument("--cwd", metavar="DIR", help="the directory to start in (default: this one)")
-    parser.add_argument("--output", action="append", default=[], metavar="GLOB", help="its output files (repeatable)")
-    parser.add_argument(
-        "--checkpoint", action="append", default=[], metavar="GLOB", help="its checkpoints (repeatable)"
-    )
-    parser.add_argument("--total-items", type=count, metavar="N", help="how many items there are to process")
-    parser.add_argument("--stall-timeout", metavar="S", help="call it stalled after this long without any progress")
-    parser.add_argument("--min-growth", metavar="RATE", help="the least its outputs must grow, as in 10MB/h")
-    parser.add_argument("--detach", action="store_true", help="print the ref and return instead of watching")
+    parser.add_argument("--cwd", metavar="DIR", help="directory to start in (default: the current one)")
+    parser.add_argument("--detach", action="store_true", help="return at once instead of watching")
     json_flag(parser)
+    expected = parser.add_argument_group("What to expect of the job")
+    expected.add_argument("--output", action="append", default=[], metavar="GLOB", help="output files (repeatable)")
+    expected.add_argument("--checkpoint", action="append", default=[], metavar="GLOB", help="checkpoints (repeatable)")
+    expected.add_argument("--total-items", type=count, metavar="N", help="number of items to process, for the ETA")
+    expected.add_argument(
+        "--stall-timeout", metavar="TIME", help="alert when there is no progress for this long, e.g. 30m"
+    )
+    expected.add_argument("--min-growth", metavar="RATE", help="alert when outputs grow slower than this, e.g. 10MB/h")
 
 
 def run(args: Namespace) -> int:
@@ -52,7 +57,7 @@ def run(args: Namespace) -> int:
     from dogwatch.model import Expectation
 
     if not args.command:
-        raise UsageError("what should be run? put the command after --, as in `dogwatch run -- python train.py`")
+        raise UsageError("no program given; put it after --, as in `dogwatch run -- python train.py`")
     workers = positive(args.workers, "--workers") or 1
     expect = Expectation(
         workers=workers,

@@ -13,28 +13,29 @@ if TYPE_CHECKING:
     from dogwatch.actions.service import Plan
     from dogwatch.wire.documents.commands import ServiceDocument
 
-HELP = "let systemd or cron look every so often, also after logout and reboot, until nothing is left to watch"
+ABOUT = "Poll in the background with a systemd timer or cron, also after logout and reboot, until every job has ended."
 EXAMPLES = (
-    "dogwatch service on --every 15m",
+    "dogwatch service on",
+    "dogwatch service on --every 5m --yes",
     "dogwatch service status",
 )
-EPILOG = """\
-`service on` shows what it would make (a systemd timer of yours, or three lines in your crontab) and makes it only when
-told so by --yes or by typing yes. It is made once. It removes itself when nothing is left to watch;
-`service off` removes it at once.
-Each poll also brings the agents' registries up to date that `sync` or `add --registry` has used.
-What a poll finds is written to service.log in the home, and stays news to your own next patrol; `service tick` is what
-gets started."""
+NOTES = """\
+`service on` shows what it will install (a systemd user timer, or three lines in your crontab) and asks first. It \
+removes itself when no job is left to watch. Every poll also updates the registry files that `sync` or \
+`add --registry` used, and writes its news to service.log in the state directory."""
 READER = "service"
 
 
 def arguments(parser: ArgumentParser) -> None:
-    actions = ("on", "off", "status", "tick")
-    parser.add_argument("what", choices=actions, metavar=f"{{{','.join(actions)}}}", help="what to do")
-    parser.add_argument("--every", default="15m", metavar="S", help="how often to look (default: 15m)")
-    parser.add_argument("--yes", action="store_true", help="make it without asking")
-    parser.add_argument("--print", action="store_true", help="print the command to start, and make nothing")
-    json_flag(parser)
+    actions = parser.add_subparsers(dest="what", required=True, metavar="COMMAND")
+    on = actions.add_parser("on", help="Start polling", description=ABOUT, examples=EXAMPLES[:2], notes=NOTES)
+    on.add_argument("--every", default="15m", metavar="TIME", help="time between polls")
+    on.add_argument("--yes", action="store_true", help="install without asking")
+    on.add_argument("--print", action="store_true", help="only print the command that would run")
+    json_flag(on)
+    for action, text in (("off", "Stop polling"), ("status", "Show whether it polls, and the last poll")):
+        json_flag(actions.add_parser(action, help=text, description=f"{text}."))
+    json_flag(actions.add_parser("tick", description="Poll once; this is what systemd or cron starts."))
 
 
 def run(args: Namespace) -> int:
@@ -56,39 +57,39 @@ def _on(args: Namespace) -> int:
         return FINE
     plan, there = service.plan(home, every), service.found(home)
     if there is not None and (there.by, there.every) == (plan.by, plan.every):
-        say(f"it is on already, by {there.by}, every {service.span(there.every)}")
+        say(f"already on, by {there.by}, every {service.span(there.every)}")
         return _report(args, home)
     with assemble.store() as store:
         if not queries.brief(store):
-            raise UsageError("nothing is being watched, so there is nothing to keep watching; add a job first")
+            raise UsageError("no job to watch; add one first: dogwatch add")
     _show(plan, every, replaces=there is not None)
     if not args.yes and not _said_yes():
         return USAGE
     service.install(plan)
-    say(f"it is on, by {plan.by}, every {service.span(plan.every)}; `dogwatch service off` ends it")
+    say(f"on, by {plan.by}, every {service.span(plan.every)}; stop it: dogwatch service off")
     return _report(args, home)
 
 
 def _show(plan: Plan, every: float, replaces: bool) -> None:
     from dogwatch.actions import service
 
-    say(f"this would be made{' in place of what is there' if replaces else ''}:")
+    say(f"this will be installed{' (it replaces the old one)' if replaces else ''}:")
     print(plan.shown().rstrip(), file=sys.stderr)
     if plan.every != every:
-        say(f"cron cannot say every {service.span(every)}; every {service.span(plan.every)} is the nearest below")
+        say(f"cron cannot run every {service.span(every)}; it will run every {service.span(plan.every)}")
     if plan.by == "cron" and service.cron_runs() is False:
-        say("no cron daemon is running here: nothing will happen until one is")
+        say("no cron daemon is running on this machine, so nothing is polled")
 
 
 def _said_yes() -> bool:
     """A word typed at a terminal; without one, nobody is asked and nothing is done."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        say("nothing was made; add --yes to have it made without being asked")
+        say("nothing was installed; add --yes to install without a terminal")
         return False
-    print("type yes to have it made: ", end="", file=sys.stderr, flush=True)
+    print("type yes to install it: ", end="", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip() == "yes":
         return True
-    say("nothing was made")
+    say("nothing was installed")
     return False
 
 
@@ -98,7 +99,7 @@ def _off(args: Namespace) -> int:
 
     home = assemble.home()
     gone = service.remove(home)
-    say("it was not on" if gone is None else f"removed what {gone.by} had; jobs and their history stay")
+    say("it was not on" if gone is None else f"removed from {gone.by}; jobs and their history are kept")
     if gone is not None and not args.json:
         print(gone.text.rstrip())
     return _report(args, home) if args.json else FINE
@@ -125,7 +126,7 @@ def _status(args: Namespace) -> int:
         last = clock(told["last_run"], Clock().now())
         print(f"last run {last}, exit code {told['last_code']}; {told['log']}")
     if told["on"] and told["cron_runs"] is False:
-        say("no cron daemon is running here: nothing will happen until one is")
+        say("no cron daemon is running on this machine, so nothing is polled")
     return FINE
 
 
@@ -156,7 +157,7 @@ def _tick(args: Namespace) -> int:
         sys.stdout.flush()
         service.ran(home, Clock().now(), code)
         if service.remove(home, unless=_something_left) is not None:
-            say("nothing is left to watch, so this was the last poll; `dogwatch service on` begins anew")
+            say("no job is left to watch, so polling ends; start it again: dogwatch service on")
     return code
 
 

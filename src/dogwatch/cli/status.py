@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser, Namespace
 
-from dogwatch.cli.out import UNWATCHED, emit, json_flag, lay_out, say
+from dogwatch.cli.out import JOB, UNWATCHED, emit, json_flag, lay_out, say
 from dogwatch.cli.poll_first import freshen, no_poll_flag
 from dogwatch.errors import COULD_NOT_POLL, FINE, USAGE
 
@@ -20,23 +20,28 @@ if TYPE_CHECKING:
     from dogwatch.wire.documents.job import JobDocument
     from dogwatch.wire.documents.watch import WhichDocument
 
-HELP = "show everything known of a job; of the one that you must mean when you name none"
+ABOUT = "Show everything known about one job. Without a name, pick the most likely job and say why."
 EXAMPLES = (
     "dogwatch status train",
-    "dogwatch status --json",
+    "dogwatch status",
+    "dogwatch status train --json",
 )
-EPILOG = """\
-Without a name it looks, in this order, until something fits: the registry of this directory (.claude/active_jobs.json),
-what is watched, evaluation runs of the last days (nel, inspect), your jobs in the queue of each host, experiments of
-launchers (NeMo-Run, srtctl). It says what it chose and why; when several fit it asks, or without a terminal lists them.
-When no watcher runs, it polls the job's host first, for 2 s at most.
-exit codes: 2 when several fit and nobody could be asked, 3 when nothing was found and a host could not be asked"""
+NOTES = """\
+Without a name it searches in this order: the registry of this directory (.claude/active_jobs.json), watched jobs, \
+recent evaluation runs (nel, inspect), your queued jobs on each host, launcher experiments (NeMo-Run, srtctl). If \
+several jobs fit, it asks which one; without a terminal it lists them."""
+EXIT_CODES = {
+    0: "shown",
+    2: "several jobs fit, and there is no terminal to ask",
+    3: "no job found, and a host is unreachable",
+    4: "no job of that name",
+}
 RECENT = 8
 
 
 def arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("words", nargs="*", metavar="REF|WORDS", help="a ref, a name, a unique prefix, or words of it")
-    parser.add_argument("--dir", default=".", metavar="DIR", help="where to look for what is meant (default: here)")
+    parser.add_argument("words", nargs="*", metavar="JOB", help=f"{JOB}, or words of its name")
+    parser.add_argument("--dir", default=".", metavar="DIR", help="directory to search in (default: the current one)")
     no_poll_flag(parser)
     json_flag(parser)
 

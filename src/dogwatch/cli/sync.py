@@ -16,19 +16,23 @@ if TYPE_CHECKING:
     from dogwatch.assemble import Store
     from dogwatch.clock import Clock
 
-HELP = "adopt jobs from agents' registry files (.claude/active_jobs.json) and bring those up to date"
-EXAMPLES = ("dogwatch sync --dir ~/project",)
-EPILOG = """\
-Reads DIR/.claude/active_jobs.json and DIR/.claude/agents/*/active_jobs.json. New entries are adopted, last_status is
-brought up to date, and entries whose end is recorded are taken out; an entry that cannot be taken is named and left.
-Writers that take `flock` on the file's name plus .lock lose nothing. exit codes: 2 when a --file cannot be used"""
+ABOUT = "Watch the jobs that agents list in their registry files (.claude/active_jobs.json), and update those files."
+EXAMPLES = (
+    "dogwatch sync",
+    "dogwatch sync --dir ~/project",
+)
+NOTES = """\
+Reads DIR/.claude/active_jobs.json and DIR/.claude/agents/*/active_jobs.json. New entries are watched, last_status is \
+updated, and entries of ended jobs are removed. An entry that cannot be used is named and left as it is. Programs that \
+write these files should lock the file's name plus .lock (flock)."""
+EXIT_CODES = {0: "synchronized", 2: "a --file cannot be used"}
 
 MOST_NOTES = 10  # a file of thousands of wrong entries is one thing that is wrong
 
 
 def arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--file", action="append", default=[], metavar="PATH", help="this registry (repeatable)")
-    parser.add_argument("--dir", default=".", metavar="DIR", help="where to look for registries (default: here)")
+    parser.add_argument("--file", action="append", default=[], metavar="FILE", help="a registry file (repeatable)")
+    parser.add_argument("--dir", default=".", metavar="DIR", help="directory to search (default: the current one)")
     json_flag(parser)
 
 

@@ -11,11 +11,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dogwatch.wire.documents.commands import UninstallDocument
 
-HELP = "show what stays when Dogwatch is removed, and the commands that remove it"
+ABOUT = "Show what remains when Dogwatch is removed, and the commands that remove it. Changes nothing."
 EXAMPLES = ("dogwatch uninstall",)
-EPILOG = """\
-It changes nothing: each line has the command to run. Jobs go on without Dogwatch. Their exit codes are still recorded
-in the state directory, and an installation that comes later finds them there."""
+NOTES = "Jobs keep running without Dogwatch. Their exit codes are still recorded in the state directory."
 
 
 def arguments(parser: ArgumentParser) -> None:

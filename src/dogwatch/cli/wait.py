@@ -7,34 +7,38 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from dogwatch.cli.out import emit, json_flag, say
+from dogwatch.cli.out import JOB, emit, json_flag, say
 from dogwatch.errors import ENDED_BADLY, FINE, TIMED_OUT
 
 if TYPE_CHECKING:
     from dogwatch.wire.documents.job import JobDocument
 
-HELP = "wait until jobs have ended (or run, or change) and tell how they ended by the exit code"
+ABOUT = "Wait until jobs end, start or change. The exit code says how they ended."
 EXAMPLES = (
+    "dogwatch wait train && ./eval.sh",
     "dogwatch wait train --timeout 8h",
     "dogwatch wait train eval --for running",
 )
-EPILOG = """\
-exit codes: 0 all ended well, 1 one ended badly, left less than was expected of it or can never start, 124 the timeout
-came first.
-It watches by itself if nobody does, and waits for the files of a job that has ended to be checked."""
+NOTES = "If no watcher is running, `wait` watches. It also waits until the files of an ended job are checked."
+EXIT_CODES = {
+    0: "all jobs completed",
+    1: "a job failed, is incomplete, or can never start",
+    4: "no such job",
+    124: "the timeout came first",
+}
 PAUSE = 0.2
 
 
 def arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("refs", nargs="+", metavar="REF", help="a ref, a name or a unique prefix")
+    parser.add_argument("refs", nargs="+", metavar="JOB", help=JOB)
     parser.add_argument(
         "--for",
         dest="what",
         choices=["ended", "running", "change"],
         default="ended",
-        help="what to wait for (default: ended)",
+        help="what to wait for",
     )
-    parser.add_argument("--timeout", metavar="S", help="give up after this long (90, 90s, 15m, 2h)")
+    parser.add_argument("--timeout", metavar="TIME", help="stop waiting after this long, e.g. 90s, 15m, 2h")
     json_flag(parser)
 
 
@@ -70,12 +74,12 @@ def run(args: Namespace) -> int:
     if never:
         from dogwatch.text import plain
 
-        say(f"waiting for {plain(never[0]['name'], 80)} is of no use: {plain(never_starts(never[0]), 300)}")
+        say(f"stopped waiting for {plain(never[0]['name'], 80)}: {plain(never_starts(never[0]), 300)}")
         return ENDED_BADLY
     if not reached:
         from dogwatch.tui.words import span
 
-        say(f"gave up waiting after {span(silence_limit)}")
+        say(f"timed out after {span(silence_limit)}")
         return TIMED_OUT
     over = [job for job in jobs if job["state"] == "ended"]
     return FINE if queries.ended_well(over) else ENDED_BADLY
@@ -111,7 +115,7 @@ def _warn(jobs: list[JobDocument], told: set[str], now: float) -> None:
             from dogwatch.text import plain
             from dogwatch.tui.phrases import unreachable
 
-            say(f"{plain(job['name'], 80)}: {unreachable(job, now)}; waiting goes on")
+            say(f"{plain(job['name'], 80)}: {unreachable(job, now)}; still waiting")
     told |= unreachable_hosts
 
 

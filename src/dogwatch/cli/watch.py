@@ -6,55 +6,62 @@ from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
 from dogwatch.cli.expect import count
-from dogwatch.cli.out import json_flag, log_file_flag, log_path, say
+from dogwatch.cli.out import JOB, json_flag, log_file_flag, log_path, say
 from dogwatch.errors import UsageError
 
 if TYPE_CHECKING:
     from dogwatch.clock import Clock
 
-HELP = "keep jobs in view until they have ended (Ctrl-C stops watching, never the job)"
+ABOUT = """\
+Show jobs live until they end. Without a name, show every job that has not ended. Options can also describe workers \
+that something else started; they are then found by pid, by LOG_DIR/worker_pids.txt or by the job's name."""
 EXAMPLES = (
-    "dogwatch watch train",
+    "dogwatch watch",
+    "dogwatch watch train eval",
     "dogwatch watch --job-name embed --num-workers 4 --log-dir logs --output-dir out --total-items 100000",
 )
-EPILOG = """\
-Without REF and without flags: everything that has not ended. The classic form attaches to workers that
-somebody else started: by --pid, by LOG_DIR/worker_pids.txt if it is there, or by the job name. A process has the
-job's name if that is one of its arguments or the name of its program, script or module (with or without .py).
-exit codes: 0 completed and verified, 1 failed or stalled: for longer than --stall-timeout, or in the classic form
-without it for twice the silence that the job's own pauses explain"""
+NOTES = """\
+A process matches --job-name if the name is one of its arguments, or the name of its program, script or module (with \
+or without .py). Ctrl-C stops the watching, not the job."""
+EXIT_CODES = {
+    0: "every job completed and its files were checked",
+    1: "a job failed, or made no progress for longer than --stall-timeout",
+    130: "Ctrl-C; the jobs keep running",
+}
 
 
 def arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("refs", nargs="*", metavar="REF", help="a ref, a name or a unique prefix")
-    classic = parser.add_argument_group("the classic form")
-    classic.add_argument("--config", metavar="FILE", help="a YAML file with any of the following; flags win over it")
-    classic.add_argument(
-        "--job-name", metavar="NAME", help="the job's name; also an argument or the script of its workers"
-    )
-    classic.add_argument("--num-workers", type=int, metavar="N", help="how many workers there should be")
-    classic.add_argument("--gpu-ids", nargs="+", metavar="ID", help="the GPU of each worker")
-    classic.add_argument("--pid", nargs="+", type=int, metavar="PID", help="watch exactly these processes")
-    classic.add_argument("--user", metavar="NAME", help="whose processes have the job's name, if not yours")
-    classic.add_argument("--output-dir", metavar="DIR", help="where the outputs are written")
-    classic.add_argument("--log-dir", metavar="DIR", help="where the logs are written")
-    classic.add_argument(
-        "--checkpoint-dir", metavar="DIR", help="where checkpoints are written (default: --output-dir)"
-    )
-    classic.add_argument("--total-items", type=count, metavar="N", help="how many items there are to process")
-    classic.add_argument("--output-pattern", metavar="GLOB", help="default: output_worker_*.json")
-    classic.add_argument("--log-pattern", metavar="GLOB", help="default: worker_*.log")
-    classic.add_argument("--checkpoint-pattern", metavar="GLOB", help="default: checkpoint_*")
-    classic.add_argument("--launch-timeout", metavar="S", help="how long the workers may take to appear (default: 60)")
-    classic.add_argument(
-        "--stall-timeout", metavar="S", help="give up when nothing moves for so long (a warning comes after 300)"
-    )
-    parser.add_argument("--min-growth", metavar="RATE", help="the least its outputs must grow, as in 10MB/h")
-    classic.add_argument("--alert-email", metavar="ADDR", help="send alerts about the job there")
-    classic.add_argument("--alert-slack", metavar="REF", help="send them to Slack: its webhook, as env:NAME")
-    parser.add_argument("--check-interval", metavar="S", help="seconds between polls (default: what suits the job)")
+    parser.add_argument("refs", nargs="*", metavar="JOB", help=JOB)
+    parser.add_argument("--check-interval", metavar="TIME", help="time between polls (default: chosen for each job)")
     log_file_flag(parser)
     json_flag(parser)
+    found = parser.add_argument_group("Find workers that something else started")
+    found.add_argument("--config", metavar="FILE", help="YAML file with any of these options; the command line wins")
+    found.add_argument("--job-name", metavar="NAME", help="name of the job, and of its program or script")
+    found.add_argument("--num-workers", type=int, metavar="N", help="number of workers to expect")
+    found.add_argument("--pid", nargs="+", type=int, metavar="PID", help="watch exactly these processes")
+    found.add_argument("--user", metavar="USER", help="owner of the processes (default: you)")
+    found.add_argument("--gpu-ids", nargs="+", metavar="ID", help="the GPU of each worker")
+    found.add_argument(
+        "--launch-timeout", metavar="TIME", help="how long the workers may take to appear (default: 60s)"
+    )
+    files = parser.add_argument_group("Their files")
+    files.add_argument("--output-dir", metavar="DIR", help="directory of the output files")
+    files.add_argument("--log-dir", metavar="DIR", help="directory of the logs")
+    files.add_argument("--checkpoint-dir", metavar="DIR", help="directory of the checkpoints (default: --output-dir)")
+    files.add_argument("--output-pattern", metavar="GLOB", help="names of outputs (default: output_worker_*.json)")
+    files.add_argument("--log-pattern", metavar="GLOB", help="names of logs (default: worker_*.log)")
+    files.add_argument("--checkpoint-pattern", metavar="GLOB", help="names of checkpoints (default: checkpoint_*)")
+    alerts = parser.add_argument_group("What to expect, and where to send alerts")
+    alerts.add_argument("--total-items", type=count, metavar="N", help="number of items to process, for the ETA")
+    alerts.add_argument(
+        "--stall-timeout",
+        metavar="TIME",
+        help="exit with 1 after this long without progress (default: twice the job's usual pauses; warns after 5 min)",
+    )
+    alerts.add_argument("--min-growth", metavar="RATE", help="alert when outputs grow slower than this, e.g. 10MB/h")
+    alerts.add_argument("--alert-email", metavar="ADDRESS", help="send alerts about this job to this address")
+    alerts.add_argument("--alert-slack", metavar="SECRET", help="send them to this Slack webhook, e.g. env:SLACK_URL")
 
 
 def run(args: Namespace) -> int:
@@ -68,7 +75,7 @@ def run(args: Namespace) -> int:
     with saying_what_goes_on(refs):
         _choose(args, clock, every, refs)
         if not refs:
-            say("nothing is being watched that has not ended; `dogwatch run -- CMD` starts something")
+            say("no job to watch; start one: dogwatch run -- PROGRAM")
             return 0
         return show(refs, clock, json=args.json, every=every, log_file=log_path(args.log_file))
 
@@ -85,7 +92,7 @@ def _choose(args: Namespace, clock: Clock, every: float | None, refs: list[str])
         described = {name: getattr(args, name) for name in SingleJob.__dataclass_fields__}
         if any(value is not None for value in described.values()):
             if args.refs:
-                raise UsageError("name jobs, or describe one with flags, not both")
+                raise UsageError("give names of jobs, or options that describe one, not both")
             transport = assemble.here(clock)
             try:
                 refs.append(watch_single_job(store, clock, transport, SingleJob(**described), every, say))

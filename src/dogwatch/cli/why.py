@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
-from dogwatch.cli.out import UNWATCHED, emit, json_flag, lay_out, say
+from dogwatch.cli.out import JOB, UNWATCHED, emit, json_flag, lay_out, say
 from dogwatch.cli.poll_first import freshen, no_poll_flag
 from dogwatch.errors import CouldNotPoll, UsageError
 
@@ -15,13 +15,15 @@ if TYPE_CHECKING:
     from dogwatch.wire.documents.diagnosis import ChangedDocument, StandingDocument, WhyDocument
     from dogwatch.wire.documents.job import JobDocument
 
-HELP = "say why a job failed, with the lines that show it, or where a running one stands"
+ABOUT = """\
+Explain why a job failed: the most likely cause, the log lines that show it, and what to do. For a running job, show \
+what it is doing."""
 EXAMPLES = (
     "dogwatch why train",
     "dogwatch why --log train.err train.out --exit-code 137",
     "dogwatch why --state TIMEOUT",
 )
-EPILOG = "Give whatever else you know of an ending: exit code, signal, the scheduler's word; alone they tell too."
+NOTES = "Without a job, give what you have: log files, exit code, signal or scheduler state. Any one of them is enough."
 
 _RETRY = {
     "never": "no",
@@ -32,31 +34,28 @@ _RETRY = {
 
 
 def arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("ref", nargs="?", metavar="REF", help="a ref, a name or a unique prefix")
-    parser.add_argument("--log", nargs="+", metavar="FILE", help="diagnose these log files of one attempt instead")
-    parser.add_argument("--exit-code", type=int, metavar="N", help="the exit code it ended with")
-    parser.add_argument("--signal", metavar="S", help="the signal that ended it (9, KILL)")
-    parser.add_argument("--state", metavar="WORD", default="", help="the scheduler's word (TIMEOUT)")
-    parser.add_argument(
-        "--from-line", type=int, metavar="N", default=1, help="with --log: what is above line N is not of this attempt"
-    )
-    parser.add_argument(
-        "--stacks", action="store_true", help="of a running job: tell where its processes are (py-spy), hanging or not"
-    )
+    parser.add_argument("ref", nargs="?", metavar="JOB", help=JOB)
+    parser.add_argument("--stacks", action="store_true", help="print the stacks of a running job's processes (py-spy)")
     no_poll_flag(parser)
     json_flag(parser)
+    files = parser.add_argument_group("Without a job")
+    files.add_argument("--log", nargs="+", metavar="FILE", help="log files of one run")
+    files.add_argument("--from-line", type=int, metavar="N", default=1, help="ignore what is above line N of --log")
+    files.add_argument("--exit-code", type=int, metavar="N", help="exit code of the run")
+    files.add_argument("--signal", metavar="NAME", help="signal that ended it, e.g. KILL or 9")
+    files.add_argument("--state", metavar="STATE", default="", help="scheduler state, e.g. TIMEOUT or OUT_OF_MEMORY")
 
 
 def run(args: Namespace) -> int:
     told = args.exit_code is not None or args.signal is not None or args.state
     if args.ref is not None and args.log:
-        raise UsageError("name a job or --log files, not both")
+        raise UsageError("give a job or --log files, not both")
     if args.ref is not None and (told or args.from_line != 1):
-        raise UsageError("a job's ending is known: leave out --exit-code, --signal, --state and --from-line")
+        raise UsageError("--exit-code, --signal, --state and --from-line cannot be combined with a job")
     if args.ref is None and not args.log and not told:
         raise UsageError("name a job, log files with --log, or how it ended (--exit-code, --signal, --state)")
     if args.stacks and args.ref is None:
-        raise UsageError("--stacks asks the processes of a running job: name the job")
+        raise UsageError("--stacks needs the name of a running job")
     job, found = _of_job(args) if args.ref is not None else (None, _of_logs(args))
     if args.json:
         emit(found)

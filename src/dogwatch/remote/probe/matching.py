@@ -14,20 +14,8 @@ from dogwatch.remote.probe.wire import slurp
 MARK = "dogwatch-probe"  # an argument of every probe, since its text has no path
 VERBS = frozenset(
     ["run", "watch", "add", "forget", "ls", "status", "logs", "read", "why", "events", "wait", "patrol", "eta"]
-    + [
-        "backtest",
-        "daemon",
-        "doctor",
-        "demo",
-        "host",
-        "sync",
-        "service",
-        "check",
-        "preflight",
-        "alerts",
-        "report",
-        "uninstall",
-    ]
+    + ["backtest", "daemon", "doctor", "demo", "host", "sync", "service", "check", "preflight", "alerts", "report"]
+    + ["uninstall", "completion", "help"]
 )
 SHELLS = frozenset(["sh", "bash", "dash", "zsh", "ksh", "mksh", "fish", "csh", "tcsh", "busybox", "rbash", "ash"])
 # Who names a job's script or log without being the job.
