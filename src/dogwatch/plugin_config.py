@@ -95,8 +95,17 @@ def url(value: str, what: str) -> None:
 def web_url(value: str, what: str) -> None:
     url(value, what)
     parts = urlsplit(value)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise UsageError(f"{what} begins with https:// (or http://) and a host")
+    try:
+        usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:  # of a port above 65535
+        usable = False
+    if not usable:
+        raise UsageError(f"{what} begins with https:// (or http://) and a host, and its port is at most 65535")
+
+
+def path_of(word: str) -> str:
+    """A path from the current directory on; an empty word stays one, to be refused."""
+    return os.path.abspath(word) if word else word
 
 
 def number_of(word: str) -> Any:
@@ -112,7 +121,7 @@ Secret: TypeAlias = Annotated[str, Key(reference, secret=True, owner_only=True)]
 WebUrl: TypeAlias = Annotated[str, Key(reference, secret=True, literal=web_url, server=True)]
 ServiceUrl: TypeAlias = Annotated[str, Key(reference, secret=True, literal=url, server=True, owner_only=True)]
 Argv: TypeAlias = Annotated[list[str], Key(argv, owner_only=True)]
-AbsolutePath: TypeAlias = Annotated[str, Key(absolute_path, owner_only=True, typed=os.path.abspath)]
+AbsolutePath: TypeAlias = Annotated[str, Key(absolute_path, owner_only=True, typed=path_of)]
 
 
 @cache

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import os
 import shutil
@@ -10,7 +9,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,9 +17,8 @@ import pytest
 
 from dogwatch.api import decision_tree, stacks
 from dogwatch.model import Unreachable
-from dogwatch.remote import extra_probe
 from dogwatch.transport.local import Here
-from tests.support import wait_until
+from tests.support import wait_until, with_the_probe
 
 LOCKED = """
 import threading
@@ -127,8 +124,8 @@ def test_who_may_not_look_into_a_process_is_told_so(start: Any) -> None:
     needs_spy()
     child = start("mine", ASLEEP)
     call = json.dumps({"pids": [child.pid], "seconds": 9})
-    code = f"import json, sys; exec(sys.stdin.read()); print(json.dumps(extra_probe({call})))"
-    program = zlib.decompress(base64.b64decode(extra_probe("stacks")))
+    code = f"import json, sys; n = dict(); exec(sys.stdin.read(), n); print(json.dumps(n['extra_probe']({call})))"
+    program = with_the_probe("stacks")
     with tempfile.TemporaryDirectory() as place:
         os.chmod(place, 0o755)
         shutil.copy(Path(sys.executable).parent / "py-spy", place)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import os
 import shutil
 import subprocess
 import sys
-import zlib
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +14,7 @@ import pytest
 
 from dogwatch import remote
 from dogwatch.actions.launch import prepare
-from tests.support import wait_until
+from tests.support import wait_until, with_the_probe
 
 ANY = {"seconds", "clock", "python"}
 
@@ -165,7 +163,7 @@ def test_an_old_python_keeps_a_job(old: str, home: Path, script: str, code: int 
 
 def test_an_old_python_tells_where_a_process_is(old: str) -> None:
     """Without py-spy in reach, by the kernel's words and with the reason."""
-    program = zlib.decompress(base64.b64decode(remote.extra_probe("stacks"))).decode()
+    program = "__name__ = 'extra_probe'\n" + with_the_probe("stacks").decode()
     with subprocess.Popen(["sleep", "600"]) as child:
         call = f"\nimport json; print(json.dumps(extra_probe({{'pids': [{child.pid}], 'seconds': 5}})))\n"
         done = subprocess.run([old, "-I", "-S", "-"], input=(program + call).encode(), capture_output=True, timeout=60)

@@ -6,12 +6,10 @@ library, and the tools are scripts that print what `quota -w -p` and `lfs quota 
 
 from __future__ import annotations
 
-import base64
 import json
 import os
 import subprocess
 import sys
-import zlib
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +22,10 @@ from dogwatch.remote import extra_probe
 from dogwatch.transport.interface import Answer
 from dogwatch.transport.local import Here
 from dogwatch.watcher.job.disks import DiskSpace, tightest
-from tests.support import wait_until
+from tests.support import wait_until, with_the_probe
 
 NAMES: dict[str, Any] = {"__name__": "extra_probe"}
-exec(zlib.decompress(base64.b64decode(extra_probe("quota"))), NAMES)  # noqa: S102
+exec(with_the_probe("quota"), NAMES)  # noqa: S102
 KIB = 1024
 
 LIBRARY = r"""
@@ -131,14 +129,15 @@ def tool(folder: Path, name: str, text: str) -> None:
 def ask(tools: Path, kind: str, seconds: float = 5.0, **env: str) -> list[dict[str, Any]]:
     """The limits of a path on such a mount, asked as the probe does, in a process of its own."""
     text = f"""
-import base64, json, sys, time, zlib
+import json, sys, time
 names = {{"__name__": "extra_probe"}}
-exec(zlib.decompress(base64.b64decode({extra_probe("quota")!r})), names)
+exec(sys.stdin.buffer.read(), names)
 table = [(b"/", {kind!r}, {"/dev/sda1" if kind == "ext4" else "nas:/x"!r}.encode())]
 print(json.dumps(names["quotas_of"](b"/tmp", table, time.monotonic() + {seconds})))
 """
     run = subprocess.run(
         [sys.executable, "-I", "-c", text],
+        input=with_the_probe("quota"),
         stdout=subprocess.PIPE,
         check=True,
         env={"PATH": f"{tools}:/usr/bin:/bin", **env},
@@ -215,7 +214,7 @@ def test_the_whole_way_through_the_probe_answers_where_there_are_no_quotas(tmp_p
 def test_a_file_system_that_hangs_holds_up_nobody_and_children_do_not_pile_up(tmp_path: Path) -> None:
     """What does not answer is ended after its time, and asked for at most three times until the kernel lets go."""
     names: dict[str, Any] = {"__name__": "extra_probe"}
-    text = zlib.decompress(base64.b64decode(extra_probe("quota"))).decode()
+    text = with_the_probe("quota").decode()
     exec(text + "\ndef quotas_of(*_):\n    time.sleep(1000)\n", names)  # noqa: S102
     for _ in range(2):
         assert names["extra_probe"]({"paths": [str(tmp_path)], "seconds": -0.9}) == {"quotas": {}}

@@ -74,7 +74,8 @@ def job_file(tmp_path: Path, alerts: str) -> Path:
     "server",
     [
         *("127.0.0.1", "localhost", "10.0.0.1", "192.168.1.1", "169.254.169.254", "::1", "mail.internal"),
-        *("::ffff:10.0.0.1", "100.64.0.1", "0.0.0.0", "fe80::1", "64:ff9b::a00:1"),
+        *("::ffff:10.0.0.1", "100.64.0.1", "0.0.0.0", "fe80::1", "64:ff9b::a00:1", "::127.0.0.1", "fec0::1"),
+        *("64:ff9b:1::a00:1", "::ffff:0:10.0.0.1", "127.1", "0x7f000001", "2130706433", "0177.0.0.1"),
     ],
 )
 def test_a_private_mail_server_in_a_job_file_is_refused(dogwatch, tmp_path: Path, server: str) -> None:

@@ -13,8 +13,8 @@ from contextlib import suppress
 def start(places: Sequence[str]) -> int:
     """Poll these places once, in a session of its own, so that Ctrl-C ends the waiting only. Returns a file descriptor
     that reads as closed once every answer that comes in time is in the store."""
-    # -P: a json.py in the directory of the caller is not ours.
-    argv = [sys.executable, "-P", "-m", "dogwatch.cli.poll_once", *places]
+    # -E and -P: neither PYTHONPATH nor the directory of the caller may lend it modules.
+    argv = [sys.executable, "-E", "-P", "-m", "dogwatch.cli.poll_once", *places]
     ours, theirs = os.pipe()
     try:
         subprocess.Popen(

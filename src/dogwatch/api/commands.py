@@ -87,8 +87,8 @@ def add_processes(
     answer = _look(transport, find)
     workers.insist(answer, find, wait_for_them=wait_for_them)
     found = answer["workers"]
-    told = name or match or (os.path.basename(pidfile) if pidfile else None) or _command(answer)
-    title = named(told, "the job name") if name else plain(told, 80)
+    told = name if name is not None else match or (os.path.basename(pidfile) if pidfile else None) or _command(answer)
+    title = plain(told, 80) if name is None else named(told, "job name")
     track: dict[str, Any] = {"find": find, "workers": found, "gpus": list(gpus or ())}
     track["numbers"] = answer.get("numbers") or [None] * len(found)
     if found and (pids or expect.workers is None or len(found) >= expect.workers):

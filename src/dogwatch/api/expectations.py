@@ -9,6 +9,7 @@ from typing import TypeAlias
 from dogwatch.errors import UsageError
 from dogwatch.text import plain
 
+LONGEST_PATH = 4096
 Note: TypeAlias = Callable[[str], None]  # takes a sentence that a person should read
 
 
@@ -44,7 +45,7 @@ def globs(
 def _absolute(pattern: str, flag: str, start: str, later: bool, note: Note | None) -> str:
     if not pattern or "\0" in pattern:
         raise UsageError(f"{flag} needs a file name or pattern, not {pattern!r}")
-    path = os.path.abspath(os.path.join(start, os.path.expanduser(pattern)))
+    path = not_too_long(os.path.abspath(os.path.join(start, os.path.expanduser(pattern))), flag)
     if not any(mark in os.path.dirname(path) for mark in "*?["):
         directory(os.path.dirname(path), flag, later=later, note=note)
     return path
@@ -53,7 +54,7 @@ def _absolute(pattern: str, flag: str, start: str, later: bool, note: Note | Non
 def directory(path: str, flag: str, *, later: bool = False, note: Note | None = None) -> str:
     """A directory, absolute, that exists, or that may come into being `later`: then a slip of the pen shows in what
     is said of it."""
-    whole = os.path.abspath(os.path.expanduser(path))
+    whole = not_too_long(os.path.abspath(os.path.expanduser(path)), flag)
     there = whole
     while later and not os.path.lexists(there):
         there = os.path.dirname(there)
@@ -71,4 +72,11 @@ def remote_path(path: str | None, flag: str) -> str | None:
         return None
     if not path.startswith("/") or any(ord(suffix) < 32 or suffix == "\x7f" for suffix in path):
         raise UsageError(f"{flag} takes an absolute path without control characters, not '{plain(path, 80)}'")
+    return not_too_long(path, flag)
+
+
+def not_too_long(path: str, flag: str) -> str:
+    """The path, if the kernel could open it; the check of its host's answers refuses longer ones, for all its jobs."""
+    if len(path.encode("utf-8", "surrogateescape")) > LONGEST_PATH:
+        raise UsageError(f"{flag} takes a path of at most {LONGEST_PATH} bytes, not '{plain(path, 80)}'")
     return path

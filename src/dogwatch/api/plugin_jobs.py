@@ -49,7 +49,7 @@ def add(
         place=place,
         source=kind,
         id=job_id,
-        name=named(name, "the job name") if name else job_id,
+        name=job_id if name is None else named(name, "job name"),
         description=named(description, "description") if description else "",
         registered=clock.now(),
         track=checked(plugin.config, typed, f"{kind}: "),

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dogwatch.api import alerts, commands
-from dogwatch.api.expectations import Note, directory, positive
+from dogwatch.api.expectations import Note, directory, not_too_long, positive
 from dogwatch.clock import Clock
 from dogwatch.config import JobFile, duration, growth, load_job_file
 from dogwatch.errors import UsageError
@@ -143,4 +143,4 @@ def _glob(folder: str | None, pattern: object, default: str, flag: str) -> tuple
     name = str(pattern) if pattern is not None else default
     if os.path.isabs(name) or ".." in name.split(os.sep) or "\0" in name:
         raise UsageError(f"{flag} is a pattern below its directory, not {name!r}")
-    return (os.path.join(folder, name),)
+    return (not_too_long(os.path.join(folder, name), flag),)

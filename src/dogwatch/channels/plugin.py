@@ -158,12 +158,17 @@ def addresses(name: str) -> list[str]:
 
 def leads_inside(name: str) -> bool:
     """Whether a server is on a private network by its very name or address."""
+    import socket
+
     from dogwatch.channels.timed import public
 
     try:
         return not public(name)
     except ValueError:
         low = name.lower().rstrip(".")
+    try:  # 127.1, 0x7f000001 and 2130706433 are addresses too
+        return not public(socket.inet_ntoa(socket.inet_aton(low)))
+    except (OSError, UnicodeError):
         return low == "localhost" or low.endswith(PRIVATE_ENDINGS)
 
 

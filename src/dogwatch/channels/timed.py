@@ -75,13 +75,20 @@ def secure_context(until: float) -> ssl.SSLContext:
     return context
 
 
+_GLOBAL_UNICAST = ipaddress.ip_network("2000::/3")
+_NAT64 = ipaddress.ip_network("64:ff9b::/96")
+_SHARED = ipaddress.ip_network("100.64.0.0/10")
+
+
 def public(address: str) -> bool:
-    """Whether an address is one of the open internet; what wraps another address is judged by that one."""
+    """Whether an address is on the open internet. An IPv6 address that wraps an IPv4 address is judged by that one;
+    any other must be global unicast (RFC 4291), so `::127.0.0.1` and site-local addresses are private."""
     ip = ipaddress.ip_address(address.partition("%")[0])
     if isinstance(ip, ipaddress.IPv6Address):
         inner = ip.ipv4_mapped or ip.sixtofour or (ip.teredo or (None, None))[1]
-        if inner is None and ip in ipaddress.ip_network("64:ff9b::/96"):
+        if inner is None and ip in _NAT64:
             inner = ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF)
         if inner is not None:
             return public(str(inner))
-    return ip.is_global and not ip.is_multicast and ip not in ipaddress.ip_network("100.64.0.0/10")
+        return ip.is_global and ip in _GLOBAL_UNICAST
+    return ip.is_global and not ip.is_multicast and ip not in _SHARED

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 
 LONGEST_LINE = 20_000
+LONGEST_SAID = 2000  # a sentence may quote a word of any length
 UNDER = 4  # a line that is indented further stands under another one's text already
 UNWATCHED = "no watcher is running; start one: dogwatch daemon (what you see is from the last poll)"
 
@@ -32,15 +33,21 @@ def log_path(given: str | None) -> str | None:
     """The experiment log, absolute: the watcher may well run somewhere else. One that cannot be written is refused
     before anything is polled."""
     import os
+    import stat
 
     from dogwatch.errors import UsageError
 
     if given is None:
         return None
     path = os.path.abspath(os.path.expanduser(given))
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK | os.O_CLOEXEC  # a FIFO would block
     try:
-        with open(path, "ab"):
-            return path
+        fd = os.open(path, flags, 0o644)
+        is_file = stat.S_ISREG(os.fstat(fd).st_mode)
+        os.close(fd)
+        if not is_file:
+            raise ValueError("it is not a regular file")
+        return path
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or str(error)
         raise UsageError(f"--log-file {given} cannot be written: {why}; name a file that can") from None
@@ -61,7 +68,7 @@ def say(text: str) -> None:
     from dogwatch.text import plain
 
     try:
-        line = f"dogwatch: {plain(text, LONGEST_LINE)}"
+        line = f"dogwatch: {plain(text, LONGEST_SAID)}"
         print("\n".join(folded(line, width(sys.stderr))), file=sys.stderr, flush=True)
     except (OSError, ValueError):
         return

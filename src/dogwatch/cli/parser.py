@@ -27,12 +27,14 @@ _SENTENCES = (
     (r"argument (.+?): ignored explicit argument (.+)", "{0} takes no value, but got {1}"),
     (r"the following arguments are required: (.+)", "{0} is missing"),
     (r"one of the arguments (.+) is required", "one of {0} is needed"),
+    (r"argument (.+?): (.+)", "{0}: {1}"),
 )
 LONGEST = 400
 WIDEST, NARROWEST = 80, 40
 LEFT = 26  # columns for an option; a longer one has a line of its own
 TITLES = {"positional arguments": "Arguments", "options": "Options"}
 Rows = list[tuple[str, str]]
+LARGEST = 1 << 62
 
 
 class VerbParser(argparse.ArgumentParser):
@@ -47,6 +49,7 @@ class VerbParser(argparse.ArgumentParser):
         **more: Any,
     ) -> None:
         super().__init__(**more, allow_abbrev=False)
+        self.register("type", int, whole_number)
         self._actions[0].help = "show this help"
         self.examples, self.notes, self.exit_codes = tuple(examples), notes, dict(exit_codes or {})
 
@@ -209,6 +212,14 @@ def two_columns(rows: Rows, wide: int) -> str:
 
 def _either(words: Sequence[str]) -> str:
     return " or ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
+
+
+def whole_number(word: str) -> int:
+    """What `type=int` means here: a number that the store can hold."""
+    number = int(word)
+    if abs(number) > LARGEST:
+        raise argparse.ArgumentTypeError(f"{word[:40]} is too large")
+    return number
 
 
 def sentence(message: str) -> str:

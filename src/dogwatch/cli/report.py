@@ -86,7 +86,8 @@ def _write(path: str, found: ReportDocument, now: float) -> None:
         return
     try:
         # A report quotes logs: for its owner alone, and never through a link that somebody laid there.
-        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        fd = os.open(path, flags, 0o600)
         with open(fd, "w", encoding="utf-8") as file:
             file.write(text)
     except OSError as error:

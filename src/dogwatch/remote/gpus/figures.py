@@ -9,6 +9,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from dogwatch.remote.probe.command import trusted_program
+
 MIB = 1 << 20
 TOOL_CAP = 8 << 20
 LONGEST, MOST = 200, 1e18  # characters of a name, and what no figure of a GPU reaches
@@ -58,22 +60,8 @@ def card(index: int, **known: "Any") -> "dict[str, Any]":
 
 
 def tool(name: str) -> "str | None":
-    """Where a program lies that a login by ssh may not have on its PATH; only one that root or this user alone can
-    write, since PATH may hold folders of others."""
-    for directory in os.environ.get("PATH", os.defpath).split(":") + list(BESIDE_PATH):
-        path = os.path.join(directory, name)
-        if directory.startswith("/") and os.access(path, os.X_OK) and nobody_else_writes(path, directory):
-            return path
-    return None
-
-
-def nobody_else_writes(*paths: str) -> bool:
-    """Whether these belong to root or this user, and no other user may change them."""
-    try:
-        rows = [os.stat(path) for path in paths]
-    except OSError:
-        return False
-    return all(row.st_uid in (0, os.geteuid()) and not row.st_mode & 0o022 for row in rows)
+    """Where a program lies that a login by ssh may not have on its PATH."""
+    return trusted_program(name, os.environ.get("PATH", os.defpath).split(":") + list(BESIDE_PATH))
 
 
 def run_tools(commands: "list[list[str]]", seconds: float) -> "list[tuple[str, str]]":

@@ -14,10 +14,11 @@ TEXT_CAP = 256 << 10
 IMPORT_FLAGS = re.compile(r"\A-[IEsSu]{1,6}\Z")
 # Runs in the Python of the job. It imports nothing but the standard library, unless asked to try the packages.
 INSIDE = r"""
-import importlib.util, json, os, re, sys, time
+import sys
+start = [] if sys.flags.isolated else [sys.path.pop(0)]  # the directory of the job, where a json.py may lie
+import importlib.util, json, os, re, time
 asked = json.loads(sys.argv[1])
-if asked["first"] is not None:
-    sys.path[0:1] = [asked["first"]]
+sys.path[0:0] = start if asked["first"] is None else [asked["first"]]
 
 def spec_of(name):
     spec, path = None, None

@@ -12,6 +12,8 @@ import struct
 import time
 from typing import Any
 
+from dogwatch.remote.probe.command import trusted_program
+
 MOST_PATHS = 64
 ONE_COMMAND = 3.0
 STUCK_QUOTAS = 3
@@ -111,10 +113,14 @@ def said(argv: "list[str]", until: float) -> str:
         return ""
     import subprocess
 
-    environment = {"PATH": os.environ.get("PATH", "") + ":" + PATHS, "LC_ALL": "C"}
+    search = os.environ.get("PATH", "") + ":" + PATHS
+    program = trusted_program(argv[0], search.split(":"))
+    if program is None:
+        return ""
+    environment = {"PATH": search, "LC_ALL": "C"}
     try:
         child = subprocess.Popen(
-            [raw_path(word) for word in argv],
+            [raw_path(word) for word in [program] + argv[1:]],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

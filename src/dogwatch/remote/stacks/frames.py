@@ -7,6 +7,8 @@ import subprocess
 import time
 from typing import Any
 
+from dogwatch.remote.probe.command import trusted_program
+
 MOST = 4  # processes looked at
 MOST_FRAMES = 24
 MOST_NAMED = 4
@@ -167,11 +169,8 @@ def found_spy(pid: int) -> str:
     first = command_of(pid).split(b"\0")[0].decode("utf-8", "surrogateescape")
     if first.startswith("/"):
         places.insert(0, os.path.dirname(first))
-    for place in places:
-        path = os.path.join(place, "py-spy")
-        if place.startswith("/") and os.access(path, os.X_OK):
-            return path
-    return ""
+    # The process chooses its own argv[0]: a program of its user must not run with our rights.
+    return trusted_program("py-spy", places) or ""
 
 
 def command_of(pid: int) -> bytes:

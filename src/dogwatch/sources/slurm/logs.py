@@ -26,6 +26,7 @@ _ENDS = frozenset({"|", "||", "&&", ";", "&", "|&"})
 _REDIRECTS = frozenset({">", ">>", ">|", "&>", "&>>", ">&"})
 _USUAL_FOLDERS, _USUAL_ENDINGS = ("", "logs", "log", "slurm"), (".out", ".log", ".err")
 _NO_DIGIT = "\1"  # stands for anything that does not end in a digit
+_LONGEST_PATH = 4096  # of the kernel; a script may name anything, and the check of answers refuses what is too long
 _ANY = "\0"  # stands for whatever is not known, until the path is written as a glob
 
 
@@ -117,7 +118,8 @@ class _Names:
         first = path.split("/")[1]
         if "\n" in path or _ANY in first or not os.path.basename(path).strip(_ANY):
             return ""
-        return re.sub(f"{_ANY}+", "*", re.sub(r"([*?[])", r"[\1]", path))
+        found = re.sub(f"{_ANY}+", "*", re.sub(r"([*?[])", r"[\1]", path))
+        return found if len(found.encode("utf-8", "surrogateescape")) <= _LONGEST_PATH else ""
 
     def in_script(self, script: str) -> list[str]:
         """The files that the script's own redirections, `tee` and `srun --output` name."""
@@ -141,16 +143,22 @@ class _Names:
             self.variables[set_[1]] = self._expand(set_[2])
         if words[:1] == ["cd"] and len(words) == 2:
             target = self._expand(words[1])
-            return "" if target is None or _ANY in target else os.path.join(folder, target)
+            inside = "" if target is None or _ANY in target else os.path.join(folder, target)
+            return inside if len(inside) <= _LONGEST_PATH else ""
         return folder
 
     def _expand(self, text: str) -> str | None:
-        """A word with its variables; None when what it begins with is not known, so that it could be anywhere."""
-        known = True
+        """A word with its variables; None when what it begins with is not known, so that it could be anywhere, and when
+        it is too long for a path: `A=$A$A` in sixty lines would fill any memory."""
+        known, size = len(text) <= _LONGEST_PATH, 0
 
         def value(match: re.Match[str]) -> str:
-            nonlocal known
+            nonlocal known, size
             found = self.variables.get(match[1] or match[2])
+            size += len(found or "")
+            if size > _LONGEST_PATH:
+                known = False
+                return ""
             if found is None:
                 known = known and match.start() > 0
                 return _ANY

@@ -1,0 +1,84 @@
+"""What is small to send and large to read: a job costs the watch neither its memory, nor its time, nor other jobs."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+MEMORY = 1 << 30
+# Read as a batch script is: in a process that has a gigabyte and ten seconds.
+READS_A_SCRIPT = """
+import sys
+from dogwatch.sources.slurm import logs_of
+print(len("".join(logs_of({"workdir": "/work"}, "12", sys.stdin.read()))))
+"""
+SCRIPTS = {
+    "a variable that doubles": "A=xxxxxxxxxx\n" + "A=$A$A\n" * 60 + "echo > /tmp/$A\n",
+    "a variable many times in a word": "A=" + "x" * 4000 + "\nB=" + "$A" * 200_000 + "\necho > /tmp/$B\n",
+    "directories without end": "cd aaaaaaaaaaaaaaaaaaaaaaaaa\n" * 35_000 + "echo > log\n",
+    "brackets": "echo > /tmp/" + "[" * 4000 + "\n",
+    "substitutions": "echo > " + "$(" * 400_000 + "\n",
+    "here-documents": "cat <<E\n" * 100_000,
+}
+
+
+def limited() -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    resource.setrlimit(resource.RLIMIT_CPU, (10, 10))
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_a_batch_script_is_read_in_bounded_time_and_memory(name: str) -> None:
+    """Slurm hands out what its owner wrote, and only paths that a kernel takes are asked for."""
+    argv = [sys.executable, "-c", READS_A_SCRIPT]
+    done = subprocess.run(argv, input=SCRIPTS[name], capture_output=True, text=True, preexec_fn=limited, timeout=120)
+    assert done.returncode == 0, done.stderr[-500:]
+    assert int(done.stdout) <= 16 * 4096
+
+
+def test_a_path_that_no_kernel_takes_is_refused_and_the_other_jobs_are_watched(dogwatch, tmp_path: Path) -> None:
+    """The check of answers refuses such a path, and with it the answer about every job of the machine."""
+    long = "x" * 9000
+    with subprocess.Popen(["sleep", "120"]) as job:
+        try:
+            for flag in ("--log", "--output", "--checkpoint"):
+                refused = dogwatch("add", "process", job.pid, "--name", "long", flag, f"{tmp_path}/{long}")
+                assert (refused.returncode, "at most 4096 bytes" in refused.stderr) == (2, True), refused.stderr
+            file = tmp_path / "job.yaml"
+            file.write_text(f"paths: {{log_dir: {tmp_path}}}\npatterns: {{logs: '{long}'}}\n")
+            refused = dogwatch("watch", "--config", file, "--pid", job.pid)
+            assert (refused.returncode, "at most 4096 bytes" in refused.stderr) == (2, True), refused.stderr
+            assert dogwatch("add", "process", job.pid, "--name", "good").returncode == 0
+            assert dogwatch("patrol").returncode == 0
+        finally:
+            job.kill()
+    assert json.loads(dogwatch("status", "good", "--json", "--no-poll").stdout)["jobs"][0]["state"] == "running"
+
+
+def test_what_is_no_log_is_not_read_as_one(dogwatch, tmp_path: Path) -> None:
+    """A FIFO, a device, a socket, a link to itself, and a file of two terabytes without a byte in it."""
+    os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "loop").symlink_to("loop")
+    with (tmp_path / "sparse").open("wb") as file:
+        file.truncate(2 << 40)
+    with socket.socket(socket.AF_UNIX) as made:
+        made.bind(str(tmp_path / "socket"))
+    logs = [f"--log={tmp_path}/{name}" for name in ("fifo", "loop", "sparse", "socket")]
+    with subprocess.Popen(["sleep", "120"]) as job:
+        try:
+            added = dogwatch("add", "process", job.pid, "--name", "odd", *logs, "--log=/dev/zero")
+            assert added.returncode == 0, added.stderr
+            for _ in range(3):
+                assert dogwatch("patrol", timeout=60).returncode == 0
+            shown = dogwatch("logs", "odd", timeout=60)
+        finally:
+            job.kill()
+    assert len(shown.stdout) < 30_000
+    assert json.loads(dogwatch("status", "odd", "--json", "--no-poll").stdout)["jobs"][0]["state"] == "running"
