@@ -10,12 +10,12 @@ import math
 import os
 import re
 import stat
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from dogwatch.errors import UsageError
-from dogwatch.plugin_config import keys
+from dogwatch.plugin_config import Setting, keys
 from dogwatch.text import named, plain
 
 if TYPE_CHECKING:
@@ -29,6 +29,29 @@ _SECONDS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _DURATION = re.compile(r"(\d{1,12}(?:\.\d{1,9})?)\s?([smhd]?)", re.ASCII)
 _GROWTH = re.compile(r"(\d{1,12}(?:\.\d{1,9})?)\s?([kKmMgGtT]?)(i?)B?\s?/\s?(s|min|m|h|d)", re.ASCII)
 _GPU = re.compile(r"\d{1,4}(?:,\d{1,4}){0,63}|(?:GPU|MIG)-[0-9A-Za-z/-]{1,80}", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class PreflightSection:
+    """What `dogwatch preflight` is told of the job beyond what watching it needs."""
+
+    command: tuple[str, ...] = ()
+    inputs: tuple[str, ...] = ()
+    packages: tuple[str, ...] = ()
+    variables: tuple[str, ...] = ()
+    network: tuple[str, ...] = ()
+    signals: tuple[str, ...] = ()
+    host: str | None = None
+    cwd: str | None = None
+    environment: str | None = None
+    slurm: str | None = None
+    gpu_memory: str | None = None
+    memory_per_item: str | None = None
+    checkpoint_every: str | None = None
+    try_import: bool | None = None
+    resume: bool | None = None
+    core_dumps: bool | None = None
+    batch_size: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +78,8 @@ class JobFile:
     error_patterns: tuple[tuple[str, str], ...] | None = None
     terminal: bool | None = None
     refresh_rate: float | None = None
-    channels: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # what the file says of each, by kind
-    preflight: Mapping[str, Any] | None = None
+    channels: Mapping[str, Mapping[str, Setting]] = field(default_factory=dict)  # what the file says of each, by kind
+    preflight: PreflightSection = field(default_factory=PreflightSection)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,12 +127,11 @@ def load_job_file(path: str) -> JobFile:
     if not isinstance(root.held, dict):
         wrong = "is empty" if root.held is None else "is not a mapping"
         raise UsageError(f"{shown} {wrong}; start it with a section such as 'job:' and put its keys below, indented")
-    found: dict[str, Any] = {}
+    job = JobFile(path)
     for name, section in root.held.items():
         _known(name, section, _SECTIONS, shown, "section")
         if section.held is not None:
-            found.update(_SECTIONS[name](section, shown))
-    job = JobFile(path=path, **found)
+            job = _SECTIONS[name](job, section, shown)
     if job.progress_patterns or job.error_patterns:
         from dogwatch.logs.user import compile_patterns
 
@@ -213,7 +235,7 @@ def _scalar(node: Any) -> Any:
     return node.value
 
 
-def _known(name: str, value: _Value, choices: Mapping[str, Any], file: str, kind: str) -> None:
+def _known(name: str, value: _Value, choices: Collection[str], file: str, kind: str) -> None:
     if name not in choices:
         import difflib
 
@@ -223,21 +245,23 @@ def _known(name: str, value: _Value, choices: Mapping[str, Any], file: str, kind
 
 
 Check = Callable[[_Value, str], Any]
+Section = Callable[[JobFile, _Value, str], JobFile]
+Filled = TypeVar("Filled", JobFile, PreflightSection)
 
 
-def _section(keys: Mapping[str, tuple[str, Check]]) -> Callable[[_Value, str], dict[str, Any]]:
-    """A section whose keys each fill one field of JobFile."""
+def _fill(settings: Filled, keys: Mapping[str, tuple[str, Check]], section: _Value, file: str) -> Filled:
+    """The settings with what a section says; each of its keys fills one field."""
+    values = {}
+    for name, value in _mapping(section, file).items():
+        _known(name, value, keys, file, "key")
+        field, check = keys[name]
+        if value.held is not None:
+            values[field] = check(value, file)
+    return replace(settings, **values)
 
-    def read(section: _Value, file: str) -> dict[str, Any]:
-        found = {}
-        for name, value in _mapping(section, file).items():
-            _known(name, value, keys, file, "key")
-            field, check = keys[name]
-            if value.held is not None:
-                found[field] = check(value, file)
-        return found
 
-    return read
+def _section(keys: Mapping[str, tuple[str, Check]]) -> Section:
+    return lambda job, section, file: _fill(job, keys, section, file)
 
 
 def _mapping(value: _Value, file: str) -> dict[str, _Value]:
@@ -293,15 +317,15 @@ def _gpus(value: _Value, file: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _progress(section: _Value, file: str) -> dict[str, Any]:
+def _progress(job: JobFile, section: _Value, file: str) -> JobFile:
     patterns = {name: _text_value(value, file) for name, value in _mapping(section, file).items()}
     for name, value in section.held.items():
         if not name or not name.isprintable() or len(name) > 60:
             raise value.refuse(file, "must have a short printable name")
-    return {"progress_patterns": patterns}
+    return replace(job, progress_patterns=patterns)
 
 
-def _errors(section: _Value, file: str) -> dict[str, Any]:
+def _errors(job: JobFile, section: _Value, file: str) -> JobFile:
     from dogwatch.logs.user import ANY_CASE
 
     if not isinstance(section.held, list):
@@ -309,7 +333,7 @@ def _errors(section: _Value, file: str) -> dict[str, Any]:
     found = []
     for entry in section.held:
         for name, value in _mapping(entry, file).items():
-            _known(name, value, {"pattern": None, "severity": None, "case_sensitive": None}, file, "key")
+            _known(name, value, ("pattern", "severity", "case_sensitive"), file, "key")
         if "pattern" not in entry.held:
             raise entry.refuse(file, "has no 'pattern'; write '- pattern: …'")
         severity = entry.held.get("severity")
@@ -321,36 +345,35 @@ def _errors(section: _Value, file: str) -> dict[str, Any]:
             raise exact.refuse(file, "must be true or false")
         pattern = _text_value(entry.held["pattern"], file)
         found.append((pattern if exact is not None and exact.held else f"{ANY_CASE}{pattern}", level))
-    return {"error_patterns": tuple(found)}
+    return replace(job, error_patterns=tuple(found))
 
 
-def _alerts(section: _Value, file: str) -> dict[str, Any]:
+def _alerts(job: JobFile, section: _Value, file: str) -> JobFile:
     """Where alerts about this job go, besides the terminal; what is not enabled is only checked."""
     from dogwatch.channels.registry import CHANNELS
 
-    found: dict[str, Any] = {}
-    channels: dict[str, dict[str, Any]] = {}
+    channels: dict[str, Mapping[str, Setting]] = {}
     for name, value in _mapping(section, file).items():
         plugin = None if name == "terminal" else CHANNELS.find(name)
         if name != "terminal" and (plugin is None or not plugin.job_file):
-            offered = {kind: None for kind, known in CHANNELS.all().items() if known.job_file}
-            _known(name, value, {**offered, "terminal": None}, file, "key")
+            offered = [kind for kind, known in CHANNELS.all().items() if known.job_file]
+            _known(name, value, [*offered, "terminal"], file, "key")
         if value.held is None:
             continue
         if plugin is None:
-            found.update(_TERMINAL(value, file))
+            job = _TERMINAL(job, value, file)
             continue
         settings = _channel(plugin, value, file)
         if settings is not None:
             channels[name] = settings
-    return {**found, "channels": channels}
+    return replace(job, channels=channels)
 
 
-def _channel(plugin: ChannelPlugin, value: _Value, file: str) -> dict[str, Any] | None:
+def _channel(plugin: ChannelPlugin, value: _Value, file: str) -> dict[str, Setting] | None:
     """What a channel's own keys are in a job's file; None where it is not enabled."""
     given = _mapping(value, file)
     for key, inner in given.items():
-        _known(key, inner, dict.fromkeys(("enabled", *plugin.job_file)), file, "key")
+        _known(key, inner, ("enabled", *plugin.job_file), file, "key")
     if "enabled" in given and not _truth(given["enabled"], file):
         return None
     known = keys(plugin.config)
@@ -377,9 +400,9 @@ def _text_or_number(value: _Value, file: str) -> str:
     return str(value.held) if _is_number(value.held) else _text_value(value, file)
 
 
-def _preflight(section: _Value, file: str) -> dict[str, Any]:
-    """What `dogwatch preflight` is told of the job beyond what watching it needs."""
-    return {"preflight": _PREFLIGHT(section, file)}
+def _preflight(job: JobFile, section: _Value, file: str) -> JobFile:
+    keys = {key: (key, check) for key, check in _PREFLIGHT_CHECKS.items()}
+    return replace(job, preflight=_fill(PreflightSection(), keys, section, file))
 
 
 _PREFLIGHT_CHECKS: dict[str, Check] = {
@@ -389,10 +412,9 @@ _PREFLIGHT_CHECKS: dict[str, Check] = {
     **dict.fromkeys(("try_import", "resume", "core_dumps"), _truth),
     "batch_size": _whole,
 }
-_PREFLIGHT = _section({key: (key, check) for key, check in _PREFLIGHT_CHECKS.items()})
 _TERMINAL = _section({"enabled": ("terminal", _truth), "refresh_rate": ("refresh_rate", _duration)})
 
-_SECTIONS: dict[str, Callable[[_Value, str], dict[str, Any]]] = {
+_SECTIONS: dict[str, Section] = {
     "job": _section(
         {
             "name": ("name", _name("job name")),

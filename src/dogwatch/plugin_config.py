@@ -113,6 +113,8 @@ def number_of(word: str) -> Any:
     return int(word) if re.fullmatch(r"[0-9]{1,18}", word, re.ASCII) else word
 
 
+Setting: TypeAlias = str | int | list[str]  # a value as it is kept; of a secret the reference
+
 Text: TypeAlias = Annotated[str, Key(text)]
 Address: TypeAlias = Annotated[str, Key(address)]
 Host: TypeAlias = Annotated[str, Key(host, server=True)]
@@ -145,7 +147,7 @@ def _key(hint: Any) -> Key | None:
     return next((key for key in map(_key, get_args(hint)) if key is not None), None)
 
 
-def checked(config: type, given: Mapping[str, Any], where: str = "") -> dict[str, Any]:
+def checked(config: type, given: Mapping[str, Any], where: str = "") -> dict[str, Setting]:
     """The values as they are kept, each checked; `where` stands before a key in a refusal."""
     known = keys(config)
     for name in given:
@@ -161,12 +163,13 @@ def checked(config: type, given: Mapping[str, Any], where: str = "") -> dict[str
     return kept
 
 
-def filled(config: type, kept: Mapping[str, Any]) -> Any:
+def filled(config: type, kept: Mapping[str, Setting]) -> Any:
     """The configuration itself, with its secrets read now; NoSecret says which one is not there."""
     known = keys(config)
     values = {}
     for name, value in kept.items():
         if name in known:
             field, key = known[name]
-            values[field] = secret.read(value) if key.secret and str(value).startswith(secret.KINDS) else value
+            is_reference = key.secret and isinstance(value, str) and value.startswith(secret.KINDS)
+            values[field] = secret.read(str(value)) if is_reference else value
     return config(**values)

@@ -9,15 +9,16 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 from dogwatch import secret
+from dogwatch.channels.plugin import Account
 from dogwatch.channels.registry import CHANNELS, wanted
 from dogwatch.config import duration
 from dogwatch.errors import UsageError
-from dogwatch.plugin_config import checked, keys
+from dogwatch.plugin_config import Setting, checked, keys
 from dogwatch.text import named, plain
 
 MOST = 1 << 20
@@ -26,6 +27,7 @@ _HOURS = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)\s?-\s?([01]?\d|2[0-3]):([0-5]\d
 CORE = frozenset({"alerts", "price_per_gpu_hour", "bundles"})
 ROUTED = ("name", "kind", "levels", "jobs", "rules")  # what every channel may say besides its own keys
 _HOUR = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)")
+Route: TypeAlias = Mapping[str, list[str]]  # the `levels`, `jobs` and `rules` that a channel takes; without a key all
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,15 +36,15 @@ class Channel:
 
     name: str
     kind: str
-    settings: Mapping[str, Any]
-    route: Mapping[str, Any]
+    settings: Mapping[str, Setting]
+    route: Route
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
     """Everything that the file can say. Times of day are minutes after midnight, local time."""
 
-    accounts: Mapping[str, Any] = field(default_factory=dict)  # the owner's, by the table that describes each
+    accounts: Mapping[str, Account] = field(default_factory=dict)  # the owner's, by the table that describes each
     channels: tuple[Channel, ...] = ()
     quiet: tuple[int, int] | None = None
     repeat: float = 4 * 3600.0
@@ -88,13 +90,16 @@ def load(file: str) -> Settings:
     return read(text(file), file)
 
 
+_Table: TypeAlias = Mapping[str, Any]  # of the file, before it is checked
+
+
 class _Reader:
     """Takes a tree apart, key by key, and knows how to say what is wrong."""
 
     def __init__(self, file: str) -> None:
         self._file = file
 
-    def settings(self, tree: Mapping[str, Any]) -> Settings:
+    def settings(self, tree: _Table) -> Settings:
         tables = {name: plugin for name, plugin in _accounts().items() if name in tree} if set(tree) - CORE else {}
         self._known("", tree, (*tables, *sorted(CORE)))
         alerts = self._table("alerts", tree.get("alerts", {}))
@@ -138,7 +143,7 @@ class _Reader:
         except UsageError as error:
             raise UsageError(f"{self._file}: {error}") from None
 
-    def _channel(self, number: int, table: Mapping[str, Any]) -> Channel:
+    def _channel(self, number: int, table: _Table) -> Channel:
         where = f"alerts.channel {number}: "
         kind = table.get("kind")
         try:
@@ -155,12 +160,12 @@ class _Reader:
             raise UsageError(f"{self._file}: {where}{error}") from None
         return Channel(name, plugin.name, settings, route)
 
-    def _known(self, where: str, table: Mapping[str, Any], names: tuple[str, ...]) -> None:
+    def _known(self, where: str, table: Iterable[str], names: tuple[str, ...]) -> None:
         for key in table:
             if key not in names:
                 raise self._wrong(where + plain(key, 60), f"is not known; there are {', '.join(names)}")
 
-    def _table(self, where: str, value: Any) -> Mapping[str, Any]:
+    def _table(self, where: str, value: Any) -> _Table:
         if not isinstance(value, dict):
             raise self._wrong(where, "is a table")
         return value
@@ -202,7 +207,7 @@ class _Reader:
         return UsageError(f"{self._file}: {where} {what}")
 
 
-def check_route(route: Mapping[str, Any], where: str) -> None:
+def check_route(route: Route, where: str) -> None:
     unknown = [level for level in route.get("levels", ()) if level not in LEVELS]
     if unknown:
         raise UsageError(f"{where}levels has {unknown[0]!r}; there are {', '.join(LEVELS)}")

@@ -17,7 +17,7 @@ from dogwatch.clock import Clock
 from dogwatch.logs.foreign import check as check_formats
 from dogwatch.logs.interface import FormatPlugin
 from dogwatch.model import Closing, Ended, Item, Job, Known, Level, Message, Outcome
-from dogwatch.plugin_config import checked, keys
+from dogwatch.plugin_config import Setting, checked, keys
 from dogwatch.rules.interface import Case, Rule
 from dogwatch.sources.interface import Source, SourcePlugin
 
@@ -69,7 +69,7 @@ def check_channel(channel: Channel) -> None:
 
 
 def check_source_plugin(
-    plugin: SourcePlugin, settings: Mapping[str, Any], answers: Sequence[Mapping[str, Any]], at: float = 1.0e9
+    plugin: SourcePlugin, settings: Mapping[str, Setting], answers: Sequence[Mapping[str, Any]], at: float = 1.0e9
 ) -> None:
     """A source builds, takes a job with these settings, and keeps what `check_source` asks of it."""
     assert plugin.help, f"{plugin.name}: it has no line of help"
@@ -79,7 +79,7 @@ def check_source_plugin(
     check_source(source, [Job(JOB, "here", plugin.name, "1", "one", track=track)], answers, at)
 
 
-def check_channel_plugin(plugin: ChannelPlugin, settings: Mapping[str, Any]) -> None:
+def check_channel_plugin(plugin: ChannelPlugin, settings: Mapping[str, Setting]) -> None:
     """A channel builds from these settings and takes hostile text; where a job's file may name it, it leads nowhere
     private from there."""
     check_channel_keys(plugin)
@@ -92,7 +92,7 @@ def check_channel_plugin(plugin: ChannelPlugin, settings: Mapping[str, Any]) -> 
             _check_confined(plugin, settings, key)
 
 
-def _check_confined(plugin: ChannelPlugin, settings: Mapping[str, Any], key: str) -> None:
+def _check_confined(plugin: ChannelPlugin, settings: Mapping[str, Setting], key: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         private = f"http://127.0.0.1:{port}/" if keys(plugin.config)[key][1].secret else "127.0.0.1"

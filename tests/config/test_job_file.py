@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dogwatch.config import JobFile, duration, growth, load_job_file
+from dogwatch.config import JobFile, PreflightSection, duration, growth, load_job_file
 from dogwatch.errors import UsageError
 
 WHOLE = r"""
@@ -189,10 +189,9 @@ def test_the_section_of_the_checklist_is_read(tmp_path):
     """One word or a list of them, numbers where people write numbers, and no key that is not known."""
     text = "preflight: {command: python t.py, packages: [torch], checkpoint_every: 500, resume: true, batch_size: 8}"
     told = load_job_file(write(tmp_path, text)).preflight
-    assert told == {
-        **{"command": ("python t.py",), "packages": ("torch",), "checkpoint_every": "500"},
-        **{"resume": True, "batch_size": 8},
-    }
+    assert told == PreflightSection(
+        command=("python t.py",), packages=("torch",), checkpoint_every="500", resume=True, batch_size=8
+    )
     assert "did you mean 'packages'?" in refusal(tmp_path, "preflight: {package: torch}")
     assert "must be true or false" in refusal(tmp_path, "preflight: {resume: 1}")
 

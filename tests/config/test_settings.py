@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from dogwatch import settings
+from dogwatch.channels.email import Smtp
 from dogwatch.errors import UsageError
 
 WHOLE = """
@@ -48,7 +49,9 @@ def test_a_whole_file_is_read(tmp_path):
     """And a file that is not there leaves every default."""
     found = load(tmp_path, WHOLE)
     assert (found.quiet, found.repeat, found.digest, found.heartbeat_every) == ((1320, 420), 7200.0, 510, 600.0)
-    assert found.accounts["smtp"].password == "env:MAIL_PASSWORD"
+    smtp = found.accounts["smtp"]
+    assert isinstance(smtp, Smtp)
+    assert smtp.password == "env:MAIL_PASSWORD"
     ops, command = found.channels
     assert (ops.name, ops.kind, ops.route) == ("ops", "webhook", {"levels": ["critical"], "jobs": ["llama*"]})
     assert (command.name, command.settings) == ("command", {"argv": ["/usr/bin/logger", "-t", "dogwatch"]})

@@ -379,7 +379,6 @@ def _run(words: Sequence[str], text: str | None = None) -> tuple[int, str, str]:
     if program is None:
         raise ServiceFailed(f"there is no {words[0]} on this system that only root or you can write")
     environment = {**os.environ, "PATH": _path(), "LC_ALL": "C"}
-    given: dict[str, Any] = {"stdin": subprocess.DEVNULL} if text is None else {"input": text}
     try:
         done = subprocess.run(
             [program, *words[1:]],
@@ -388,7 +387,7 @@ def _run(words: Sequence[str], text: str | None = None) -> tuple[int, str, str]:
             errors="surrogateescape",
             timeout=DEADLINE,
             env=environment,
-            **given,
+            input=text or "",
         )
     except subprocess.TimeoutExpired:
         raise ServiceFailed(f"`{shlex.join(words)}` did not answer within {DEADLINE:g} s") from None

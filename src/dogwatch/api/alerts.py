@@ -8,19 +8,18 @@ import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dogwatch import secret
 from dogwatch import settings as file
-from dogwatch.channels.plugin import OUTSIDE as OUTSIDE
-from dogwatch.channels.plugin import ChannelPlugin, leads_inside, refuse_private, server_of
+from dogwatch.channels.plugin import OUTSIDE, ChannelPlugin, leads_inside, refuse_private, server_of
 from dogwatch.channels.registry import CHANNELS, wanted
 from dogwatch.clock import Clock, recorded, stamp
 from dogwatch.errors import UsageError
 from dogwatch.model import Level, Notification
-from dogwatch.plugin_config import argv, keys
+from dogwatch.plugin_config import Setting, argv, keys
 from dogwatch.rules import RULES
-from dogwatch.settings import Settings, check_route
+from dogwatch.settings import Route, Settings, check_route
 from dogwatch.store.interface import Store
 from dogwatch.store.private_files import make_private, of_os, open_private, sync_directory
 from dogwatch.store.rows import channels as channel_rows
@@ -50,8 +49,8 @@ def add(
     store: Store,
     clock: Clock,
     kind: str,
-    settings: Mapping[str, Any],
-    route: Mapping[str, Any],
+    settings: Mapping[str, Setting],
+    route: Route,
     name: str,
     instead: bool = False,
 ) -> str:
@@ -77,7 +76,7 @@ def add(
     return name
 
 
-def _kept(store: Store, plugin: ChannelPlugin, name: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+def _kept(store: Store, plugin: ChannelPlugin, name: str, settings: Mapping[str, Setting]) -> dict[str, Setting]:
     """The settings as they are stored, all of them checked before a secret is moved to a file."""
     known, literal = keys(plugin.config), {}
     for key, value in settings.items():
@@ -95,17 +94,19 @@ def _kept(store: Store, plugin: ChannelPlugin, name: str, settings: Mapping[str,
 
 
 def for_job(
-    store: Store, clock: Clock, job: str, flags: Mapping[str, str], in_file: Mapping[str, Mapping[str, Any]]
+    store: Store, clock: Clock, job: str, flags: Mapping[str, str], in_file: Mapping[str, Mapping[str, Setting]]
 ) -> None:
     """The channels that a job's own flags or its file name, by kind; they take what is said about that job, and are
     made once. What stands in the file is not the owner's word: it may not lead into a private network."""
-    said = {kind: {wanted(kind).argument: word} for kind, word in flags.items()}
-    in_file = {kind: of_job_file(kind, settings) for kind, settings in in_file.items() if kind not in said}
-    for kind, settings in {**said, **in_file}.items():
+    wanted_settings: dict[str, dict[str, Setting]] = {
+        kind: {wanted(kind).argument: word} for kind, word in flags.items()
+    }
+    wanted_settings |= {kind: of_job_file(kind, given) for kind, given in in_file.items() if kind not in flags}
+    for kind, settings in wanted_settings.items():
         add(store, clock, kind, settings, {"jobs": [_literally(job)]}, f"{job}-{kind}", instead=True)
 
 
-def of_job_file(kind: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+def of_job_file(kind: str, settings: Mapping[str, Setting]) -> dict[str, Setting]:
     """A channel as a job's file names it, marked as such; a private address is refused before anything connects."""
     plugin = wanted(kind)
     own = file.load(file.path(os.environ)).accounts if plugin.account is not None else {}
@@ -124,7 +125,7 @@ def free_name(store: Store, kind: str) -> str:
     return next(name for name in (kind, *(f"{kind}-{n}" for n in range(2, 1000))) if name not in taken)
 
 
-def typed(kind: str, words: Sequence[str], more: Mapping[str, str]) -> dict[str, Any]:
+def typed(kind: str, words: Sequence[str], more: Mapping[str, str]) -> dict[str, Setting]:
     """The settings of a channel as a person types them: the words behind its kind, and `more` by key."""
     plugin = wanted(kind)
     known = keys(plugin.config)
@@ -152,7 +153,7 @@ def why_broken(kind: str) -> str:
     return next((broken.sentence for broken in CHANNELS.broken if broken.name == kind), "")
 
 
-def hints(settings: Mapping[str, Any], route: Mapping[str, Any]) -> list[str]:
+def hints(settings: Mapping[str, Setting], route: Route) -> list[str]:
     """What whoever adds a channel should know, though nothing is wrong with it."""
     hints = []
     for value in settings.values():
@@ -435,6 +436,6 @@ def adopt(store: Store, settings: Settings, now: float) -> None:
             )
 
 
-def _same(row: ChannelRow, kind: str, settings: Mapping[str, Any], route: Mapping[str, Any]) -> bool:
+def _same(row: ChannelRow, kind: str, settings: Mapping[str, Setting], route: Route) -> bool:
     kept = {key: value for key, value in row.settings.items() if key != FROM_CONFIG}
     return (row.kind, kept, row.route) == (kind, dict(settings), dict(route))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from dogwatch import secret
@@ -13,7 +14,7 @@ from dogwatch.channels.picture import NAME, picture
 from dogwatch.channels.plugin import ChannelPlugin
 from dogwatch.channels.wording import fitted, lines, subject
 from dogwatch.model import Level, Message
-from dogwatch.plugin_config import ServiceUrl
+from dogwatch.plugin_config import ServiceUrl, Setting
 
 MOST = 3500
 JOBS = 20
@@ -40,14 +41,15 @@ class Apprise:
         if not service.add(self._url):
             return Receipt(False, f"Apprise does not know how to use this {scheme}: URL", permanent=True)
         image = attachment(picture(message)) if all(one.attachment_support for one in service) else None
-        said: dict[str, Any] = {
-            "title": subject(message),
-            "body": fitted("\n".join(lines(message, JOBS)), MOST),
-            "notify_type": kinds.get(message.level, apprise.NotifyType.INFO),
-            "body_format": apprise.NotifyFormat.TEXT,
-        }
-        # It tells not why it could not send: it may be the picture.
-        sent = (image is not None and service.notify(**said, attach=image)) or service.notify(**said)
+        send = partial(
+            service.notify,
+            title=subject(message),
+            body=fitted("\n".join(lines(message, JOBS)), MOST),
+            notify_type=kinds.get(message.level, apprise.NotifyType.INFO),
+            body_format=apprise.NotifyFormat.TEXT,
+        )
+        # Apprise does not say why it could not send: it may be the picture.
+        sent = (image is not None and send(attach=image)) or send()
         return Receipt(bool(sent), f"Apprise {'sent' if sent else 'could not send'} it ({scheme}:)")
 
 
@@ -75,11 +77,11 @@ def unusable(url: str | None) -> str:
     return f"Apprise knows {scheme}: URLs, but cannot use this one" if known else f"Apprise knows no {scheme}: URLs"
 
 
-def _schemes(service: dict[str, Any]) -> set[str]:
-    return {str(one) for key in ("protocols", "secure_protocols") for one in service.get(key) or ()}
+def _schemes(service: Any) -> set[str]:
+    return {str(scheme) for key in ("protocols", "secure_protocols") for scheme in service.get(key) or ()}
 
 
-def _unusable(settings: Mapping[str, Any]) -> str:
+def _unusable(settings: Mapping[str, Setting]) -> str:
     """What is behind a reference is seen when it is used."""
     url = str(settings.get("url", ""))
     return unusable(None if url.startswith(secret.KINDS) else url)

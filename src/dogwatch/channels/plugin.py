@@ -15,7 +15,7 @@ from dogwatch.channels.interface import Channel, Receipt
 from dogwatch.clock import Clock
 from dogwatch.errors import UsageError
 from dogwatch.model import Message
-from dogwatch.plugin_config import filled, keys
+from dogwatch.plugin_config import Setting, filled, keys
 from dogwatch.text import plain
 
 if TYPE_CHECKING:  # it comes with TLS, which a watcher without such a channel never needs
@@ -66,7 +66,7 @@ class ChannelPlugin:
     instead: str = "use `dogwatch alerts add`"
     section: str = ""
     account: type | None = None
-    unusable: Callable[[Mapping[str, Any]], str] = lambda settings: ""
+    unusable: Callable[[Mapping[str, Setting]], str] = lambda settings: ""
     takes_pictures: bool = False
     keeps_open: bool = False  # a program behind it may hold what is open, and has to be told when it no longer is
 
@@ -86,7 +86,7 @@ def check(plugin: ChannelPlugin) -> None:
         raise ValueError("a job's file could not fill every key that is needed")
 
 
-def site_of(plugin: ChannelPlugin, config: Any, outside: bool, accounts: Mapping[str, Any], clock: Clock) -> Site:
+def site_of(plugin: ChannelPlugin, config: Any, outside: bool, accounts: Mapping[str, Account], clock: Clock) -> Site:
     """What this channel may use. The rules about a job's file are kept here: no channel is built in another way."""
     from dogwatch.channels.http import Network
 
@@ -101,7 +101,9 @@ def site_of(plugin: ChannelPlugin, config: Any, outside: bool, accounts: Mapping
     return Site(Network(private=used is own or not outside), clock, readable)
 
 
-def built(plugin: ChannelPlugin, settings: Mapping[str, Any], accounts: Mapping[str, Any], clock: Clock) -> Channel:
+def built(
+    plugin: ChannelPlugin, settings: Mapping[str, Setting], accounts: Mapping[str, Account], clock: Clock
+) -> Channel:
     """The channel that these settings describe, with its secrets read now."""
     outside = bool(settings.get(OUTSIDE))
     config = filled(plugin.config, settings)
@@ -172,15 +174,17 @@ def leads_inside(name: str) -> bool:
         return low == "localhost" or low.endswith(PRIVATE_ENDINGS)
 
 
-def refuse_private(plugin: ChannelPlugin, settings: Mapping[str, Any], accounts: Mapping[str, Any]) -> None:
+def refuse_private(plugin: ChannelPlugin, settings: Mapping[str, Setting], accounts: Mapping[str, Account]) -> None:
     """Refuse what a job's file says before anything connects to it, unless it is the server of the owner's account."""
     own = (accounts.get(plugin.section) or plugin.account()) if plugin.account is not None else None
+    host, port = settings.get("host"), settings.get("port")
+    named_server = host if isinstance(host, str) else None, port if isinstance(port, int) else None
     for called, name in plugin.job_file.items():
         value, key = settings.get(name), keys(plugin.config)[name][1]
         literal = isinstance(value, str) and not value.startswith(secret.KINDS)
         if not key.server or not literal or not leads_inside(server_of(str(value))):
             continue
-        if own is not None and own.at(settings.get("host"), settings.get("port")) is own:
+        if own is not None and own.at(*named_server) is own:
             continue
         shown = f"{plugin.name}.{called}" + ("" if key.secret else f" {plain(str(value), 60)}")
         raise UsageError(f"{shown} of the job file is on a private network, which only you may use: {plugin.instead}")

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from dogwatch.channels.interface import Channel, Receipt
-from dogwatch.channels.plugin import ChannelPlugin, built, check
+from dogwatch.channels.plugin import Account, ChannelPlugin, built, check
 from dogwatch.clock import Clock
 from dogwatch.errors import UsageError
 from dogwatch.model import Message
+from dogwatch.plugin_config import Setting
 from dogwatch.plugins import Plugins
 from dogwatch.text import plain
 
@@ -26,7 +27,7 @@ def wanted(kind: Any, where: str = "") -> ChannelPlugin:
     raise UsageError(f"{where}kind is one of {', '.join(CHANNELS.all())}")
 
 
-def open_channel(kind: str, settings: Mapping[str, Any], accounts: Mapping[str, Any], clock: Clock) -> Channel:
+def open_channel(kind: str, settings: Mapping[str, Setting], accounts: Mapping[str, Account], clock: Clock) -> Channel:
     """The channel that a row of the store describes. One whose plug-in is gone or fails says so in its receipt."""
     plugin = CHANNELS.find(kind)
     if plugin is None:

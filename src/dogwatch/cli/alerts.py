@@ -12,6 +12,7 @@ from dogwatch.errors import COULD_NOT_POLL, FINE, UsageError
 if TYPE_CHECKING:
     from dogwatch.assemble import Store
     from dogwatch.clock import Clock
+    from dogwatch.plugin_config import Setting
 
 ABOUT = """\
 Set up where alerts go, silence them, and see what was sent. Without a command, show open alerts, silences and \
@@ -133,7 +134,7 @@ def _words(listed: str) -> list[str]:
     return [word.strip() for word in listed.split(",") if word.strip()]
 
 
-def _wanted(args: Namespace) -> tuple[str, dict[str, Any]]:
+def _wanted(args: Namespace) -> tuple[str, dict[str, Setting]]:
     """(kind, settings) of what is to be added, which is one thing."""
     from dogwatch.api import alerts
 

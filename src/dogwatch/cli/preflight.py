@@ -79,7 +79,7 @@ def run(args: Namespace) -> int:
     from dogwatch.text import plain
 
     file = load_job_file(args.config) if args.config is not None else JobFile("")
-    host = args.host if args.host is not None else (file.preflight or {}).get("host")
+    host = args.host if args.host is not None else file.preflight.host
     seconds = duration(args.most, "--most")
     if not 2 <= seconds <= 1800:
         raise UsageError(f"--most takes a time from 2s to 30m, not {args.most}")
@@ -124,48 +124,48 @@ def _plan(args: Namespace, file: JobFile, host: str | None) -> Plan:
     from dogwatch.api.expectations import positive
     from dogwatch.api.preflight.plan import Plan, signal_name, size_of, target, understood
 
-    told = dict(file.preflight or {})
+    in_file = file.preflight
 
-    def chosen(given: Any, in_file: Any) -> Any:
-        return given if given is not None else in_file
+    def chosen(given: Any, otherwise: Any) -> Any:
+        return given if given is not None else otherwise
 
-    command = args.command or told.get("command") or ()
+    command = args.command or in_file.command or ()
     words = list(command)
     if len(words) == 1 and not args.command:  # a line of text in the file
         words = shlex.split(words[0])
     sizes = {
-        key: None if (text := chosen(getattr(args, key), told.get(key))) is None else size_of(text, flag)
+        key: None if (text := chosen(getattr(args, key), getattr(in_file, key))) is None else size_of(text, flag)
         for key, flag in (("gpu_memory", "--gpu-memory"), ("memory_per_item", "--memory-per-item"))
     }
-    variables = tuple(args.env or ()) + tuple(told.get("variables") or ())
-    core = told.get("core_dumps") if args.core_dumps is None else args.core_dumps == "on"
+    variables = tuple(args.env or ()) + tuple(in_file.variables or ())
+    core = in_file.core_dumps if args.core_dumps is None else args.core_dumps == "on"
     gpus = chosen(args.gpu_ids, file.gpu_ids)
-    cwd = chosen(args.cwd, told.get("cwd"))
+    cwd = chosen(args.cwd, in_file.cwd)
     return Plan(
         command=understood(words),
         cwd=os.path.abspath(os.path.expanduser(cwd or ".")) if host is None else cwd,
         workers=positive(chosen(args.workers, file.workers), "--workers"),
         gpu_ids=None if gpus is None else tuple(map(str, gpus)),
         gpu_memory=sizes["gpu_memory"],
-        batch_size=positive(chosen(args.batch_size, told.get("batch_size")), "--batch-size"),
+        batch_size=positive(chosen(args.batch_size, in_file.batch_size), "--batch-size"),
         memory_per_item=sizes["memory_per_item"],
-        inputs=tuple(args.inputs or told.get("inputs") or ()),
+        inputs=tuple(args.inputs or in_file.inputs or ()),
         output_dir=chosen(args.output_dir, file.output_dir),
         log_dir=chosen(args.log_dir, file.log_dir),
         checkpoint_dir=chosen(args.checkpoint_dir, file.checkpoint_dir),
         log_pattern=file.log_pattern or "worker_*.log",
         checkpoint_pattern=file.checkpoint_pattern or "checkpoint*",
-        checkpoint_every=chosen(args.checkpoint_every, told.get("checkpoint_every")),
-        resume=bool(chosen(args.resume, told.get("resume"))),
-        packages=tuple(args.require or told.get("packages") or ()),
-        try_import=bool(chosen(args.try_import, told.get("try_import"))),
-        environment=told.get("environment"),
+        checkpoint_every=chosen(args.checkpoint_every, in_file.checkpoint_every),
+        resume=bool(chosen(args.resume, in_file.resume)),
+        packages=tuple(args.require or in_file.packages or ()),
+        try_import=bool(chosen(args.try_import, in_file.try_import)),
+        environment=in_file.environment,
         variables=tuple(word for word in variables if "=" not in word),
         set=dict(word.split("=", 1) for word in variables if "=" in word),
-        network=tuple(target(word, "--network") for word in args.network or told.get("network") or ()),
+        network=tuple(target(word, "--network") for word in args.network or in_file.network or ()),
         core_dumps=core,
-        signals=tuple(signal_name(word, "--signal") for word in args.signal or told.get("signals") or ()),
-        slurm=chosen(args.slurm, told.get("slurm")),
+        signals=tuple(signal_name(word, "--signal") for word in args.signal or in_file.signals or ()),
+        slurm=chosen(args.slurm, in_file.slurm),
         progress_patterns=file.progress_patterns or {},
         error_patterns=file.error_patterns or (),
         source=file.path,
@@ -175,22 +175,15 @@ def _plan(args: Namespace, file: JobFile, host: str | None) -> Plan:
 def _channels(file: JobFile) -> list[Line]:
     """The channels of the store and of the files; a store that is not there yet has none."""
     from dogwatch import assemble
-    from dogwatch.api import alerts, preflight
+    from dogwatch.api import preflight
     from dogwatch.api.preflight import channels
     from dogwatch.errors import DogwatchError
-    from dogwatch.settings import Channel
+    from dogwatch.settings import Settings
 
-    rows: dict[str, Any] = {}
-    accounts: Mapping[str, Any] = {}
-    wrong = []
+    configured, wrong = Settings(), []
     try:
-        told = assemble.settings()
-        accounts = told.accounts
-        rows = {channel.name: channel for channel in told.channels}
+        configured = assemble.settings()
     except DogwatchError as error:
         wrong = [preflight.Line(preflight.FAIL, "alerts", str(error), "correct the configuration file")]
-    rows = assemble.known_channels() | rows
-    for kind, settings in file.channels.items():
-        name = f"{file.name}-{kind}"
-        rows[name] = Channel(name, kind, {**settings, alerts.OUTSIDE: True}, {})
-    return wrong + list(channels.judge(list(rows.values()), accounts))
+    listed = channels.listed(assemble.known_channels(), configured.channels, file)
+    return wrong + list(channels.judge(listed, configured.accounts))

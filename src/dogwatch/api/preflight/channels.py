@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from dogwatch import secret
 from dogwatch.api.checklist import Line
 from dogwatch.api.preflight.facts import FAIL, PASS, WARN
 from dogwatch.channels.http import PREFLIGHT
-from dogwatch.channels.plugin import OUTSIDE, ChannelPlugin, Unfit, site_of
+from dogwatch.channels.plugin import OUTSIDE, Account, ChannelPlugin, Unfit, site_of
 from dogwatch.channels.registry import CHANNELS
 from dogwatch.channels.timed import Private
 from dogwatch.clock import Clock
-from dogwatch.plugin_config import filled
+from dogwatch.config import JobFile
+from dogwatch.plugin_config import Setting, filled
 from dogwatch.settings import Channel
 from dogwatch.store.rows.channels import ChannelRow
 from dogwatch.text import plain
@@ -24,7 +24,18 @@ OWNERS = "say it yourself: --alert-slack, `dogwatch alerts add`, or [smtp] in th
 TEST = "`dogwatch alerts test` sends a test message"
 
 
-def judge(rows: Sequence[ChannelRow | Channel], accounts: Mapping[str, Any]) -> Iterator[Line]:
+def listed(
+    stored: Mapping[str, ChannelRow], configured: Sequence[Channel], file: JobFile
+) -> list[ChannelRow | Channel]:
+    """The channels of the store, of the configuration file and of the job file, each name once."""
+    rows: dict[str, ChannelRow | Channel] = {**stored, **{channel.name: channel for channel in configured}}
+    for kind, settings in file.channels.items():
+        name = f"{file.name}-{kind}"
+        rows[name] = Channel(name, kind, {**settings, OUTSIDE: True}, {})
+    return list(rows.values())
+
+
+def judge(rows: Sequence[ChannelRow | Channel], accounts: Mapping[str, Account]) -> Iterator[Line]:
     """A line for each channel; one line when there is none."""
     if not rows:
         yield Line(
@@ -37,7 +48,7 @@ def judge(rows: Sequence[ChannelRow | Channel], accounts: Mapping[str, Any]) -> 
         yield from threads.map(lambda row: _line(row, accounts), rows)
 
 
-def _line(row: ChannelRow | Channel, accounts: Mapping[str, Any]) -> Line:
+def _line(row: ChannelRow | Channel, accounts: Mapping[str, Account]) -> Line:
     what, kind = f"channel {plain(row.name, 40)}", row.kind
     plugin = CHANNELS.find(kind)
     if plugin is None:
@@ -63,6 +74,6 @@ def _line(row: ChannelRow | Channel, accounts: Mapping[str, Any]) -> Line:
     return Line(PASS, what, f"{text}; {NOT_SENT}")
 
 
-def _reach(plugin: ChannelPlugin, settings: Mapping[str, Any], accounts: Mapping[str, Any]) -> str:
+def _reach(plugin: ChannelPlugin, settings: Mapping[str, Setting], accounts: Mapping[str, Account]) -> str:
     config = filled(plugin.config, settings)
     return plugin.preflight(config, site_of(plugin, config, bool(settings.get(OUTSIDE)), accounts, Clock()))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, NotRequired, TypedDict
 
-from dogwatch.wire.documents.meaning import Facts, Time, doc
+from dogwatch.wire.documents.meaning import Time, doc
 
 
 class ChecklistLine(TypedDict):
@@ -142,8 +142,8 @@ class ChannelDocument(TypedDict):
 
     name: Annotated[str, doc("what it is called")]
     kind: Annotated[str, doc("what it is")]
-    settings: Annotated[Facts, doc("secrets as references")]
-    route: Annotated[Facts, doc("what it takes")]
+    settings: Annotated[dict[str, str | int | list[str]], doc("its keys; secrets as references")]
+    route: Annotated[dict[str, list[str]], doc("what it takes: `levels`, `jobs`, `rules`; without a key, all")]
     from_config: Annotated[bool, doc("whether the configuration file has it")]
     added: Annotated[Time, doc("since when")]
 

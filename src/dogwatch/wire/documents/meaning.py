@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from msgspec import Meta
 
 # RFC 3339 in UTC. The title is what docs/json.md calls the type.
 Time = Annotated[str, Meta(title="time", pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$")]
-# Facts that nobody promises a shape for: those of a place, the settings of a way to it, the settings of a channel.
-Facts = dict[str, Any]
 
 
 def doc(meaning: str, *examples: object) -> Meta:
