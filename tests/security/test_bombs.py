@@ -16,8 +16,10 @@ MEMORY = 1 << 30
 # Read as a batch script is: in a process that has a gigabyte and ten seconds.
 READS_A_SCRIPT = """
 import sys
+from dataclasses import replace
 from dogwatch.sources.slurm import logs_of
-print(len("".join(logs_of({"workdir": "/work"}, "12", sys.stdin.read()))))
+from tests.sources.slurm.test_logs import FACTS
+print(len("".join(logs_of(replace(FACTS, workdir="/work", stdout="", stderr=""), "12", sys.stdin.read()))))
 """
 SCRIPTS = {
     "a variable that doubles": "A=xxxxxxxxxx\n" + "A=$A$A\n" * 60 + "echo > /tmp/$A\n",

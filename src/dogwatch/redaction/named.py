@@ -13,8 +13,10 @@ from typing import Any, NamedTuple
 
 REDACTED = "[redacted]"
 
-# What is never a secret: a placeholder, a variable that holds it, what was redacted already.
-_PLACEHOLDER = re.compile(r"[*.xX•-]{1,}|[<\[{$%(].*|none|null|nil|true|false|yes|no|empty|unset", re.IGNORECASE)
+# What is never a secret: a placeholder, a variable that holds it, the next flag, what was redacted already.
+_PLACEHOLDER = re.compile(
+    r"[*.xX•-]{1,}|--[a-z][\w-]*|[<\[{$%(].*|none|null|nil|true|false|yes|no|empty|unset", re.IGNORECASE
+)
 # Words that stand behind "password:" in a sentence.
 _PROSE = re.compile(
     r"(?:an?|and|are|as|at|auth(?:entication)?|be|been|by|can(?:not)?|changed|check|does|error|expired|failed|field|for"
@@ -82,7 +84,7 @@ class Rule(NamedTuple):
 
 
 _NAMES = (
-    r"(?:api[_-]?key|acc(?:ess|ount)[_-]?key|private[_-]?key|fernet[_-]?key|auth|secret|token|passw(?:or)?d|passphrase"
+    r"(?:api[ _-]?key|acc(?:ess|ount)[_-]?key|private[_-]?key|fernet[_-]?key|auth|secret|token|passw(?:or)?d|passphrase"
     r"|credential|cookie|-signature|[?&]sig\b)[a-z0-9_-]{0,30}['\"]?"
 )
 _PASSWORD = r"(?:passw(?:or)?d|passphrase|pwd|[a-z0-9]_pass|[a-z0-9]_pw)['\"]?"
@@ -111,16 +113,26 @@ RULES = (
         rf"(?i)({_NAMES}[\s\v]{{1,7}}){_VALUE}",
         is_random,
     ),
-    Rule(("key",), rf"(?i)(\b[a-z0-9_-]{{0,40}}key['\"]?{_EQUALS}['\"]?)([a-z0-9+/_-]{{16,}}={{0,2}})", is_keyed),
+    Rule(
+        ("key",),
+        rf"(?i)(\b[a-z0-9_-]{{0,40}}key(?:-data)?['\"]?{_EQUALS}['\"]?)([a-z0-9+/_-]{{16,}}={{0,2}})",
+        is_keyed,
+    ),
     Rule(("bearer", "basic", "token"), r"(?i)(\b(?:bearer|basic|token)[\s\v]{1,4})([a-z0-9+/._~=-]{12,})", is_given),
+    Rule(("authorization",), r"(?i)(authorization['\"]?[:=]\s{0,3}['\"]?[a-z]{2,20} {1,4})([^\s'\"]{8,})", is_given),
+    Rule(("_pat",), rf"(\b[A-Z0-9_]{{1,60}}_PAT{_EQUALS}['\"]?)([A-Za-z0-9_-]{{20,}})", is_random),
+    # Lines of .netrc.
+    Rule(("password",), r"(\blogin\s{1,4}\S{1,100}\s{1,4}password\s{1,4})(\S{2,})", is_password),
+    Rule(("password",), r"(?m)(^\s{0,8}password[ \t]{1,4})(\S{4,100})$", is_said),
     # Commands that take one. Quotes and pipes end them.
+    Rule(("pass:",), r"(-pass(?:in|out)?\s{1,4}['\"]?pass:)([^\s'\"]{2,})", is_password),
     Rule(("mysql", "mariadb"), r"(?i)(\b(?:mysql|mariadb)[a-z-]{0,10}\b[^\n|;]{0,300}\s-p)([^\s'\"]{2,})", is_password),
     Rule(("sshpass",), r"(\bsshpass\s{1,4}-p\s{0,4}['\"]?)([^\s'\"]{2,})", is_password),
     Rule(("redis-cli",), r"(\bredis-cli\b[^\n|;]{0,200}\s-a\s{1,4}['\"]?)([^\s'\"]{2,})", is_password),
     Rule(("login",), r"(\blogin\b[^\n|;]{0,200}\s-p[\s=]{1,4}['\"]?)([^\s'\"]{2,})", is_password),
     Rule(
         ("curl", "http"),
-        r"(\b(?:curl|https?)\b[^\n|;]{0,300}\s(?:-u|--user)[\s=]{1,4}['\"]?[^\s:'\"]{1,100}:)([^\s'\"]{2,})",
+        r"(\b(?:curl|https?)\b[^\n|;]{0,300}\s(?:-u|--user)[\s=]{0,4}['\"]?[^\s:'\"]{1,100}:)([^\s'\"]{2,})",
         is_password,
     ),
     Rule(
