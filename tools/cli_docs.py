@@ -59,7 +59,7 @@ def markdown() -> str:
             lines += [f"{title}:", "", "| | |", "|---|---|"]
             lines += [f"| {_code(name)} | {_cell(text)} |" for name, text in rows if not name.startswith("-h,")]
             lines += [""]
-        lines += [_prose(parser.notes), ""] if parser.notes else []
+        lines += [_prose(parser.details), ""] if parser.details else []
     lines += ["## Exit codes", "", "| | |", "|---|---|", *(f"| {c} | {_cell(t)} |" for c, t in EXIT_CODES.items()), ""]
     lines += ["## Environment", "", "| | |", "|---|---|", *(f"| `{n}` | {_cell(t)} |" for n, t in VARIABLES.items())]
     return "\n".join(lines) + "\n"
@@ -96,7 +96,7 @@ def man() -> str:
             lines += [".PP", f"{_roff(title)}:"]
             for name, text in rows:
                 lines += [] if name.startswith("-h,") else [".TP", f"\\fB{_roff(name)}\\fR", _roff(text)]
-        for text in filter(None, parser.notes.split("\n\n")):
+        for text in filter(None, parser.details.split("\n\n")):
             lines += [".PP", _roff(text)]
     lines += [
         ".SH EXIT STATUS",

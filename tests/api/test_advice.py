@@ -37,7 +37,7 @@ def sentences() -> Iterator[tuple[str, str]]:
 def _is_help(node: ast.AST) -> bool:
     """What argparse prints: there REF stands for what is to be typed."""
     if isinstance(node, ast.Assign):
-        return any(isinstance(one, ast.Name) and one.id in ("ABOUT", "NOTES", "HEAD") for one in node.targets)
+        return any(isinstance(one, ast.Name) and one.id in ("ABOUT", "DETAILS", "HEAD") for one in node.targets)
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "add_argument"
 
 

@@ -279,7 +279,7 @@ def test_wrong_words_are_exit_2(dogwatch, words: list[str]) -> None:
     """A file is needed, and flags are not guessed."""
     done = dogwatch("read", *words)
     assert done.returncode == 2
-    assert "dogwatch read --help" in done.stderr
+    assert "dogwatch read" in done.stderr
 
 
 def test_a_detector_whose_last_epoch_was_saved_or_validated_has_finished(tmp_path, dogwatch):

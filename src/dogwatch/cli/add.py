@@ -55,7 +55,7 @@ def _process_arguments(kinds: Any) -> ArgumentParser:
             "dogwatch add process 4242 --log 'logs/*.log' --name embed",
             "dogwatch add process --match train.py --workers 4",
         ),
-        notes="""\
+        details="""\
 The exit code of a process that Dogwatch did not start is not known: the job ends with outcome "unknown" unless its \
 log shows how it ended. `dogwatch run` records exit codes.
 
@@ -81,7 +81,7 @@ def _slurm_arguments(kinds: Any) -> ArgumentParser:
             "dogwatch add slurm 123456 --host hpc",
             "sbatch job.sh | dogwatch add slurm - --host hpc",
         ),
-        notes="""\
+        details="""\
 Add the cluster's login host first: `dogwatch host add NAME`. A job is also added when its host does not answer; it is \
 polled when the host is back.""",
         exit_codes={0: "the jobs are watched", 4: "Slurm does not know an id"},

@@ -22,7 +22,7 @@ EXAMPLES = (
     "dogwatch alerts test",
     "dogwatch alerts silence 'eval-*' --for 2h",
 )
-NOTES = """\
+DETAILS = """\
 A watcher sends the alerts: `dogwatch daemon`, `dogwatch service on`, or any command that watches."""
 SECRETS = """\
 Secrets are stored by reference: env:NAME, file:PATH or keyring:SERVICE/USER. The URL of a webhook is a secret too. A \
@@ -88,7 +88,7 @@ def _add_arguments(actions: Any) -> ArgumentParser:
             "dogwatch alerts add webhook https://example.org/hook --secret env:HOOK_SECRET",
             "dogwatch alerts add --name pager --command ./page.sh --urgent",
         ),
-        notes=SECRETS,
+        details=SECRETS,
     )
     add.add_argument("rest", nargs="*", metavar="KIND", help="kind of channel and its address, or an Apprise URL")
     add.add_argument("--name", metavar="NAME", help="name of the channel (default: its kind)")

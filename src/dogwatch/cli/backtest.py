@@ -15,7 +15,7 @@ EXAMPLES = (
     "dogwatch backtest logs/*.log",
     "dogwatch backtest --csv runs/*.csv",
 )
-NOTES = """\
+DETAILS = """\
 Each run is replayed: at 5, 10, 25, 50, 75 and 90 % of its time an estimate is made from what was written until then. \
 The table shows the share of runs within 10 % of the true time left, the error that 9 of 10 estimates stay below, and \
 how often the range contained the truth."""

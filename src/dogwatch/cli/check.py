@@ -17,7 +17,7 @@ EXAMPLES = (
     "dogwatch check checkpoints/step_4000 out/part-*.parquet",
     "dogwatch check --host hpc /scratch/me/run7 --quiet",
 )
-NOTES = """\
+DETAILS = """\
 Files are checked by format, and nothing in them is executed or unpacked: JSON, JSON lines, CSV, Parquet, Arrow, \
 NumPy, HDF5, safetensors, PyTorch, GGUF, gzip, bzip2, xz, zstd, zip, tar, PNG, JPEG, GIF, BMP, WebP. \
 A directory means all files in it; sharded files must be complete."""

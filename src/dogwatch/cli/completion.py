@@ -22,7 +22,7 @@ EXAMPLES = (
     "dogwatch completion zsh > ~/.zfunc/_dogwatch",
     "dogwatch completion fish > ~/.config/fish/completions/dogwatch.fish",
 )
-NOTES = """\
+DETAILS = """\
 bash needs the package bash-completion for that directory; `source <(dogwatch completion bash)` in ~/.bashrc does \
 without. For zsh, put `fpath+=~/.zfunc; autoload -Uz compinit; compinit` into ~/.zshrc. Open a new shell afterwards."""
 # What the name of a value tells about what can be typed there.

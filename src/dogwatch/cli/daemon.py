@@ -21,7 +21,7 @@ EXAMPLES = (
     "dogwatch daemon",
     "dogwatch daemon --once-idle --log-file experiment.log",
 )
-NOTES = """\
+DETAILS = """\
 One watcher runs at a time. While `dogwatch run`, `watch`, `wait` or `patrol` watches, the daemon waits and then takes \
 over; a second daemon exits with an error. When a new version of Dogwatch is installed, the daemon restarts with it."""
 

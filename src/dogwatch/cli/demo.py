@@ -22,7 +22,7 @@ EXAMPLES = (
     "dogwatch demo",
     "dogwatch demo --seconds 10",
 )
-NOTES = """\
+DETAILS = """\
 Needs no GPU, no network and no root. Works in a temporary directory that is removed at the end; your own jobs, alert \
 channels and settings are not touched. Ctrl-C stops both jobs."""
 TOO_HIGH = "1.5"  # a learning rate at which the network diverges during its warm-up

@@ -15,7 +15,7 @@ EXAMPLES = (
     "dogwatch eta --csv progress.csv",
     "dogwatch eta --csv - --json",
 )
-NOTES = """\
+DETAILS = """\
 The first line of the file is: unix_seconds,step,total. If the data allow no estimate, the answer is "not known" \
 (null in JSON) and the exit code is still 0."""
 

@@ -17,7 +17,7 @@ EXAMPLES = (
     "dogwatch events train",
     "dogwatch events --follow --json",
 )
-NOTES = "With --follow --json: one JSON object per line."
+DETAILS = "With --follow --json: one JSON object per line."
 NEWEST = 50
 PAUSE = 0.5
 

@@ -18,7 +18,7 @@ EXAMPLES = (
     "dogwatch host add gpubox --ssh me@10.0.0.7 --floor 30s",
     "dogwatch host test hpc",
 )
-NOTES = """\
+DETAILS = """\
 `ssh NAME` must work without a password prompt. Your ssh configuration, keys, agent and jump hosts are used, and \
 nothing is installed on the host. An unknown host key is shown with its fingerprint and accepted only with \
 --accept-key; a changed host key is always refused."""
@@ -31,7 +31,7 @@ def arguments(parser: ArgumentParser) -> None:
         help="Add a host, or change how it is reached",
         description="Add a host, or change how it is reached. The connection is tested at once.",
         examples=EXAMPLES[:2],
-        notes=NOTES,
+        details=DETAILS,
     )
     add.add_argument("name", metavar="NAME", help="what to call the host")
     add.add_argument("--ssh", metavar="ALIAS", help="ssh alias, host name or user@address (default: NAME)")

@@ -20,7 +20,7 @@ EXAMPLES = (
     "dogwatch logs train -n 50",
     "dogwatch logs train --worker 2 --follow",
 )
-NOTES = """\
+DETAILS = """\
 Logs on another host are read over one ssh connection. There, --follow asks every 5 seconds and keeps trying when the \
 host is unreachable."""
 PAUSE, FAR_PAUSE, LONGEST_PAUSE = 0.5, 5.0, 60.0

@@ -15,7 +15,7 @@ EXAMPLES = (
     "dogwatch ls --all",
     "dogwatch ls --json --brief",
 )
-NOTES = """\
+DETAILS = """\
 A terminal shows as many columns as fit; a pipe gets all of them. When no watcher is running, `ls` polls first, for at \
 most 2 seconds. The line below the table says how old the data is."""
 # The one verb that must be quick: when it is given nothing but these, no parser is made.

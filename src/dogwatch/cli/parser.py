@@ -44,14 +44,14 @@ class VerbParser(argparse.ArgumentParser):
         self,
         *,
         examples: Sequence[str] = (),
-        notes: str = "",
+        details: str = "",
         exit_codes: Mapping[int, str] | None = None,
         **more: Any,
     ) -> None:
         super().__init__(**more, allow_abbrev=False)
         self.register("type", int, whole_number)
         self._actions[0].help = "show this help"
-        self.examples, self.notes, self.exit_codes = tuple(examples), notes, dict(exit_codes or {})
+        self.examples, self.details, self.exit_codes = tuple(examples), details, dict(exit_codes or {})
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{sentence(message)}; see `{self.prog} --help`")
@@ -120,7 +120,7 @@ class VerbParser(argparse.ArgumentParser):
         if self.examples:
             blocks.append("\n".join(["Examples:", *(_folded_example(line, wide) for line in self.examples)]))
         blocks += [f"{title}:\n{two_columns(rows, wide)}" for title, rows in self.sections()]
-        blocks += [fold(text, wide) for text in self.notes.split("\n\n")]
+        blocks += [fold(text, wide) for text in self.details.split("\n\n")]
         return "\n\n".join(filter(None, blocks)) + "\n"
 
 
@@ -131,7 +131,7 @@ def parser_of(verb: str) -> VerbParser:
         prog=f"dogwatch {verb}",
         description=module.ABOUT,
         examples=module.EXAMPLES,
-        notes=getattr(module, "NOTES", ""),
+        details=getattr(module, "DETAILS", ""),
         exit_codes=getattr(module, "EXIT_CODES", None),
     )
     module.arguments(parser)

@@ -17,7 +17,7 @@ EXAMPLES = (
     "dogwatch patrol",
     "dogwatch patrol --heartbeat --json",
 )
-NOTES = """\
+DETAILS = """\
 If a watcher is running, or a host was polled a moment ago, patrol uses what is stored. Each --reader has its own \
 "last time", so two scripts do not take news from each other."""
 EXIT_CODES = {0: "nothing bad happened", 1: "a job failed", 3: "no host could be reached"}

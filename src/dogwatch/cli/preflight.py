@@ -22,7 +22,7 @@ EXAMPLES = (
     "dogwatch preflight job.yaml",
     "dogwatch preflight --host gpubox --gpu-ids 0 1 --require torch --output-dir /data/out -- python -u train.py",
 )
-NOTES = """\
+DETAILS = """\
 CONFIG is the file that `dogwatch watch --config` takes, with a section `preflight:` (docs/preflight.md). The command \
 line wins over the file. A host is asked once, over one ssh connection."""
 EXIT_CODES = {

@@ -16,7 +16,7 @@ EXAMPLES = (
     "dogwatch read slurm-*.out",
     "dogwatch read --json train.log",
 )
-NOTES = "With --json: one JSON object per file, one per line."
+DETAILS = "With --json: one JSON object per file, one per line."
 EXIT_CODES = {0: "every file was read", 3: "a file could not be read (the others are printed)"}
 MOST_METRICS = 8
 

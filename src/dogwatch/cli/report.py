@@ -20,7 +20,7 @@ EXAMPLES = (
     "dogwatch report train --html train.html --price 2.5",
     "dogwatch report train --bundle /tmp",
 )
-NOTES = """\
+DETAILS = """\
 --bundle collects what is needed to find out why a job failed: states, events, readings, the end of its logs, a list \
 of its files. Secrets are redacted. Without --price, price_per_gpu_hour of the configuration file is used."""
 EXIT_CODES = {0: "written", 3: "a bundle was written without logs and files (host unreachable)"}

@@ -14,7 +14,7 @@ EXAMPLES = (
     "dogwatch run --name train --workers 4 --gpu-ids 0 1 2 3 -- python train.py",
     "dogwatch run --detach --output 'out/*.jsonl' --total-items 100000 -- ./embed.sh",
 )
-NOTES = """\
+DETAILS = """\
 Each worker gets its own log file and the variables DOGWATCH_WORKER (0, 1, ...), DOGWATCH_WORKERS and \
 CUDA_VISIBLE_DEVICES. Progress is read from the log. A worker can also append lines like {"step": 3, "total": 10} to \
 the file named by DOGWATCH_PROGRESS; those take precedence.

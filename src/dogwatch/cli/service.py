@@ -19,7 +19,7 @@ EXAMPLES = (
     "dogwatch service on --every 5m --yes",
     "dogwatch service status",
 )
-NOTES = """\
+DETAILS = """\
 `service on` shows what it will install (a systemd user timer, or three lines in your crontab) and asks first. It \
 removes itself when no job is left to watch. Every poll also updates the registry files that `sync` or \
 `add --registry` used, and writes its news to service.log in the state directory."""
@@ -28,7 +28,7 @@ READER = "service"
 
 def arguments(parser: ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="what", required=True, metavar="COMMAND")
-    on = actions.add_parser("on", help="Start polling", description=ABOUT, examples=EXAMPLES[:2], notes=NOTES)
+    on = actions.add_parser("on", help="Start polling", description=ABOUT, examples=EXAMPLES[:2], details=DETAILS)
     on.add_argument("--every", default="15m", metavar="TIME", help="time between polls")
     on.add_argument("--yes", action="store_true", help="install without asking")
     on.add_argument("--print", action="store_true", help="only print the command that would run")

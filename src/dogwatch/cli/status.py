@@ -26,7 +26,7 @@ EXAMPLES = (
     "dogwatch status",
     "dogwatch status train --json",
 )
-NOTES = """\
+DETAILS = """\
 Without a name it searches in this order: the registry of this directory (.claude/active_jobs.json), watched jobs, \
 recent evaluation runs (nel, inspect), your queued jobs on each host, launcher experiments (NeMo-Run, srtctl). If \
 several jobs fit, it asks which one; without a terminal it lists them."""

@@ -21,7 +21,7 @@ EXAMPLES = (
     "dogwatch sync",
     "dogwatch sync --dir ~/project",
 )
-NOTES = """\
+DETAILS = """\
 Reads DIR/.claude/active_jobs.json and DIR/.claude/agents/*/active_jobs.json. New entries are watched, last_status is \
 updated, and entries of ended jobs are removed. An entry that cannot be used is named and left as it is. Programs that \
 write these files should lock the file's name plus .lock (flock)."""

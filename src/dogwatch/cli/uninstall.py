@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 ABOUT = "Show what remains when Dogwatch is removed, and the commands that remove it. Changes nothing."
 EXAMPLES = ("dogwatch uninstall",)
-NOTES = "Jobs keep running without Dogwatch. Their exit codes are still recorded in the state directory."
+DETAILS = "Jobs keep running without Dogwatch. Their exit codes are still recorded in the state directory."
 
 
 def arguments(parser: ArgumentParser) -> None:

@@ -19,7 +19,7 @@ EXAMPLES = (
     "dogwatch wait train --timeout 8h",
     "dogwatch wait train eval --for running",
 )
-NOTES = "If no watcher is running, `wait` watches. It also waits until the files of an ended job are checked."
+DETAILS = "If no watcher is running, `wait` watches. It also waits until the files of an ended job are checked."
 EXIT_CODES = {
     0: "all jobs completed",
     1: "a job failed, is incomplete, or can never start",

@@ -20,7 +20,7 @@ EXAMPLES = (
     "dogwatch watch train eval",
     "dogwatch watch --job-name embed --num-workers 4 --log-dir logs --output-dir out --total-items 100000",
 )
-NOTES = """\
+DETAILS = """\
 A process matches --job-name if the name is one of its arguments, or the name of its program, script or module (with \
 or without .py). Ctrl-C stops the watching, not the job."""
 EXIT_CODES = {

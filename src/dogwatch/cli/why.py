@@ -23,7 +23,9 @@ EXAMPLES = (
     "dogwatch why --log train.err train.out --exit-code 137",
     "dogwatch why --state TIMEOUT",
 )
-NOTES = "Without a job, give what you have: log files, exit code, signal or scheduler state. Any one of them is enough."
+DETAILS = (
+    "Without a job, give what you have: log files, exit code, signal or scheduler state. Any one of them is enough."
+)
 
 _RETRY = {
     "never": "no",
