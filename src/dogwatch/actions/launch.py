@@ -20,7 +20,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import NotRequired, TypedDict
 
 from dogwatch import remote
 from dogwatch.errors import COULD_NOT_POLL, ENDED_BADLY, DogwatchError, UsageError
@@ -59,6 +59,27 @@ class LaunchUnclear(LaunchFailed):
 
 class AlreadyStarted(DogwatchError):
     """The run has a supervisor, or had one: it is neither started again nor thrown away."""
+
+
+class RunSpec(TypedDict):
+    """What the supervisor is to start; `gpus` has one entry per worker."""
+
+    argv: list[str]
+    program: str
+    cwd: str
+    env: dict[str, str]
+    workers: int
+    gpus: list[str] | None
+    wake: str
+    created: float
+    umask: NotRequired[int]
+
+
+class WrittenRun(RunSpec):
+    """The spec as it lies in the run's directory."""
+
+    run: str
+    directory: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +129,7 @@ def prepare(
     added = _checked_env(env)
     shares = _checked_gpus(gpus, workers, added)
     place = _checked_cwd(cwd)
-    spec: dict[str, Any] = {
+    spec: RunSpec = {
         "argv": [_portable(word, "the command") for word in words],
         "program": _portable(_find_program(words[0], place, added), "the program"),
         "cwd": _portable(place, "--cwd"),
@@ -269,7 +290,7 @@ def _insist_on_room(home: str, workers: int) -> None:
         raise RunNotWritten(f"There is no {what} left for a run on the disk of {home}: free some; nothing was started.")
 
 
-def _write_run(runs: str, slug: str, token: str | None, spec: Mapping[str, Any]) -> Run:
+def _write_run(runs: str, slug: str, token: str | None, spec: RunSpec) -> Run:
     run_id = f"{slug}-{token or secrets.token_hex(3)}"
     directory = os.path.join(runs, run_id)
     try:
@@ -296,7 +317,7 @@ def _discard_quietly(run: Run) -> None:
         discard(run)
 
 
-def _write_durably(directory: str, name: str, document: Mapping[str, Any]) -> None:
+def _write_durably(directory: str, name: str, document: WrittenRun) -> None:
     path = os.path.join(directory, name)
     fd = os.open(f"{path}.tmp", os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
     with open(fd, "wb") as file:

@@ -16,7 +16,7 @@ import stat
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from dogwatch.text import plain
 
@@ -85,40 +85,63 @@ def experiments(now: float, home: str, directory: str, environment: Mapping[str,
 
 def nel_runs(text: str, path: str, exists: Callable[[str], bool]) -> list[Trace]:
     """NeMo Evaluator launcher: one line per job, the last for each counts; jobs of one invocation are one run."""
-    last: dict[str, dict[str, Any]] = {}
-    for line in text.splitlines():
-        row = _object(line)
-        if isinstance(row.get("job_id"), str) and isinstance(row.get("invocation_id"), str):
-            last[row["job_id"]] = row
-    runs: dict[str, list[dict[str, Any]]] = {}
-    for row in last.values():
-        runs.setdefault(row["invocation_id"], []).append(row)
-    return [_nel_run(name, rows, path, exists) for name, rows in runs.items()]
+    last = {job.job_id: job for job in map(_nel_job, text.splitlines()) if job is not None}
+    runs: dict[str, list[_NelJob]] = {}
+    for job in last.values():
+        runs.setdefault(job.invocation_id, []).append(job)
+    return [_nel_run(name, jobs, path, exists) for name, jobs in runs.items()]
 
 
-def _nel_run(name: str, rows: list[dict[str, Any]], path: str, exists: Callable[[str], bool]) -> Trace:
-    facts = [_mapping(row.get("data")) for row in rows]
-    tasks = [_nel_task(row) for row in rows]
-    ends = [_ended_here(str(one["output_dir"]), exists) for one in facts if isinstance(one.get("output_dir"), str)]
-    first = facts[0]
+class _NelJob(NamedTuple):
+    """A line of the execution log, as far as it is used."""
+
+    job_id: str
+    invocation_id: str
+    at: float
+    task: str
+    output_dir: str | None
+    host: str | None
+    user: str | None
+    slurm_id: str | None
+
+
+def _nel_job(line: str) -> _NelJob | None:
+    row = _object(line)
+    facts = _mapping(row.get("data"))
+    job_id, invocation, folder = row.get("job_id"), row.get("invocation_id"), facts.get("output_dir")
+    if not isinstance(job_id, str) or not isinstance(invocation, str):
+        return None
+    return _NelJob(
+        job_id,
+        invocation,
+        _number(row.get("timestamp")),
+        _nel_task(job_id, _mapping(_mapping(row.get("config")).get("evaluation")).get("tasks")),
+        folder if isinstance(folder, str) else None,
+        _word(facts.get("hostname")),
+        _word(facts.get("username")),
+        str(facts["slurm_job_id"]) if _is_id(facts.get("slurm_job_id")) else None,
+    )
+
+
+def _nel_run(name: str, jobs: list[_NelJob], path: str, exists: Callable[[str], bool]) -> Trace:
+    ends = [_ended_here(job.output_dir, exists) for job in jobs if job.output_dir is not None]
     return Trace(
         EVALUATION,
         "nel",
         plain(name, 60),
-        plain(", ".join(dict.fromkeys(task for task in tasks if task)) or name, 120),
-        min(_number(row.get("timestamp")) for row in rows),
+        plain(", ".join(dict.fromkeys(job.task for job in jobs if job.task)) or name, 120),
+        min(job.at for job in jobs),
         path,
-        _word(first.get("hostname")),
-        _word(first.get("username")),
-        tuple(sorted({str(one["slurm_job_id"]) for one in facts if _is_id(one.get("slurm_job_id"))}, key=int)),
-        all(ends) if ends and len(ends) == len(rows) else None,
+        jobs[0].host,
+        jobs[0].user,
+        tuple(sorted({job.slurm_id for job in jobs if job.slurm_id is not None}, key=int)),
+        all(ends) if ends and len(ends) == len(jobs) else None,
     )
 
 
-def _nel_task(row: Mapping[str, Any]) -> str:
+def _nel_task(job_id: str, tasks: Any) -> str:
     """A job's task: the one of its configuration that the number after the dot of its id counts to."""
-    tasks = _mapping(_mapping(row.get("config")).get("evaluation")).get("tasks")
-    at = str(row["job_id"]).rpartition(".")[2]
+    at = job_id.rpartition(".")[2]
     if not isinstance(tasks, list) or not at.isdecimal() or int(at[:6]) >= len(tasks):
         return ""
     return str(_mapping(tasks[int(at[:6])]).get("name") or "")
@@ -222,13 +245,12 @@ def _recent(found: Iterable[Trace], now: float) -> list[Trace]:
 
 def _object(text: str) -> dict[str, Any]:
     try:
-        found = json.loads(text)
+        return _mapping(json.loads(text))
     except (ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
 
 
-def _mapping(value: Any) -> Mapping[str, Any]:
+def _mapping(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from dogwatch.clock import Clock
 from dogwatch.errors import UsageError
@@ -42,7 +41,7 @@ def add(
     if plugin is None or plugin.config is None:
         raise UsageError(why_missing(kind))
     known = keys(plugin.config)
-    typed: dict[str, Any] = {key: known[key][1].typed(word) if key in known else word for key, word in words.items()}
+    typed = {key: known[key][1].typed(word) if key in known else word for key, word in words.items()}
     named(job_id, "the id of the job")
     job = Job(
         ref=f"{place}/{kind}:{job_id}",

@@ -14,11 +14,20 @@ import re
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from dogwatch.api.commands import HERE
 from dogwatch.api.host_names import HostNames
-from dogwatch.api.registry_file import PATIENCE, Item, RegistryFile, RegistryRefused, edited, joined, parse
+from dogwatch.api.registry_file import (
+    PATIENCE,
+    Item,
+    RegistryEntry,
+    RegistryFile,
+    RegistryRefused,
+    edited,
+    joined,
+    parse,
+)
 from dogwatch.errors import CouldNotPoll, UsageError
 from dogwatch.model.job import scheduler_here
 from dogwatch.model.scheduler import status
@@ -166,7 +175,7 @@ def sync(store: Store, path: str, adopt: Adopt, below: str | None = None, silenc
     return Synced(path, tuple(adopted), tuple(edit.updated), tuple(edit.removed), marked)
 
 
-def enter(store: Store, path: str, entry: dict[str, Any]) -> None:
+def enter(store: Store, path: str, entry: RegistryEntry) -> None:
     """Put a job into a registry that does not name it yet; the file, and the folder it lies in, are made if need be."""
     shown = plain(path, 200)
     whole = os.path.abspath(path)

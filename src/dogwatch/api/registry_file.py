@@ -22,7 +22,7 @@ import stat
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypedDict
 
 from dogwatch.errors import UsageError
 
@@ -41,6 +41,18 @@ _TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"|-?(?:NaN|Infinity)|-?[0-9][0-9.eE+-]*
 
 class RegistryRefused(UsageError):
     """A registry that cannot be taken as it is; it was left as it is."""
+
+
+class RegistryEntry(TypedDict):
+    """An entry as we write it; others may write more or less."""
+
+    type: str
+    id: str
+    host: str
+    user: str | None
+    submitted: str
+    description: str
+    last_status: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ any.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, cast
 
 from dogwatch.api import queries
 from dogwatch.api.history import Moments, attempts_of, seconds_of
@@ -18,6 +18,7 @@ from dogwatch.store.rows.readings import readings_of
 
 if TYPE_CHECKING:
     from dogwatch.wire.documents.job import JobDocument
+    from dogwatch.wire.documents.machine import EfficiencyDocument, SpentDocument
     from dogwatch.wire.documents.report import (
         CostDocument,
         EnergyDocument,
@@ -61,7 +62,7 @@ def document(store: Store, ref: str, now: float, price: float | None = None) -> 
         "so_far": not over,
         "time": _time(job, began, until if began is not None else None, ran, len(attempts)),
         "items": _items(job, ran),
-        "memory_peak_bytes": _most(_spent(job)["memory_peak_bytes"], _used(job)["memory_bytes"]),
+        "memory_peak_bytes": _most(_spent(job).get("memory_peak_bytes"), _used(job).get("memory_bytes")),
         "gpus": _gpus(job),
         "energy": _energy(job),
         "cost": _cost(job, ran, price),
@@ -97,7 +98,7 @@ def _time(job: JobDocument, began: float | None, until: float | None, ran: float
         "waited_seconds": None if submitted is None or began is None else round(max(0.0, began - submitted), 1),
         "total_seconds": None if whole is None else round(whole, 1),
         "running_seconds": round(ran, 1) if attempts else None,
-        "watched_seconds": spent["watched_seconds"] if spent else None,
+        "watched_seconds": spent.get("watched_seconds") if spent else None,
         "attempts": job["attempts"],
     }
 
@@ -121,10 +122,10 @@ def _items(job: JobDocument, ran: float) -> ItemsDocument | None:
 def _gpus(job: JobDocument) -> GpuUseDocument | None:
     """What its GPUs did, by what looks saw; where they saw nothing, by the accounting."""
     spent, used = _spent(job), _used(job)
-    tenths, count = spent["gpu_tenths_seconds"], gpu_count(job)
-    whole = sum(tenths) if tenths else 0.0
-    mean = spent["gpu_busy_seconds"] / whole if whole else _share(used["gpu_percent"])
-    memory = _most(spent["gpu_memory_peak_bytes"], used["gpu_memory_bytes"])
+    tenths, count = spent.get("gpu_tenths_seconds") or [], gpu_count(job)
+    whole, idle = sum(tenths), spent.get("gpu_idle_seconds") or 0.0
+    mean = (spent.get("gpu_busy_seconds") or 0.0) / whole if whole else _share(used.get("gpu_percent"))
+    memory = _most(spent.get("gpu_memory_peak_bytes"), used.get("gpu_memory_bytes"))
     if count is None and mean is None and memory is None:
         return None
     return {
@@ -132,8 +133,8 @@ def _gpus(job: JobDocument) -> GpuUseDocument | None:
         "seconds": round(whole, 1) if whole else None,
         "used_mean": None if mean is None else round(mean, 4),
         "tenths": [round(seconds / whole, 4) for seconds in tenths] if whole else None,
-        "idle_seconds": spent["gpu_idle_seconds"] if whole else None,
-        "idle_fraction": round(spent["gpu_idle_seconds"] / whole, 4) if whole else None,
+        "idle_seconds": idle if whole else None,
+        "idle_fraction": round(idle / whole, 4) if whole else None,
         "memory_peak_bytes": memory,
     }
 
@@ -141,15 +142,16 @@ def _gpus(job: JobDocument) -> GpuUseDocument | None:
 def _energy(job: JobDocument) -> EnergyDocument | None:
     """Only what was measured; how much of the run that is, is said beside it."""
     spent = _spent(job)
-    if spent["energy_joules"] is None:
+    joules = spent.get("energy_joules")
+    if joules is None:
         return None
-    return {"joules": spent["energy_joules"], "seconds": spent["energy_seconds"]}
+    return {"joules": joules, "seconds": spent.get("energy_seconds")}
 
 
 def _cost(job: JobDocument, ran: float, price: float | None) -> CostDocument | None:
     if price is None:
         return None
-    count, seconds = gpu_count(job), _used(job)["gpu_seconds"]
+    count, seconds = gpu_count(job), _used(job).get("gpu_seconds")
     if seconds is None and count is not None and ran > 0:
         seconds = count * ran
     hours = None if seconds is None else seconds / 3600
@@ -163,23 +165,16 @@ def _cost(job: JobDocument, ran: float, price: float | None) -> CostDocument | N
 def gpu_count(job: JobDocument) -> int | None:
     """How many GPUs it has: by the accounting, by what was given to its workers, else by what looks saw."""
     given = {name.strip() for worker in job["workers"] for name in str(worker.get("gpu") or "").split(",")} - {""}
-    counted: int | None = _used(job)["gpus"] or len(given) or _spent(job)["gpus"]
+    counted: int | None = _used(job).get("gpus") or len(given) or _spent(job).get("gpus")
     return counted or None
 
 
-def _spent(job: JobDocument) -> Mapping[str, Any]:
-    return _Lenient(job["spent"] or {})
+def _spent(job: JobDocument) -> SpentDocument:
+    return job["spent"] or cast("SpentDocument", {})
 
 
-def _used(job: JobDocument) -> Mapping[str, Any]:
-    return _Lenient(job["efficiency"] or {})
-
-
-class _Lenient(dict[str, Any]):
-    """A document in which a key that an older release did not write is None."""
-
-    def __missing__(self, key: str) -> None:
-        return None
+def _used(job: JobDocument) -> EfficiencyDocument:
+    return job["efficiency"] or cast("EfficiencyDocument", {})
 
 
 def _most(*amounts: float | None) -> float | None:

@@ -20,6 +20,7 @@ from dogwatch.text import named, plain
 from dogwatch.transport.interface import Transport
 
 if TYPE_CHECKING:
+    from dogwatch.api.registry_file import RegistryEntry
     from dogwatch.wire.documents.job import JobDocument
 
 _USER = re.compile(r"[a-z_][a-z0-9_.-]{0,31}")
@@ -43,7 +44,7 @@ class Added(NamedTuple):
     def place(self) -> str:
         return str(self.job["place"])
 
-    def entry(self, host: str, now: float) -> dict[str, Any]:
+    def entry(self, host: str, now: float) -> RegistryEntry:
         """What an agents' registry holds of it."""
         found = self.found
         submitted = now if found is None or found.submit is None else found.submit

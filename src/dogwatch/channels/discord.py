@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Any
 
 from dogwatch.channels.http import Network, Reply, Unsent, reached, receipt
 from dogwatch.channels.interface import Receipt
@@ -34,11 +33,11 @@ class Discord:
 
     def _post(self, message: Message, image: bytes | None) -> Receipt:
         head, text = safe(subject(message)), safe(fitted("\n".join(lines(message, JOBS)), MOST - 300))
-        told: dict[str, Any] = {"content": f"**{head}**\n```\n{text}\n```", "allowed_mentions": {"parse": []}}
-        kind, body = "application/json", json.dumps(told).encode("ascii")
+        payload = {"content": f"**{head}**\n```\n{text}\n```", "allowed_mentions": {"parse": []}}
+        kind, body = "application/json", json.dumps(payload).encode("ascii")
         if image is not None:
-            told["embeds"] = [{"image": {"url": f"attachment://{NAME}"}}]
-            kind, body = form(message.key, json.dumps(told).encode("ascii"), image)
+            with_image = {**payload, "embeds": [{"image": {"url": f"attachment://{NAME}"}}]}
+            kind, body = form(message.key, json.dumps(with_image).encode("ascii"), image)
         headers = {"Content-Type": kind, "Idempotency-Key": message.key}
         try:
             reply = self._network.post(self._url, body, headers)

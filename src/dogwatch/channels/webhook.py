@@ -6,7 +6,7 @@ import hashlib
 import hmac
 import json
 from dataclasses import dataclass
-from typing import Any
+from typing import TypedDict
 
 from dogwatch.channels.http import Network, Unsent, reached, receipt
 from dogwatch.channels.interface import Receipt
@@ -45,7 +45,34 @@ def signature(secret: str, at: str, body: bytes) -> str:
     return "sha256=" + hmac.new(secret.encode(), at.encode("ascii") + b"." + body, hashlib.sha256).hexdigest()
 
 
-def document(message: Message) -> dict[str, Any]:
+class WebhookJob(TypedDict):
+    """What is said of one job."""
+
+    name: str
+    ref: str
+    level: str
+    rule: str
+    text: str
+    why: str | None
+    do: str | None
+    since: str | None
+    resolved: bool
+    closed: str | None
+    key: str
+
+
+class WebhookDocument(TypedDict):
+    """The body of a request."""
+
+    version: int
+    key: str
+    level: str
+    subject: str
+    at: str | None
+    jobs: list[WebhookJob]
+
+
+def document(message: Message) -> WebhookDocument:
     """The body: every job by name, however many there are."""
     return {
         "version": 1,
@@ -57,7 +84,7 @@ def document(message: Message) -> dict[str, Any]:
     }
 
 
-def _job(item: Item) -> dict[str, Any]:
+def _job(item: Item) -> WebhookJob:
     return {
         "name": plain(item.name, 200),
         "ref": plain(item.subject, 300),

@@ -16,6 +16,7 @@ EXAMPLES = (
     "dogwatch add slurm 123456 --host hpc",
     "dogwatch add slurm --mine --host hpc",
 )
+COMMON = ("user", "name", "description", "total_items", "stall_timeout", "min_growth")
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -133,7 +134,7 @@ def _processes(args: Namespace) -> list[str]:
         logs=args.log,
         outputs=args.output,
         checkpoints=args.checkpoint,
-        **_common(args),
+        **{name: getattr(args, name) for name in COMMON},
     )
     clock = Clock()
     transport = assemble.here(clock)
@@ -186,16 +187,11 @@ def _scheduler_jobs(args: Namespace) -> list[str]:
         output_dir=args.output_dir,
         checkpoints=args.checkpoint,
         registry=args.registry,
-        **_common(args),
+        **{name: getattr(args, name) for name in COMMON},
     )
     clock = Clock()
     with assemble.store() as store:
         return watch_scheduler_jobs(store, clock, lambda place: assemble.transport(place, clock), wanted, say)
-
-
-def _common(args: Namespace) -> dict[str, Any]:
-    names = ("user", "name", "description", "total_items", "stall_timeout", "min_growth")
-    return {name: getattr(args, name) for name in names}
 
 
 def _submitted(args: Namespace) -> str | None:

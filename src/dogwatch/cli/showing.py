@@ -43,12 +43,17 @@ def show(
 ) -> int:
     """Watch until every job has ended (or one has stalled for longer than its owner allows)."""
     screen = not json and can_show()
-    how: dict[str, Any] = {"terminal": assemble.terminal(shown=True), "every": every, "log_file": log_file}
     with (
         assemble.store(readonly=True) as store,
         leaving(store, clock),
         assemble.background_watch(
-            store.location, clock, who=who, complain=None if screen else say, **how
+            store.location,
+            clock,
+            who=who,
+            terminal=assemble.terminal(shown=True),
+            complain=None if screen else say,
+            every=every,
+            log_file=log_file,
         ) as background_watch,
     ):
 
