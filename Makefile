@@ -31,9 +31,11 @@ lint: .venv/.ready .venv/.ready-dev ## ruff, mypy --strict, import contracts
 	@$(BIN)/mypy $(CHECKED)
 	@$(BIN)/lint-imports --no-logo
 
-docs: .venv/.ready ## write what is generated in docs/: JSON documents, commands, man page
+docs: .venv/.ready .venv/.ready-dev ## write what is generated in docs/ (JSON, commands, man page, keys), and build the site in site/
 	@$(BIN)/python tools/json_docs.py
 	@$(BIN)/python tools/cli_docs.py
+	@$(BIN)/python tools/config_docs.py
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 
 dist: .venv/.ready .venv/.ready-dev ## the source archive and both wheels in dist/, checked, and installed on every Python at hand
 	@$(BIN)/python tools/dist.py dist
@@ -57,7 +59,7 @@ lab-down: ## stop it
 	@$(BIN)/python -m tests.lab stop
 
 clean: ## remove the virtual environment and every cache
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .fuzz .bench build dist
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .fuzz .bench build dist site
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 tools:

@@ -1,9 +1,13 @@
-"""The README promises only what is there."""
+"""The README and the pages of docs/ promise only what is there."""
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
+import subprocess
+import sys
+from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
@@ -14,6 +18,13 @@ from dogwatch.cli.verbs import VERBS
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
+# The page of commands shows how to call them in general; its examples have a test of their own.
+PAGES = [
+    "README.md",
+    *sorted(
+        str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md") if path.name not in ("cli.md", "json.md")
+    ),
+]
 
 
 def test_the_help_in_the_readme_is_the_programs_own() -> None:
@@ -32,13 +43,13 @@ def test_every_command_in_the_readme_exists() -> None:
         assert re.search(rf"^{target}:", makefile, re.M), target
 
 
-@pytest.mark.parametrize("page", ["README.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))])
+@pytest.mark.parametrize("page", PAGES)
 def test_every_command_in_a_block_of_a_page_is_one_that_can_be_typed(page: str) -> None:
     """The verbs take the words that are shown; what stands for something of the reader's is any word."""
     blocks = re.findall(r"^```(?:sh)?\n(.*?)^```", (ROOT / page).read_text(), re.S | re.M)
     text = "\n".join(blocks).replace("\\\n", " ")
     shown = [each for each in text.splitlines() if each.startswith("dogwatch ")]
-    for line in [part for each in shown for part in each.split("&&")]:
+    for line in [part for each in shown for part in re.split(r"&&|\|", each) if part.strip().startswith("dogwatch ")]:
         _, verb, *words = shlex.split(line, comments=True)
         words = words[: words.index("--")] if "--" in words else words
         try:
@@ -51,3 +62,44 @@ def test_every_linked_file_is_there() -> None:
     """No link leads nowhere."""
     for link in re.findall(r"\]\((?!https?:)([^)#]+)\)", README):
         assert (ROOT / link).exists(), link
+
+
+def test_the_page_of_configuration_keys_is_up_to_date() -> None:
+    """docs/reference/config.md has every key that the program reads; `make docs` writes it anew."""
+    command = [sys.executable, str(ROOT / "tools" / "config_docs.py"), "--check"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+class Loaded(HTMLParser):
+    """What a page makes a browser fetch by itself."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.urls: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = {name: value or "" for name, value in attrs}
+        fetches = tag != "link" or given.get("rel") in ("stylesheet", "preconnect", "preload", "icon")
+        self.urls += [given[name] for name in ("src", "href") if tag != "a" and fetches and name in given]
+
+
+def test_the_site_is_built_without_a_broken_link_and_loads_nothing_from_elsewhere(tmp_path: Path) -> None:
+    """Strict: a link or anchor that leads nowhere, or a page that the menu lacks, is an error; so is any web font."""
+    pytest.importorskip("material", reason="mkdocs-material is not installed; `make setup` installs it")
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", tmp_path / "site"],
+        cwd=ROOT,
+        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    pages = list((tmp_path / "site").rglob("*.html"))
+    assert len(pages) > len(PAGES)
+    foreign = {url for page in pages for url in Loaded(page.read_text()).urls if re.match(r"(https?:)?//", url)}
+    assert foreign == set()
+    styles = "".join(sheet.read_text() for sheet in (tmp_path / "site").rglob("*.css"))
+    assert re.findall(r"(?:@import|url\()\s*['\"]?(?:https?:)?//", styles) == []
