@@ -108,7 +108,7 @@ def sweep(folder: str, now: float) -> None:
     size = count = 0
     for age, path in rows:
         draft = os.path.basename(path).startswith(DRAFT)
-        size += _size(path)
+        size += folder_size(path)
         count += not draft
         if count > KEPT or size > KEPT_BYTES or age > KEPT_SECONDS or (draft and age > 3600):
             shutil.rmtree(path, ignore_errors=True)
@@ -252,7 +252,8 @@ def _age(path: str, now: float) -> float:
         return float("inf")
 
 
-def _size(path: str) -> int:
+def folder_size(path: str) -> int:
+    """The bytes of all files in a folder and below it."""
     total = 0
     for folder, _, names in os.walk(path):
         for name in names:

@@ -35,6 +35,7 @@ def _left() -> UninstallDocument:
 
     from dogwatch import assemble, settings
     from dogwatch.actions import service
+    from dogwatch.api.bundle import folder_size
     from dogwatch.errors import DogwatchError
 
     home, config = assemble.home_if_there(), settings.path(os.environ)
@@ -43,7 +44,7 @@ def _left() -> UninstallDocument:
         "watcher_pid": None,
         "service": None,
         "home": home,
-        "home_bytes": None if home is None else _size(home),
+        "home_bytes": None if home is None else folder_size(home),
         "config": config if os.path.exists(config) else None,
         "command": _command(),
     }
@@ -66,19 +67,6 @@ def _running() -> tuple[list[str], int | None]:
     with assemble.store(readonly=True) as store:
         jobs = [job["ref"] for job in queries.brief(store) if job["state"] != "ended"]
         return jobs, queries.watching(store)["pid"]
-
-
-def _size(home: str) -> int:
-    import os
-
-    total = 0
-    for folder, _, names in os.walk(home):
-        for name in names:
-            try:
-                total += os.lstat(os.path.join(folder, name)).st_size
-            except OSError:
-                continue
-    return total
 
 
 def _command() -> str:

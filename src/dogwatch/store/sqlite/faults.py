@@ -11,7 +11,7 @@ from dogwatch.store.private_files import NO_ROOM, full, of_os, read_only
 from dogwatch.store.rows.row import REMEDY
 
 __all__ = ["damaged", "full", "gone", "of_os", "read_only", "spoils", "translate"]
-FULL, CORRUPT, NOTADB, READONLY, IOERR, CANTOPEN, BUSY, LOCKED = 13, 11, 26, 8, 10, 14, 5, 6
+FULL, CORRUPT, NOTADB, READONLY, IOERR, CANTOPEN, BUSY = 13, 11, 26, 8, 10, 14, 5
 DBMOVED = 1032
 NOT_WRITABLE = (CANTOPEN, READONLY, IOERR, FULL)
 _READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, NotRequired, TypedDict
 
 from dogwatch.wire.documents.meaning import Time, doc
+from dogwatch.wire.documents.watch import PolledDocument
 
 
 class ChecklistLine(TypedDict):
@@ -73,15 +74,9 @@ class TestedHostDocument(HostDocument, TrialDocument):
     accepted: NotRequired[Annotated[list[str], doc("of `add`: the fingerprints that were accepted")]]
 
 
-class ListedHostDocument(HostDocument):
+class ListedHostDocument(HostDocument, PolledDocument):
     """A host with when it was last seen and why it is unreachable."""
 
-    polled_at: Annotated[Time | None, doc("when it was last asked")]
-    answered_at: Annotated[Time | None, doc("when it last answered")]
-    unreachable_since: Annotated[Time | None, doc("since when it does not answer")]
-    unreachable_why: Annotated[str | None, doc("why not")]
-    polls: Annotated[int, doc("polls in all")]
-    failed_polls: Annotated[int, doc("failed ones in a row")]
     jobs: Annotated[int, doc("how many jobs that have not ended live there")]
 
 

@@ -145,7 +145,18 @@ class PlaceFacts(TypedDict, total=False):
     locked_out: Annotated[bool, doc("that it refuses our login, so it is asked less often")]
 
 
-class PlaceDocument(TypedDict):
+class PolledDocument(TypedDict):
+    """When a place was asked, and what came of it."""
+
+    polled_at: Annotated[Time | None, doc("when it was last asked")]
+    answered_at: Annotated[Time | None, doc("when it last answered")]
+    unreachable_since: Annotated[Time | None, doc("since when it does not answer")]
+    unreachable_why: Annotated[str | None, doc("why not")]
+    polls: Annotated[int, doc("polls in all")]
+    failed_polls: Annotated[int, doc("failed ones in a row")]
+
+
+class PlaceDocument(PolledDocument):
     """Where jobs live."""
 
     name: Annotated[str, doc("the place")]
@@ -157,12 +168,6 @@ class PlaceDocument(TypedDict):
         ),
     ]
     floor: Annotated[float, doc("the least seconds between two polls")]
-    polled_at: Annotated[Time | None, doc("when it was last asked")]
-    answered_at: Annotated[Time | None, doc("when it last answered")]
-    unreachable_since: Annotated[Time | None, doc("since when it does not answer")]
-    unreachable_why: Annotated[str | None, doc("why not")]
-    polls: Annotated[int, doc("polls in all")]
-    failed_polls: Annotated[int, doc("failed ones in a row")]
     facts: Annotated[PlaceFacts, doc("what it last said of itself; empty before its first answer")]
 
 
