@@ -68,7 +68,7 @@ def wait_of(reply: Reply) -> float | None:
     try:
         told = json.loads(reply.body)
         return min(max(0.0, float(told["retry_after"])), 3600.0)
-    except (ValueError, TypeError, LookupError):
+    except (ValueError, TypeError, LookupError, OverflowError, RecursionError):
         return None
 
 

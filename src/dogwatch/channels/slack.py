@@ -57,7 +57,7 @@ def taken(body: bytes) -> bool:
         return True
     try:
         told = json.loads(said)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     return isinstance(told, dict) and told.get("ok") is True
 
