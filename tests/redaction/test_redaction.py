@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dogwatch.redaction import redacted
+from dogwatch.text import plain
 
 LONG = 4096
 
@@ -76,6 +77,15 @@ def test_a_secret_in_a_long_text_does_not_get_through(secret, filling):
     text = filling * LONG + f" {secret} " + filling * LONG
     assert SECRET not in redacted(text)
     assert redacted(filling * LONG) == filling * LONG
+
+
+@pytest.mark.parametrize("split", ["\x1b[0m", "\x1b[31;1m", "\x9d", "\u200b", "\xad", "\x1b]0;title\x07"])
+@pytest.mark.parametrize("text", ["hf" + "_{}", "token={}", "https://kim:{}@example.org"])
+def test_a_secret_that_is_split_by_what_no_screen_shows_does_not_get_through(text: str, split: str) -> None:
+    """The codes are dropped where text is shown, and the two halves would be one again."""
+    whole = f"found {text.format(SECRET[:9] + split + SECRET[9:])} there"
+    assert SECRET not in plain(redacted(whole))
+    assert SECRET[9:] not in redacted(whole)
 
 
 def test_a_name_that_is_no_text_stays_as_it_is():

@@ -162,7 +162,7 @@ def receipt(url: str, reply: Reply, taken: bool | None = None) -> Receipt:
 
 def said(reply: Reply, url: str) -> str:
     """The beginning of what a server said, without whatever of our URL it repeats: many an error page quotes it."""
-    text = redacted(reply.body[:2000].decode("utf-8", "replace"))
+    text = redacted(plain(reply.body[:2000].decode("utf-8", "replace"), 2000))
     for part in sorted(_secret_parts(url), key=len, reverse=True):
         text = text.replace(part, "[redacted]")
     return plain(text[:300], 120)

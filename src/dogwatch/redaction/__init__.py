@@ -12,17 +12,32 @@ from functools import cache
 from typing import Any
 
 from dogwatch.redaction.named import REDACTED, without_named
+from dogwatch.text import plain
 
 _KEPT = 4
 _SURROGATES = re.compile("[\ud800-\udfff]")
+# Escape codes and what a terminal does not show.
+_INVISIBLE = re.compile(
+    "[\x00-\x08\x0e-\x1f\x7f-\x9f\xad\u034f\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u2060-\u2064\u3164\ufeff\uffa0\U000e0000-\U000e007f]"
+)
 _KEY_BEGINS, _KEY_ENDS = "-----BEGIN ", "-----END "
 # A line of a key's body, perhaps behind a logger's timestamp; its last line may be short.
 _KEY_BODY = re.compile(r"(^|.*[\s:|>\]])([A-Za-z0-9+/=]{8,})\s*$", re.ASCII | re.DOTALL)
 
 
 def redacted(text: str) -> str:
-    """`text` without secrets; unchanged where there is none. What RE2 cannot encode (a byte of a file's name that is no
-    UTF-8) is replaced, but only where something is redacted."""
+    """`text` without secrets; unchanged where there is none. A secret that escape codes or invisible characters split
+    would be whole again on a screen, so such a text is first tried without them. What RE2 cannot encode (a byte of a
+    file's name that is no UTF-8) is replaced, but only where something is redacted."""
+    if _INVISIBLE.search(text):
+        clean = plain(text, 12 * len(text) + 12, keep="\t\n\v\f\r")
+        shown = _redacted(clean)
+        if shown != clean:
+            return shown
+    return _redacted(text)
+
+
+def _redacted(text: str) -> str:
     readable = _SURROGATES.sub("\ufffd", text)
     done = without_named(_tokens().sub(lambda found: f"{found.group()[:_KEPT]}…{REDACTED}", readable))
     return text if done == readable else done
