@@ -20,6 +20,7 @@ from dogwatch.watcher.job.watched import WatchedJob
 from dogwatch.watcher.tick import poll_interval
 from dogwatch.watcher.tick.conclude import answered_tick
 from dogwatch.watcher.tick.judge import Identity, identity
+from dogwatch.wire.answer import checked
 
 REF, LOG, BOOT = "here/process:replayed", "/replayed/log", "b"
 EPOCH = 1_800_000_000.0
@@ -67,11 +68,12 @@ class Stand:
         body["logs"] = {"ok": True, REF: self._log(request["logs"][REF]["known"].get(LOG, {}))}
         if "usage" in request:
             body["usage"] = {"ok": True, REF: self._usage()}
-        return Answer("here", EPOCH + self.now, 0.0, body)
+        return Answer("here", EPOCH + self.now, 0.0, checked(body))
 
     def _process(self) -> dict[str, Any]:
         doing = {"hidden": "hidden", "asleep": "sleeping", "spinning": "running"}[self.processes]
-        row = {"pid": PID, "doing": doing, "start": START, "boot": BOOT, "started": EPOCH, "oom": None}
+        row: dict[str, Any] = {"pid": PID, "doing": doing, "start": START, "boot": BOOT, "started": EPOCH}
+        row |= dict.fromkeys(("exit", "oom", "kernel_log", "cpu", "rss", "children", "threads", "uid", "command"))
         return {"ok": True, "runs": {}, "pids": {REF: [row]}, "find": {}}
 
     def _log(self, known: Mapping[str, Any]) -> dict[str, Any]:
@@ -79,7 +81,7 @@ class Stand:
         lines = bisect_right(self._times, self.now)
         end, written = self._ends[lines], EPOCH + self._times[max(0, lines - 1)]
         found = {"dev": 1, "ino": 1, "head": 0, "headlen": 0, "size": end, "mtime": written, "from": offset}
-        return {"files": {LOG: {**found, "text": self._text[offset:end]}}}
+        return {"files": {LOG: {**found, "text": self._text[offset:end], "reset": None, "skipped": 0}}}
 
     def _usage(self) -> dict[str, Any]:
         worked = min(self.now, self._times[-1])

@@ -28,6 +28,7 @@ from dogwatch.transport.interface import Answer
 from dogwatch.transport.ssh import Ssh
 from dogwatch.watcher.loop.watcher import Watcher
 from dogwatch.watcher.tick.place_poller import PlacePoller
+from dogwatch.wire.answer import checked
 from tests.lab.ground import why_not
 from tests.lab.lab import Lab
 from tests.lab.lease import SESSION, only_one
@@ -195,7 +196,7 @@ class Replay:
         began = time.process_time()
         text = self._text(request)
         self.spent += time.process_time() - began
-        return Answer("lab", self._clock.now(), 1.0, json.loads(text))
+        return Answer("lab", self._clock.now(), 1.0, checked(json.loads(text)))
 
     def close(self) -> None:
         pass
@@ -210,6 +211,7 @@ class Replay:
         commands = {**section, "ran": {requests.QUEUE: queue, requests.CONFIG: section["ran"][requests.CONFIG]}}
         rest = {"disks": {path: self._body["disk"] for path in request.get("disks", ())}, "ok": True, "seconds": 0.0}
         whole = {**self._body, "commands": commands, "logs": logs, "disks": rest, "files": {"ok": True, "seconds": 0.0}}
+        del whole["disk"]
         return json.dumps(whole)
 
 

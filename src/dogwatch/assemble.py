@@ -17,7 +17,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
-    from typing import Any
 
     from dogwatch.api.bundle import Bundle
     from dogwatch.channels.interface import Channel
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from dogwatch.watcher.loop.background_watch import BackgroundWatch
     from dogwatch.watcher.loop.watcher import Watcher
     from dogwatch.watcher.reports.bundles import Bundles
+    from dogwatch.wire.answer import CheckedAnswer
     from dogwatch.wire.documents.commands import ReceiptDocument
 
 TAKE_OVER = 0.5  # seconds between two tries of a daemon that waits for the lease
@@ -226,12 +226,12 @@ def bundles(location: Location, clock: Clock, narrate: Callable[[str], None]) ->
     if folder is None:
         return None
 
-    def make(ref: str, gathered: Mapping[str, Any] | None) -> None:
+    def make(ref: str, gathered: CheckedAnswer | None) -> None:
         from dogwatch.api import bundle as bundling
         from dogwatch.transport.interface import Answer
 
         now = clock.now()
-        answer = None if gathered is None else Answer("", now, 0.0, dict(gathered))
+        answer = None if gathered is None else Answer("", now, 0.0, gathered)
         with location.open(readonly=True) as opened:
             bundling.make(opened, ref, folder, answer, now, settings().price_per_gpu_hour)
         bundling.sweep(folder, now)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
+import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dogwatch.estimate.gpu_history import advance
+from dogwatch.estimate.gpu_history import GpuCourse, advance
 from dogwatch.model import Gpu, GpuHistory, GpuPast, GpuProcess
 
 GB = 1 << 30
@@ -18,11 +18,11 @@ class Watcher:
     """A job's memory of one GPU, saved and loaded between any two readings."""
 
     def __init__(self) -> None:
-        self.state: dict[str, Any] = {}
+        self.state = GpuCourse()
         self.mono = 1000.0
 
     def see(self, passed: float = 30.0, away: bool | None = None, strays: Any = (), **known: Any) -> GpuPast:
-        self.state = json.loads(json.dumps(self.state))
+        self.state = msgspec.json.decode(msgspec.json.encode(self.state), type=GpuCourse)
         self.mono += passed
         return advance(self.state, [Gpu(0, "GPU-a", **known)], passed, self.mono, away=away, strays=strays)
 
@@ -122,4 +122,4 @@ def test_no_clock_runs_backwards_and_the_state_stays_small(seen):
         past = watch.see(passed, away, used=used, memory_used=memory, memory_total=80 * GB, ecc=ecc)
         course = past.courses["GPU-a"]
         assert min(course.idle, course.longest, course.throttled, course.shared, course.ecc, past.away) >= 0
-    assert len(json.dumps(watch.state)) < 8000
+    assert len(msgspec.json.encode(watch.state)) < 8000

@@ -16,12 +16,15 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import convert
 
 from dogwatch.model import Expectation, Job
 from dogwatch.remote import extra_probe
 from dogwatch.transport.interface import Answer
 from dogwatch.transport.local import Here
 from dogwatch.watcher.job.disks import DiskSpace, tightest
+from dogwatch.wire.programs import Quota
+from dogwatch.wire.sections import Disk
 from tests.support import wait_until, with_the_probe
 
 NAMES: dict[str, Any] = {"__name__": "extra_probe"}
@@ -225,15 +228,17 @@ def test_a_file_system_that_hangs_holds_up_nobody_and_children_do_not_pile_up(tm
 
 def test_of_several_limits_the_tightest_counts_also_over_two_paths_of_one_disk() -> None:
     """Free bytes are no use to whoever may make no more files."""
-    wide, tight = row(10, 0, 100, 1, 0, 100), {**row(10, 0, 100, 99, 0, 100), "who": "group"}
+
+    def quota(*figures: int, who: str = "user") -> Quota:
+        return convert({**row(*figures), "who": who}, Quota)
+
+    wide, tight = quota(10, 0, 100, 1, 0, 100), quota(10, 0, 100, 99, 0, 100, who="group")
     assert tightest([wide, tight], None).who == "group"
-    over = tightest([row(150, 0, 100, 0, 0, 0)], None)
+    over = tightest([quota(150, 0, 100, 0, 0, 0)], None)
     assert (over.free, over.limit, over.over_soft) == (0, 100, False)
-    assert tightest([row(50, 40, 100, 0, 0, 0), wide, tight], None).over_soft
-    room = {"mount": "1", "free": 5, "total": 9, "inodes_free": 1, "inodes": 2}
-    disk_space = DiskSpace(
-        {"/a": {**room, "quota": [wide]}, "/b": {**room, "quota": [tight]}, "/c": {**room, "quota": None}}
-    )
+    assert tightest([quota(50, 40, 100, 0, 0, 0), wide, tight], None).over_soft
+    room = Disk(total=9, free=5, mount="1", writable=True, inodes=2, inodes_free=1)
+    disk_space = DiskSpace({"/a": room, "/b": room, "/c": room}, {"/a": [wide], "/b": [tight]})
     job = Job("r", "here", "process", "x", "x", expect=Expectation(outputs=("/a/*", "/b/*", "/c/*")))
     (disk,) = disk_space.of(job).values()
     assert disk.quota is not None

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from dogwatch.results import inspect_ai, scores
 from dogwatch.results.interface import Score
+from dogwatch.wire.sections import TextFile
 
 STAMP = "2031-02-03T04-05-06+00-00_rivers_Zk3"
 
@@ -64,7 +65,7 @@ def with_zstandard(header: bytes, said: int | None = None) -> bytes:
 
 
 def found(raw: bytes, name: str = f"{STAMP}.eval") -> Any:
-    return scores.read({f"/out/logs/{name}": {"text": raw.decode("latin-1"), "mtime": 1.0}}, None)
+    return scores.read({f"/out/logs/{name}": TextFile(raw.decode("latin-1"), 0, len(raw), len(raw), 1.0, False)}, None)
 
 
 RIVERS = [{"task": "rivers", "metric": "accuracy", "value": 0.625, "stderr": 0.03}]

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from dogwatch.results import lm_eval, nel, scores
 from dogwatch.results.interface import Score
+from dogwatch.wire.sections import TextFile
 
 LM_EVAL = {
     "results": {
@@ -55,6 +56,10 @@ results:
 target:
   api_endpoint: {model_id: some/model}
 """
+
+
+def file(text: str, mtime: float = 1.0) -> TextFile:
+    return TextFile(text, 0, len(text), len(text), mtime, False)
 
 
 def test_lm_eval_gives_the_first_metric_of_each_task_that_is_not_part_of_another():
@@ -113,15 +118,15 @@ def test_a_fraction_is_told_in_percent_and_anything_else_with_its_metric(task, m
 def test_only_files_that_the_job_can_have_written_count_and_the_newest_has_the_last_word():
     """An older run's results in the same directory are not this job's."""
 
-    def one(task: str, value: float, mtime: float) -> dict:
-        return {"text": json.dumps({"results": {task: {"acc,none": value}}}), "mtime": mtime}
+    def one(task: str, value: float, mtime: float) -> TextFile:
+        return file(json.dumps({"results": {task: {"acc,none": value}}}), mtime)
 
     files = {
         "/out/m/results_1.json": one("old", 0.1, 1000.0),
         "/out/m/results_3.json": one("arc", 0.3, 3000.0),
         "/out/m/results_2.json": one("arc", 0.2, 2500.0),
-        "/out/m/results_4.json": {"text": "{", "mtime": 4000.0},
-        "/out/results.yml": {"text": NEL, "mtime": 2600.0},
+        "/out/m/results_4.json": file("{", 4000.0),
+        "/out/results.yml": file(NEL, 2600.0),
     }
     told = {score["task"]: score["value"] for score in scores.read(files, since=2000.0)}
     assert told == {"arc": 0.3, "gpqa_diamond": 0.423, "ifeval": 81.0}
@@ -157,7 +162,7 @@ def test_no_document_breaks_a_reader(value):
     """Whatever a job writes, the answer is scores or none."""
     text = json.dumps(value)
     for path in ("/o/results_x.json", "/o/eval-x.json", "/o/results.yml", "/o/2031-x_task_id.json", "/o/x.eval"):
-        for score in scores.read({path: {"text": text, "mtime": 1.0}}, None):
+        for score in scores.read({path: file(text)}, None):
             assert isinstance(score["value"], float)
 
 
@@ -183,4 +188,4 @@ def test_no_text_breaks_the_yaml_reader(text):
 def test_what_is_too_odd_to_read_has_no_scores(text):
     """And costs next to nothing."""
     for path in ("/o/results_x.json", "/o/results.yml"):
-        assert scores.read({path: {"text": text, "mtime": 1.0}}, None) == []
+        assert scores.read({path: file(text)}, None) == []

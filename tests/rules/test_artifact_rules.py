@@ -29,7 +29,7 @@ from dogwatch.rules import (
     outputs_unchanged,
 )
 from dogwatch.rules.interface import Case, Disk, Made, Quota, Spoilt
-from dogwatch.watcher.job.artifacts import Produced
+from dogwatch.watcher.job.artifacts import Produced, ProducedFile
 
 JOB = Job("here/process:x", "here", "process", "x", "x", expect=Expectation(min_growth=10e6 / 3600))
 RUNNING = Case(JOB, Known(state=Running()))
@@ -102,7 +102,7 @@ def test_three_attempts_without_progress_are_critical(attempts: list[tuple[str, 
 
 def test_the_attempt_that_ended_last_counts_and_success_ends_it() -> None:
     """A scheduler may give up after the third; a run that succeeded came as far as it should."""
-    made = Produced(attempts=[["step", 7.0], ["step", 7.0]])
+    made = Produced(attempts=[("step", 7.0), ("step", 7.0)])
     over = made.made(0.0, "training", 7.0, ended=True)
     failed = replace(RUNNING, known=Known(state=Ended(Outcome.FAILED)), made=over)
     (found,) = no_progress.judge(failed, 0.0)
@@ -115,10 +115,10 @@ def test_an_attempt_is_as_far_as_its_newest_checkpoint_else_its_last_step() -> N
     """What was computed after the checkpoint is lost with the attempt."""
     made = Produced()
     made.end_attempt(40.0)
-    made.checkpoints = {f"/c/checkpoint-{n}": {"mark": [1, n], "at": n, "still": 0.0} for n in (10, 30, 20)}
+    made.checkpoints = {f"/c/checkpoint-{n}": ProducedFile(1, float(n)) for n in (10, 30, 20)}
     made.end_attempt(45.0)
     made.end_attempt(None)
-    assert made.attempts == [["step", 40.0], ["checkpoint", 30], ["checkpoint", 30]]
+    assert made.attempts == [("step", 40.0), ("checkpoint", 30), ("checkpoint", 30)]
 
 
 @pytest.mark.parametrize(

@@ -106,7 +106,7 @@ def truth(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 def test_the_truth_is_taken(truth: dict[str, Any]) -> None:
     """What the real probe says goes through, to the letter but for its words."""
-    assert read(json.dumps(truth).encode()) == truth
+    assert read(json.dumps(truth).encode()).body == truth
 
 
 def test_every_leaf_wrapped_in_an_object_is_refused_by_name(truth: dict[str, Any]) -> None:
@@ -117,8 +117,7 @@ def test_every_leaf_wrapped_in_an_object_is_refused_by_name(truth: dict[str, Any
         if told is None:
             taken.append(path)
         assert told is None or str(path[0]) in told
-    unread = {("weak",), ("others",), ("ecc",)}  # nobody reads into these
-    assert [path for path in taken if (path[-1],) not in unread] == []
+    assert taken == []
 
 
 @pytest.mark.parametrize("kind", [name for name, _ in LIES])
@@ -156,10 +155,11 @@ def test_other_ways_to_lie(text: bytes, told: str) -> None:
 def test_a_hosts_words_are_cleaned_and_bounded() -> None:
     """Sixty megabytes of an error text are refused; a long one is cut, and nothing in it reaches a terminal."""
     words = "\x1b]52;c;aGk=\x07\u202eevil\nDOGWATCH-END " * 1000
-    body = read(json.dumps({"process": {"ok": False, "why": words}, "logs": {"ok": False, "why": words}}).encode())
-    for section in body.values():
-        assert len(section["why"]) <= LONGEST_SAID
-        assert not any(char in section["why"] for char in "\x1b\x07\u202e\n")
+    answer = read(json.dumps({"process": {"ok": False, "why": words}, "logs": {"ok": False, "why": words}}).encode())
+    assert answer.process is not None
+    for why in (answer.process.why, answer.logs.why, *(section["why"] for section in answer.body.values())):
+        assert len(why) <= LONGEST_SAID
+        assert not any(char in why for char in "\x1b\x07\u202e\n")
     with pytest.raises(Malformed):
         read(json.dumps({"process": {"ok": False, "why": "x" * 2_000_000}}).encode())
 

@@ -333,7 +333,7 @@ def test_an_answer_that_lacks_a_part_is_none() -> None:
     """Also one that has a part twice."""
     head = b"ab about\n1794780000\nme\nhost\nboot"
     whole = head + b"\nab run0\nrow\nab said\n\n0"
-    assert without_python.body(whole, LIST, "ab")["commands"]["ran"]["list"]["out"] == "row"
+    assert without_python.read(whole, LIST, "ab").body["commands"]["ran"]["list"]["out"] == "row"
     for broken in (
         b"",
         b"noise",
@@ -346,12 +346,12 @@ def test_an_answer_that_lacks_a_part_is_none() -> None:
         whole.replace(b"\nhost", b"\n" + b"h" * 2_000_000) + b"\nab run1\nab said\n\n" + b"9" * 5000,
     ):
         with pytest.raises(without_python.Unusable):
-            without_python.body(broken, LIST, "ab")
+            without_python.read(broken, LIST, "ab")
 
 
 def test_the_words_of_such_a_host_are_cleaned_too() -> None:
     """Its name and the name of its user come from the host like everything else."""
     reply = b"ab about\n1794780000\nm\x1b]52;c;aGk=\x07e\nho\x1b[31mst\xe2\x80\xae\nboot"
-    body = without_python.body(reply + b"\nab run0\nrow\nab said\nwhy\x07\n0", LIST, "ab")
+    body = without_python.read(reply + b"\nab run0\nrow\nab said\nwhy\x07\n0", LIST, "ab").body
     section = body["commands"]
     assert (body["host"], section["me"], section["ran"]["list"]["err"]) == ("host\\u202e", "me", "why\\x07")

@@ -23,7 +23,7 @@ from dogwatch.store.rows import jobs
 from dogwatch.store.sqlite.database import SqliteStore as Store
 from dogwatch.store.sqlite.location import open_store
 from dogwatch.transport.local import Here
-from dogwatch.watcher.job.artifacts import Produced
+from dogwatch.watcher.job.artifacts import Judgement, Produced, ProducedFile
 from dogwatch.watcher.job.file_checks import FileChecks, made_by, take_in
 from dogwatch.watcher.job.memory import Memory
 from dogwatch.watcher.job.probe_answer import ProbeAnswer
@@ -34,6 +34,7 @@ from dogwatch.watcher.loop.watcher import Watcher
 from dogwatch.watcher.tick.conclude import answered_tick
 from dogwatch.watcher.tick.judge import Identity, identity
 from dogwatch.watcher.tick.place_poller import PlacePoller
+from dogwatch.wire.sections import Files, ListedFile
 from tests.integrity.samples import MAKERS
 from tests.remote.test_quota import LIBRARY
 from tests.support import Ahead, wait_until
@@ -209,14 +210,14 @@ def test_files_that_several_workers_write_by_turns_are_not_condemned(store: Stor
 
 def test_elsewhere_an_unfinished_file_must_have_stood_still_for_long() -> None:
     """A login node does not see who writes on the nodes."""
-    one: Any = {"mark": [5, 1.0], "changed": 1.0, "age": 10.0, "born": 10.0, "still": 600.0}
-    one["verdict"] = {"verdict": "damaged", "why": "is cut", "records": None, "sure": False}
-    later = {"mark": [5, 1.0], "changed": 1.0, "age": 90.0, "born": 90.0, "still": 600.0}
+    verdict = Judgement("damaged", "is cut")
+    one = ProducedFile(5, 1.0, changed=1.0, age=10.0, born=10.0, still=600.0, verdict=verdict)
+    later = ProducedFile(5, 1.0, changed=1.0, age=90.0, born=90.0, still=600.0)
     made = Produced(files={"/o/a.npy": one, "/o/b.npy": later}, seen=True)
     assert made.broken_files() == []
-    one["still"] = 1900.0
+    one.still = 1900.0
     assert [spoilt.path for spoilt in made.broken_files()] == ["/o/a.npy"]
-    one["still"], one["verdict"]["sure"] = 60.0, True
+    one.still, verdict.sure = 60.0, True
     assert [spoilt.path for spoilt in made.broken_files()] == ["/o/a.npy"]
 
 
@@ -314,8 +315,10 @@ def test_a_watcher_that_is_killed_forgets_nothing_of_what_it_saw(store: Store, t
     (tmp_path / "t.csv").write_text("a\n1\n")
     stage.look(50.0, times=5)
     memory = next(iter(stage.watch._pollers[0].jobs.values())).memory
-    memory.produced.attempts = [["checkpoint", 5]]
-    assert memory.produced.files[str(tmp_path / "t.csv")]["verdict"]["verdict"] == "intact"
+    memory.produced.attempts = [("checkpoint", 5)]
+    verdict = memory.produced.files[str(tmp_path / "t.csv")].verdict
+    assert verdict is not None
+    assert verdict.verdict == "intact"
     assert Memory.from_json(json.loads(json.dumps(memory.to_json()))) == memory
     stage.watch.end()
 
@@ -353,13 +356,7 @@ def test_an_errand_without_an_answer_is_tried_less_and_less_often() -> None:
     """A file system that hangs is not asked about every minute."""
     closer = FileChecks(here=True)
     one = WatchedJob(JOB, Known(state=Running()), Memory(age=1e6), Readers(None))
-    one.memory.produced.files["/o/x.csv"] = {
-        "mark": [5, 1.0],
-        "changed": None,
-        "age": 0.0,
-        "born": 0.0,
-        "still": 0.0,
-    }
+    one.memory.produced.files["/o/x.csv"] = ProducedFile(5, 1.0)
     one.memory.produced.seen = True
     seen = ProbeAnswer(Answered("here", 0.0, 0.0, frozenset(), {}))
     asked = []
@@ -377,9 +374,9 @@ def test_three_attempts_that_end_at_one_checkpoint_are_remembered_over_their_res
     """What was reached is read in the very look that shows the new attempt, before that can save anything."""
     memory = Memory()
     for turn in range(3):
-        row = {"path": "/c/checkpoint-40", "size": None, "mtime": 5.0, "inside": [1, 2, 3.0]}
+        row = ListedFile("/c/checkpoint-40", None, 5.0, (1, 2, 3.0))
         look = Answered("here", 100.0 + turn, 0.0, frozenset(), {})
-        seen = ProbeAnswer(look, files={JOB.ref: {"outputs": [], "checkpoints": [row]}})
+        seen = ProbeAnswer(look, files={JOB.ref: Files(False, [], {}, [], [row])})
         take_in(memory, seen, JOB.ref, watched=20.0, step=50.0 + turn, running=True, new_attempt=True)
     (found,) = no_progress.judge(Case(JOB, Known(state=Running()), made=made_by(memory, None, Running())), 0.0)
     assert "3 attempts in a row got no further than checkpoint of iteration 40" in found.text
@@ -395,9 +392,9 @@ def test_a_job_that_is_requeued_three_times_without_progress_is_critical_and_pro
         look = Answered(
             "here", at, 0.1, frozenset({JOB.ref}), {JOB.ref: Observation(JOB.ref, f"try {attempt}", Running(at))}
         )
-        rows = [{"path": f"/c/step_{n}", "size": 9, "mtime": float(n)} for n in range(20, step + 1, 20)]
+        rows = [ListedFile(f"/c/step_{n}", 9, float(n)) for n in range(20, step + 1, 20)]
         after, changes = follow(known, look)
-        seen = ProbeAnswer(look, files={JOB.ref: {"outputs": [], "checkpoints": rows}})
+        seen = ProbeAnswer(look, files={JOB.ref: Files(False, [], {}, [], rows)})
         how: Any = {"watched": 30.0, "was_unreachable": False, "mono": at, "may_wait": False}
         done = answered_tick(seen, look, changes, after, jobs, open_now=findings, **how)
         jobs, known = done.jobs, dict(after)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from dogwatch.model import Change, Ended, Facts, Known, Outcome, Point, Running, Waiting
 from dogwatch.watcher.job import attempts
 from dogwatch.watcher.job.memory import Memory
-from dogwatch.watcher.job.state.log import LogCursor
+from dogwatch.wire.requests import LogCursor
 
 LOG = "/out/slurm-7.out"
 
@@ -52,7 +54,8 @@ def test_a_log_that_was_begun_anew_holds_the_last_attempt_alone():
 def test_a_short_log_whose_head_grew_is_the_same_log():
     """A head is known as far as the file went; that it goes further now is no other file."""
     memory = ran(7000)
-    memory.attempts[0]["marks"][LOG] |= {"headlen": 9, "head": 0}
+    marks = memory.attempts[0]["marks"]
+    marks[LOG] = replace(marks[LOG], headlen=9, head=0)
     assert [row["logs"] for row in attempts.document(memory)] == [{LOG: 0}, {LOG: 5000}]
 
 

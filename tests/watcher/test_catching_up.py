@@ -14,6 +14,7 @@ from dogwatch.transport.local import Here
 from dogwatch.watcher.job.memory import Memory
 from dogwatch.watcher.job.probe_answer import ANSWER_BYTES, ProbeAnswer
 from dogwatch.watcher.tick import follow_up
+from dogwatch.wire.sections import Logs
 
 LINE = b"loss 0.25 and nothing else in this line\n"
 
@@ -39,7 +40,7 @@ def transport() -> Iterator[Counted]:
     counted.close()
 
 
-def first(transport: Counted, logs: Mapping[str, Path]) -> dict[str, list[Mapping[str, Any]]]:
+def first(transport: Counted, logs: Mapping[str, Path]) -> dict[str, list[Logs]]:
     """What a poll reads of logs that it knew from their first byte on."""
     known = {}
     for ref, path in logs.items():
@@ -53,12 +54,12 @@ def first(transport: Counted, logs: Mapping[str, Path]) -> dict[str, list[Mappin
     request = {ref: {"globs": list(files), "known": files} for ref, files in known.items()}
     answer = transport.ask({"logs": request})
     assert isinstance(answer, Answer)
-    return {ref: [answer.body["logs"][ref]] for ref in logs}
+    return {ref: [answer.checked.logs.rows[ref]] for ref in logs}
 
 
 def rest_of_logs(
-    transport: Counted, answers: Mapping[str, list[Mapping[str, Any]]], paths: Mapping[str, Path]
-) -> Mapping[str, list[Mapping[str, Any]]]:
+    transport: Counted, answers: Mapping[str, list[Logs]], paths: Mapping[str, Path]
+) -> Mapping[str, list[Logs]]:
     """The logs after the follow-up of a poll in which all of these jobs ended."""
     jobs = [Job(ref, "here", "process", ref, ref, expect=Expectation(logs=(str(path),))) for ref, path in paths.items()]
     over = {job.ref: Known(Ended(Outcome.SUCCEEDED)) for job in jobs}
@@ -69,8 +70,8 @@ def rest_of_logs(
     return follow_up.ask(wanted, transport, seen, 30.0)[0].logs
 
 
-def read(answers: list[Mapping[str, Any]], path: Path) -> bytes:
-    return b"".join(answer["files"][str(path)]["text"].encode("latin-1") for answer in answers)
+def read(answers: list[Logs], path: Path) -> bytes:
+    return b"".join(answer.files[str(path)].text.encode("latin-1") for answer in answers)
 
 
 def test_many_jobs_that_end_together_are_read_together(transport: Counted, tmp_path: Path) -> None:
@@ -104,9 +105,9 @@ def test_a_log_that_is_longer_still_is_read_at_its_end(transport: Counted, tmp_p
     answers = first(transport, logs)
     found = rest_of_logs(transport, answers, logs)
     for ref in ("long", "longer"):
-        before, last = (answer["files"][str(logs[ref])] for answer in found[ref])
-        assert last["text"].endswith("ValueError: the end\n")
-        assert last["skipped"] == last["from"] - len(before["text"]) > 0
+        before, last = (answer.files[str(logs[ref])] for answer in found[ref])
+        assert last.text.endswith("ValueError: the end\n")
+        assert last.skipped == last.from_ - len(before.text) > 0
     assert read(found["short"], short) == LINE * 20_000
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 from hypothesis import given
@@ -12,14 +11,14 @@ from dogwatch.model import Expectation, Job
 from dogwatch.watcher.job.counting import Counts, count
 from dogwatch.watcher.job.memory import Memory
 from dogwatch.watcher.job.read_files import News, Readers, read_logs
+from dogwatch.wire.sections import LogFile, Logs
 
 JOB = Job("here/process:1", "here", "process", "1", "job")
-SAME = {"same": True}
+SAME = Logs(same=True)
 
 
-def found(text: str, start: int = 0) -> dict[str, object]:
-    known = {"dev": 1, "ino": 1, "head": 1, "headlen": 1, "mtime": 0.0, "reset": None, "skipped": 0}
-    return {**known, "from": start, "size": start + len(text), "text": text}
+def found(text: str, start: int = 0) -> LogFile:
+    return LogFile(1, 1, 1, 1, start + len(text), 0.0, start, text, None, 0)
 
 
 class Looks:
@@ -32,14 +31,14 @@ class Looks:
 
     def look(self, mono: float, *steps: float, job: Job = JOB, anew: bool = False) -> Counts:
         """One poll in which the first worker has counted so far, and maybe the second; without any, nothing is new."""
-        answer: Mapping[str, object] = SAME
+        answer = SAME
         if steps:
             files = {}
             for worker, step in enumerate(steps):
                 text = f"step {step:g}/1000 loss 0.5\n"
                 files[f"/w{worker}.log"] = found(text, self.offsets[worker])
                 self.offsets[worker] += len(text)
-            answer = {"files": files, "unchanged": [f"/w{other}.log" for other in range(len(steps), 2)]}
+            answer = Logs(files, [f"/w{other}.log" for other in range(len(steps), 2)])
         news = News()
         read_logs(self.memory, self.readers, answer, news)
         before = None if self.plainly else self.counts

@@ -31,7 +31,7 @@ def looked(path: Path, memory: Memory) -> News:
     finally:
         transport.close()
     assert isinstance(answer, Answer)
-    read_logs(memory, Readers(None), answer.body["logs"]["job"], news)
+    read_logs(memory, Readers(None), answer.checked.logs.rows["job"], news)
     memory.progress.steps.update(news.steps)
     return news
 

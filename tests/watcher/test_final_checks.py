@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import to_builtins
 
 from dogwatch.clock import Clock
 from dogwatch.logs.interface import INNER, PERCENT
@@ -35,12 +36,13 @@ from dogwatch.watcher.job import final_integrity
 from dogwatch.watcher.job.final_checks import MOST_TRIES, checks, held, short_of, verdict
 from dogwatch.watcher.job.memory import Memory
 from dogwatch.watcher.job.read_files import News, read_files
-from dogwatch.watcher.job.state.ending import EndingState
+from dogwatch.watcher.job.state.ending import EndingState, FinalIntegrity
 from dogwatch.watcher.job.state.learnt import NOTHING, Learnt
 from dogwatch.watcher.job.state.log import LogState
 from dogwatch.watcher.job.state.progress import ProgressState
 from dogwatch.watcher.loop.watcher import Watcher
 from dogwatch.watcher.tick.place_poller import PlacePoller
+from dogwatch.wire.sections import Files, Output
 from tests.support import wait_until
 
 OVER = Known(Ended(Outcome.SUCCEEDED, 0, None, 1.0), 1.0)
@@ -80,12 +82,12 @@ def job(tmp_path: Path, **more: Any) -> Job:
     return Job("r", "here", "process", "r", "r", expect=expect)
 
 
-def confirmed(transport: Fickle, jobs: list[Job], listed: Mapping[str, Any]) -> dict[str, Learnt]:
+def confirmed(transport: Fickle, jobs: list[Job], listed: Mapping[str, Files]) -> dict[str, Learnt]:
     """What one question about all of these jobs taught, by ref."""
     question = final_integrity.question(jobs, listed)
     extra_probes = question.extra_probes({})
-    answer = transport.ask({"extra_probes": extra_probes}, 30.0) if extra_probes else None
-    return question.read(answer.body if isinstance(answer, Answer) else {})
+    answer = transport.ask({"extra_probes": to_builtins(extra_probes)}, 30.0) if extra_probes else None
+    return question.read(answer.checked if isinstance(answer, Answer) else None)
 
 
 def ended(
@@ -96,7 +98,7 @@ def ended(
     globs = {"outputs": list(one.expect.outputs), "checkpoints": list(one.expect.checkpoints)}
     answer = transport.here.ask({"files": {"r": globs}})
     assert isinstance(answer, Answer)
-    listed = answer.body["files"]["r"]
+    listed = answer.checked.files.rows["r"]
     read_files(memory, listed, 1.0, News())
     learnt = confirmed(transport, final_integrity.wanted([one], {"r": OVER}, {"r": memory}), {"r": listed})
     memory.learnt = memory.learnt.with_news(learnt.get("r", NOTHING))
@@ -152,7 +154,8 @@ def test_of_a_newest_checkpoint_that_is_broken_the_newest_sound_one_is_named(tra
     found = ended(transport, job(tmp_path, checkpoints=["checkpoint-*"]), memory=memory)["checkpoint"]
     assert found.startswith("failed: the newest checkpoint checkpoint-3 is damaged (state.json ")
     assert found.endswith("; the newest intact one is checkpoint-2")
-    assert [os.path.basename(path) for path in (memory.learnt.integrity or {})["checkpoints"]] == [
+    assert memory.learnt.integrity is not None
+    assert [os.path.basename(path) for path in memory.learnt.integrity.checkpoints] == [
         "checkpoint-3",
         "checkpoint-2",
     ]
@@ -201,7 +204,7 @@ def test_an_ending_is_held_until_its_checks_are_answered_or_given_up(tmp_path: P
 
 def test_a_new_attempt_is_judged_anew() -> None:
     """What an earlier one left says nothing of this one."""
-    memory = Memory(facts=Facts(workdir="/w"), learnt=Learnt(integrity={}), ending=EndingState(tries=2))
+    memory = Memory(facts=Facts(workdir="/w"), learnt=Learnt(integrity=FinalIntegrity()), ending=EndingState(tries=2))
     memory.begin(1.0)
     assert (memory.facts, memory.learnt, memory.ending.tries) == (Facts(workdir="/w"), NOTHING, 0)
 
@@ -215,11 +218,12 @@ def test_many_jobs_that_end_together_are_asked_about_once(transport: Fickle, tmp
         ref = f"r{number}"
         given.append(Job(ref, "here", "process", ref, ref, expect=Expectation(outputs=(str(path),))))
         known[ref], memories[ref] = OVER, Memory()
-        listed[ref] = {"outputs": [{"path": str(path), "size": 1, "mtime": 1.0}], "checkpoints": []}
+        listed[ref] = Files(False, [], {}, [Output(str(path), 1, 1.0)], [])
     found = confirmed(transport, final_integrity.wanted(given, known, memories), listed)
     assert transport.asked == 1
-    assert [(found[f"r{n}"].integrity or {})["outputs"]["damaged"] for n in range(5)] == [1, 0, 1, 0, 1]
-    memories["r0"].learnt = Learnt(integrity={})
+    damaged = [integrity.outputs.damaged for n in range(5) if (integrity := found[f"r{n}"].integrity)]
+    assert damaged == [1, 0, 1, 0, 1]
+    memories["r0"].learnt = Learnt(integrity=FinalIntegrity())
     assert [one.ref for one in final_integrity.wanted(given, known, memories)] == ["r1", "r2", "r3", "r4"]
 
 

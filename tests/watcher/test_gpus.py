@@ -7,15 +7,19 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec import convert, to_builtins
 
 from dogwatch.model import Answered, Ended, Job, Known, Outcome, Running, Waiting, Worker
 from dogwatch.rules import gpu_broken
 from dogwatch.rules.interface import Case
 from dogwatch.watcher.job.gpus import FAR_LOOKS, GpuTurns, last_asked, readings, take_gpus, with_last
 from dogwatch.watcher.job.memory import Memory
-from dogwatch.watcher.job.probe_answer import ProbeAnswer
+from dogwatch.watcher.job.probe_answer import GpuReport, PlaceReport, ProbeAnswer
 from dogwatch.watcher.job.read_files import Readers
 from dogwatch.watcher.job.watched import WatchedJob
+from dogwatch.wire.answer import CheckedAnswer, Rows
+from dogwatch.wire.programs import Gpus, Why
+from dogwatch.wire.requests import ExtraProbe
 
 NOW = 1_000_000.0
 GB = 1 << 30
@@ -23,13 +27,18 @@ LOOK = Answered("here", NOW, 0.1, frozenset())
 
 
 def row(index: int, *processes: dict[str, Any], **known: Any) -> dict[str, Any]:
-    figures = {"used": 0.5, "memory_used": GB, "memory_total": 80 * GB, "ecc": 0, "throttle": []}
+    figures = {"used": 0.5, "memory_used": GB, "memory_total": 80 * GB, "ecc": 0, "throttle": [], "trouble": ""}
+    figures |= dict.fromkeys(("watts", "watts_limit", "celsius", "mhz", "mhz_most"))
     named = {"uuid": f"GPU-{index}", "name": "NVIDIA H100", "pci": f"0000:{index:02x}:00", "parent": ""}
     return {"index": index, **named, **figures, "processes": list(processes), **known}
 
 
 def process(pid: int, *above: int, **known: Any) -> dict[str, Any]:
     return {"pid": pid, "memory": GB, "seen": True, "user": "ada", "name": "python", "above": list(above), **known}
+
+
+def gpus(**known: Any) -> Gpus:
+    return convert({"by": "nvml", "gpus": [], "driver": "", "xids": [], "failed": {}, "seconds": 0.1, **known}, Gpus)
 
 
 def watched(*gpus: str, source: str = "process", number: str = "x") -> WatchedJob:
@@ -39,9 +48,8 @@ def watched(*gpus: str, source: str = "process", number: str = "x") -> WatchedJo
 
 
 def take(one: WatchedJob, *rows: dict[str, Any], mono: float = 50.0, **more: Any) -> None:
-    told = {"gpus": list(rows), "xids": [], **more}
     one.memory.age = mono
-    take_gpus(one, one.job, one.workers, told, NOW - 60, mono, NOW)
+    take_gpus(one, one.job, one.workers, gpus(gpus=list(rows), **more), NOW - 60, mono, NOW)
 
 
 def test_a_job_owns_what_it_was_given_and_what_its_processes_are_on():
@@ -165,12 +173,14 @@ class Turns:
     def __init__(self, far: bool = False) -> None:
         self.turns, self.jobs = GpuTurns(far), [watched("0")]
 
-    def ask(self, mono: float) -> dict[str, Any] | None:
+    def ask(self, mono: float) -> ExtraProbe | None:
         found = self.turns.ask(self.jobs, mono, once=False)
         return None if found is None else found["gpus"]
 
     def hear(self, mono: float, **answer: Any) -> ProbeAnswer:
-        return self.turns.heard(ProbeAnswer(LOOK, gpus=answer, facts={"host": "n1.lab"}), self.jobs, mono)
+        row = gpus(**answer) if "by" in answer else convert(answer, Why)
+        facts = PlaceReport(None, "n1.lab", "3", None)
+        return self.turns.heard(ProbeAnswer(LOOK, extra_probes={"gpus": row}, facts=facts), self.jobs, mono)
 
 
 def test_gpus_are_asked_for_while_a_job_runs_and_not_at_every_look():
@@ -218,18 +228,13 @@ def test_a_way_that_failed_is_left_out_for_a_while():
     place = Turns()
     place.ask(0.0)
     place.hear(0.0, by="nvidia-smi", gpus=[row(0)], failed={"nvml": "NVML did not answer in 8 s"})
-    assert place.turns.report == {
-        "by": "nvidia-smi",
-        "count": 1,
-        "driver": "",
-        "why": "nvml: NVML did not answer in 8 s",
-    }
+    assert place.turns.report == GpuReport("nvidia-smi", 1, "", "nvml: NVML did not answer in 8 s")
     asked = place.ask(100.0)
     assert asked is not None
-    assert asked["call"]["skip"] == ["nvml"]
+    assert to_builtins(asked.call)["skip"] == ["nvml"]
     asked = place.ask(1900.0)
     assert asked is not None
-    assert asked["call"]["skip"] == []
+    assert to_builtins(asked.call)["skip"] == []
 
 
 def test_over_ssh_every_fifth_look_asks_and_waits_for_the_answer():
@@ -239,7 +244,7 @@ def test_over_ssh_every_fifth_look_asks_and_waits_for_the_answer():
         found = place.ask(60.0 * look)
         asked.append(found is not None)
         if found is not None:
-            assert found["wait"] == found["seconds"]
+            assert found.wait == found.seconds
             place.hear(60.0 * look, by="nvml", gpus=[row(0)])
     assert [at for at, was in enumerate(asked) if was] == [0, 5, 10]
 
@@ -251,8 +256,8 @@ def test_a_job_that_ended_badly_is_asked_about_once_more():
     place.hear(0.0, by="nvml", gpus=[row(0)])
     take(one, row(0, process(7, 100)))
     assert set(last_asked(place.turns, ProbeAnswer(LOOK), [one], 60.0)) == {"gpus"}
-    told = {"by": "nvml", "gpus": [row(0)], "xids": [xid], "failed": {}}
-    seen = with_last(ProbeAnswer(LOOK), {"extra_probes": {"gpus": told}})
+    answer = CheckedAnswer({}, extra_probes=Rows(rows={"gpus": gpus(gpus=[row(0)], xids=[xid])}))
+    seen = with_last(ProbeAnswer(LOOK), answer)
     gone = tuple(replace(worker, doing="gone") for worker in one.workers)
     take_gpus(one, replace(one.job, track={}), gone, seen.gpus, NOW - 60, 60.0, NOW)
     over = Known(state=Ended(Outcome.FAILED))
@@ -269,7 +274,7 @@ def test_no_ending_waits_for_a_driver_that_was_late_or_for_gpus_that_nobody_used
     place.hear(0.0, by="nvml", gpus=[row(0)])
     assert last_asked(place.turns, ProbeAnswer(LOOK), place.jobs, 1.0) == {}
     take(place.jobs[0], row(0))
-    assert last_asked(place.turns, ProbeAnswer(LOOK, gpus={"gpus": []}), place.jobs, 1.0) == {}
+    assert last_asked(place.turns, ProbeAnswer(LOOK, gpus=gpus()), place.jobs, 1.0) == {}
     place.hear(1.0, pending=True)
     assert last_asked(place.turns, ProbeAnswer(LOOK), place.jobs, 2.0) == {}
 

@@ -5,18 +5,24 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from msgspec import convert
+
 from dogwatch.model import Answered, Facts, Job, Known, Running, Tasks, Waiting, Worker
 from dogwatch.watcher.job.memory import Memory
 from dogwatch.watcher.job.memory_checks import FAR, MOST_JOBS, PIECES, MemoryChecks, with_trees
 from dogwatch.watcher.job.memory_use import held_by, weighed
-from dogwatch.watcher.job.probe_answer import ProbeAnswer
+from dogwatch.watcher.job.probe_answer import PlaceReport, ProbeAnswer
 from dogwatch.watcher.job.read_files import Readers
 from dogwatch.watcher.job.state.learnt import Learnt
-from dogwatch.watcher.job.state.ram import RamSeries
+from dogwatch.watcher.job.state.ram import HeldMemory, RamSeries, Weighed
 from dogwatch.watcher.job.watched import WatchedJob
+from dogwatch.wire.programs import Ram, Why
+from dogwatch.wire.requests import SchedulerMemoryCall
 
 GB = 10**9
-SEEN = ProbeAnswer(Answered("far", 0.0, 0.1, frozenset()), facts={"host": "login", "asked": {"squeue": 1}})
+SEEN = ProbeAnswer(
+    Answered("far", 0.0, 0.1, frozenset()), facts=PlaceReport(None, "login", "3", None, asked={"squeue": 1})
+)
 CGROUP = {"JobAcctGatherType": "jobacct_gather/cgroup"}
 
 
@@ -26,8 +32,14 @@ def slurm(number: int, state: Any = None) -> WatchedJob:
 
 
 def answer(rows: dict[str, Any], about: Any = None, **more: Any) -> ProbeAnswer:
-    told = {"jobs": rows, "about": about, "counts": {"sstat": 1}, **more}
-    return replace(SEEN, extra_probes={"memory": {"slurm": told}})
+    section = {"jobs": rows, "pieces": {}, "about": about or {}, "counts": {"sstat": 1}, **more}
+    return replace(SEEN, extra_probes={"memory": convert({"cpu": 0.0, "slurm": section}, Ram)})
+
+
+def asked(turns: MemoryChecks, jobs: dict[str, WatchedJob], mono: float) -> SchedulerMemoryCall:
+    call: Any = turns.ask(jobs, mono, once=False)["memory"].call
+    slurm: SchedulerMemoryCall = call["slurm"]
+    return slurm
 
 
 def test_running_jobs_are_asked_about_now_and_then():
@@ -35,14 +47,14 @@ def test_running_jobs_are_asked_about_now_and_then():
     jobs = {one.job.ref: one for one in map(slurm, range(1, 41))}
     jobs["far/slurm:90"] = slurm(90, Waiting(""))
     turns = MemoryChecks(far=True)
-    first = turns.ask(jobs, 0.0, once=False)["memory"]["call"]["slurm"]
-    assert len(first["ids"]) == len(first["new"]) == MOST_JOBS
-    assert first["about"]
-    turns.heard(answer({one: {"used": 1, "top": 1, "by": "sstat", "nodes": 1} for one in first["ids"]}), jobs, 0.0)
+    first = asked(turns, jobs, 0.0)
+    assert len(first.ids) == len(first.new) == MOST_JOBS
+    assert first.about
+    turns.heard(answer({one: {"used": 1, "top": 1, "by": "sstat", "nodes": 1} for one in first.ids}), jobs, 0.0)
     assert turns.ask(jobs, FAR - 1, once=False) == {}
-    second = turns.ask(jobs, FAR, once=False)["memory"]["call"]["slurm"]["ids"]
-    assert {str(number) for number in range(1, 41)} <= {*first["ids"], *second}
-    assert not {"90"} & {*first["ids"], *second}
+    second = asked(turns, jobs, FAR).ids
+    assert {str(number) for number in range(1, 41)} <= {*first.ids, *second}
+    assert not {"90"} & {*first.ids, *second}
 
 
 def test_a_job_of_several_pieces_is_asked_about_by_those_that_are_known():
@@ -52,26 +64,26 @@ def test_a_job_of_several_pieces_is_asked_about_by_those_that_are_known():
         one.memory.facts = Facts(tasks=Tasks())
     jobs["far/slurm:1"].memory.ram.pieces = {"3": RamSeries(), "4": RamSeries()}
     turns = MemoryChecks(far=True)
-    asked = turns.ask(jobs, 0.0, once=False)["memory"]["call"]["slurm"]
-    assert (asked["ids"], asked["new"], len(asked["many"])) == ([], [], MOST_JOBS // PIECES)
-    assert asked["many"]["1"] == ["3", "4"]
+    call = asked(turns, jobs, 0.0)
+    assert (call.ids, call.new, len(call.many)) == ([], [], MOST_JOBS // PIECES)
+    assert call.many["1"] == ["3", "4"]
     pieces = {"1": {"4": {"used": 5, "by": "cgroup", "limit": 9, "left": 60}}}
-    told = turns.heard(answer({}, pieces=pieces), jobs, 0.0).learnt
-    taken = {**pieces["1"]["4"], "anonymous": True, "counter": "Slurm"}
-    assert told == {"far/slurm:1": Learnt(memory={"pieces": {"4": taken}, "weighed": 0.0})}
+    heard = turns.heard(answer({}, pieces=pieces), jobs, 0.0).learnt
+    held = HeldMemory(5, "cgroup", 9, left=60.0, exact=True, counter="Slurm")
+    assert heard == {"far/slurm:1": Learnt(memory=Weighed(0.0, pieces={"4": held}))}
 
 
 def test_a_job_that_nobody_answers_for_is_asked_about_less_and_less():
     """Slurm tells what a job holds only to its owner."""
     jobs = {"far/slurm:7": slurm(7)}
     turns = MemoryChecks(far=True)
-    asked = []
+    times = []
     for look in range(80):
         mono = 60.0 * look
         if turns.ask(jobs, mono, once=False):
-            asked.append(mono)
+            times.append(mono)
             turns.heard(answer({}), jobs, mono)
-    assert 3 <= len(asked) <= 6
+    assert 3 <= len(times) <= 6
 
 
 def test_a_place_that_fails_rests_and_questions_are_counted():
@@ -79,12 +91,16 @@ def test_a_place_that_fails_rests_and_questions_are_counted():
     jobs = {"far/slurm:7": slurm(7)}
     turns = MemoryChecks(far=True)
     assert turns.ask(jobs, 0.0, once=False)
-    turns.heard(replace(SEEN, extra_probes={"memory": {"why": "no answer in 12 s"}}), jobs, 0.0)
+    turns.heard(replace(SEEN, extra_probes={"memory": Why("no answer in 12 s")}), jobs, 0.0)
     assert turns.ask(jobs, 1.5 * FAR, once=False) == {}
     assert turns.ask(jobs, 2 * FAR, once=False)
     told = turns.heard(answer({"7": {"used": 5, "top": 5, "by": "sstat", "nodes": 1}}, CGROUP), jobs, 2 * FAR)
-    assert told.facts["asked"] == {"squeue": 1, "sstat": 1}
-    assert (told.learnt["far/slurm:7"].memory or {})["anonymous"]
+    assert told.facts is not None
+    assert told.facts.asked == {"squeue": 1, "sstat": 1}
+    weighed_now = told.learnt["far/slurm:7"].memory
+    assert weighed_now is not None
+    assert weighed_now.whole is not None
+    assert weighed_now.whole.exact
 
 
 def test_what_is_under_way_is_waited_for_and_not_sent_again():
@@ -93,7 +109,7 @@ def test_what_is_under_way_is_waited_for_and_not_sent_again():
     jobs = {one.job.ref: one}
     turns = MemoryChecks(far=False)
     sent = turns.ask(jobs, 0.0, once=False)
-    turns.heard(replace(SEEN, extra_probes={"memory": {"pending": True}}), jobs, 0.0)
+    turns.heard(replace(SEEN, extra_probes={"memory": Why(pending=True)}), jobs, 0.0)
     assert turns.ask(jobs, 1.0, once=False) is sent
     turns.heard(answer({"7": {"used": 5, "by": "cgroup", "limit": 9}}), jobs, 1.0)
     assert turns.ask(jobs, 2.0, once=False) == {}
@@ -103,8 +119,8 @@ def leak(memory: Memory, by: str = "sstat", looks: int = 24, **more: Any):
     found = None
     for look in range(looks):
         used = (10 + look) * GB
-        told = {"used": used, "top": used, "by": by, "anonymous": True, "given": 64 * GB, "nodes": 1, **more}
-        found = weighed(memory.ram, told, 180.0 * look)
+        row = HeldMemory(**{"used": used, "top": used, "by": by, "given": 64 * GB, "nodes": 1, **more})
+        found = weighed(memory.ram, Weighed(180.0 * look, whole=row), 180.0 * look)
         if look == 11:
             memory.ram = Memory.from_json(memory.to_json()).ram
     return found
@@ -132,8 +148,9 @@ def test_on_several_nodes_the_fullest_is_watched():
     memory, found = Memory(), None
     for look in range(24):
         top = (10 + look) * GB
-        told = {"used": top + 30 * GB, "top": top, "usual": (top + 30 * GB) // 4, "by": "sstat", "anonymous": True}
-        found = weighed(memory.ram, {**told, "given": 160 * GB, "nodes": 4}, 180.0 * look)
+        used = top + 30 * GB
+        row = HeldMemory(used, "sstat", top=top, usual=used // 4, given=160 * GB, nodes=4)
+        found = weighed(memory.ram, Weighed(180.0 * look, whole=row), 180.0 * look)
     assert found is not None
     assert found.limit == 40 * GB
     assert found.full_in is not None
@@ -145,8 +162,8 @@ def test_a_peak_that_is_over_does_not_fill_a_node():
     memory, found = Memory(), None
     for look in range(24):
         used = (100 + look) * GB
-        told = {"used": used, "top": 60 * GB, "usual": used // 8, "by": "sstat", "anonymous": True}
-        found = weighed(memory.ram, {**told, "given": 400 * GB, "nodes": 4}, 180.0 * look)
+        row = HeldMemory(used, "sstat", top=60 * GB, usual=used // 8, given=400 * GB, nodes=4)
+        found = weighed(memory.ram, Weighed(180.0 * look, whole=row), 180.0 * look)
     assert found is not None
     assert found.used < 31 * GB
     assert found.full_in is not None
@@ -158,24 +175,16 @@ def test_of_several_pieces_the_one_is_told_that_will_be_full_first():
     memory, found = Memory(), None
     for look in range(24):
         rows = {
-            str(task): {
-                "used": (10 + task * look / 2) * GB,
-                "top": 0,
-                "by": "sstat",
-                "given": 64 * GB,
-                "nodes": 1,
-                "anonymous": True,
-                "left": 9000.0,
-            }
+            str(task): HeldMemory(int((10 + task * look / 2) * GB), "sstat", given=64 * GB, nodes=1, left=9000.0)
             for task in range(4)
         }
-        found = weighed(memory.ram, {"pieces": rows}, 180.0 * look)
+        found = weighed(memory.ram, Weighed(180.0 * look, pieces=rows), 180.0 * look)
         memory.ram = Memory.from_json(memory.to_json()).ram
     assert found is not None
     assert (found.piece, found.left) == ("3", 9000.0)
     assert found.full_in is not None
     assert 1800 < found.full_in < 3600
-    later = weighed(memory.ram, {"pieces": {"0": rows["0"]}}, 180.0 * 24)
+    later = weighed(memory.ram, Weighed(180.0 * 24, pieces={"0": rows["0"]}), 180.0 * 24)
     assert later is not None
     assert (later.piece, later.full_in, list(memory.ram.pieces)) == ("0", None, ["0"])
 
@@ -188,7 +197,7 @@ def test_a_worker_weighs_what_its_tree_weighs():
     memory = Memory()
     assert held_by(memory, [worker], None, 0.0) is not None
     assert memory.ram.whole.samples == []
-    memory.learnt = Learnt(memory={"trees": {"7": 9 * GB}, "weighed": 100.0})
+    memory.learnt = Learnt(memory=Weighed(100.0, trees={"7": 9 * GB}))
     (heavy,) = with_trees((worker,), memory, 160.0)
     assert heavy.memory_bytes == 9 * GB
     held_by(memory, [heavy], None, 160.0)

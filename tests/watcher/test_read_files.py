@@ -9,13 +9,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from msgspec import to_builtins
 
 from dogwatch.logs.user import compile_patterns
 from dogwatch.model import Interval
 from dogwatch.transport.interface import Answer
 from dogwatch.transport.local import Here
 from dogwatch.watcher.job.memory import Memory
-from dogwatch.watcher.job.read_files import News, Readers, read_logs
+from dogwatch.watcher.job.read_files import LogGap, News, Readers, read_logs
 from dogwatch.watcher.job.unread_logs import gap_event
 from tests.support import wait_until
 
@@ -30,15 +31,15 @@ class Watcher:
         self.logs = [str(log) for log in logs]
         self.memory, self.readers = Memory(), Readers(EVERY_LINE)
         self.lines: list[str] = []
-        self.gaps: list[dict[str, object]] = []
+        self.gaps: list[LogGap] = []
         self.news = News()
 
     def look(self) -> News:
-        spec = {"globs": self.logs, "known": self.memory.log.cursors, "max": self.most}
+        spec = {"globs": self.logs, "known": to_builtins(self.memory.log.cursors), "max": self.most}
         answer = self.here.ask({"logs": {"it": spec}}, 10.0)
         assert isinstance(answer, Answer), answer
         self.news = News()
-        read_logs(self.memory, self.readers, answer.body["logs"]["it"], self.news)
+        read_logs(self.memory, self.readers, answer.checked.logs.rows["it"], self.news)
         self.lines += [trouble.text for _, trouble in self.news.troubles]
         self.gaps += self.news.gaps
         return self.news
@@ -125,7 +126,7 @@ def test_copytruncate_starts_with_a_line_of_its_own_and_is_flagged(here: Here, t
     watcher.look()  # a smaller size may be an old one
     watcher.look()
     assert watcher.step(log) == 1
-    assert [gap["why"] for gap in watcher.gaps] == ["truncated"]
+    assert [gap.why for gap in watcher.gaps] == ["truncated"]
 
 
 def test_a_file_that_was_replaced_is_flagged(here: Here, tmp_path: Path) -> None:
@@ -138,7 +139,7 @@ def test_a_file_that_was_replaced_is_flagged(here: Here, tmp_path: Path) -> None
     os.replace(other, log)
     watcher.look()
     assert watcher.lines == ["line 1", "line 1 of another file"]
-    assert watcher.gaps == [{"path": str(log), "why": "replaced", "bytes": None}]
+    assert watcher.gaps == [LogGap(str(log), "replaced", None)]
 
 
 def test_a_reused_inode_is_another_file_and_flagged(here: Here, tmp_path: Path) -> None:
@@ -153,7 +154,7 @@ def test_a_reused_inode_is_another_file_and_flagged(here: Here, tmp_path: Path) 
     assert log.stat().st_ino == inode
     watcher.look()
     assert watcher.lines == ["line 1", "line 1 of the next job"]
-    assert [gap["why"] for gap in watcher.gaps] == ["replaced"]
+    assert [gap.why for gap in watcher.gaps] == ["replaced"]
 
 
 def test_a_stale_size_repeats_nothing_and_is_no_gap(here: Here, tmp_path: Path) -> None:
@@ -183,9 +184,9 @@ def test_a_log_that_was_long_when_first_seen_is_read_at_both_ends(here: Here, tm
     assert len(set(watcher.lines)) == len(watcher.lines) < 1000
     assert watcher.step(log) == 39999
     [gap] = watcher.gaps
-    assert gap["why"] == "long"
-    assert isinstance(gap["bytes"], int)
-    assert size - 4096 - 16384 <= gap["bytes"] <= size - 4096
+    assert gap.why == "long"
+    assert gap.bytes is not None
+    assert size - 4096 - 16384 <= gap.bytes <= size - 4096
 
 
 def test_a_backlog_that_cannot_be_caught_up_with_is_flagged(here: Here, tmp_path: Path) -> None:
@@ -198,21 +199,18 @@ def test_a_backlog_that_cannot_be_caught_up_with_is_flagged(here: Here, tmp_path
     watcher.look()
     assert watcher.lines == ["line 0", "line 1"]
     [gap] = watcher.gaps
-    assert (gap["why"], gap["bytes"]) == ("backlog", 200_000 + 8 - 1024)
+    assert (gap.why, gap.bytes) == ("backlog", 200_000 + 8 - 1024)
 
 
 def test_gaps_are_told_in_one_event() -> None:
     """In words, with the paths and numbers beside them; a hundred logs make one short event."""
-    gaps: list[dict[str, object]] = [
-        {"path": "/logs/a.log", "why": "truncated", "bytes": None},
-        {"path": "/logs/b.log", "why": "long", "bytes": 1234567},
-    ]
-    gaps += [{"path": f"/logs/{n}.log", "why": "replaced", "bytes": None} for n in range(98)]
+    gaps = [LogGap("/logs/a.log", "truncated", None), LogGap("/logs/b.log", "long", 1234567)]
+    gaps += [LogGap(f"/logs/{n}.log", "replaced", None) for n in range(98)]
     event = gap_event("here/process:1", gaps)
     assert event.text.startswith("a.log was truncated, and lines written since the poll before may be missing; b.log ")
     assert "1,234,567 bytes" in event.text
     assert event.text.endswith("; and 84 more")
-    assert event.body["gaps"][0] == gaps[0]
+    assert event.body["gaps"][0] == {"path": "/logs/a.log", "why": "truncated", "bytes": None}
 
 
 def test_a_truncated_log_is_in_the_history(dogwatch, spawn_job, tmp_path: Path) -> None:

@@ -23,6 +23,8 @@ from dogwatch.watcher.job.stall import (
 from dogwatch.watcher.job.state.log import LogState
 from dogwatch.watcher.job.state.progress import ProgressState
 from dogwatch.watcher.job.state.usage import take_usage, usage_of
+from dogwatch.wire.requests import LogCursor
+from dogwatch.wire.sections import Files, ListedFile, Usage
 
 JOB = Job("here/process:t", "here", "process", "t", "t", expect=Expectation(logs=("/l/*.log",)))
 WORKER = Worker(0, "sleeping", 42)
@@ -37,9 +39,8 @@ def watched_for(memory: Memory, seconds: float, news: News | None = None, look: 
 
 def known_job() -> Memory:
     """A job that has worked for an hour with pauses of a minute and a half."""
-    memory = Memory(
-        log=LogState(cursors={"/l/0.log": {}}, seen=True), progress=ProgressState(steps={"/l/0.log": Step(5.0, 10.0)})
-    )
+    log = LogState(cursors={"/l/0.log": LogCursor(1, 1, 1, 1, 1)}, seen=True)
+    memory = Memory(log=log, progress=ProgressState(steps={"/l/0.log": Step(5.0, 10.0)}))
     for _ in range(4):
         watched_for(memory, 900, News(log_grew=True))
         watched_for(memory, 90)
@@ -51,8 +52,8 @@ def judge(memory: Memory, *workers: Worker, news: News | None = None, **more: An
     return judged(JOB, memory, workers, news or News(), None, None, AT, **more)
 
 
-def sample(cpu: float, moved: int = 0, **more: Any) -> dict[str, Any]:
-    return {"processes": 2, "cpu": cpu, "read": moved, "write": 0, "unread": 0, "blocked": 0, "age": 1000.0, **more}
+def sample(cpu: float, moved: int = 0, unread: int = 0) -> Usage:
+    return Usage(processes=2, cpu=cpu, read=moved, write=0, unread=unread, blocked=0, stopped=0, age=1000.0)
 
 
 def test_gaps_are_learnt_by_phase_and_survive_a_restart_and_another_attempt() -> None:
@@ -204,8 +205,8 @@ def test_a_log_that_was_taken_away_or_locked_cannot_be_judged() -> None:
 def test_a_checkpoint_that_is_written_over_is_a_sign_of_life_and_not_a_new_one() -> None:
     """`last.ckpt` has one name for ever."""
     memory, first, again = Memory(), News(), News()
-    read_files(memory, {"checkpoints": [{"path": "/c/last.ckpt", "mtime": 1.0, "size": 5}]}, 1.0, first)
-    read_files(memory, {"checkpoints": [{"path": "/c/last.ckpt", "mtime": 2.0, "size": 5}]}, 2.0, again)
+    read_files(memory, Files(False, [], {}, [], [ListedFile("/c/last.ckpt", 5, 1.0)]), 1.0, first)
+    read_files(memory, Files(False, [], {}, [], [ListedFile("/c/last.ckpt", 5, 2.0)]), 2.0, again)
     assert (first.new_checkpoints, first.checkpoint_grew) == (["/c/last.ckpt"], True)
     assert (again.new_checkpoints, again.checkpoint_grew) == ([], True)
 

@@ -8,6 +8,7 @@ from dogwatch.watcher.job.memory_use import held
 from dogwatch.watcher.job.read_files import News, Readers, read_logs
 from dogwatch.watcher.job.state.loss import watch_loss
 from dogwatch.watcher.job.state.ram import RamState
+from dogwatch.wire.sections import LogFile, Logs
 
 GB = 10**9
 
@@ -55,8 +56,8 @@ def test_a_loss_that_turns_into_nan_is_read_from_the_log():
     for look in range(12):
         text = f"step {look + 1}/100 | loss: {'nan' if look > 8 else 3 - look / 10} | lr 1e-4\n"
         news = News()
-        log = {"dev": 1, "ino": 1, "head": 1, "headlen": 1, "from": offset, "text": text, "mtime": 1.0}
-        read_logs(memory, readers, {"files": {"/l": log}}, news)
+        log = LogFile(1, 1, 1, 1, offset + len(text), 1.0, offset, text, None, 0)
+        read_logs(memory, readers, Logs({"/l": log}), news)
         offset += len(text)
         told, judged = watch_loss(memory.loss, news.metrics, news.broken, None, 60.0 * look)
         found = judged if told else found

@@ -11,6 +11,7 @@ from dogwatch.watcher.job.state.log import LogState
 from dogwatch.watcher.job.state.progress import ProgressState
 from dogwatch.watcher.job.watched import WatchedJob
 from dogwatch.watcher.job.worker_ends import with_ends, with_own_logs
+from dogwatch.wire.requests import LogCursor
 
 JOB = Job("here/process:x", "here", "process", "x", "x")
 TRACEBACK = b'Traceback (most recent call last):\n  File "/w.py", line 3, in <module>\nKeyError: 3\n'
@@ -18,7 +19,7 @@ GONE = Worker(1, "gone", outcome=Outcome.UNKNOWN, reason="exit code unknown (not
 
 
 def logs(*names: str) -> LogState:
-    return LogState(cursors={f"/l/{name}": {} for name in names})
+    return LogState(cursors={f"/l/{name}": LogCursor(1, 1, 1, 1, 0) for name in names})
 
 
 def test_logs_are_told_apart_by_the_number_in_their_names() -> None:
@@ -44,7 +45,7 @@ def watched(memory: Memory, **texts: bytes) -> WatchedJob:
     one = WatchedJob(JOB, Known(), memory, Readers(None))
     for name, text in texts.items():
         path = f"/l/{name}.log"
-        memory.log.cursors[path] = {}
+        memory.log.cursors[path] = LogCursor(1, 1, 1, 1, len(text))
         one.readers.log_evidence.hear(path, text, 0, False)
     return one
 

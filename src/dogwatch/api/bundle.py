@@ -16,6 +16,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from msgspec import to_builtins
+
 from dogwatch import __version__
 from dogwatch.api import queries, report
 from dogwatch.clock import stamp
@@ -28,7 +30,9 @@ from dogwatch.transport.interface import Answer, Transport
 from dogwatch.transport.log_tails import BYTES, LINES, tails
 
 if TYPE_CHECKING:
+    from dogwatch.wire.answer import CheckedAnswer
     from dogwatch.wire.documents.job import JobDocument
+    from dogwatch.wire.sections import Disk, Files
 
 MOST_EVENTS, MOST_FILES = 5_000, 2_000
 LINE_CHARACTERS = 4_000
@@ -57,6 +61,15 @@ Missing: {missing}
 """
 
 
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """What a place said of a job: the end of each log, its files and their disks."""
+
+    logs: Mapping[str, bytes] = field(default_factory=dict)
+    files: Files | None = None
+    disks: Mapping[str, Disk] | None = None
+
+
 @dataclass(slots=True)
 class Bundle:
     """A directory that was made, and what it lacks, a sentence each."""
@@ -77,14 +90,14 @@ def make(
     name = _name(ref) + time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(now))
     draft = _fresh(folder, f"{DRAFT}{name}")
     try:
-        logs = {path: _lines(text) for path, text in found.pop("logs", {}).items()}
+        logs = {path: _lines(text) for path, text in found.logs.items()}
         for number, (path, lines) in enumerate(sorted(logs.items()), 1):
             _write(draft, f"logs/{number:02}-{_plain_name(path)}", [f"# {plain(path, 1000)}", *lines])
         _write(draft, "report.json", _json(whole))
         _write(draft, "job.json", _json(job))
         _write(draft, "events.jsonl", map(_line, events))
         _write(draft, "readings.jsonl", map(_line, whole["readings"]))
-        _write(draft, "files.json", _json(found))
+        _write(draft, "files.json", _json(to_builtins({"files": found.files, "disks": found.disks})))
         _write(draft, "versions.json", _json(_versions(facts)))
         said = "; ".join(missing) or "nothing"
         told = {"ref": plain(ref, 200), "at": stamp(now), "version": __version__, "missing": plain(said, 2000)}
@@ -148,28 +161,33 @@ def _patterns(job: JobDocument) -> tuple[list[str], list[str], list[str]]:
     return list(expect["logs"]) or list(job["logs"]), list(expect["outputs"]), list(expect["checkpoints"])
 
 
-def _read(answer: Answer | Unreachable | None, job: JobDocument) -> tuple[dict[str, Any], Mapping[str, Any], list[str]]:
+def _read(answer: Answer | Unreachable | None, job: JobDocument) -> tuple[Gathered, CheckedAnswer | None, list[str]]:
     """What the place said; what could not be had, in words."""
     if answer is None:
-        return {}, {}, ["logs and files: the place was not asked"]
+        return Gathered(), None, ["logs and files: the place was not asked"]
     if isinstance(answer, Unreachable):
-        return {}, {}, [f"logs and files: {job['place']} did not answer: {answer.why}"]
+        return Gathered(), None, [f"logs and files: {job['place']} did not answer: {answer.why}"]
     request, globs = _request(job), _patterns(job)[0]
-    body = answer.body
+    checked = answer.checked
+    texts, files, disks = checked.texts, checked.files, checked.disks
     missing = [] if globs else ["logs: none is known of this job"]
-    for section in ("texts", "files", "disks"):
-        told = body.get(section) or {}
-        if section in request and not told.get("ok"):
-            missing.append(f"{section}: {told.get('why', 'no answer')}")
-    texts = (body.get("texts") or {}).get("log") or {}
-    missing += [f"{path}: {why}" for path, why in (texts.get("unreadable") or {}).items()]
-    missing += [f"{path}: there is no such file" for path in texts.get("missing") or ()]
-    found = {
-        "logs": {path: row["text"].encode("latin-1", "replace") for path, row in (texts.get("files") or {}).items()},
-        "files": (body.get("files") or {}).get("job"),
-        "disks": (body.get("disks") or {}).get("disks"),
-    }
-    return found, body, missing
+    for name, ok, why in (
+        ("texts", texts.ok, texts.why),
+        ("files", files.ok, files.why),
+        ("disks", disks is not None and disks.ok, "" if disks is None else disks.why),
+    ):
+        if name in request and not ok:
+            missing.append(f"{name}: {why or 'no answer'}")
+    logs = texts.rows.get("log")
+    if logs is not None:
+        missing += [f"{path}: {why}" for path, why in logs.unreadable.items()]
+        missing += [f"{path}: there is no such file" for path in logs.missing]
+    found = Gathered(
+        {} if logs is None else {path: row.text.encode("latin-1", "replace") for path, row in logs.files.items()},
+        files.rows.get("job"),
+        None if disks is None else disks.disks,
+    )
+    return found, checked, missing
 
 
 def _lines(text: bytes) -> list[str]:
@@ -178,10 +196,12 @@ def _lines(text: bytes) -> list[str]:
     return redacted_lines([plain(line, LINE_CHARACTERS) for line in shown[-LINES - 1 :]])
 
 
-def _versions(body: Mapping[str, Any]) -> dict[str, Any]:
-    told = {key: body.get(key) for key in ("host", "python", "boot", "clock")}
+def _versions(answer: CheckedAnswer | None) -> dict[str, Any]:
     own = {"dogwatch": __version__, "python": platform.python_version(), "system": platform.platform()}
-    return {**own, "place": told if body else None}
+    if answer is None:
+        return {**own, "place": None}
+    place = {"host": answer.host, "python": answer.python, "boot": answer.boot, "clock": to_builtins(answer.clock)}
+    return {**own, "place": place}
 
 
 def _line(document: Any) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import fnmatch
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dogwatch.results import inspect_ai, lm_eval, nel
 from dogwatch.results.interface import BytesReader, Reader, Score
@@ -13,6 +13,7 @@ from dogwatch.text import plain
 
 if TYPE_CHECKING:
     from dogwatch.wire.documents.job import ScoreDocument
+    from dogwatch.wire.sections import TextFile
 
 READERS: tuple[Reader, ...] = (lm_eval.reader, nel.reader, nel.bundle, inspect_ai.reader)
 BYTES_READERS: tuple[BytesReader, ...] = (inspect_ai.archive,)
@@ -27,13 +28,13 @@ def globs(directories: Sequence[str]) -> list[str]:
     return [os.path.join(_literal(folder), name) for folder in directories for name in names]
 
 
-def read(files: Mapping[str, Mapping[str, Any]], since: float | None) -> list[ScoreDocument]:
+def read(files: Mapping[str, TextFile], since: float | None) -> list[ScoreDocument]:
     """The scores in these files (text and time of change by path), the newest file's word on a task last. A file that
     is older than the job is not its result."""
     found: dict[str, Score] = {}
-    mine = [(path, entry) for path, entry in files.items() if since is None or float(entry["mtime"]) >= since - EARLY]
-    for path, entry in sorted(mine, key=lambda row: (row[1]["mtime"], row[0])):
-        found |= {score.task: score for score in _scores(path, entry["text"])}
+    mine = [(path, entry) for path, entry in files.items() if since is None or entry.mtime >= since - EARLY]
+    for path, entry in sorted(mine, key=lambda row: (row[1].mtime, row[0])):
+        found |= {score.task: score for score in _scores(path, entry.text)}
     return [_document(score) for score in list(found.values())[:MOST_SCORES]]
 
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from dogwatch.model import Facts, Job, Known, Observation, RareFacts
+
+if TYPE_CHECKING:
+    from dogwatch.wire.programs import GpuHolder
 
 
 class Source(Protocol):
@@ -160,11 +163,11 @@ class Kind:
         """Whether a job's processes are on the machine that was polled."""
         return False
 
-    def owns_process(self, job_id: str, process: Mapping[str, Any], pids: set[int]) -> bool | None:
+    def owns_process(self, job_id: str, process: GpuHolder, pids: set[int]) -> bool | None:
         """Whether a process is a worker (one of `pids`), descends from one, or was left in its session; None where
         nobody can say, as where a server (Docker, Ray) started it."""
-        related = bool(pids & {process["pid"], *(process.get("above") or ()), *(process.get("led_by") or ())})
-        return None if not related and process.get("served") else related
+        related = bool(pids & {process.pid, *process.above, *process.led_by})
+        return None if not related and process.served else related
 
     def has_log_of_its_own(self, track: Mapping[str, Any]) -> bool:
         """Whether nothing but the job writes to its log."""

@@ -4,23 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from dogwatch.model import Unreachable
+
+if TYPE_CHECKING:
+    from dogwatch.wire.answer import CheckedAnswer
 
 DEADLINE = 10.0
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One whole reply of the probe: `at` is our clock when it was asked, `body` the reply as it came, and
+    """One whole reply of the probe: `at` is our clock when it was asked, `checked` the reply in typed sections, and
     `connections` how many were made to another machine for it."""
 
     place: str
     at: float
     duration: float
-    body: dict[str, Any]
+    checked: CheckedAnswer
     connections: int = 0
+
+    @property
+    def body(self) -> dict[str, Any]:
+        """The reply as JSON has it."""
+        return self.checked.body
 
 
 class Transport(Protocol):

@@ -16,7 +16,7 @@ from dogwatch.remote import MARK, START_PROBE, probe_text
 from dogwatch.transport.child import Child, KilledChildren, fd_of, start
 from dogwatch.transport.interface import DEADLINE, Answer
 from dogwatch.transport.log_requests import Repeats
-from dogwatch.wire.answer import Malformed, read
+from dogwatch.wire.answer import CheckedAnswer, Malformed, checked, read
 
 REPLY_CAP = 64 << 20
 SLACK = 1.0  # how long past the deadline bytes that are already there are still read
@@ -53,35 +53,36 @@ class Here:
     def ask(self, request: Mapping[str, Any], deadline: float = DEADLINE) -> Answer | Unreachable:
         at, began = self._clock.now(), self._clock.mono()
         try:
-            body = self._ask({**self._repeats.shorten(request), "deadline": deadline}, began + deadline)
-            if more := self._repeats.again(request, body):
-                self._repeats.add(body, self._ask({**more, "deadline": deadline}, began + deadline))
+            answer = self._ask({**self._repeats.shorten(request), "deadline": deadline}, began + deadline)
+            if more := self._repeats.again(request, answer.body):
+                self._repeats.add(answer.body, self._ask({**more, "deadline": deadline}, began + deadline).body)
+                answer = checked(answer.body)
         except _Void as void:
             why = str(void)
             if void.mad:
                 why += self._drop()
             return Unreachable(self.place, at, self._clock.mono() - began, why)
-        return Answer(self.place, at, self._clock.mono() - began, body)
+        return Answer(self.place, at, self._clock.mono() - began, answer)
 
     def close(self) -> None:
         self._drop()
         self._killed.close()
 
-    def _ask(self, request: dict[str, Any], until: float) -> dict[str, Any]:
+    def _ask(self, request: dict[str, Any], until: float) -> CheckedAnswer:
         request["nonce"] = os.urandom(8).hex()
         line = json.dumps(request).encode("ascii") + b"\n"
         reply, sentinel = self._exchange(self._living(), line, until, request["deadline"])
         if sentinel != b"DOGWATCH-END %s %d" % (request["nonce"].encode("ascii"), len(reply)):
             raise _Void("the probe's answer was not whole")
         try:
-            body = read(reply)
+            answer = read(reply)
         except Malformed as error:
             raise _Void(f"the probe's answer cannot be used: {error}") from error
-        if body.get("nonce") != request["nonce"]:
+        if answer.nonce != request["nonce"]:
             raise _Void("the probe answered another question")
-        if "error" in body:
-            raise _Void(f"the probe refused the request: {body['error']}", mad=False)
-        return body
+        if answer.error is not None:
+            raise _Void(f"the probe refused the request: {answer.error}", mad=False)
+        return answer
 
     def _living(self) -> Child:
         """The child to ask; one that died since the last request is replaced without a word."""

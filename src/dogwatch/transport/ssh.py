@@ -19,7 +19,7 @@ from dogwatch.transport.child import Child, KilledChildren, fd_of, start
 from dogwatch.transport.interface import Answer
 from dogwatch.transport.ssh_failure import GARBLED, LATE, NO_PYTHON, REFUSED, explain_failure, last_line
 from dogwatch.transport.target import SSH, Target
-from dogwatch.wire.answer import Malformed, check, clean, read
+from dogwatch.wire.answer import CheckedAnswer, Malformed, read
 
 DEADLINE = 90.0  # a queue that hangs takes 30 s, the accounting 40 s, and both are worth waiting for
 OUTPUT_CAP = 100_000_000
@@ -62,15 +62,15 @@ class Ssh:
         at, began = self._clock.now(), self._clock.mono()
         self._connections = 0
         try:
-            body = self._ask_python(request, deadline) if began >= self._no_python_until else None
-            if body is None:  # a host without Python is asked in sh, and for Python again now and then
+            answer = self._ask_python(request, deadline) if began >= self._no_python_until else None
+            if answer is None:  # a host without Python is asked in sh, and for Python again now and then
                 self._no_python_until = max(self._no_python_until, began + ASK_AGAIN)
-                body = self._ask_sh(request, round(began + deadline - self._clock.mono(), 1))
+                answer = self._ask_sh(request, round(began + deadline - self._clock.mono(), 1))
         except _Unreachable as unreachable:
             return Unreachable(self.place, at, self._clock.mono() - began, str(unreachable), unreachable.kind)
-        return Answer(self.place, at, self._clock.mono() - began, body, self._connections)
+        return Answer(self.place, at, self._clock.mono() - began, answer, self._connections)
 
-    def _ask_python(self, request: Mapping[str, Any], deadline: float) -> dict[str, Any] | None:
+    def _ask_python(self, request: Mapping[str, Any], deadline: float) -> CheckedAnswer | None:
         """The probe's answer; None when there is no Python to run it."""
         nonce, budget = os.urandom(16).hex(), max(deadline / 2, deadline - ON_THE_WAY)
         line = json.dumps({**request, "nonce": nonce, "deadline": budget}).encode("ascii")
@@ -82,16 +82,13 @@ class Ssh:
             raise
         return self._opened(reply, nonce)
 
-    def _ask_sh(self, request: Mapping[str, Any], deadline: float) -> dict[str, Any]:
+    def _ask_sh(self, request: Mapping[str, Any], deadline: float) -> CheckedAnswer:
         nonce, budget = os.urandom(16).hex(), max(deadline / 2, deadline - ON_THE_WAY)
         try:
             script = without_python.program(request, nonce, budget)
             reply = self._converse(without_python.REMOTE, script, nonce, deadline)
-            body = without_python.body(reply, request, nonce)
-            check(body)
-            clean(body)
-            return body
-        except (without_python.Unusable, Malformed) as error:
+            return without_python.read(reply, request, nonce)
+        except without_python.Unusable as error:
             raise _Unreachable(GARBLED, f"{self.place} has no python3, and in sh: {error}") from error
 
     def close(self) -> None:
@@ -142,16 +139,16 @@ class Ssh:
         with suppress(subprocess.TimeoutExpired):
             child.wait(max(0.0, until - self._clock.mono()))
 
-    def _opened(self, reply: bytes, nonce: str) -> dict[str, Any]:
+    def _opened(self, reply: bytes, nonce: str) -> CheckedAnswer:
         try:
-            body = read(reply)
+            answer = read(reply)
         except Malformed as error:
             raise _Unreachable(GARBLED, f"the answer of {self.place} cannot be used: {error}") from error
-        if body.get("nonce") != nonce:
+        if answer.nonce != nonce:
             raise _Unreachable(GARBLED, f"{self.place} answered another question")
-        if "error" in body:
-            raise _Unreachable(REFUSED, f"the probe on {self.place} refused the request: {body['error']}")
-        return body
+        if answer.error is not None:
+            raise _Unreachable(REFUSED, f"the probe on {self.place} refused the request: {answer.error}")
+        return answer
 
 
 class Exchange:

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from dogwatch.remote import MARK, sh_poll
-from dogwatch.wire.answer import Malformed, check, clean
+from dogwatch.wire.answer import CheckedAnswer, Malformed, checked
 from dogwatch.wire.commands import MOST_BYTES, OWN_PATH, SECTION, Command, FollowUp
 
 LIMITS = "there is no python3, so only the scheduler is asked there: logs, files, disks and GPU figures are not read"
@@ -123,7 +123,7 @@ def _quoted(word: str) -> str:
     return "".join(variables.get(part) or shlex.quote(part) for part in parts if part) or "''"
 
 
-def body(reply: bytes, request: Mapping[str, Any], nonce: str) -> dict[str, Any]:
+def read(reply: bytes, request: Mapping[str, Any], nonce: str) -> CheckedAnswer:
     """The answer as the probe would have given it; whatever was asked beside commands is said to be unread."""
     parts = _parts(reply.decode("utf-8", "replace"), nonce)
     told = parts.get("about", "").split("\n")
@@ -145,11 +145,9 @@ def body(reply: bytes, request: Mapping[str, Any], nonce: str) -> dict[str, Any]
         if request.get(name) is not None:
             found[name] = {"ok": False, "why": LIMITS}
     try:
-        check(found)
+        return checked(found)
     except Malformed as error:
         raise Unusable(str(error)) from None
-    clean(found)
-    return found
 
 
 def _section(parts: Mapping[str, str], commands: Mapping[str, Command], me: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A place's answer: bounded, parsed, checked field by field, and its words made harmless, before anything reads it."""
+"""A place's answer: bounded, parsed, its words made harmless and checked field by field, before anything reads it."""
 
 from __future__ import annotations
 
@@ -6,14 +6,31 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from itertools import islice
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import msgspec
+from msgspec import Struct, field
 
 from dogwatch.text import plain
-from dogwatch.wire.limits import Said
+from dogwatch.wire.commands import CommandsSection
+from dogwatch.wire.limits import LONGEST_WORDS, Said
 from dogwatch.wire.programs import PROGRAMS, Why
-from dogwatch.wire.sections import ROWS, WHOLE, Clock, Head
+from dogwatch.wire.sections import (
+    ROWS,
+    WHOLE,
+    Clock,
+    Disks,
+    Files,
+    GpuMetrics,
+    Head,
+    Logs,
+    ProcessSection,
+    Texts,
+    Usage,
+)
+
+Row = TypeVar("Row")
+Kind = TypeVar("Kind")
 
 MOST_BYTES = 100_000_000
 # Brackets, commas and texts: what a parser makes an object of, each many times as large as what was sent.
@@ -38,7 +55,42 @@ class Malformed(Exception):
     """An answer that is not what was asked for; the words name the field."""
 
 
-def read(reply: bytes) -> dict[str, Any]:
+class Rows(Struct, Generic[Row]):
+    """A section that has a row for each job or program, and what it says of itself. One that is not there has none."""
+
+    ok: bool = False
+    why: str = ""
+    late: list[str] = []
+    rows: dict[str, Row] = {}
+
+
+class CheckedAnswer(Struct):
+    """The probe's answer. `body` is the JSON document that it was made of."""
+
+    body: dict[str, Any]
+    nonce: str = ""
+    error: str | None = None
+    clock: Clock | None = None
+    boot: str | None = None
+    host: str | None = None
+    python: str | None = None
+    process: ProcessSection | None = None
+    commands: CommandsSection | None = None
+    disks: Disks | None = None
+    logs: Rows[Logs] = field(default_factory=Rows)
+    texts: Rows[Texts] = field(default_factory=Rows)
+    files: Rows[Files] = field(default_factory=Rows)
+    gpu_metrics: Rows[GpuMetrics | None] = field(default_factory=Rows)
+    usage: Rows[Usage] = field(default_factory=Rows)
+    extra_probes: Rows[object] = field(default_factory=Rows)
+
+    def program(self, key: str, kind: type[Kind]) -> Kind | None:
+        """What an extra probe brought; None where it brought nothing."""
+        row = self.extra_probes.rows.get(key)
+        return row if isinstance(row, kind) else None
+
+
+def read(reply: bytes) -> CheckedAnswer:
     """The document that a place sent, checked; Malformed if anything in it is not what it should be."""
     if len(reply) > MOST_BYTES:
         raise Malformed(f"it is larger than {MOST_BYTES // 1_000_000} MB")
@@ -50,9 +102,7 @@ def read(reply: bytes) -> dict[str, Any]:
         raise Malformed(str(error)[:200] if isinstance(error, _Wrong) else "it is not JSON") from None
     if not isinstance(body, dict):
         raise Malformed("it is no JSON object")
-    check(body)
-    clean(body)
-    return body
+    return checked(body)
 
 
 def _parts(reply: bytes) -> int:
@@ -63,49 +113,57 @@ def _parts(reply: bytes) -> int:
     return sum(1 for _ in islice(_PART.finditer(reply), MOST_PARTS + 1))
 
 
-def check(body: Mapping[str, Any]) -> None:
-    """Every field against its type; the first that is wrong is named by its path."""
+def checked(body: dict[str, Any]) -> CheckedAnswer:
+    """Every field against its type; the first that is wrong is named by its path. Words are cleaned in `body` too."""
+    clean(body)
+    answer = CheckedAnswer(body)
     for name, section in body.items():
         shown = plain(name, 60)
         if name in TOP:
-            _convert(section, TOP[name], shown)
+            setattr(answer, name, _convert(section, TOP[name], shown))
         elif name in WHOLE:
-            _convert(section, WHOLE[name], shown)
+            setattr(answer, name, _convert(section, WHOLE[name], shown))
         elif name in ROWS:
-            _rows(section, ROWS[name], shown)
+            setattr(answer, name, _rows(section, ROWS[name], shown))
         elif name == "extra_probes":
-            _programs(section, shown)
+            answer.extra_probes = _programs(section, shown)
         else:
             raise Malformed(f"{shown}: nobody asked for that")
+    return answer
 
 
-def _rows(section: Any, kind: Any, where: str) -> None:
-    if not isinstance(section, dict):
-        raise Malformed(f"{where} is no object")
-    _convert({key: section[key] for key in section if key in HEAD}, Head, where)
-    for key, row in section.items():
-        if key not in HEAD:
-            _convert(row, kind, f"{where}.{plain(key, 100)}")
-
-
-def _programs(section: Any, where: str) -> None:
-    if not isinstance(section, dict):
-        raise Malformed(f"{where} is no object")
-    _convert({key: section[key] for key in section if key in HEAD}, Head, where)
-    for key, row in section.items():
-        if key in HEAD:
-            continue
-        kind = PROGRAMS.get(key, dict[str, Any])  # a program that nobody knows is nobody's to read
-        refusal = isinstance(row, dict) and set(row) <= {"why", "pending"} and row
-        _convert(row, Why if refusal else kind, f"{where}.{plain(key, 60)}")
-
-
-def _convert(value: Any, kind: Any, where: str) -> None:
+def _rows(section: Any, kind: Any, where: str) -> Rows[Any]:
+    answer, rows = _without_head(section, where)
     try:
-        msgspec.convert(value, kind)
+        answer.rows = msgspec.convert(rows, dict[str, kind])
+    except (msgspec.ValidationError, RecursionError, UnicodeEncodeError):  # which row it is, msgspec does not say
+        answer.rows = {key: _convert(row, kind, f"{where}.{plain(key, 100)}") for key, row in rows.items()}
+    return answer
+
+
+def _programs(section: Any, where: str) -> Rows[object]:
+    answer, rows = _without_head(section, where)
+    for key, row in rows.items():
+        kind = PROGRAMS.get(key, dict)  # a program that nobody knows is nobody's to read
+        refusal = isinstance(row, dict) and set(row) <= {"why", "pending"} and row
+        answer.rows[key] = _convert(row, Why if refusal else kind, f"{where}.{plain(key, 60)}")
+    return answer
+
+
+def _without_head(section: Any, where: str) -> tuple[Rows[Any], Mapping[str, Any]]:
+    """What a section says of itself, and its rows."""
+    if not isinstance(section, dict):
+        raise Malformed(f"{where} is no object")
+    head: Head = _convert({key: section[key] for key in section if key in HEAD}, Head, where)
+    return Rows(head.ok, head.why, head.late), {key: row for key, row in section.items() if key not in HEAD}
+
+
+def _convert(value: Any, kind: Any, where: str) -> Any:
+    try:
+        return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
-        told, _, path = str(error).partition(" - at `$")
-        raise Malformed(f"{where}{plain(path.rstrip('`'), 200)}: {plain(told, 200)}") from None
+        problem, _, path = str(error).partition(" - at `$")
+        raise Malformed(f"{where}{plain(path.rstrip('`'), 200)}: {plain(problem, 200)}") from None
     except RecursionError:
         raise Malformed(f"{where} is nested too deep") from None
     except UnicodeEncodeError:  # half a letter in a field's name; msgspec cannot even say so
@@ -115,6 +173,8 @@ def _convert(value: Any, kind: Any, where: str) -> None:
 def clean(body: Any) -> None:
     """Control characters, bidi marks and escapes out of the words that a host says, and a bound on each."""
     for holder, key, text in _words(body):
+        if len(text) > LONGEST_WORDS:
+            raise Malformed(f"{plain(key, 100)}: it is longer than {LONGEST_WORDS:,} characters")
         # Of many complaints the last count; they stay lines, since commands say one thing on each.
         holder[key] = plain(text[-LONGEST_SAID:], LONGEST_SAID, keep="\n" if key == "err" else "")
 

@@ -8,8 +8,10 @@ from msgspec import Meta
 
 MOST_ROWS = 200_000
 
-# What a program or the kernel said, in words; cleaned and cut to size once it has been checked.
-Said = Annotated[str, Meta(max_length=1_000_000)]
+LONGEST_WORDS = 1_000_000
+
+# What a program or the kernel said, in words; see `clean` in wire/answer.py.
+Said = Annotated[str, Meta(max_length=LONGEST_WORDS)]
 Name = Annotated[str, Meta(max_length=4096)]
 Path = Annotated[str, Meta(max_length=8192)]
 # The text of a file, or of a command's output: read as data, never shown as it is.

@@ -23,7 +23,7 @@ class Why(Strict):
     pending: bool = False
 
 
-class Holder(Strict):
+class GpuHolder(Strict):
     """A process on a GPU."""
 
     pid: Count
@@ -45,16 +45,16 @@ class Gpu(Strict):
     parent: Name
     trouble: Said
     throttle: Annotated[list[Name], Few]
-    processes: Annotated[list[Holder], Few] | None
+    processes: Annotated[list[GpuHolder], Few] | None
     used: Number | None
     memory_used: Count | None
     memory_total: Count | None
     watts: Number | None
     watts_limit: Number | None
     celsius: Number | None
-    mhz: Number | None
-    mhz_most: Number | None
-    ecc: Any
+    mhz: Count | None
+    mhz_most: Count | None
+    ecc: Count | None
 
 
 class Xid(Strict):
@@ -75,8 +75,8 @@ class Gpus(Strict):
     why: Said = ""
 
 
-class FileVerdict(Struct):
-    """Whether a file is intact."""
+class FileVerdict(Struct, kw_only=True):
+    """Whether a file is intact. `beside` is the pattern next to which it was found, for what nobody named."""
 
     file: Path
     verdict: Name
@@ -84,15 +84,16 @@ class FileVerdict(Struct):
     format: Name | None
     size: Count | None
     records: Count | None
+    beside: Path | None = None
 
 
-class OutputVerdict(FileVerdict):
+class OutputVerdict(FileVerdict, kw_only=True):
     """`sure`: nobody had it open for writing, and that could be seen."""
 
     sure: bool
 
 
-class CheckpointVerdict(FileVerdict):
+class CheckpointVerdict(FileVerdict, kw_only=True):
     """What it and its neighbours say of its iteration."""
 
     iteration: Count | None
@@ -108,8 +109,8 @@ class FileChecks(Strict):
     lines: Annotated[dict[Path, Lines], Listed]
     files: Annotated[dict[Path, OutputVerdict], Listed]
     checkpoints: Annotated[dict[Path, CheckpointVerdict], Listed]
-    guessed: Annotated[list[Path], Listed] = []
-    weak: Any = None
+    guessed: Annotated[list[Path], Listed] | None = None
+    weak: bool | None = None
 
 
 class Integrity(Strict):
@@ -146,13 +147,13 @@ class Memory(Strict):
     by: Name
     limit: Count | None = None
     top: Count = 0
-    usual: Count = 0
-    nodes: Count = 1
+    usual: Count | None = None
+    nodes: Count | None = None
     given: Count | None = None
     left: Seconds | None = None
 
 
-class SlurmMemory(Strict):
+class SchedulerMemory(Strict):
     jobs: Annotated[dict[Name, Memory], Listed]
     pieces: Annotated[dict[Name, dict[Name, Memory]], Listed]
     counts: dict[Name, Count]
@@ -162,7 +163,11 @@ class SlurmMemory(Strict):
 class Ram(Strict):
     cpu: Seconds
     trees: Trees | None = None
-    slurm: SlurmMemory | None = None
+    slurm: SchedulerMemory | None = None
+
+    def section(self, name: str) -> SchedulerMemory:
+        """What a scheduler's part says; one that is not there says nothing."""
+        return getattr(self, name, None) or SchedulerMemory({}, {}, {})
 
 
 class Frame(Strict):

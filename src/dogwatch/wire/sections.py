@@ -75,7 +75,7 @@ class Find(Strict):
     workers: Annotated[list[Who], Listed]
     process: Annotated[list[Process], Listed]
     problem: Said | None
-    others: Any = None
+    others: Count | None = None
     choice: Annotated[list[Choice], Meta(max_length=4096)] | None = None
     count: Count | None = None
     numbers: Annotated[list[Whole], Listed] | None = None

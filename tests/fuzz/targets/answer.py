@@ -91,7 +91,7 @@ def target(data: bytes) -> None:
     reads it without an error."""
     reply = Dice(data).document(TRUTH).encode("utf-8", "replace")
     try:
-        body = read(reply)
+        body = read(reply).body
     except Malformed as wrong:
         return refused_well(wrong, limit=700)
     for text in (body.get("host"), body.get("error"), body.get("process", {}).get("why")):

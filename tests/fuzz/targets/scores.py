@@ -11,6 +11,7 @@ from typing import Any
 import zstandard
 
 from dogwatch.results import inspect_ai, nel, scores
+from dogwatch.wire.sections import TextFile
 from tests.fuzz.dice import Dice, documents, is_clean
 
 LM_EVAL = {
@@ -52,7 +53,9 @@ def target(data: bytes) -> None:
     dice = Dice(data)
     name = dice.number(len(NAMES))
     text: Any = dice.document(TRUTHS[name]).encode("utf-8", "replace") if name < len(TRUTHS) else dice.rest()
-    found = scores.read({f"/o/{NAMES[name]}": {"text": text.decode("latin-1"), "mtime": 1.0}}, None)
+    found = scores.read(
+        {f"/o/{NAMES[name]}": TextFile(text.decode("latin-1"), 0, len(text), len(text), 1.0, False)}, None
+    )
     assert len(found) <= scores.MOST_SCORES
     for score in found:
         assert math.isfinite(score["value"])

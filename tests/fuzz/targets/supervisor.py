@@ -50,10 +50,10 @@ def target(data: bytes) -> None:
     run |= {"spec_workers": records["workers"], "workers": workers, "abandoned": False}
     run |= {"problem": records["problem"]}
     try:
-        body = read(json.dumps({"process": {"ok": True, "runs": {"r": run}, "pids": {}, "find": {}}}).encode())
+        answer = read(json.dumps({"process": {"ok": True, "runs": {"r": run}, "pids": {}, "find": {}}}).encode())
     except Malformed:
         return
-    source.read(body["process"], WATCHED[:1], {"r": Known()}, 1.0)
+    source.read(answer.body["process"], WATCHED[:1], {"r": Known()}, 1.0)
 
 
 def seeds() -> list[bytes]:

@@ -15,7 +15,7 @@ from dogwatch.watcher.job.memory import Memory
 from dogwatch.watcher.job.read_files import Readers
 from dogwatch.watcher.job.watched import WatchedJob
 from dogwatch.watcher.tick.place_poller import PlacePoller
-from dogwatch.wire.answer import Malformed, read
+from dogwatch.wire.answer import Malformed, checked, read
 from tests.fuzz.dice import LYING, Dice
 from tests.fuzz.targets.answer import TRUTH, WATCHED
 from tests.sources.slurm.lines import NOW
@@ -42,7 +42,7 @@ class Host:
         self._clock = clock
 
     def ask(self, request: Mapping[str, Any], deadline: float = 1.0) -> Answer:
-        return Answer("here", self._clock.now(), 0.1, copy.deepcopy(self.body))
+        return Answer("here", self._clock.now(), 0.1, checked(copy.deepcopy(self.body)))
 
     def close(self) -> None:
         pass
@@ -62,7 +62,7 @@ def target(data: bytes) -> None:
     host, ref = Host(clock), dice.pick(("r", "p", "f"))
     truth = about(ref)
     try:
-        lie = read(json.dumps(dice.lied(truth)).encode())
+        lie = read(json.dumps(dice.lied(truth)).encode()).body
     except Malformed:
         return
     poller = PlacePoller(Place("here"), host, {processes.kind: processes}, clock, every=10.0)

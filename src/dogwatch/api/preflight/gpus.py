@@ -9,7 +9,7 @@ from dogwatch.api.preflight.facts import FAIL, PASS, WARN, Facts, count, several
 from dogwatch.api.preflight.plan import Plan
 from dogwatch.text import plain
 from dogwatch.wire.preflight import Gpus, Program
-from dogwatch.wire.programs import Gpu, Holder
+from dogwatch.wire.programs import Gpu, GpuHolder
 
 IDLE_SHARE, IDLE_BYTES = 0.05, 1 << 30  # what a driver and a display hold of a GPU that nobody uses
 BUSY = 0.1
@@ -116,7 +116,7 @@ def _use(gpu: Gpu) -> str:
     return f"it is {100 * busy:.0f} % busy" if busy is not None and busy > BUSY else ""
 
 
-def _whose(process: Holder) -> str:
+def _whose(process: GpuHolder) -> str:
     """Its user; nothing where the pid is one of another namespace, and so of nobody that can be seen."""
     return f" of {plain(process.user, 40)}" if process.user else ", not visible from there"
 

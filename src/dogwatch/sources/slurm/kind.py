@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dogwatch.model import Facts
 from dogwatch.sources.interface import Installation, JobId, Lookup, QueuedJob, Scheduler
 from dogwatch.sources.slurm import job_ids, lookup, requests, source
 from dogwatch.text import plain
+
+if TYPE_CHECKING:
+    from dogwatch.wire.programs import GpuHolder
 
 
 class Slurm(Scheduler):
@@ -25,9 +28,9 @@ class Slurm(Scheduler):
         """Only where its one node is polled: on others its processes are out of sight."""
         return bool(host) and facts.nodes == host.partition(".")[0]
 
-    def owns_process(self, job_id: str, process: Mapping[str, Any], pids: set[int]) -> bool | None:
+    def owns_process(self, job_id: str, process: GpuHolder, pids: set[int]) -> bool | None:
         """By the job whose cgroup it is in."""
-        return str(process.get("slurm") or "") == job_id.partition("_")[0].partition("+")[0]
+        return (process.slurm or "") == job_id.partition("_")[0].partition("+")[0]
 
     def has_log_of_its_own(self, track: Mapping[str, Any]) -> bool:
         return True

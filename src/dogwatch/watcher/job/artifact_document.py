@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from dogwatch.clock import recorded, stamp
 from dogwatch.rules.interface import Disk
+from dogwatch.watcher.job.artifacts import ProducedFile
 from dogwatch.watcher.job.file_checks import records_of
 from dogwatch.watcher.job.memory import Memory
 from dogwatch.watcher.job.state.files import growth_per_minute
@@ -23,30 +24,30 @@ def outputs_document(memory: Memory) -> list[OutputDocument]:
     """Those that changed last, by name. A verdict that speaks against a file counts only at the end, or where its
     writer has gone on to another."""
     made = memory.produced
-    told = {spoilt.path for spoilt in made.broken_files()}
-    found: list[OutputDocument] = []
-    newest = sorted(
-        memory.files.outputs, key=lambda path: (made.files.get(path) or {}).get("changed") or 0.0, reverse=True
-    )
+    broken = {spoilt.path for spoilt in made.broken_files()}
+    documents: list[OutputDocument] = []
+    changed = {path: file.changed or 0.0 for path, file in made.files.items()}
+    newest = sorted(memory.files.outputs, key=lambda path: changed.get(path, 0.0), reverse=True)
     for path in sorted(newest[:MOST_OUTPUTS_SHOWN]):
         if not (samples := memory.files.outputs[path]):
             continue
-        one = made.files.get(path) or {"mark": [samples[-1][1]], "changed": None, "still": 0.0}
-        judged = one.get("verdict") or {}
-        held_back = judged.get("verdict") == "damaged" and path not in told
-        found.append(
+        file = made.files.get(path) or ProducedFile(int(samples[-1][1]), 0.0)
+        judged = file.verdict
+        if judged is not None and judged.verdict == "damaged" and path not in broken:
+            judged = None
+        documents.append(
             {
                 "path": path,
                 "size": int(samples[-1][1]),
                 "growth_per_minute": growth_per_minute(samples),
-                "quiet_seconds": round(one["still"], 1),
-                "changed_at": stamp(one["changed"]),
-                "records": records_of(path, one),
-                "verdict": None if held_back else judged.get("verdict"),
-                "why": None if held_back else judged.get("why") or None,
+                "quiet_seconds": round(file.still, 1),
+                "changed_at": stamp(file.changed),
+                "records": records_of(path, file),
+                "verdict": None if judged is None else judged.verdict,
+                "why": None if judged is None else judged.why or None,
             }
         )
-    return found
+    return documents
 
 
 def checkpoints_document(
@@ -61,7 +62,7 @@ def checkpoints_document(
     newest = max(memory.files.checkpoints, key=lambda path: (memory.files.checkpoints[path], path))
     interval = checkpoint_interval(times)
     intact = made.newest_intact()
-    judged = (made.checkpoints.get(newest) or {}).get("verdict") or {}
+    judged = made.checkpoints[newest].verdict if newest in made.checkpoints else None
     return {
         "count": len(times),
         "newest": newest,
@@ -69,8 +70,8 @@ def checkpoints_document(
         "interval_seconds": interval,
         "next_at": None if interval is None or ended else stamp(times[-1] + interval),
         "newest_iteration": made.iteration(newest),
-        "newest_verdict": judged.get("verdict"),
-        "newest_why": judged.get("why") or None,
+        "newest_verdict": None if judged is None else judged.verdict,
+        "newest_why": None if judged is None else judged.why or None,
         "intact": intact,
         "intact_at": None if intact is None else stamp(memory.files.checkpoints[intact] + skew),
         "intact_iteration": None if intact is None else made.iteration(intact),

@@ -7,14 +7,15 @@ of it belongs to that state of it, and is forgotten when it changes.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Iterable
+
+from msgspec import Struct, field
 
 from dogwatch.estimate.silence_limit import STEADY, Gaps, silence_limit
 from dogwatch.results.integrity import BROKEN, INTACT, remedy
 from dogwatch.results.iteration import iteration_of
 from dogwatch.rules.interface import Made, Spoilt
+from dogwatch.wire.sections import Files, ListedFile, Output
 
 MOST_OUTPUTS, MOST_CHECKPOINTS = 512, 64
 WINDOW, SAMPLE_EVERY = 1800.0, 30.0  # over which growth is measured, and how finely
@@ -27,19 +28,57 @@ LEAST_PATIENCE, PAUSES = 1200.0, 3.0
 MOST_ATTEMPTS = 8
 
 
-@dataclass(slots=True)
-class Produced:
-    """One job's, as plain values: `files` and `checkpoints` by path, each with its `mark` (what a change would
-    change), `changed` (when one was seen), `age` (of the job, then), `still` (seconds) and, once judged, `verdict`."""
+class Judgement(Struct, omit_defaults=True):
+    """Whether a file or a checkpoint is whole. `sure`: nobody had it open for writing, and that could be seen."""
 
-    files: dict[str, dict[str, Any]] = field(default_factory=dict)
-    checkpoints: dict[str, dict[str, Any]] = field(default_factory=dict)
+    verdict: str
+    why: str
+    records: int | None = None
+    sure: bool = False
+    iteration: int | None = None
+    latest: str = ""
+
+
+class ProducedFile(Struct, omit_defaults=True):
+    """An output or a checkpoint: its size and times (`inside`: of what lies in a folder), when a change of it was seen
+    (`changed`, and the `age` of the job then), for how long it stands still, and how often it changed after it was
+    `judged`. `lines` are those of a text, up to an offset."""
+
+    size: int | None
+    mtime: float
+    inside: tuple[float, float, float] | None = None
+    changed: float | None = None
+    age: float = 0.0
+    born: float = 0.0
+    still: float = 0.0
+    judged: int = 0
+    verdict: Judgement | None = None
+    lines: tuple[int, int, int] | None = None
+    counted: bool = False
+
+    def note(self, row: Output | ListedFile, age: float, watched: float, at: float) -> None:
+        """One more look at it. To look into a folder for the first time is no change of it."""
+        inside = row.inside if isinstance(row, ListedFile) and row.inside is not None else self.inside
+        same_inside = self.inside is None or self.inside == inside
+        if (self.size, self.mtime) == (row.size, row.mtime) and same_inside:
+            self.still += watched
+        else:
+            self.changed, self.age, self.still = at, age, 0.0
+            self.judged, self.verdict = self.judged + (self.verdict is not None), None
+        self.size, self.mtime, self.inside = row.size, row.mtime, inside
+
+
+class Produced(Struct, omit_defaults=True):
+    """One job's files and checkpoints by path. `attempts` are how far each came: its newest checkpoint, or its step."""
+
+    files: dict[str, ProducedFile] = field(default_factory=dict)
+    checkpoints: dict[str, ProducedFile] = field(default_factory=dict)
     missing: list[str] = field(default_factory=list)
     written: list[list[float]] = field(default_factory=list)
     total: float = 0.0
     still: float = 0.0
     gaps: Gaps = field(default_factory=Gaps)
-    attempts: list[list[Any]] = field(default_factory=list)
+    attempts: list[tuple[str, float]] = field(default_factory=list)
     guessed: list[str] = field(default_factory=list)
     weak: bool = False  # those lie where others may work, too: they prove nothing about this job
     guess_after: float = 60.0
@@ -50,41 +89,37 @@ class Produced:
         """Whether anything was ever seen of it."""
         return self.seen or bool(self.attempts)
 
-    def take_look(self, answer: Mapping[str, Any], age: float, watched: float, at: float) -> None:
+    def take_look(self, answer: Files, age: float, watched: float, at: float) -> None:
         """The sizes and times of one poll; `watched` are the seconds since the last for which somebody was there."""
-        outputs = {row["path"]: row for row in answer.get("outputs", ())[-MOST_OUTPUTS:]}
-        grown = 0.0
-        for path, row in outputs.items():
-            before = self.files[path]["mark"][0] if path in self.files else 0 if self.seen else row["size"]
-            grown += max(0, row["size"] - before)
-            self._note(self.files, path, [row["size"], row["mtime"]], age, watched, at)
-        self.files = {path: known for path, known in self.files.items() if path in outputs}
-        saved = {row["path"]: row for row in answer.get("checkpoints", ())[-MOST_CHECKPOINTS:]}
-        for path, row in saved.items():
-            mark, inside = [row["size"], row["mtime"]], row.get("inside")
-            before = self.checkpoints[path]["mark"] if path in self.checkpoints else []
-            if inside is not None and before == mark:
-                before += inside  # looked into for the first time, which is no change of it
-            self._note(self.checkpoints, path, [*mark, *(before[2:] if inside is None else inside)], age, watched, at)
-            self.checkpoints[path]["at"] = row["mtime"]
-        self.checkpoints = {path: known for path, known in self.checkpoints.items() if path in saved}
-        self.missing, self.seen = list(answer.get("missing", ()))[:8], True
+        outputs, grown = answer.outputs[-MOST_OUTPUTS:], 0.0
+        for row in outputs:
+            known = self.files.get(row.path)
+            before = (known.size or 0) if known is not None else 0 if self.seen else row.size
+            grown += max(0, row.size - before)
+        self.files = self._noted(self.files, outputs, age, watched, at)
+        self.checkpoints = self._noted(self.checkpoints, answer.checkpoints[-MOST_CHECKPOINTS:], age, watched, at)
+        self.missing, self.seen = answer.missing[:8], True
         self._grow(grown, age, watched)
 
-    def _note(
-        self, known: dict[str, dict[str, Any]], path: str, mark: list[Any], age: float, watched: float, at: float
-    ) -> None:
-        one = known.get(path)
-        if one is None:
-            new = self.seen
-            age = age if new else 0.0
-            known[path] = {"mark": mark, "changed": at if new else None, "age": age, "born": age, "still": 0.0}
-        elif one["mark"] != mark:
-            judged = "verdict" in one
-            one.update(mark=mark, changed=at, age=age, still=0.0, judged=one.get("judged", 0) + judged)
-            one.pop("verdict", None)
-        else:
-            one["still"] += watched
+    def _noted(
+        self,
+        before: dict[str, ProducedFile],
+        rows: Iterable[Output | ListedFile],
+        age: float,
+        watched: float,
+        at: float,
+    ) -> dict[str, ProducedFile]:
+        """The files that are there now. When the first ones changed that are seen at all, nobody knows."""
+        now = {}
+        for row in rows:
+            file = now[row.path] = before.get(row.path) or self._new(row, age, at)
+            if row.path in before:
+                file.note(row, age, watched, at)
+        return now
+
+    def _new(self, row: Output | ListedFile, age: float, at: float) -> ProducedFile:
+        inside, born = row.inside if isinstance(row, ListedFile) else None, age if self.seen else 0.0
+        return ProducedFile(row.size, row.mtime, inside, at if self.seen else None, born, born)
 
     def _grow(self, grown: float, age: float, watched: float) -> None:
         self.total += grown
@@ -116,20 +151,20 @@ class Produced:
             self.attempts = [*self.attempts, reached][-MOST_ATTEMPTS:]
         self.rest()
 
-    def reached(self, step: float | None) -> list[Any] | None:
+    def reached(self, step: float | None) -> tuple[str, float] | None:
         held = [number for path in self.checkpoints if (number := self.iteration(path)) is not None]
         if held:
-            return ["checkpoint", max(held)]
-        return None if step is None else ["step", step]
+            return "checkpoint", max(held)
+        return None if step is None else ("step", step)
 
     def iteration(self, path: str) -> int | None:
         """What a checkpoint holds: by what is written in it, else by its name."""
-        said = (self.checkpoints[path].get("verdict") or {}).get("iteration")
-        return said if said is not None else iteration_of(path)
+        verdict = self.checkpoints[path].verdict if path in self.checkpoints else None
+        return verdict.iteration if verdict is not None and verdict.iteration is not None else iteration_of(path)
 
     def by_age(self) -> list[str]:
         """The checkpoints, the oldest first."""
-        return sorted(self.checkpoints, key=lambda path: (self.checkpoints[path]["at"], path))
+        return sorted(self.checkpoints, key=lambda path: (self.checkpoints[path].mtime, path))
 
     def newest_intact(self) -> str | None:
         return next((path for path in reversed(self.by_age()) if _verdict(self.checkpoints[path]) == INTACT), None)
@@ -138,7 +173,6 @@ class Produced:
         """All of it as the rules see it; `ended_at` is the step where the job stands, if it counts."""
         regular = self.gaps.count >= REGULAR
         now = [self.reached(ended_at)] if ended else []
-        attempts = [one for one in (*self.attempts, *now) if one is not None]
         intact = self.newest_intact()
         return Made(
             growth=self.growth(age),
@@ -148,7 +182,7 @@ class Produced:
             broken=tuple(self.broken_files()),
             spoilt=tuple(self._spoilt()),
             intact=None if intact is None else os.path.basename(intact.rstrip("/")),
-            attempts=tuple((str(kind), float(number)) for kind, number in attempts),
+            attempts=tuple(reached for reached in (*self.attempts, *now) if reached is not None),
         )
 
     def _silence_limit(self, phase: str) -> float:
@@ -158,35 +192,34 @@ class Produced:
         """Outputs that are not whole, and since whose last change another one beside them was begun: the newest of its
         kind, or one of several that are written together, may be waiting for its next line, its footer or its flush.
         Where its writer would not be seen, it must have stood still for long as well."""
-        suspects = [path for path, one in self.files.items() if _verdict(one) == BROKEN]
+        suspects = [path for path, file in self.files.items() if _verdict(file) == BROKEN]
         newest: dict[tuple[str, str], float] = {}
-        found: list[Spoilt] = []
-        if not suspects:
-            return found
-        for path, one in self.files.items():
+        broken: list[Spoilt] = []
+        for path, file in self.files.items() if suspects else ():
             kind = os.path.dirname(path), os.path.splitext(path)[1]
-            newest[kind] = max(newest.get(kind, 0.0), one.get("born", 0.0))
+            newest[kind] = max(newest.get(kind, 0.0), file.born)
         for path in suspects:
-            one, kind = self.files[path], (os.path.dirname(path), os.path.splitext(path)[1])
-            if newest[kind] > one["age"] and (one["verdict"].get("sure") or one["still"] >= UNSEEN):
-                found.append(_told(path, one["verdict"]))
-        return found
+            file, kind = self.files[path], (os.path.dirname(path), os.path.splitext(path)[1])
+            sure = file.verdict is not None and file.verdict.sure
+            if newest[kind] > file.age and (sure or file.still >= UNSEEN):
+                broken += _spoilt(path, file)
+        return broken
 
     def _spoilt(self) -> list[Spoilt]:
         """Checkpoints that are not whole: a later one is there, or they were left alone for long."""
         order = self.by_age()
-        found = []
+        spoilt: list[Spoilt] = []
         for place, path in enumerate(order):
-            one = self.checkpoints[path]
-            if _verdict(one) == BROKEN and (place < len(order) - 1 or one["still"] >= ABANDONED):
-                found.append(_told(path, one["verdict"]))
-        return found[-2:]
+            file = self.checkpoints[path]
+            if _verdict(file) == BROKEN and (place < len(order) - 1 or file.still >= ABANDONED):
+                spoilt += _spoilt(path, file)
+        return spoilt[-2:]
 
 
-def _told(path: str, judged: Mapping[str, Any]) -> Spoilt:
-    return Spoilt(path, str(judged["why"]), remedy(judged["verdict"], judged["why"]))
+def _spoilt(path: str, file: ProducedFile) -> Iterable[Spoilt]:
+    verdict = file.verdict
+    return () if verdict is None else (Spoilt(path, verdict.why, remedy(verdict.verdict, verdict.why)),)
 
 
-def _verdict(one: Mapping[str, Any]) -> str | None:
-    judged = one.get("verdict")
-    return None if judged is None else judged["verdict"]
+def _verdict(file: ProducedFile) -> str | None:
+    return None if file.verdict is None else file.verdict.verdict

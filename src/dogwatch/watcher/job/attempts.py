@@ -9,7 +9,7 @@ from dogwatch.clock import recorded, stamp
 from dogwatch.model import CancelledBy, Change, Ended, Known, Running
 from dogwatch.watcher.job.memory import Memory
 from dogwatch.watcher.job.state.attempt import Attempt
-from dogwatch.watcher.job.state.log import LogCursor
+from dogwatch.wire.requests import LogCursor
 
 if TYPE_CHECKING:
     from dogwatch.wire.documents.diagnosis import DiagnosisDocument
@@ -28,7 +28,7 @@ def are_due(memory: Memory, change: Change) -> bool:
 
 def begin(memory: Memory, number: int, started: float | None, at: float) -> None:
     """An attempt begins to run. What its logs hold so far was written by others."""
-    log_ends = {path: cursor["offset"] for path, cursor in list(memory.log.cursors.items())[:MOST_LOGS]}
+    log_ends = {path: cursor.offset for path, cursor in list(memory.log.cursors.items())[:MOST_LOGS]}
     row = Attempt(attempt=number, began=started or at, ended=None, how=None, reached=None, logs=log_ends)
     facts = memory.facts
     row["nodes"], row["partition"] = facts.nodes or None, facts.partition or None
@@ -44,7 +44,7 @@ def end(memory: Memory, change: Change) -> None:
     reached = memory.progress.points[-1].done if memory.progress.points else None
     how = before.outcome.value if isinstance(before, Ended) else "requeued"
     ended = change.before.since if isinstance(before, Ended) and change.before.since else change.at
-    marks = {path: cursor.copy() for path, cursor in list(memory.log.cursors.items())[:MOST_LOGS]}
+    marks = dict(list(memory.log.cursors.items())[:MOST_LOGS])
     memory.attempts[-1] |= {"ended": ended, "how": how, "reached": reached, "marks": marks}
 
 
@@ -132,7 +132,7 @@ def _still_there(row: Attempt, memory: Memory) -> dict[str, int]:
         if mark is not None and not _goes_on(mark, cursor):
             continue
         start = row["logs"].get(path, 0)
-        found[path] = start if start <= cursor["offset"] and not (row["ended"] is None and _anew(path, memory)) else 0
+        found[path] = start if start <= cursor.offset and not (row["ended"] is None and _anew(path, memory)) else 0
     return found
 
 
@@ -144,6 +144,6 @@ def _anew(path: str, memory: Memory) -> bool:
 
 def _goes_on(before: LogCursor, now: LogCursor) -> bool:
     """Whether a file is the one that it was, only longer. Its head is known as far as it went then."""
-    if before.get("ino") != now.get("ino") or now["offset"] < before["offset"]:
+    if before.ino != now.ino or now.offset < before.offset:
         return False
-    return before.get("headlen") != now.get("headlen") or before.get("head") == now.get("head")
+    return before.headlen != now.headlen or before.head == now.head

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from dogwatch.model import Job
 from dogwatch.rules.interface import Disk, Quota
 from dogwatch.watcher.job.probe_answer import disk_paths
 from dogwatch.watcher.job.unchanged import same_room
+from dogwatch.wire import programs, sections
 
 
 class DiskSpace:
     """The filesystems of jobs in one poll; jobs that write to the same directories share the answer."""
 
-    def __init__(self, disks: Mapping[str, Any]) -> None:
-        self._disks = disks
+    def __init__(self, disks: Mapping[str, sections.Disk], quotas: Mapping[str, Sequence[programs.Quota]]) -> None:
+        self._disks, self._quotas = disks, quotas
         self._found: dict[tuple[str, ...], dict[str, Disk]] = {}
         self._same: dict[tuple[int, int], bool] = {}
 
@@ -27,15 +27,14 @@ class DiskSpace:
         if found is None:
             found = self._found[paths] = {}
             for path in paths:
-                entry = self._disks.get(path)
-                if entry is None:
+                disk = self._disks.get(path)
+                if disk is None:
                     continue
-                mount, rows = entry["mount"], entry.get("quota")
-                if mount not in found:
-                    sizes = (entry["free"], entry["total"], entry["inodes_free"], entry["inodes"])
-                    found[mount] = Disk(path, *sizes)
-                if rows:
-                    found[mount] = replace(found[mount], quota=tightest(rows, found[mount].quota))
+                if disk.mount not in found:
+                    found[disk.mount] = Disk(path, disk.free, disk.total, disk.inodes_free, disk.inodes)
+                if quotas := self._quotas.get(path):
+                    quota = tightest(quotas, found[disk.mount].quota)
+                    found[disk.mount] = replace(found[disk.mount], quota=quota)
         return found
 
     def same(self, before: Mapping[str, Disk], now: Mapping[str, Disk]) -> bool:
@@ -46,13 +45,13 @@ class DiskSpace:
         return self._same[key]
 
 
-def tightest(rows: Sequence[Mapping[str, Any]], known: Quota | None) -> Quota:
+def tightest(rows: Sequence[programs.Quota], known: Quota | None) -> Quota:
     """Of several limits one that is over its soft limit, else that of which the smallest share is left."""
     found = [] if known is None else [known]
     for row in rows:
-        free, files_free = max(0, row["limit"] - row["used"]), max(0, row["files_limit"] - row["files"])
-        over = 0 < row["soft"] < row["used"] or 0 < row["files_soft"] < row["files"]
-        found.append(Quota(str(row["who"]), free, row["limit"], files_free, row["files_limit"], over))
+        free, files_free = max(0, row.limit - row.used), max(0, row.files_limit - row.files)
+        over = 0 < row.soft < row.used or 0 < row.files_soft < row.files
+        found.append(Quota(row.who, free, row.limit, files_free, row.files_limit, over))
     return min(found, key=_share)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from dogwatch.clock import recorded, stamp
 from dogwatch.model import Eta, Facts, Job, Known, Progress, Verdict, Worker
@@ -25,7 +25,7 @@ from dogwatch.wire.documents.facts import efficiency_document, tasks_document
 if TYPE_CHECKING:
     from dogwatch.wire.documents.diagnosis import DiagnosisDocument
     from dogwatch.wire.documents.job import DetailDocument, EtaDocument, ProgressDocument
-    from dogwatch.wire.documents.machine import GpuDocument, WorkerDocument
+    from dogwatch.wire.documents.machine import WorkerDocument
 
 NAME = 80
 
@@ -83,7 +83,7 @@ def detail_document(
         "outputs_missing": memory.produced.missing,
         "checkpoints": checkpoints_document(memory, at, skew, ended=final is not NOT_ENDED),
         "disks": disks_document(disks, gone_in or {}),
-        "gpus": cast("list[GpuDocument]", memory.gpu.seen or []),
+        "gpus": memory.gpu.seen or [],
         "launch": launch.document(memory),
         "history": attempts.document(memory, known),
         "verified": None if final.verified is None else {"ok": final.verified.ok, "text": final.verified.text},
@@ -131,7 +131,7 @@ def worker_document(worker: Worker, memory: Memory, at: float, mono: float) -> W
         "pid": worker.pid,
         "doing": worker.doing,
         "gpu": worker.gpu,
-        "gpu_percent": gpu_percent(cast("list[GpuDocument]", memory.gpu.seen or []), worker.gpu),
+        "gpu_percent": gpu_percent(memory.gpu.seen or [], worker.gpu),
         "cpu_percent": cpu_percent(memory.workers, key, worker.cpu_seconds, mono),
         "memory_bytes": worker.memory_bytes,
         "children": worker.children,

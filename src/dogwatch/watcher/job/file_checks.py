@@ -3,21 +3,24 @@ extra probe, last of all, within seconds and bytes of its own; what it could not
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
-from typing import Any
 
 from dogwatch.model import Ended, Progress, Running, State
 from dogwatch.results.integrity import BROKEN, INTACT
 from dogwatch.rules.interface import Made
-from dogwatch.transport import extra_probe
-from dogwatch.watcher.job.artifacts import Produced
+from dogwatch.watcher.job.artifacts import Judgement, Produced, ProducedFile
+from dogwatch.watcher.job.extra_probes import extra_probe
+from dogwatch.watcher.job.final_integrity import judgement
 from dogwatch.watcher.job.folders import directories, real_of
 from dogwatch.watcher.job.memory import Memory
 from dogwatch.watcher.job.probe_answer import ProbeAnswer, disk_paths
 from dogwatch.watcher.job.stall import living_pids
 from dogwatch.watcher.job.state.learnt import NOTHING
 from dogwatch.watcher.job.watched import WatchedJob
+from dogwatch.wire import programs
+from dogwatch.wire.programs import Integrity, Quota, Quotas
+from dogwatch.wire.requests import ExtraProbe, Guess, IntegrityCall, JobFilesCall, QuotaCall
 
 # Every so many seconds here and elsewhere, within so many seconds.
 HERE, FAR = (60.0, 1.5), (300.0, 6.0)
@@ -43,96 +46,80 @@ class FileChecks:
         self._far = not here  # the job may run where its processes cannot be seen
         self._pause, self._asked = self._every, float("-inf")
         self._quota_due = 0.0
-        self._quotas: dict[str, Any] = {}
+        self._quotas: dict[str, list[Quota]] = {}
 
-    def request(self, jobs: Mapping[str, WatchedJob], mono: float) -> dict[str, Any]:
+    def request(self, jobs: Mapping[str, WatchedJob], mono: float) -> dict[str, ExtraProbe]:
         """The extra probes of this poll; mostly none."""
-        asked: dict[str, Any] = {}
+        probes: dict[str, ExtraProbe] = {}
         if mono - self._asked >= self._pause:
-            specs = self._specs(jobs)
-            self._asked = mono if specs else mono - self._pause + AGAIN
-            if specs:
-                call = {"jobs": specs, "seconds": self._seconds, "bytes": MOST_BYTES}
-                asked["closer"] = extra_probe.spec("integrity", call)
+            calls = self._calls(jobs)
+            self._asked = mono if calls else mono - self._pause + AGAIN
+            if calls:
+                probes["closer"] = extra_probe("integrity", IntegrityCall(self._seconds, MOST_BYTES, calls))
         if mono >= self._quota_due:
             self._quota_due = mono + QUOTA_EVERY
             paths = sorted({path for one in jobs.values() for path in disk_paths(one.job)})[:MOST_PATHS]
             if paths:
-                call = {"paths": paths, "seconds": self._seconds}
-                asked["quota"] = extra_probe.spec("quota", call)
-        return asked
+                probes["quota"] = extra_probe("quota", QuotaCall(paths, self._seconds))
+        return probes
 
-    def _specs(self, jobs: Mapping[str, WatchedJob]) -> dict[str, Any]:
+    def _calls(self, jobs: Mapping[str, WatchedJob]) -> dict[str, JobFilesCall]:
         running = {ref: one for ref, one in jobs.items() if isinstance(one.known.state, Running)}
-        specs: dict[str, Any] = {}
+        calls: dict[str, JobFilesCall] = {}
         search = len(running) <= CROWD
         for ref, one in running.items():
             if not search and not one.memory.produced.seen:
                 continue
-            spec = file_spec(one.memory.produced)
-            if search and (guess := guess_spec(one)):
-                spec["guess"] = guess
-            if spec:
-                specs[ref] = {**spec, "far": self._far, **real_of(one.memory.learnt)}
-            if len(specs) == MOST_JOBS:
+            call = file_call(one.memory.produced)
+            call.guess = guess_call(one) if search else None
+            if call != JobFilesCall():
+                call.far, call.real = self._far, real_of(one.memory.learnt)
+                calls[ref] = call
+            if len(calls) == MOST_JOBS:
                 break
-        return specs
+        return calls
 
-    def take(self, seen: ProbeAnswer, asked: Mapping[str, Any]) -> ProbeAnswer:
+    def take(self, seen: ProbeAnswer, asked: Collection[str]) -> ProbeAnswer:
         """The poll with what the extra probes brought, and with the quotas that were last heard of."""
-        closer, quota = (
-            extra_probe.brought({"extra_probes": seen.extra_probes}, key)[0] for key in ("closer", "quota")
-        )
+        closer, quota = seen.extra_probes.get("closer"), seen.extra_probes.get("quota")
         if "closer" in asked:
-            self._pause = self._every if closer is not None else min(LONGEST, 2 * self._pause)
-        if quota is not None:
-            self._quotas = dict(quota.get("quotas") or {})
-        disks = seen.disks
-        if self._quotas:
-            disks = {path: {**row, "quota": self._quotas.get(path)} for path, row in disks.items()}
-        return replace(seen, closer=(closer or {}).get("jobs") or {}, disks=disks)
+            self._pause = self._every if isinstance(closer, Integrity) else min(LONGEST, 2 * self._pause)
+        if isinstance(quota, Quotas):
+            self._quotas = quota.quotas
+        return replace(seen, closer=closer.jobs if isinstance(closer, Integrity) else {}, quotas=self._quotas)
 
 
-def file_spec(made: Produced) -> dict[str, Any]:
+def file_call(made: Produced) -> JobFilesCall:
     """What is to be asked about the files of a job: texts that grew, and what stands still and was not judged yet."""
-    spec: dict[str, Any] = {}
     lines = {}
-    for path, one in made.files.items():
-        known = one.get("lines") or []
-        behind = one["mark"][0] - (known[1] if known else 0)
+    for path, file in made.files.items():
+        behind = (file.size or 0) - (file.lines[1] if file.lines else 0)
         if path.lower().endswith(TEXTS) and 0 < behind <= BEHIND:
-            lines[path] = known
-    if lines:
-        spec["lines"] = dict(list(lines.items())[-MOST_TEXTS:])
-    still = [path for path, one in made.files.items() if is_settled(one)]
-    if still:
-        spec["files"] = still[-MOST_FILES:]
-    if checkpoints := checkpoints_to_judge(made):
-        spec["checkpoints"] = checkpoints
-    return spec
+            lines[path] = file.lines or ()
+    still = [path for path, file in made.files.items() if is_settled(file)]
+    return JobFilesCall(dict(list(lines.items())[-MOST_TEXTS:]), still[-MOST_FILES:], checkpoints_to_judge(made))
 
 
-def is_settled(one: Mapping[str, Any]) -> bool:
+def is_settled(file: ProducedFile) -> bool:
     """Whether it stands still long enough to be judged, and is not."""
-    wanted = SETTLED * 2 ** min(MOST_TRIES, one.get("judged", 0))
-    return "verdict" not in one and one["still"] >= wanted
+    return file.verdict is None and file.still >= SETTLED * 2 ** min(MOST_TRIES, file.judged)
 
 
 def checkpoints_to_judge(made: Produced) -> list[str]:
     """The newest ones that stand still, down to one that is known to be intact."""
     wanted: list[str] = []
     for path in reversed(made.by_age()):
-        one = made.checkpoints[path]
-        if "verdict" in one and one["verdict"]["verdict"] == INTACT:
+        file = made.checkpoints[path]
+        if file.verdict is not None and file.verdict.verdict == INTACT:
             break
-        if is_settled(one):
+        if is_settled(file):
             wanted.append(path)
         if len(wanted) == MOST_CHECKPOINTS:
             break
     return wanted
 
 
-def guess_spec(one: WatchedJob) -> dict[str, Any] | None:
+def guess_call(one: WatchedJob) -> Guess | None:
     """Where to search for checkpoints of a job whose owner named none, if it is time to."""
     job, made = one.job, one.memory.produced
     if job.expect.checkpoints or made.guessed or one.memory.age < made.guess_after:
@@ -143,8 +130,7 @@ def guess_spec(one: WatchedJob) -> dict[str, Any] | None:
     pids = [] if folders else list(living_pids(one.workers))[:4]
     folders = [folder for folder in folders if folder != "/"]
     since = one.started or job.submitted or job.registered
-    weak = not job.expect.outputs
-    return {"folders": folders, "pids": pids, "since": since, "weak": weak} if folders or pids else None
+    return Guess(folders, pids, since, weak=not job.expect.outputs) if folders or pids else None
 
 
 def take_in(
@@ -156,8 +142,8 @@ def take_in(
         made.take_look(seen.files[ref], memory.age, watched, seen.look.at)
     if ref in seen.closer:
         take_closer(made, seen.closer[ref], memory.age)
-    if confirmed := seen.learnt.get(ref, NOTHING).integrity:
-        take_closer(made, {"checkpoints": confirmed.get("checkpoints")}, memory.age)
+    if (checked := seen.learnt.get(ref, NOTHING).integrity) is not None:
+        take_checkpoints(made, checked.checkpoints)
     if new_attempt:
         made.end_attempt(step)
     elif not running:
@@ -178,29 +164,32 @@ def made_by(memory: Memory, progress: Progress | None, state: State | None) -> M
     return memory.produced.made(memory.age, memory.silence.phase, step, isinstance(state, Ended))
 
 
-def take_closer(made: Produced, answer: Mapping[str, Any], age: float) -> None:
+def take_closer(made: Produced, answer: programs.FileChecks, age: float) -> None:
     """What a closer poll brought, of files that are still what they were then."""
-    for path, counted in (answer.get("lines") or {}).items():
+    for path, counted in answer.lines.items():
         if path in made.files:
-            made.files[path].update(lines=counted["known"], counted=counted["known"][1] == counted["size"])
-    for path, row in (answer.get("files") or {}).items():
+            made.files[path].lines, made.files[path].counted = counted.known, counted.known[1] == counted.size
+    for path, row in answer.files.items():
         if path in made.files:
-            made.files[path]["verdict"] = {key: row[key] for key in ("verdict", "why", "records", "sure")}
-    for path, row in (answer.get("checkpoints") or {}).items():
-        if path in made.checkpoints:
-            kept = ("verdict", "why", "iteration", "latest")
-            made.checkpoints[path]["verdict"] = {key: row[key] for key in kept}
-    if "guessed" in answer:
-        made.guessed, made.weak = list(answer["guessed"]), bool(answer.get("weak"))
+            made.files[path].verdict = Judgement(row.verdict, row.why, row.records, row.sure)
+    take_checkpoints(made, {path: judgement(row) for path, row in answer.checkpoints.items()})
+    if answer.guessed is not None:
+        made.guessed, made.weak = answer.guessed, bool(answer.weak)
         made.guess_after = age + min(GUESS_LONGEST, max(60.0, age))
 
 
-def records_of(path: str, one: Mapping[str, Any]) -> int | None:
+def take_checkpoints(made: Produced, verdicts: Mapping[str, Judgement]) -> None:
+    for path, verdict in verdicts.items():
+        if path in made.checkpoints:
+            made.checkpoints[path].verdict = verdict
+
+
+def records_of(path: str, file: ProducedFile) -> int | None:
     """How many records an output has: of a text its lines when they were last counted, else what its format says."""
-    judged, lines = one.get("verdict") or {}, one.get("lines")
-    if judged.get("records") is not None and judged.get("verdict") != BROKEN:
-        return int(judged["records"])
-    if lines and one.get("counted"):
+    verdict = file.verdict
+    if verdict is not None and verdict.records is not None and verdict.verdict != BROKEN:
+        return verdict.records
+    if file.lines and file.counted:
         header = path.lower().endswith((".csv", ".tsv"))
-        return max(0, int(lines[2]) - header)
+        return max(0, file.lines[2] - header)
     return None

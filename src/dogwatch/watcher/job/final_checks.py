@@ -7,7 +7,6 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Any
 
 from dogwatch.estimate.series import SHARED
 from dogwatch.logs.interface import INNER
@@ -15,8 +14,11 @@ from dogwatch.model import Ended, Finished, Job, Known, Observation, Outcome, Pr
 from dogwatch.model.progress import TOO_MUCH
 from dogwatch.results.integrity import INTACT
 from dogwatch.rules.interface import Check, Verified
+from dogwatch.watcher.job.artifacts import Judgement
 from dogwatch.watcher.job.memory import Memory
 from dogwatch.watcher.job.read_files import OTHER_CLOCKS, OTHERS
+from dogwatch.watcher.job.state.ending import FinalIntegrity, IntegrityCount
+from dogwatch.wire.sections import Files
 
 ENOUGH = 0.99
 # Looks after which a check that got no answer is given up; unreachable ones do not count.
@@ -45,7 +47,7 @@ def final(
     job: Job,
     memory: Memory,
     progress: Progress | None,
-    listed: Mapping[str, Any] | None,
+    listed: Files | None,
     after: Known,
     observation: Observation | None,
     workers: Sequence[Worker] = (),
@@ -66,7 +68,7 @@ def checks(
     job: Job,
     memory: Memory,
     progress: Progress | None,
-    listed: Mapping[str, Any] | None,
+    listed: Files | None,
     began: float | None = None,
 ) -> tuple[Check, ...]:
     """Every check that its expectations ask for; `listed` is what this poll found of its files, None when they did
@@ -80,7 +82,7 @@ def checks(
     if job.expect.checkpoints:
         found += _checkpoints(memory, listed, intact)
     if memory.ending.tries >= MOST_TRIES:
-        found = [replace(one, word=UNKNOWN) if one.word == PENDING else one for one in found]
+        found = [replace(check, word=UNKNOWN) if check.word == PENDING else check for check in found]
     return tuple(found)
 
 
@@ -139,8 +141,8 @@ def _workers(job: Job, memory: Memory, workers: Sequence[Worker]) -> Iterator[Ch
 def _outputs(
     job: Job,
     memory: Memory,
-    listed: Mapping[str, Any] | None,
-    intact: Mapping[str, Any] | None,
+    listed: Files | None,
+    intact: FinalIntegrity | None,
     began: float | None,
 ) -> Iterator[Check]:
     """That there are files, that every pattern means one, that none is empty, that they are whole, and of this run."""
@@ -149,13 +151,11 @@ def _outputs(
         return
     sizes = {path: samples[-1][1] for path, samples in memory.files.outputs.items() if samples}
     empty = sorted(path for path, size in sizes.items() if size == 0)
-    lacking = [glob for glob in listed.get("missing", ()) if glob in job.expect.outputs]
+    lacking = [glob for glob in listed.missing if glob in job.expect.outputs]
     if not sizes:
-        left = [
-            f"; {os.path.basename(path)} {why}"
-            for path, why in (intact or {"outputs": {}})["outputs"].get("broken", ())
-        ]
-        if unread := [f"{path}: {why}" for path, why in (listed.get("unreadable") or {}).items()]:
+        broken = [] if intact is None else intact.outputs.broken
+        left = [f"; {os.path.basename(path)} {why}" for path, why in broken]
+        if unread := [f"{path}: {why}" for path, why in listed.unreadable.items()]:
             yield Check("outputs", UNKNOWN, f"its output files could not be read: {unread[0]}")
             return
         if not left and len(lacking) < len(set(job.expect.outputs)):
@@ -172,16 +172,16 @@ def _outputs(
         yield Check("expected files", FAILED, f"no file matches {_named(lacking)}")
     yield from _older(job, listed, began)
     if not empty:
-        yield _soundness(None if intact is None else intact["outputs"])
+        yield _soundness(None if intact is None else intact.outputs)
 
 
-def _older(job: Job, listed: Mapping[str, Any], began: float | None) -> Iterator[Check]:
+def _older(job: Job, listed: Files, began: float | None) -> Iterator[Check]:
     """Files that were there before it began are another run's. One that goes on from such a run may leave most of them
     alone, so it is enough that it has written one for each of its workers."""
-    rows = [row for row in listed.get("outputs", ()) if row.get("mtime") is not None]
+    rows = listed.outputs
     first = min((at for at in (began, job.submitted) if at is not None), default=-math.inf)
     slack = OTHERS if job.source == "process" else OTHER_CLOCKS
-    old = sorted(row["path"] for row in rows if row["mtime"] < first - slack)
+    old = sorted(row.path for row in rows if row.mtime < first - slack)
     fresh = len(rows) - len(old)
     if not old or fresh >= (job.expect.workers or 1):
         return
@@ -196,15 +196,15 @@ def _named(globs: Sequence[str]) -> str:
     return ", ".join(globs[:MOST_NAMED]) + more
 
 
-def _soundness(told: Mapping[str, Any] | None) -> Check:
-    if told is None:
+def _soundness(count: IntegrityCount | None) -> Check:
+    if count is None:
         return Check("soundness", PENDING, "whether they are intact could not be checked")
-    if told["damaged"]:
-        path, why = told["broken"][0]
-        whole = f"{told['damaged']} of {told['files']} files are" if told["files"] > 1 else "it is"
+    if count.damaged:
+        path, why = count.broken[0]
+        whole = f"{count.damaged} of {count.files} files are" if count.files > 1 else "it is"
         return Check("soundness", FAILED, f"{whole} damaged ({os.path.basename(path)} {why})")
-    text = f"{told['intact']} of {told['files']} intact" if told["intact"] else "of an unknown format"
-    unread = f", {told['unread']} too large to read now" if told["unread"] else ""
+    text = f"{count.intact} of {count.files} intact" if count.intact else "of an unknown format"
+    unread = f", {count.unread} too large to read now" if count.unread else ""
     return Check("soundness", PASSED, text + unread)
 
 
@@ -229,7 +229,7 @@ def _items(total: int, progress: Progress | None) -> Check:
     return Check("items", PASSED, text)
 
 
-def _checkpoints(memory: Memory, listed: Mapping[str, Any] | None, intact: Mapping[str, Any] | None) -> Iterator[Check]:
+def _checkpoints(memory: Memory, listed: Files | None, intact: FinalIntegrity | None) -> Iterator[Check]:
     """That the newest can be read. Whether there had to be one, nobody said: a pattern may be only a habit."""
     if listed is None:
         yield Check("checkpoint", PENDING, "its checkpoints could not be read")
@@ -241,16 +241,15 @@ def _checkpoints(memory: Memory, listed: Mapping[str, Any] | None, intact: Mappi
         newest = os.path.basename(
             max(memory.files.checkpoints, key=lambda path: memory.files.checkpoints[path]).rstrip("/")
         )
-        told = intact["checkpoint"]
-        if told["damaged"]:
-            why = f"the newest checkpoint {newest} is damaged ({told['broken'][0][1]})"
-            yield Check("checkpoint", FAILED, f"{why}; {_earlier(intact.get('checkpoints') or {})}")
-        elif told["intact"]:
+        if intact.checkpoint.damaged:
+            why = f"the newest checkpoint {newest} is damaged ({intact.checkpoint.broken[0][1]})"
+            yield Check("checkpoint", FAILED, f"{why}; {_earlier(intact.checkpoints)}")
+        elif intact.checkpoint.intact:
             yield Check("checkpoint", PASSED, f"the newest checkpoint {newest} is intact")
         else:
             yield Check("checkpoint", PASSED, f"the newest checkpoint {newest} is there, of an unknown format")
 
 
-def _earlier(judged: Mapping[str, Mapping[str, Any]]) -> str:
-    whole = next((path for path, row in judged.items() if row["verdict"] == INTACT), None)
+def _earlier(judged: Mapping[str, Judgement]) -> str:
+    whole = next((path for path, row in judged.items() if row.verdict == INTACT), None)
     return "no intact one is known" if whole is None else f"the newest intact one is {os.path.basename(whole)}"

@@ -4,22 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
+
+from msgspec import structs
 
 from dogwatch.clock import recorded
 from dogwatch.estimate.gpu_history import advance
 from dogwatch.model import Gpu, GpuHistory, GpuPast, GpuProcess, Job, Running, Worker
 from dogwatch.sources import kind_of
 from dogwatch.text import plain
-from dogwatch.transport import extra_probe
+from dogwatch.watcher.job.extra_probes import extra_probe
 from dogwatch.watcher.job.memory import Memory
-from dogwatch.watcher.job.probe_answer import ProbeAnswer
+from dogwatch.watcher.job.probe_answer import GpuReport, ProbeAnswer
 from dogwatch.watcher.job.stall import living_pids
 from dogwatch.watcher.job.state.gpu import GpuState
 from dogwatch.watcher.job.watched import WatchedJob
+from dogwatch.wire import programs
+from dogwatch.wire.answer import CheckedAnswer
+from dogwatch.wire.programs import GpuHolder, Gpus, Why, Xid
+from dogwatch.wire.requests import ExtraProbe, GpuCall
 
 if TYPE_CHECKING:
     from dogwatch.wire.documents.machine import GpuDocument
+    from dogwatch.wire.documents.report import GpuReading
 
 EXTRA_PROBE = "gpus"
 YOUNG, OFTEN, SELDOM, NEVER = 15.0, 30.0, 120.0, 1800.0
@@ -34,7 +41,6 @@ STALE = 900.0  # seconds after which what was read says nothing of now
 MOST_GPUS, MOST_PROCESSES = 64, 16
 # Raised by what a program does, not by the card: told only of a job that is alone on it.
 OF_PROGRAMS = frozenset({13, 31, 43, 45})
-_FIGURES = ("used", "memory_used", "memory_total", "watts", "watts_limit", "celsius", "mhz", "mhz_most", "ecc")
 
 
 class GpuTurns:
@@ -50,9 +56,9 @@ class GpuTurns:
         self._pending = False
         self._skip: dict[str, float] = {}
         self._host = ""
-        self.report: dict[str, Any] | None = None
+        self.report: GpuReport | None = None
 
-    def ask(self, jobs: Iterable[WatchedJob], mono: float, *, once: bool) -> dict[str, Any] | None:
+    def ask(self, jobs: Iterable[WatchedJob], mono: float, *, once: bool) -> dict[str, ExtraProbe] | None:
         """The extra probe to send with this poll, if it is time for one; a poll that is the only `once` waits for
         it."""
         self._looks += 1
@@ -67,43 +73,45 @@ class GpuTurns:
     @property
     def answers(self) -> bool:
         """Whether the last time that it was asked, it named some at once."""
-        return bool(self.report and self.report["count"]) and not self._pending
+        return bool(self.report and self.report.count) and not self._pending
 
-    def extra_probe(self, mono: float, *, once: bool) -> dict[str, Any]:
+    def extra_probe(self, mono: float, *, once: bool) -> dict[str, ExtraProbe]:
         """The question itself. What was late once is not waited for again."""
         seconds = FAR_SECONDS if self._far else HERE_SECONDS
         since = NEVER if self._heard is None else max(60.0, 2 * (mono - self._heard))
         skip = sorted(way for way, until in self._skip.items() if mono < until)
-        call = {"seconds": seconds, "since": since, "skip": skip}
         lives = int(2 * seconds) + 4
         wait = lives if self._far or once else 0 if self._pending else HERE_WAIT
-        return {EXTRA_PROBE: extra_probe.spec("gpus", call, seconds=lives, wait=wait)}
+        return {EXTRA_PROBE: extra_probe("gpus", GpuCall(seconds, since, skip), seconds=lives, wait=wait)}
 
     def heard(self, seen: ProbeAnswer, jobs: Iterable[WatchedJob], mono: float) -> ProbeAnswer:
         """The same probe answer, with what the place said of its GPUs judged: `gpus` is None unless it named some,
         and its facts say how they are read there."""
-        self._host = str(seen.facts.get("host") or "") or self._host
-        row = seen.gpus or {}
-        self._pending = bool(row.get("pending"))
-        named = None if not row or row.get("pending") else self._take(row, jobs, mono)
-        told = {} if self.report is None else {"gpus": self.report}
-        return replace(seen, gpus=named, facts={**seen.facts, **told} if seen.facts else seen.facts)
+        self._host = seen.host or self._host
+        answer = seen.extra_probes.get(EXTRA_PROBE)
+        self._pending = isinstance(answer, Why) and answer.pending
+        if isinstance(answer, Gpus):
+            failed = "; ".join(f"{way}: {reason}" for way, reason in answer.failed.items())
+            self._take(answer, answer.why or failed, jobs, mono)
+        elif isinstance(answer, Why) and not answer.pending:
+            self._take(None, answer.why, jobs, mono)
+        gpus = answer if isinstance(answer, Gpus) and answer.gpus else None
+        if seen.facts is None or self.report is None:
+            return replace(seen, gpus=gpus)
+        return replace(seen, gpus=gpus, facts=structs.replace(seen.facts, gpus=self.report))
 
-    def _take(self, row: Mapping[str, Any], jobs: Iterable[WatchedJob], mono: float) -> Mapping[str, Any] | None:
-        failed: dict[str, Any] = row.get("failed") or {}
-        why = row.get("why") or "; ".join(f"{way}: {reason}" for way, reason in failed.items())
-        self._skip |= {way: mono + NEVER for way in failed}
-        by, gpus = row.get("by"), row.get("gpus") or []
-        self.report = {"by": by, "count": len(gpus), "driver": row.get("driver") or "", "why": plain(str(why), 300)}
-        self._failures = self._failures + 1 if why and not gpus else 0
+    def _take(self, answer: Gpus | None, why: str, jobs: Iterable[WatchedJob], mono: float) -> None:
+        by, count, driver = (answer.by, len(answer.gpus), answer.driver) if answer is not None else (None, 0, "")
+        self._skip |= {way: mono + NEVER for way in (answer.failed if answer is not None else ())}
+        self.report = GpuReport(by, count, driver, plain(why, 300))
+        self._failures = self._failures + 1 if why and not count else 0
         self._heard = mono
-        self._due = mono + self._pause(bool(gpus), by, jobs)
-        return row if gpus else None
+        self._due = mono + self._pause(bool(count), by, jobs)
 
-    def _pause(self, found: bool, by: Any, jobs: Iterable[WatchedJob]) -> float:
+    def _pause(self, named: bool, by: str | None, jobs: Iterable[WatchedJob]) -> float:
         if self._failures:
             return min(NEVER, FIRST_BACKOFF * 2.0 ** min(self._failures - 1, 10))
-        if not found:
+        if not named:
             return NEVER
         users = [one for one in jobs if one.gpus or one.job.track.get("gpus")]
         if not users:
@@ -129,7 +137,7 @@ def take_gpus(
     one: WatchedJob,
     job: Job,
     workers: Sequence[Worker],
-    told: Mapping[str, Any] | None,
+    answer: Gpus | None,
     started: float | None,
     mono: float,
     at: float,
@@ -137,22 +145,21 @@ def take_gpus(
     """The job's own of the GPUs that were read, and its memory of them; what was read lately stands until then."""
     state = one.memory.gpu
     age = mono - (float("-inf") if state.mono is None else state.mono)
-    if told is None:
+    if answer is None:
         if one.gpu_past is not None and not 0 <= age < STALE:
             one.gpus, one.gpu_past = (), None
         elif one.gpu_past is None and state.seen is not None and 0 <= age < STALE:
             one.gpus, one.gpu_past = recall(state)
         return
-    cards = [_gpu(row) for row in told["gpus"][:MOST_GPUS]]
-    rows = told["gpus"][:MOST_GPUS]
-    owned = [_with_processes(card, row, job, workers) for card, row in zip(cards, rows, strict=True)]
+    rows = answer.gpus[:MOST_GPUS]
+    owned = [_gpu(row, job, workers) for row in rows]
     given = {worker.index: _given(worker.gpu, owned) for worker in workers if worker.gpu}
     keys = {gpu.key for gpus in given.values() for gpu in gpus}
     if not living_pids(workers):  # its processes are gone: its GPUs are still those that they were on
         keys |= {row["uuid"] or f"gpu {row['index']}" for row in state.seen or ()}
     own = [gpu for gpu in owned if gpu.key in keys or any(process.ours for process in gpu.processes)]
-    slots = {card.key: str(row.get("pci") or "") for card, row in zip(cards, rows, strict=True)}
-    xids = [xid for xid in told.get("xids") or () if started is None or at - xid["age"] >= started - 1]
+    slots = {gpu.key: row.pci for gpu, row in zip(owned, rows, strict=True)}
+    xids = [xid for xid in answer.xids or () if started is None or at - xid.age >= started - 1]
     gpus = tuple(replace(gpu, xid=_xids(gpu, slots[gpu.key], xids, workers)) for gpu in own)
     passed = max(
         0.0, one.memory.age - (one.memory.age if state.mono is None else state.age)
@@ -162,29 +169,29 @@ def take_gpus(
     past = advance(state.course, gpus, passed, mono, away=away, strays=strays)
     one.gpus, one.gpu_past = gpus, past
     state.mono, state.age = mono, one.memory.age
-    state.seen = [dict(gpu_document(gpu, past.of(gpu), at)) for gpu in gpus]
+    state.seen = [gpu_document(gpu, past.of(gpu), at) for gpu in gpus]
     state.strays = strays
 
 
-def last_asked(turns: GpuTurns, seen: ProbeAnswer, failed: Sequence[WatchedJob], mono: float) -> dict[str, Any]:
+def last_asked(turns: GpuTurns, seen: ProbeAnswer, failed: Sequence[WatchedJob], mono: float) -> dict[str, ExtraProbe]:
     """The extra probe for jobs that used GPUs and have just ended badly: if the driver was why, the kernel's log
     says so. A driver that was late before is not asked, because nobody's end waits for it."""
     if seen.gpus is not None or not turns.answers or not any(one.gpus or one.memory.gpu.seen for one in failed):
         return {}
     question = turns.extra_probe(mono, once=False)
-    question[EXTRA_PROBE]["wait"] = LAST_WAIT
+    question[EXTRA_PROBE].wait = LAST_WAIT
     return question
 
 
-def with_last(seen: ProbeAnswer, body: Mapping[str, Any]) -> ProbeAnswer:
+def with_last(seen: ProbeAnswer, answer: CheckedAnswer) -> ProbeAnswer:
     """The probe answer with what that extra probe brought."""
-    row, _ = extra_probe.brought(body, EXTRA_PROBE)
-    return replace(seen, gpus=row) if row is not None and row.get("gpus") else seen
+    gpus = answer.program(EXTRA_PROBE, Gpus)
+    return replace(seen, gpus=gpus) if gpus is not None and gpus.gpus else seen
 
 
-def readings(jobs: Iterable[WatchedJob]) -> dict[str, dict[str, Any]]:
+def readings(jobs: Iterable[WatchedJob]) -> dict[str, GpuReading]:
     """The GPUs of each job together, as the experiment log tells them."""
-    found = {}
+    found: dict[str, GpuReading] = {}
     for one in jobs:
         uses = [gpu.used for gpu in one.gpus if gpu.used is not None]
         used, total = ([getattr(gpu, name) for gpu in one.gpus] for name in ("memory_used", "memory_total"))
@@ -200,47 +207,47 @@ def readings(jobs: Iterable[WatchedJob]) -> dict[str, dict[str, Any]]:
 
 def recall(state: GpuState) -> tuple[tuple[Gpu, ...], GpuPast]:
     """What the watcher before us had read, from its memory: without it, what is found would seem to be over."""
-    gpus = tuple(_remembered(cast("GpuDocument", row)) for row in state.seen or ())
-    return gpus, advance(dict(state.course), gpus, 0.0, state.mono or 0.0, away=None, strays=state.strays)
+    gpus = tuple(_remembered(row) for row in state.seen or ())
+    return gpus, advance(replace(state.course), gpus, 0.0, state.mono or 0.0, away=None, strays=state.strays)
 
 
-def _gpu(row: Mapping[str, Any]) -> Gpu:
-    figures = {name: _number(row.get(name)) for name in _FIGURES}
+def _gpu(row: programs.Gpu, job: Job, workers: Sequence[Worker]) -> Gpu:
+    pids = {worker.pid for worker in workers if worker.pid is not None}
+    processes = [
+        GpuProcess(
+            pid=process.pid,
+            user=plain(process.user or "", 40),
+            memory=process.memory,
+            name=plain(process.name, 40),
+            ours=_is_ours(process, job, pids),
+        )
+        for process in row.processes or ()
+    ]
+    processes.sort(key=lambda process: (not process.ours, -(process.memory or 0)))
     return Gpu(
-        index=int(row.get("index") or 0),
-        uuid=plain(str(row.get("uuid") or ""), 80),
-        name=plain(str(row.get("name") or ""), 80),
-        throttle=tuple(plain(str(word), 40) for word in (row.get("throttle") or ())[:8]),
-        parent=plain(str(row.get("parent") or ""), 80),
-        trouble=plain(str(row.get("trouble") or ""), 120),
-        listed=row.get("processes") is not None,
-        **figures,
+        index=row.index,
+        uuid=plain(row.uuid, 80),
+        name=plain(row.name, 80),
+        used=row.used,
+        memory_used=row.memory_used,
+        memory_total=row.memory_total,
+        watts=row.watts,
+        watts_limit=row.watts_limit,
+        celsius=row.celsius,
+        throttle=tuple(plain(word, 40) for word in row.throttle[:8]),
+        ecc=row.ecc,
+        processes=tuple(processes[:MOST_PROCESSES]),
+        mhz=row.mhz,
+        mhz_most=row.mhz_most,
+        parent=plain(row.parent, 80),
+        trouble=plain(row.trouble, 120),
+        listed=row.processes is not None,
     )
 
 
-def _number(value: Any) -> Any:
-    return value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
-
-
-def _with_processes(gpu: Gpu, row: Mapping[str, Any], job: Job, workers: Sequence[Worker]) -> Gpu:
-    pids = {worker.pid for worker in workers if worker.pid is not None}
-    found = [
-        GpuProcess(
-            pid=int(process["pid"]),
-            user=plain(str(process.get("user") or ""), 40),
-            memory=_number(process.get("memory")),
-            name=plain(str(process.get("name") or ""), 40),
-            ours=_is_ours(process, job, pids),
-        )
-        for process in row.get("processes") or ()
-    ]
-    found.sort(key=lambda process: (not process.ours, -(process.memory or 0)))
-    return replace(gpu, processes=tuple(found[:MOST_PROCESSES]))
-
-
-def _is_ours(process: Mapping[str, Any], job: Job, pids: set[int]) -> bool | None:
+def _is_ours(process: GpuHolder, job: Job, pids: set[int]) -> bool | None:
     """Whether a process is the job's; None where nobody can say, as of one in a container."""
-    return kind_of(job.source).owns_process(job.id, process, pids) if process.get("seen") else None
+    return kind_of(job.source).owns_process(job.id, process, pids) if process.seen else None
 
 
 def _given(ids: str | None, gpus: Sequence[Gpu]) -> list[Gpu]:
@@ -272,7 +279,7 @@ def _away(gpus: Sequence[Gpu], given: bool, workers: Sequence[Worker]) -> bool |
 
 def _strays(
     gpus: Sequence[Gpu],
-    rows: Sequence[Mapping[str, Any]],
+    rows: Sequence[programs.Gpu],
     workers: Sequence[Worker],
     given: Mapping[int, Sequence[Gpu]],
 ) -> Iterable[tuple[int, str, int | None]]:
@@ -285,23 +292,17 @@ def _strays(
             continue
         allowed = {gpu.key for gpu in mine} | {gpu.parent for gpu in mine if gpu.parent}
         for gpu, row in zip(gpus, rows, strict=True):
-            kin = (
-                {process["pid"], *(process.get("above") or ()), *(process.get("led_by") or ())}
-                for process in row.get("processes") or ()
-                if process.get("seen")
+            families = (
+                (process.pid, *process.above, *process.led_by) for process in row.processes or () if process.seen
             )
-            if gpu.key not in allowed and gpu.parent not in allowed and any(worker.pid in one for one in kin):
+            if gpu.key not in allowed and gpu.parent not in allowed and any(worker.pid in kin for kin in families):
                 yield worker.index, worker.gpu, gpu.index
 
 
-def _xids(gpu: Gpu, slot: str, xids: Sequence[Mapping[str, Any]], workers: Sequence[Worker]) -> tuple[int, ...]:
+def _xids(gpu: Gpu, slot: str, xids: Sequence[Xid], workers: Sequence[Worker]) -> tuple[int, ...]:
     pids = {worker.pid for worker in workers} | {process.pid for process in gpu.processes if process.ours}
     alone = not any(process.ours is False for process in gpu.processes)
-    codes = [
-        int(xid["xid"])
-        for xid in xids
-        if xid.get("pci") == slot and (xid["xid"] not in OF_PROGRAMS or xid.get("pid") in pids or alone)
-    ]
+    codes = [xid.xid for xid in xids if xid.pci == slot and (xid.xid not in OF_PROGRAMS or xid.pid in pids or alone)]
     return tuple(sorted(set(codes)))
 
 

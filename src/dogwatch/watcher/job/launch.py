@@ -74,14 +74,14 @@ def signs_of(
     step_age: float | None = None,
 ) -> Signs:
     """The signs of one poll. An output counts when it was written since the launch, give or take a clock's second."""
-    written = (probe_answer.files.get(job.ref) or {}).get("outputs") or ()
+    files = probe_answer.files.get(job.ref)
     since = float("-inf") if began is None else began - 1.0
-    rows = [(path, probe_answer.disks.get(path)) for path in directories(job.expect.outputs)]
+    disks = [(path, probe_answer.disks.get(path)) for path in directories(job.expect.outputs)]
     return Signs(
         workers=workers,
-        logs={path: int(cursor.get("offset", 0)) for path, cursor in memory.log.cursors.items()},
-        writable={path: row["writable"] for path, row in rows if row is not None and "writable" in row},
-        output=any(entry["size"] and entry["mtime"] >= since for entry in written),
+        logs={path: cursor.offset for path, cursor in memory.log.cursors.items()},
+        writable={path: disk.writable for path, disk in disks if disk is not None},
+        output=files is not None and any(row.size and row.mtime >= since for row in files.outputs),
         step=progress is not None,
         gpus=gpus,
         strays=None if past is None else past.strays,

@@ -5,17 +5,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+
+from msgspec import structs
+from msgspec.structs import asdict
 
 from dogwatch.model import Running, Worker
 from dogwatch.sources import kind_of
 from dogwatch.sources.interface import Kind
-from dogwatch.transport import extra_probe
+from dogwatch.watcher.job.extra_probes import extra_probe
 from dogwatch.watcher.job.memory import Memory
-from dogwatch.watcher.job.probe_answer import ProbeAnswer, with_learnt
+from dogwatch.watcher.job.probe_answer import PlaceReport, ProbeAnswer, with_learnt
 from dogwatch.watcher.job.stall import living_pids
 from dogwatch.watcher.job.state.learnt import Learnt
+from dogwatch.watcher.job.state.ram import HeldMemory, Weighed
 from dogwatch.watcher.job.watched import WatchedJob
+from dogwatch.wire import programs
+from dogwatch.wire.programs import Ram, Trees, Why
+from dogwatch.wire.requests import ExtraProbe, MemoryCall, SchedulerMemoryCall
 
 EXTRA_PROBE = "memory"
 # Every so many seconds here and elsewhere; sites ask for silence limit between two questions to their controller.
@@ -39,19 +45,20 @@ class MemoryChecks:
         self._after: dict[str, float] = {}
         self._pause: dict[str, float] = {}
         self._asked: dict[str, tuple[Kind, str]] = {}
-        self._request: dict[str, Any] = {}
+        self._request: dict[str, ExtraProbe] = {}
         self._pending = False
         self._failures = 0
         self._about: dict[str, Mapping[str, str]] = {}
 
-    def ask(self, jobs: Mapping[str, WatchedJob], mono: float, *, once: bool) -> dict[str, Any]:
+    def ask(self, jobs: Mapping[str, WatchedJob], mono: float, *, once: bool) -> dict[str, ExtraProbe]:
         """The extra probe to send with this poll, if it is time for one."""
         if self._pending:  # what is under way is only waited for
             return self._request
         if mono < self._due:
             return {}
         self._due = mono + self._every
-        call: dict[str, Any] = {"seconds": FAR_SECONDS if self._far else HERE_SECONDS}
+        seconds = FAR_SECONDS if self._far else HERE_SECONDS
+        call: MemoryCall = {"seconds": seconds}
         running = [one for one in jobs.values() if isinstance(one.known.state, Running)]
         if pids := [pid for one in running for pid in tree_roots(one.workers)][:MOST_PIDS]:
             call["pids"] = pids
@@ -61,18 +68,18 @@ class MemoryChecks:
         if len(call) == 1:
             return {}
         self._asked = {one.job.ref: (kind_of(one.job.source), one.job.id) for one in chosen}
-        lives = int(call["seconds"]) + 4
+        lives = int(seconds) + 4
         wait = lives if self._far or once else HERE_WAIT
-        self._request = {EXTRA_PROBE: extra_probe.spec("memory", call, seconds=lives, wait=wait)}
+        self._request = {EXTRA_PROBE: extra_probe("memory", call, seconds=lives, wait=wait)}
         return self._request
 
-    def _question(self, kind: Kind, chosen: Sequence[WatchedJob]) -> dict[str, Any]:
+    def _question(self, kind: Kind, chosen: Sequence[WatchedJob]) -> SchedulerMemoryCall:
         alone = [one for one in chosen if not _has_pieces(one)]
         many = {one.job.id: list(one.memory.ram.pieces) for one in chosen if _has_pieces(one)}
         new = [one.job.id for one in alone if not one.memory.ram.whole.limit]
         ids = [one.job.id for one in alone]
         about = kind.name not in self._about
-        return {"ids": ids, "many": many, "new": new, "about": about, **kind.memory_settings()}
+        return SchedulerMemoryCall(ids, many, new, about, **kind.memory_settings())
 
     def _due_jobs(self, running: Sequence[WatchedJob], mono: float) -> Iterator[WatchedJob]:
         """The jobs of schedulers that it is time to ask about; one that was weighed by another watcher rests."""
@@ -86,44 +93,42 @@ class MemoryChecks:
                 yield one
 
     def heard(self, seen: ProbeAnswer, jobs: Mapping[str, WatchedJob], mono: float) -> ProbeAnswer:
-        """The same probe answer with what was weighed as facts of the jobs."""
-        row: Mapping[str, Any] = seen.extra_probes.get(EXTRA_PROBE) or {}
-        self._pending = bool(row.get("pending"))
-        if not row or self._pending:
-            return seen
-        if row.get("why"):
+        """The same probe answer with what was weighed of the jobs."""
+        answer = seen.extra_probes.get(EXTRA_PROBE)
+        self._pending = isinstance(answer, Why) and answer.pending
+        if isinstance(answer, Why) and not answer.pending:
             self._failures += 1
             self._due = mono + min(LONGEST, self._every * 2.0 ** min(self._failures, 6))
+        if not isinstance(answer, Ram):
             return seen
         self._failures = 0
-        self._due = mono + max(self._every, float(row.get("cpu") or 0.0) / SHARE)
+        self._due = mono + max(self._every, answer.cpu / SHARE)
         facts = seen.facts
         for kind in dict.fromkeys(kind for kind, _ in self._asked.values()):
-            section = row.get(kind.memory_section) or {}
-            if section.get("about"):
-                self._about[kind.name] = section["about"]
-            facts = _counted(facts, section.get("counts") or {})
-        learnt = {**self._of_schedulers(row, mono), **_of_trees(row.get("trees"), jobs, mono)}
-        return with_learnt(replace(seen, facts=facts), {ref: Learnt(memory=found) for ref, found in learnt.items()})
+            section = answer.section(kind.memory_section)
+            if section.about:
+                self._about[kind.name] = section.about
+            facts = _counted(facts, section.counts)
+        weighed = {**self._of_schedulers(answer, mono), **_of_trees(answer.trees, jobs, mono)}
+        return with_learnt(replace(seen, facts=facts), {ref: Learnt(memory=row) for ref, row in weighed.items()})
 
-    def _of_schedulers(self, answer: Mapping[str, Any], mono: float) -> dict[str, dict[str, Any]]:
-        found = {}
+    def _of_schedulers(self, answer: Ram, mono: float) -> dict[str, Weighed]:
+        weighed = {}
         for ref, (kind, native) in self._asked.items():
-            section = answer.get(kind.memory_section) or {}
-            rows, pieces = section.get("jobs") or {}, section.get("pieces") or {}
-            answered = native in rows or native in pieces
+            section = answer.section(kind.memory_section)
+            answered = native in section.jobs or native in section.pieces
             pause = self._every if answered else min(LONGEST, 2 * self._pause.get(ref, self._every))
             self._pause[ref], self._after[ref] = pause, mono + 0.9 * pause
-            if native in rows:
-                found[ref] = {**self._taken(kind, rows[native]), "weighed": mono}
-            elif native in pieces:
-                own = {piece: self._taken(kind, row) for piece, row in pieces[native].items()}
-                found[ref] = {"pieces": own, "weighed": mono}
-        return found
+            if native in section.jobs:
+                weighed[ref] = Weighed(mono, whole=self._held(kind, section.jobs[native]))
+            elif native in section.pieces:
+                pieces = {piece: self._held(kind, row) for piece, row in section.pieces[native].items()}
+                weighed[ref] = Weighed(mono, pieces=pieces)
+        return weighed
 
-    def _taken(self, kind: Kind, row: Mapping[str, Any]) -> dict[str, Any]:
-        exact = kind.is_exact_memory(row["by"], self._about.get(kind.name, {}))
-        return {**row, "anonymous": exact, "counter": kind.title}
+    def _held(self, kind: Kind, row: programs.Memory) -> HeldMemory:
+        exact = kind.is_exact_memory(row.by, self._about.get(kind.name, {}))
+        return HeldMemory(**asdict(row), exact=exact, counter=kind.title)
 
 
 def _has_pieces(one: WatchedJob) -> bool:
@@ -141,23 +146,23 @@ def _within(wanted: Sequence[WatchedJob]) -> list[WatchedJob]:
     return found
 
 
-def _of_trees(told: Mapping[str, Any] | None, jobs: Mapping[str, WatchedJob], mono: float) -> dict[str, dict[str, Any]]:
+def _of_trees(trees: Trees | None, jobs: Mapping[str, WatchedJob], mono: float) -> dict[str, Weighed]:
     """What each job's trees hold, by the pid of each root."""
-    sizes: Mapping[str, int] = (told or {}).get("bytes") or {}
-    found = {}
+    sizes = {} if trees is None else trees.bytes
+    weighed = {}
     for ref, one in jobs.items() if sizes else ():
         own = {str(pid): sizes[str(pid)] for pid in tree_roots(one.workers) if str(pid) in sizes}
         if own:
-            found[ref] = {"trees": own, "weighed": mono}
-    return found
+            weighed[ref] = Weighed(mono, trees=own)
+    return weighed
 
 
-def _counted(facts: Mapping[str, Any], counts: Mapping[str, int]) -> Mapping[str, Any]:
+def _counted(facts: PlaceReport | None, counts: Mapping[str, int]) -> PlaceReport | None:
     """The questions that were put to a scheduler for this, beside the others."""
-    if not counts or not facts:
+    if not counts or facts is None:
         return facts
-    asked = dict(facts.get("asked") or {})
-    return {**facts, "asked": asked | {name: asked.get(name, 0) + count for name, count in counts.items()}}
+    asked = facts.asked | {name: facts.asked.get(name, 0) + count for name, count in counts.items()}
+    return structs.replace(facts, asked=asked)
 
 
 def tree_roots(workers: Sequence[Worker]) -> list[int]:
@@ -168,11 +173,10 @@ def tree_roots(workers: Sequence[Worker]) -> list[int]:
 
 def with_trees(workers: tuple[Worker, ...], memory: Memory, mono: float) -> tuple[Worker, ...]:
     """The workers, each with the memory of all that descend from it, where that was weighed lately."""
-    told = memory.learnt.memory or {}
-    trees = told.get("trees")
-    if not trees or not 0 <= mono - told["weighed"] < STALE:
+    weighed = memory.learnt.memory
+    if weighed is None or not weighed.trees or not 0 <= mono - weighed.at < STALE:
         return workers
-    return tuple(_with_tree(worker, trees.get(str(worker.pid))) for worker in workers)
+    return tuple(_with_tree(worker, weighed.trees.get(str(worker.pid))) for worker in workers)
 
 
 def _with_tree(worker: Worker, held: int | None) -> Worker:

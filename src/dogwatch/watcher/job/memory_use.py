@@ -3,27 +3,26 @@ job, whose processes are out of sight, as it was weighed."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from dogwatch.estimate import memory_growth
 from dogwatch.model import Worker
 from dogwatch.rules.interface import Held
 from dogwatch.watcher.job.memory import Memory
-from dogwatch.watcher.job.state.ram import RamSeries, RamState
+from dogwatch.watcher.job.state.ram import HeldMemory, RamSeries, RamState, Weighed
 
 WEIGHED_BY = 300.0  # seconds of watching after which a tree that nobody weighed is taken for its root
 STALE = 1800.0  # seconds after which what was weighed says nothing of now
 OWN_SHARE = 0.5  # of a rise of the whole machine's memory, that must be the job's for it to be told of
 
 
-def held_by(memory: Memory, workers: Sequence[Worker], told: Mapping[str, Any] | None, mono: float) -> Held | None:
+def held_by(memory: Memory, workers: Sequence[Worker], now: Weighed | None, mono: float) -> Held | None:
     """Its memory: by its processes, or as it was weighed where those are out of sight."""
     if workers:
         whole = _is_whole(memory, workers)
         return held(memory.ram, workers, mono, whole=whole)
     known = bool(memory.ram.whole.by or memory.ram.pieces)
-    return weighed(memory.ram, told, mono) if told or known else None
+    return weighed(memory.ram, now, mono) if now or known else None
 
 
 def held(ram: RamState, workers: Sequence[Worker], mono: float, *, whole: bool = True) -> Held | None:
@@ -49,20 +48,20 @@ def _is_whole(memory: Memory, workers: Sequence[Worker]) -> bool:
     """Whether the sizes are of whole trees: a series that begins with the roots alone would rise when the rest came."""
     return (
         not any(worker.children for worker in workers)
-        or "trees" in (memory.learnt.memory or {})
+        or (memory.learnt.memory is not None and bool(memory.learnt.memory.trees))
         or memory.age > WEIGHED_BY
     )
 
 
-def weighed(ram: RamState, told: Mapping[str, Any] | None, mono: float) -> Held | None:
-    """The same of a scheduler's job: what was `told` of it in this poll, if anything, or lately; of one with several
-    pieces, each of which has memory of its own, the one that will be full first."""
-    if told is not None and "pieces" in told:
-        pieces = told["pieces"].items()
+def weighed(ram: RamState, now: Weighed | None, mono: float) -> Held | None:
+    """The same of a scheduler's job: what was measured of it `now`, if anything, or lately; of one with several
+    pieces, each of which has memory of its own, the piece that will be full first."""
+    if now is not None and now.pieces is not None:
+        pieces = now.pieces.items()
         ram.pieces = {piece: _taken(ram.pieces.get(piece, RamSeries()), row, mono) for piece, row in pieces}
         ram.whole, ram.weighed = RamSeries(), mono
-    elif told is not None and "by" in told:
-        ram.whole, ram.pieces, ram.weighed = _taken(ram.whole, told, mono), {}, mono
+    elif now is not None and now.whole is not None:
+        ram.whole, ram.pieces, ram.weighed = _taken(ram.whole, now.whole, mono), {}, mono
     all_series = ram.pieces or {"": ram.whole}
     held = [of_piece for piece, series in all_series.items() if (of_piece := _held(piece, series, mono)) is not None]
     return min(held, key=_nearness, default=None)
@@ -80,20 +79,20 @@ def _held(piece: str, series: RamSeries, mono: float) -> Held | None:
     return Held(series.used, series.limit, series.full_in, counter=counter, rough=series.rough, piece=piece, left=left)
 
 
-def _taken(series: RamSeries, told: Mapping[str, Any], mono: float) -> RamSeries:
+def _taken(series: RamSeries, row: HeldMemory, mono: float) -> RamSeries:
     """The series with one more sample. On several nodes each has its share of the limit, and the fullest is known by
     the most that one task held beyond the others, which is a peak: only what it has grown by since counts."""
-    counted, nodes = told["by"] != "cgroup", told.get("nodes") or series.nodes
-    limit = told.get("limit") or (told["given"] // nodes if told.get("given") else series.limit)
-    if limit != series.limit or told["by"] != series.by:
-        series = RamSeries(limit=limit, nodes=nodes, by=told["by"])
-    used = told["used"] / nodes if counted else told["used"]
+    counted, nodes = row.by != "cgroup", row.nodes or series.nodes
+    limit = row.limit or (row.given // nodes if row.given else series.limit)
+    if limit != series.limit or row.by != series.by:
+        series = RamSeries(limit=limit, nodes=nodes, by=row.by)
+    used = row.used / nodes if counted else row.used
     if counted and nodes > 1:
-        ahead = told["top"] - told.get("usual", told["top"])
+        ahead = 0 if row.usual is None else row.top - row.usual
         series.ahead = ahead if series.ahead is None else series.ahead
         used += max(0, ahead - series.ahead)
-    series.weighed, series.used, series.rough, series.left = mono, used, not told["anonymous"], told.get("left")
-    series.counter = told.get("counter") or "the scheduler"
+    series.weighed, series.used, series.rough, series.left = mono, used, not row.exact, row.left
+    series.counter = row.counter or "the scheduler"
     if not limit or used > limit:
         # More than it may have is not held: nothing limits it, or what processes share is counted for each.
         series.used, series.full_in, series.samples = None, None, []

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from msgspec import Struct, to_builtins
+
 from dogwatch.model import Answered, Job, Known, Poll, RareFacts, Unreachable
 from dogwatch.sources.interface import Source
 from dogwatch.transport.interface import Answer, Transport
@@ -13,9 +15,36 @@ from dogwatch.watcher.job import folders, scores
 from dogwatch.watcher.job.folders import directories, real_of
 from dogwatch.watcher.job.memory import Memory
 from dogwatch.watcher.job.state.learnt import NOTHING, Learnt
+from dogwatch.wire.answer import CheckedAnswer
+from dogwatch.wire.programs import FileChecks, Gpus, Quota
+from dogwatch.wire.requests import ExtraProbe, FileRequest, LogRequest, PollRequest
+from dogwatch.wire.sections import Clock, Disk, Files, Logs, Usage
 
 SKEWED = 30.0
 ANSWER_BYTES = 8 << 20  # what one answer may hold of files
+
+
+class GpuReport(Struct, omit_defaults=True):
+    """How the GPUs of a place are read, and how many there are; or `why` they are not."""
+
+    by: str | None
+    count: int
+    driver: str
+    why: str
+
+
+class PlaceReport(Struct, omit_defaults=True):
+    """What a place says of itself, how many questions were put to its schedulers (`asked`, by command), and the
+    connections of this tick and the most of any."""
+
+    boot: str | None
+    host: str | None
+    python: str | None
+    clock: Clock | None
+    connections: int = 0
+    asked: dict[str, int] = {}
+    gpus: GpuReport | None = None
+    most_connections: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,31 +54,40 @@ class ProbeAnswer:
     `logs` holds, by ref, the answers in the order they were read; `late` the refs whose files did not
     answer, for the reason `why_late`, though the process table did, and `blind` the jobs that the place
     could not be asked about, each with the reason. `usage` is what the processes of silent jobs have used; `gpus` what
-    the place said of its GPUs, when it was asked; `extra_probes` what came back from those, `closer` what that told of
-    jobs. `gathered` is, by ref, what a diagnostics bundle of a job that ended needs of the place."""
+    the place said of its GPUs, if it named some; `extra_probes` what came back from those, `closer` what that told of
+    the files of jobs. `gathered` is, by ref, what a diagnostics bundle of a job that ended needs of the place."""
 
     look: Poll
-    logs: Mapping[str, list[Mapping[str, Any]]] = field(default_factory=dict)
-    files: Mapping[str, Any] = field(default_factory=dict)
-    disks: Mapping[str, Any] = field(default_factory=dict)
+    logs: Mapping[str, list[Logs]] = field(default_factory=dict)
+    files: Mapping[str, Files] = field(default_factory=dict)
+    disks: Mapping[str, Disk] = field(default_factory=dict)
+    quotas: Mapping[str, Sequence[Quota]] = field(default_factory=dict)
     blind: Mapping[str, str] = field(default_factory=dict)
     learnt: dict[str, Learnt] = field(default_factory=dict)
-    usage: Mapping[str, Any] = field(default_factory=dict)
+    usage: Mapping[str, Usage] = field(default_factory=dict)
     usage_asked: frozenset[str] = frozenset()
-    extra_probes: Mapping[str, Any] = field(default_factory=dict)
-    closer: Mapping[str, Any] = field(default_factory=dict)
+    extra_probes: Mapping[str, object] = field(default_factory=dict)
+    closer: Mapping[str, FileChecks] = field(default_factory=dict)
     late: frozenset[str] = frozenset()
     why_late: str = ""
-    facts: Mapping[str, Any] = field(default_factory=dict)
-    gpus: Mapping[str, Any] | None = None
-    gathered: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    facts: PlaceReport | None = None
+    gpus: Gpus | None = None
+    gathered: Mapping[str, CheckedAnswer] = field(default_factory=dict)
 
     @property
     def skew(self) -> float:
         """Seconds that our clock is ahead of the place's, which file times are by; small ones may be our own delay."""
-        wall = (self.facts.get("clock") or {}).get("wall")
-        ahead = 0.0 if wall is None else self.look.at - float(wall)
+        clock = None if self.facts is None else self.facts.clock
+        ahead = 0.0 if clock is None else self.look.at - clock.wall
         return ahead if abs(ahead) > SKEWED else 0.0
+
+    def teaches(self, ref: str) -> bool:
+        """Whether it says more of a job than its state, its logs and its files."""
+        return ref in self.learnt or ref in self.closer
+
+    @property
+    def host(self) -> str:
+        return (self.facts.host if self.facts is not None else "") or ""
 
 
 def probe_answer(
@@ -65,7 +103,7 @@ def probe_answer(
     turn: int = 0,
     most: int = ANSWER_BYTES,
     silent: Mapping[str, Sequence[int]] | None = None,
-    extra_probes: Mapping[str, Any] | None = None,
+    extra_probes: dict[str, ExtraProbe] | None = None,
 ) -> ProbeAnswer:
     """Ask `place` once for all of `jobs`, and for at most so many bytes of their files; of the `silent` ones also what
     the processes with these pids use. `extra_probes` ride with it."""
@@ -80,21 +118,19 @@ def probe_answer(
             for name, spec in sections.items():
                 add_section(request, name, spec)
     unscored = scores.still_wanted(jobs, known, memories)
-    request |= file_request(jobs, memories) | scores.request(unscored, learnt)
-    if most < ANSWER_BYTES:
-        request["bytes"] = most
-    if silent:
-        request["usage"] = {ref: list(pids) for ref, pids in silent.items()}
-    if extra_probes:
-        request["extra_probes"] = extra_probes
-    answer = transport.ask(request, deadline)
+    asked_files = file_request(jobs, memories)
+    asked_files.texts = scores.requests(unscored, learnt)
+    asked_files.bytes = most if most < ANSWER_BYTES else None
+    asked_files.usage = {ref: list(pids) for ref, pids in (silent or {}).items()}
+    asked_files.extra_probes = extra_probes or {}
+    answer = transport.ask(request | to_builtins(asked_files), deadline)
     if isinstance(answer, Unreachable):
         return ProbeAnswer(answer)
     seen = replace(_read(answer, sources, by_kind, known, place), usage_asked=frozenset(silent or ()))
     for kind, group in by_kind.items():
         seen = with_learnt(seen, sources[kind].also_read(answer.body, group, facts, learnt))
-    seen = with_learnt(seen, folders.learnt(answer.body, learnt))
-    return with_learnt(seen, scores.read(answer.body, unscored))
+    seen = with_learnt(seen, folders.learnt(answer.checked, learnt))
+    return with_learnt(seen, scores.read(answer.checked, unscored))
 
 
 def add_section(request: dict[str, Any], section: str, asked: Mapping[str, Any]) -> None:
@@ -121,7 +157,7 @@ def with_logs(job: Job, memory: Memory) -> Job:
     return replace(job, expect=replace(job.expect, logs=found)) if found else job
 
 
-def file_request(jobs: Sequence[Job], memories: Mapping[str, Memory]) -> dict[str, Any]:
+def file_request(jobs: Sequence[Job], memories: Mapping[str, Memory]) -> PollRequest:
     """The sections about files that every kind of job shares."""
     logs, files = {}, {}
     disks: set[str] = set()
@@ -132,10 +168,10 @@ def file_request(jobs: Sequence[Job], memories: Mapping[str, Memory]) -> dict[st
         if expect.logs:
             logs[ref] = _log_request(job, memory)
         if guessed or expect.outputs or expect.checkpoints:
-            wanted = {"outputs": list(expect.outputs), "checkpoints": list(expect.checkpoints) or guessed}
-            files[ref] = wanted | real_of(memory.learnt)
+            checkpoints = list(expect.checkpoints) or guessed
+            files[ref] = FileRequest(list(expect.outputs), checkpoints, real_of(memory.learnt))
         disks.update(disk_paths(job))
-    return {"logs": logs, "files": files, "disks": sorted(disks)}
+    return PollRequest(logs=logs, files=files, disks=sorted(disks))
 
 
 def disk_paths(job: Job) -> tuple[str, ...]:
@@ -143,12 +179,12 @@ def disk_paths(job: Job) -> tuple[str, ...]:
     return directories(job.expect.logs, job.expect.outputs, job.expect.checkpoints)
 
 
-def _log_request(job: Job, memory: Memory) -> dict[str, Any]:
+def _log_request(job: Job, memory: Memory) -> LogRequest:
     """A log that is known is asked for by that alone; its path need not be given twice."""
     paths, known = job.expect.logs, memory.log.cursors
     if own := job.track.get("progress"):
         paths = (*paths, *own)
-    return {"globs": [path for path in paths if path not in known], "known": known} | real_of(memory.learnt)
+    return LogRequest([path for path in paths if path not in known], known, real_of(memory.learnt))
 
 
 def _read(
@@ -158,7 +194,6 @@ def _read(
     known: Mapping[str, Known],
     place: str,
 ) -> ProbeAnswer:
-    body = answer.body
     asked: set[str] = set()
     observations = {}
     troubles = []
@@ -166,7 +201,7 @@ def _read(
     for kind, group in by_kind.items():
         if not group:
             continue
-        section = body.get(sources[kind].section) or {"ok": False, "why": "the answer has no processes"}
+        section = answer.body.get(sources[kind].section) or {"ok": False, "why": "the answer has no processes"}
         if not section.get("ok"):
             troubles.append(str(section.get("why", "no reason given")))
             continue
@@ -182,36 +217,28 @@ def _read(
     if troubles and not asked:
         return ProbeAnswer(Unreachable(place, answer.at, answer.duration, "; ".join(troubles)))
     look = Answered(place, answer.at, answer.duration, frozenset(asked), observations)
-    logs, files, disks = (_section(body, name) for name in ("logs", "files", "disks"))
-    told = rows(_section(body, "extra_probes"))
-    late = frozenset(ref for section in (logs, files) for ref in section.get("late", ()))
-    return ProbeAnswer(
-        look,
-        logs={ref: [news] for ref, news in rows(logs).items()},
-        files=rows(files),
-        disks=disks.get("disks", {}),
-        blind=blind,
-        usage=rows(_section(body, "usage")),
-        extra_probes=told,
-        gpus=told.get("gpus"),
-        late=late,
-        why_late=str(logs.get("why") or files.get("why") or ""),
-        facts={**{key: body.get(key) for key in ("boot", "host", "python", "clock")}, **_asked(answer)},
+    return _with_files(ProbeAnswer(look, blind=blind), answer)
+
+
+def _with_files(seen: ProbeAnswer, answer: Answer) -> ProbeAnswer:
+    """With what the sections say that every kind of job shares."""
+    checked = answer.checked
+    logs, files, commands = checked.logs, checked.files, checked.commands
+    return replace(
+        seen,
+        logs={ref: [row] for ref, row in logs.rows.items()},
+        files=files.rows,
+        disks={} if checked.disks is None else checked.disks.disks,
+        usage=checked.usage.rows,
+        extra_probes=checked.extra_probes.rows,
+        late=frozenset((*logs.late, *files.late)),
+        why_late=logs.why or files.why,
+        facts=PlaceReport(
+            checked.boot,
+            checked.host,
+            checked.python,
+            checked.clock,
+            connections=answer.connections,
+            asked={} if commands is None else commands.counts,
+        ),
     )
-
-
-def _asked(answer: Answer) -> dict[str, Any]:
-    """How many questions this poll put to a scheduler, by command, and how many connections it took."""
-    counts = _section(answer.body, "commands").get("counts")
-    connections = {"connections": answer.connections} if answer.connections else {}
-    return connections | ({"asked": counts} if counts else {})
-
-
-def rows(section: Mapping[str, Any]) -> dict[str, Any]:
-    """A section's answers by job, without what the section says of itself."""
-    return {key: row for key, row in section.items() if key not in ("ok", "seconds", "why", "late")}
-
-
-def _section(body: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    section = body.get(name)
-    return section if isinstance(section, dict) else {}

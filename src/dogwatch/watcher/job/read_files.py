@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from dogwatch.logs.attempt_start import attempt_start
 from dogwatch.logs.last_line import kind
@@ -17,15 +19,25 @@ from dogwatch.watcher.job.log_evidence import LogEvidence
 from dogwatch.watcher.job.memory import Memory
 from dogwatch.watcher.job.state import silence
 from dogwatch.watcher.job.state.files import MOST_CHECKPOINTS, take_checkpoints, take_outputs
-from dogwatch.watcher.job.state.log import LogCursor, names, note_early_stop
+from dogwatch.watcher.job.state.log import names, note_early_stop
 from dogwatch.watcher.job.state.silence import SIGNS, SignsOfLife
 from dogwatch.watcher.job.worker_logs import number_of
+from dogwatch.wire.requests import LogCursor
+from dogwatch.wire.sections import Files, ListedFile, LogFile, Logs
 
 OTHERS = 1.0  # seconds before a job's beginning at which a log that it writes may have been written last
 OTHER_CLOCKS = 60.0  # the same where a scheduler tells the beginning, and a file server the time of the log
 MOST_LOGS = 256
 MOST_MIXED = 4
 JUST_BEGUN = 120.0  # seconds of watching within which a log that is new to us may have been there before
+
+
+class LogGap(NamedTuple):
+    """Bytes of a log that were not read, or lines that may have been lost (`bytes` is None), and why."""
+
+    path: str
+    why: str
+    bytes: int | None
 
 
 @dataclass(slots=True)
@@ -44,7 +56,7 @@ class News:
     output_grew: bool = False
     checkpoint_grew: bool = False
     unreadable: dict[str, str] = field(default_factory=dict)
-    gaps: list[dict[str, Any]] = field(default_factory=list)
+    gaps: list[LogGap] = field(default_factory=list)
     told: dict[str, list[Moment]] = field(default_factory=dict)
     written: dict[str, float] = field(default_factory=dict)
     last: str = ""  # the kind of line at which a log that grew now stands
@@ -112,42 +124,37 @@ class Beginning:
     own: str = ""
 
 
-def read_logs(
-    memory: Memory, readers: Readers, answer: Mapping[str, Any], news: News, since: Beginning | None = None
-) -> None:
+def read_logs(memory: Memory, readers: Readers, answer: Logs, news: News, since: Beginning | None = None) -> None:
     """Take the new bytes of every log into account, once; where nothing is new, what they said stands. A rotated file
     is the earlier part of the log that now has its name: one reader reads both, the older bytes first. A log that
     was last written before the job (`since`) was written by others."""
-    news.unreadable.update(answer.get("unreadable") or {})
-    for path in answer.get("gone") or ():
-        memory.log.cursors.pop(path, None)
+    cursors = memory.log.cursors
+    news.unreadable.update(answer.unreadable)
+    for path in answer.gone:
+        cursors.pop(path, None)
         memory.progress.steps.pop(path, None)
-    if answer.get("same"):
+    if answer.same:
         readers.said = news.said = readers.said or _said(memory, readers)
         return _add(readers.said, news)
     news.said = None
     readers.read_on()
-    for path in answer.get("unchanged") or ():
-        if path in memory.log.cursors:
-            log = memory.log.cursors[path].get("part_of") or path
+    for path in answer.unchanged:
+        if path in cursors:
+            log = cursors[path].part_of or path
             _take(readers.of(log, memory).feed(b""), log, news)
-    files = answer.get("files", {})
-    for path in sorted(files, key=lambda path: "rotated_from" not in files[path]):
-        found = files[path]
-        known = memory.log.cursors.get(path, {})
-        if found.get("stale"):
-            memory.log.cursors[path] = {**known, "stale_seen": True}
-        elif (
-            not known
-            and since is not None
-            and found["mtime"] < since.writes_from
-            and len(memory.log.cursors) < MOST_LOGS
-        ):
-            _pass_over(memory, readers, path, found)
-        elif known or len(memory.log.cursors) < MOST_LOGS:
-            log = found.get("rotated_from") or known.get("part_of") or path
-            own = found if since is None else _own_part(memory, readers, path, log, found, since)
-            _read_log(memory, readers, path, log, own, news)
+    for path, file in sorted(answer.files.items(), key=lambda row: row[1].rotated_from is None):
+        known = cursors.get(path)
+        if file.stale:
+            if known is not None:
+                cursors[path] = replace(known, stale_seen=True)
+        elif known is None and len(cursors) >= MOST_LOGS:
+            continue
+        elif known is None and since is not None and file.mtime < since.writes_from:
+            _pass_over(memory, readers, path, file)
+        else:
+            log = file.rotated_from or (known.part_of if known is not None else None) or path
+            own, mixed = (file, False) if since is None else _own_part(memory, readers, path, log, file, since)
+            _read_log(memory, readers, path, log, own, news, mixed=mixed)
     memory.log.intervals = list(news.intervals) or memory.log.intervals
 
 
@@ -164,8 +171,8 @@ def read_last_lines(memory: Memory, readers: Readers, logs: Iterable[str], news:
 def _said(memory: Memory, readers: Readers) -> News:
     """What all logs of a job say now."""
     news = News()
-    for path, cursor in sorted(memory.log.cursors.items()):
-        log = cursor.get("part_of", path)
+    for path, known in sorted(memory.log.cursors.items()):
+        log = known.part_of or path
         _take(readers.of(log, memory).feed(b""), log, news)
     return news
 
@@ -179,41 +186,40 @@ def _add(said: News, news: News) -> None:
     news.claims.update(said.claims)
 
 
-def _pass_over(memory: Memory, readers: Readers, path: str, found: Mapping[str, Any]) -> None:
+def _pass_over(memory: Memory, readers: Readers, path: str, file: LogFile) -> None:
     """A log that nobody has written to since the job began: only its lines are counted."""
-    text = found.get("text", "").encode("latin-1", "replace")
-    readers.log_evidence.hear(path, text, found["from"], bool(found.get("skipped")))
+    text = file.text.encode("latin-1", "replace")
+    readers.log_evidence.hear(path, text, file.from_, bool(file.skipped))
     readers.log_evidence.begin_attempt(path)
-    end = found["from"] + len(text)
-    memory.log.cursors[path] = _cursor(found, end)
+    end = file.from_ + len(text)
+    memory.log.cursors[path] = cursor(file, end)
     if memory.attempts:
         memory.attempts[-1]["logs"][path] = end
 
 
 def _own_part(
-    memory: Memory, readers: Readers, path: str, log: str, found: Mapping[str, Any], since: Beginning
-) -> Mapping[str, Any]:
+    memory: Memory, readers: Readers, path: str, log: str, file: LogFile, since: Beginning
+) -> tuple[LogFile, bool]:
     """What is new in a log without what others wrote to it before the attempt. Where nothing tells it apart, that is
-    noted, unless the log appeared while somebody watched; it is `mixed` if the file is older than the attempt."""
+    noted, unless the log appeared while somebody watched; it is mixed (True) if the file is older than the attempt."""
     known = path in memory.log.cursors
     shared = since.anew or not (known or _bears(path, since.own))
-    if not shared or found.get("reset") or not found.get("text"):
-        return found
-    text = found["text"].encode("latin-1", "replace")
-    place = attempt_start(text, since.at, found["mtime"])
+    if not shared or file.reset or not file.text:
+        return file, False
+    text = file.text.encode("latin-1", "replace")
+    place = attempt_start(text, since.at, file.mtime)
     going = [row for row in memory.attempts[-1:] if row["ended"] is None]  # one that waits has written nothing yet
     if place is None:
         for row in going if since.anew or memory.age < JUST_BEGUN else ():
             row["mixed"] = [*row.get("mixed", ()), log][-MOST_MIXED:]
-        if (found.get("born") or since.at) < since.writes_from:
-            return {**found, "mixed": True}
+        return file, (file.born or since.at) < since.writes_from
     if not place:
-        return found
-    readers.log_evidence.hear(log, text[:place], found["from"], bool(found.get("skipped")))
+        return file, False
+    readers.log_evidence.hear(log, text[:place], file.from_, bool(file.skipped))
     readers.log_evidence.begin_attempt(log)
     for row in going:
-        row["logs"][path] = found["from"] + place
-    return {**found, "text": found["text"][place:], "from": found["from"] + place, "opening": "", "skipped": 0}
+        row["logs"][path] = file.from_ + place
+    return replace(file, text=file.text[place:], from_=file.from_ + place, opening="", skipped=0), False
 
 
 def _bears(path: str, id: str) -> bool:
@@ -221,34 +227,33 @@ def _bears(path: str, id: str) -> bool:
     return bool(id) and re.search(rf"(?<![0-9A-Za-z]){re.escape(id)}(?![0-9A-Za-z])", path) is not None
 
 
-def _read_log(memory: Memory, readers: Readers, path: str, log: str, found: Mapping[str, Any], news: News) -> None:
-    text, opening = (found.get(key, "").encode("latin-1", "replace") for key in ("text", "opening"))
+def _read_log(memory: Memory, readers: Readers, path: str, log: str, file: LogFile, news: News, *, mixed: bool) -> None:
+    text, opening = file.text.encode("latin-1", "replace"), file.opening.encode("latin-1", "replace")
     reader, counted = readers.of(log, memory), len(news.troubles)
-    if found["from"] == 0 or found.get("skipped"):
+    if file.from_ == 0 or file.skipped:
         _take(reader.end_line(), log, news)
     if opening:
         _take(reader.feed(opening), log, news)
-    tail = _after_line_end(text) if found.get("skipped") else text
+    tail = _after_line_end(text) if file.skipped else text
     _take(reader.feed(tail), log, news)
-    if found.get("mixed"):
+    if mixed:
         del news.troubles[counted:]  # they may be another run's: none of them is told as this one's
-    readers.log_evidence.hear(log, text, found["from"], bool(found.get("skipped")))
+    readers.log_evidence.hear(log, text, file.from_, bool(file.skipped))
     news.log_grew |= bool(text)
     if text:
         news.last = kind(text) or news.last
-        news.grew_at = max(found["mtime"], news.grew_at if news.grew_at is not None else found["mtime"])
+        news.grew_at = max(file.mtime, news.grew_at if news.grew_at is not None else file.mtime)
     note_early_stop(memory.log, (opening, text))
-    _note_gap(path, found, path in memory.log.cursors, news)
+    _note_gap(path, file, path in memory.log.cursors, news)
     if log in news.steps and log not in memory.progress.steps:
-        news.told[log], news.written[log] = timeline([opening, b"\n", tail], readers.patterns), found["mtime"]
+        news.told[log], news.written[log] = timeline([opening, b"\n", tail], readers.patterns), file.mtime
     memory.log.seen = True
-    cursor = memory.log.cursors[path] = _cursor(found, found["from"] + len(text))
-    if log != path:
-        cursor["part_of"] = log
+    memory.log.cursors[path] = cursor(file, file.from_ + len(text), None if log == path else log)
 
 
-def _cursor(found: Mapping[str, Any], offset: int) -> LogCursor:
-    return LogCursor(dev=found["dev"], ino=found["ino"], head=found["head"], headlen=found["headlen"], offset=offset)
+def cursor(file: LogFile, offset: int, part_of: str | None = None) -> LogCursor:
+    """The log as it is known once it was read up to `offset`."""
+    return LogCursor(file.dev, file.ino, file.head, file.headlen, offset, part_of)
 
 
 def _after_line_end(text: bytes) -> bytes:
@@ -257,12 +262,12 @@ def _after_line_end(text: bytes) -> bytes:
     return text[min(ends) + 1 :] if ends else b""
 
 
-def _note_gap(path: str, found: Mapping[str, Any], known: bool, news: News) -> None:
+def _note_gap(path: str, file: LogFile, known: bool, news: News) -> None:
     """What was not read, or may have been lost, is told: no line is passed over in silence."""
-    if found.get("reset") in ("truncated", "replaced"):
-        news.gaps.append({"path": path, "why": found["reset"], "bytes": None})
-    if found.get("skipped"):
-        news.gaps.append({"path": path, "why": "backlog" if known else "long", "bytes": found["skipped"]})
+    if file.reset in ("truncated", "replaced"):
+        news.gaps.append(LogGap(path, file.reset, None))
+    if file.skipped:
+        news.gaps.append(LogGap(path, "backlog" if known else "long", file.skipped))
 
 
 def _take(reading: Reading, path: str, news: News) -> None:
@@ -282,20 +287,19 @@ def _take(reading: Reading, path: str, news: News) -> None:
     news.intervals.update(dict.fromkeys(reading.intervals))
 
 
-def read_files(memory: Memory, answer: Mapping[str, Any], mono: float, news: News) -> None:
+def read_files(memory: Memory, answer: Files, mono: float, news: News) -> None:
     """Take sizes of outputs and the appearance of checkpoints into account, by change between polls."""
-    news.output_grew |= take_outputs(memory.files, answer.get("outputs", ()), mono)
-    saved = answer.get("checkpoints", ())
-    new, written = take_checkpoints(memory.files, saved)
+    news.output_grew |= take_outputs(memory.files, answer.outputs, mono)
+    new, written = take_checkpoints(memory.files, answer.checkpoints)
     news.new_checkpoints += new
-    if written or any(_changed_inside(memory, entry) for entry in saved[-MOST_CHECKPOINTS:]):
+    if written or any(_changed_inside(memory, saved) for saved in answer.checkpoints[-MOST_CHECKPOINTS:]):
         news.checkpoint_grew = not memory.produced.weak
 
 
-def _changed_inside(memory: Memory, entry: Mapping[str, Any]) -> bool:
+def _changed_inside(memory: Memory, saved: ListedFile) -> bool:
     """Whether a file in a checkpoint that is a folder has changed since it was last looked into."""
-    known = memory.produced.checkpoints.get(entry["path"])
-    return known is not None and known["mark"][2:] != entry.get("inside", known["mark"][2:])
+    known = memory.produced.checkpoints.get(saved.path)
+    return known is not None and saved.inside is not None and known.inside != saved.inside
 
 
 def is_quiet(news: News) -> bool:

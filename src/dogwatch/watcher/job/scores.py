@@ -3,37 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from dogwatch.model import Ended, Job, Known
 from dogwatch.results import scores
 from dogwatch.watcher.job.folders import directories, real_of
 from dogwatch.watcher.job.memory import Memory
 from dogwatch.watcher.job.state.learnt import NOTHING, Learnt
+from dogwatch.wire.answer import CheckedAnswer
+from dogwatch.wire.requests import TextRequest
 
 
-def request(jobs: Sequence[Job], learnt: Mapping[str, Learnt]) -> dict[str, Any]:
-    """The section that asks for the result files of these jobs; nothing when none of them has an output directory."""
+def requests(jobs: Sequence[Job], learnt: Mapping[str, Learnt]) -> dict[str, TextRequest]:
+    """By ref, what asks for the result files of these jobs; nothing of one that has no output directory."""
     asked = {}
     for job in jobs:
-        found = scores.globs(_directories(job))
-        if found:
-            bounds = {"files": scores.MOST_FILES, "max": scores.LARGEST, "tail": scores.TAIL}
-            asked[job.ref] = {"globs": found, **bounds, **real_of(learnt.get(job.ref, NOTHING))}
-    return {"texts": asked} if asked else {}
+        if globs := scores.globs(_directories(job)):
+            real = real_of(learnt.get(job.ref, NOTHING))
+            asked[job.ref] = TextRequest(globs, scores.MOST_FILES, scores.LARGEST, tail=scores.TAIL, real=real)
+    return asked
 
 
-def read(body: Mapping[str, Any], jobs: Sequence[Job]) -> dict[str, Learnt]:
+def read(answer: CheckedAnswer, jobs: Sequence[Job]) -> dict[str, Learnt]:
     """What the answer taught, by ref; a job whose files could not be asked for is not in it."""
-    section = body.get("texts")
-    if not isinstance(section, dict):
-        return {}
-    found = {}
-    for job in jobs:
-        told, since = section.get(job.ref), job.track.get("submit") or job.submitted
-        if isinstance(told, dict):
-            found[job.ref] = Learnt(scores=scores.read(told["files"], since))
-    return found
+    rows = answer.texts.rows
+    return {
+        job.ref: Learnt(scores=scores.read(rows[job.ref].files, job.track.get("submit") or job.submitted))
+        for job in jobs
+        if job.ref in rows
+    }
 
 
 def still_wanted(jobs: Sequence[Job], known: Mapping[str, Known], memories: Mapping[str, Memory]) -> list[Job]:

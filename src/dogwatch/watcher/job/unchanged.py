@@ -4,7 +4,6 @@ limit clocks, the rules, and the time of its evidence; everything else about it 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from dogwatch.model import Ended, Facts, Job, Known, Observation, Running, Worker
 from dogwatch.rules.interface import Disk
@@ -15,6 +14,8 @@ from dogwatch.watcher.job.memory import Memory
 from dogwatch.watcher.job.probe_answer import ProbeAnswer
 from dogwatch.watcher.job.stall import stays, stood
 from dogwatch.watcher.job.watched import WatchedJob
+from dogwatch.wire.requests import LogCursor
+from dogwatch.wire.sections import Logs
 
 # Of a job that has been silent for so long only the numbers of its processes move: they are told this often, and
 # less often the longer it is.
@@ -25,7 +26,7 @@ SAVE_EVERY = 10.0
 SAVE_QUIET = 120.0
 # What a disk may gain or lose before every job on it is described anew.
 DISK_SHARE = 0.01
-_SAME = ("dev", "ino", "head", "headlen")
+SAME = Logs(same=True)  # what a probe says of logs that are as they were, and of nothing else
 
 
 def is_steady(
@@ -49,16 +50,11 @@ def is_steady(
     if (after.native, after.reason, after.attempt) != (before.native, before.reason, before.attempt):
         return False
     ref = job.ref
-    if (
-        ref in probe_answer.files
-        or ref in probe_answer.late
-        or ref in probe_answer.learnt
-        or ref in probe_answer.closer
-    ):
+    if ref in probe_answer.files or ref in probe_answer.late or probe_answer.teaches(ref):
         return False
     if not memory.launch.verified and (job.expect.workers is not None or isinstance(after.state, Running)):
         return False
-    if probe_answer.gpus is not None and is_on_node(job, memory, str(probe_answer.facts.get("host") or "")):
+    if probe_answer.gpus is not None and is_on_node(job, memory, probe_answer.host):
         return False
     return all(_says_nothing(answer, memory.log.cursors) for answer in probe_answer.logs.get(ref, ()))
 
@@ -100,7 +96,7 @@ def _files_stand(one: WatchedJob, probe_answer: ProbeAnswer) -> bool:
     ref = one.job.ref
     if ref in probe_answer.files or ref in probe_answer.late:
         return False
-    if any(set(answer) != {"same"} for answer in probe_answer.logs.get(ref, ())):
+    if any(answer != SAME for answer in probe_answer.logs.get(ref, ())):
         return False
     counts = one.counts
     return counts is not None and are_of(counts, one.readers.said, one.job)
@@ -118,7 +114,7 @@ def _falls_due(one: WatchedJob, probe_answer: ProbeAnswer, mono: float, watched:
 def is_at_rest(one: WatchedJob, after: Known, workers: Sequence[Worker], probe_answer: ProbeAnswer) -> bool:
     """Whether nothing about a silent job is new but what its processes use."""
     ref = one.job.ref
-    if ref in probe_answer.learnt or ref in probe_answer.closer or probe_answer.gpus is not None or not after.settled:
+    if probe_answer.teaches(ref) or probe_answer.gpus is not None or not after.settled:
         return False
     return _story(one.known) == _story(after) and [*map(_part, one.workers)] == [*map(_part, workers)]
 
@@ -132,17 +128,21 @@ def _part(worker: Worker) -> tuple[object, ...]:
     return worker.index, worker.doing, worker.pid, worker.children, worker.outcome
 
 
-def _says_nothing(answer: Mapping[str, Any], known: Mapping[str, Mapping[str, Any]]) -> bool:
+def _says_nothing(answer: Logs, known: Mapping[str, LogCursor]) -> bool:
     """Whether the logs are the files that they were, to the byte."""
-    if answer.get("gone") or answer.get("unreadable"):
+    if answer.gone or answer.unreadable:
         return False
-    for path, found in answer.get("files", {}).items():
+    for path, file in answer.files.items():
         cursor = known.get(path)
-        if cursor is None or "stale_seen" in cursor or found.get("text") or found.get("stale"):
+        if cursor is None or cursor.stale_seen or file.text or file.stale or file.skipped or file.rotated_from:
             return False
-        if found.get("skipped") or found.get("rotated_from") or found["from"] != cursor["offset"]:
-            return False
-        if any(found[key] != cursor[key] for key in _SAME):
+        if (file.dev, file.ino, file.head, file.headlen, file.from_) != (
+            cursor.dev,
+            cursor.ino,
+            cursor.head,
+            cursor.headlen,
+            cursor.offset,
+        ):
             return False
     return True
 

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from dogwatch.store.rows.tick import Event
+from dogwatch.watcher.job.read_files import LogGap
+
+if TYPE_CHECKING:
+    from dogwatch.wire.documents.watch import LogGapDocument
 
 MOST = 16
 _WHY = {
@@ -17,9 +21,9 @@ _WHY = {
 }
 
 
-def gap_event(ref: str, gaps: Sequence[Mapping[str, Any]]) -> Event:
+def gap_event(ref: str, gaps: Sequence[LogGap]) -> Event:
     """One event for all gaps of a poll, however many logs there are."""
-    told = [f"{os.path.basename(gap['path'])} {_WHY[gap['why']].format(**gap)}" for gap in gaps[:MOST]]
+    told = [f"{os.path.basename(gap.path)} {_WHY[gap.why].format(bytes=gap.bytes)}" for gap in gaps[:MOST]]
     more = f"; and {len(gaps) - MOST} more" if len(gaps) > MOST else ""
-    shown: Any = [dict(gap) for gap in gaps[:MOST]]
+    shown: list[LogGapDocument] = [{"path": gap.path, "why": gap.why, "bytes": gap.bytes} for gap in gaps[:MOST]]
     return Event("log.gap", "; ".join(told) + more, ref=ref, body={"gaps": shown})

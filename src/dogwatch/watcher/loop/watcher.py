@@ -7,7 +7,7 @@ import os
 import select
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING
 
 from dogwatch.channels.interface import DEADLINE
 from dogwatch.clock import Clock, boot_id, local, stamp
@@ -30,6 +30,9 @@ from dogwatch.watcher.reports.experiment_log import ExperimentLog
 from dogwatch.watcher.tick.conclude import TickResult
 from dogwatch.watcher.tick.judge import Identity
 from dogwatch.watcher.tick.place_poller import PlacePoller, PollResult, index
+
+if TYPE_CHECKING:
+    from dogwatch.wire.documents.report import GpuReading
 
 # A crowd of workers that end together ring the wake-up together: one poll answers them all.
 WAKEUP_PAUSE = 0.05
@@ -67,7 +70,7 @@ class Watcher:
         self._store, self._pollers, self._clock = store, list(pollers), clock
         self._write_every, self._make_poller = write_every, make_poller
         self._version: int | None = None
-        self._readings: dict[str, Any] = {}
+        self._readings: dict[str, GpuReading] = {}
         self._findings: tuple[int, dict[Identity, Finding]] | None = None
         self._poll_threads = PollThreads()
         self._log = ExperimentLog(store, log_file) if log_file is not None else None

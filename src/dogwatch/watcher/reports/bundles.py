@@ -5,16 +5,15 @@ from __future__ import annotations
 import contextlib
 import queue
 import threading
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
 from dogwatch.errors import DogwatchError
 from dogwatch.model.outcome import GOOD
 from dogwatch.watcher.tick.conclude import TickResult
 from dogwatch.watcher.tick.follow_up import MOST_BUNDLES, NO_BUNDLE
+from dogwatch.wire.answer import CheckedAnswer
 
 PATIENCE = 4.0  # with those that are under way when the watching ends
-Gathered = Mapping[str, Any]
 
 
 class Bundles:
@@ -22,10 +21,10 @@ class Bundles:
     its follow-up brought of the place, so that nobody is asked again."""
 
     def __init__(
-        self, make: Callable[[str, Gathered | None], None], narrate: Callable[[str], None] = lambda text: None
+        self, make: Callable[[str, CheckedAnswer | None], None], narrate: Callable[[str], None] = lambda text: None
     ) -> None:
         self._make, self._narrate = make, narrate
-        self._waiting: queue.Queue[tuple[str, Gathered | None]] = queue.Queue(MOST_BUNDLES)
+        self._waiting: queue.Queue[tuple[str, CheckedAnswer | None]] = queue.Queue(MOST_BUNDLES)
         self._thread: threading.Thread | None = None
 
     def take(self, result: TickResult) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from msgspec import to_builtins
 
@@ -27,8 +27,10 @@ from dogwatch.watcher.tick import announcements
 from dogwatch.watcher.tick.judge import Identity, Judgement, identity, judge_place
 from dogwatch.watcher.tick.poll_interval import LOCKED_OUT
 from dogwatch.watcher.tick.update_jobs import update_jobs
+from dogwatch.wire.answer import CheckedAnswer
 
 if TYPE_CHECKING:
+    from dogwatch.wire.documents.report import GpuReading
     from dogwatch.wire.documents.watch import PlaceFacts
 
 
@@ -43,9 +45,9 @@ class TickResult:
     resolved: tuple[Finding, ...] = ()
     unreachable: Unreachable | None = None
     jobs: dict[str, WatchedJob] = field(default_factory=dict)
-    readings: Mapping[str, Any] = field(default_factory=dict)
+    readings: Mapping[str, GpuReading] = field(default_factory=dict)
     waits: bool = False
-    gathered: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    gathered: Mapping[str, CheckedAnswer] = field(default_factory=dict)
     endings: Mapping[str, Known] = field(default_factory=dict)  # jobs whose final outcome it decided
 
 
@@ -91,7 +93,7 @@ def answered_tick(
         updated.events.insert(0, Event("place.answered", f"{look.place} answers again", place=look.place))
     if (may_wait or (may_rest and not updated.ticks)) and not updated.happened:
         return TickResult(Tick(look.at, mono), jobs=updated.keep(), waits=True)
-    place = PlaceUpdate(look.place, look.at, answered=True, facts=cast("PlaceFacts", dict(probe_answer.facts)))
+    place = PlaceUpdate(look.place, look.at, answered=True, facts=to_builtins(probe_answer.facts))
     described, endings = updated.describe(), updated.endings
     tick = _tick(look.at, mono, place, described, updated.events, updated.judgements, endings)
     kept = updated.keep()
@@ -107,8 +109,10 @@ def answered_tick(
     )
 
 
-def _gpu_readings(probe_answer: ProbeAnswer, jobs: Mapping[str, WatchedJob]) -> dict[str, Any]:
-    read = {ref: to_builtins(news.gpu) for ref, news in probe_answer.learnt.items() if news.gpu is not None}
+def _gpu_readings(probe_answer: ProbeAnswer, jobs: Mapping[str, WatchedJob]) -> dict[str, GpuReading]:
+    read: dict[str, GpuReading] = {
+        ref: to_builtins(news.gpu) for ref, news in probe_answer.learnt.items() if news.gpu is not None
+    }
     return read | ({} if probe_answer.gpus is None else readings(jobs.values()))
 
 

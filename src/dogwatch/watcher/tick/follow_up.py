@@ -8,18 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+
+from msgspec import structs, to_builtins
 
 from dogwatch.model import Answered, Ended, Job, Known, Outcome
 from dogwatch.transport.interface import Answer, Transport
 from dogwatch.transport.log_tails import BYTES as TAIL_BYTES
-from dogwatch.transport.log_tails import MOST_LOGS, tails
+from dogwatch.transport.log_tails import LINES as TAIL_LINES
+from dogwatch.transport.log_tails import MOST_LOGS
 from dogwatch.watcher.job import final_integrity, scores
 from dogwatch.watcher.job.folders import real_of
 from dogwatch.watcher.job.gpus import with_last
 from dogwatch.watcher.job.memory import Memory
 from dogwatch.watcher.job.probe_answer import ProbeAnswer, with_learnt, with_logs
-from dogwatch.watcher.job.state.learnt import NOTHING, Learnt
+from dogwatch.watcher.job.read_files import cursor
+from dogwatch.watcher.job.state.learnt import NOTHING as NOTHING_LEARNT
+from dogwatch.watcher.job.state.learnt import Learnt
+from dogwatch.wire.answer import CheckedAnswer, Rows
+from dogwatch.wire.requests import ExtraProbe, LogRequest, PollRequest, TextRequest
+from dogwatch.wire.sections import Disks, Files, LogFile, Logs, Texts
 
 MOST_OF_A_LOG = 16 << 20
 FIRST_SIGHT = 1 << 20  # of a log that nobody knew of before
@@ -29,6 +36,7 @@ BUDGET = 3  # times what a poll may bring
 MOST_BUNDLES = 8
 # Whoever cancelled or preempted a job knows why.
 NO_BUNDLE = (Outcome.CANCELLED, Outcome.PREEMPTED)
+NOTHING = CheckedAnswer({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,57 +48,51 @@ class FollowUp:
     over: Sequence[Job]
     unconfirmed: final_integrity.Question
     bundles: Sequence[Job] = ()
-    logs: Mapping[str, Any] = field(default_factory=dict)
-    gpus: Mapping[str, Any] = field(default_factory=dict)
+    logs: dict[str, LogRequest] = field(default_factory=dict)
+    gpus: Mapping[str, ExtraProbe] = field(default_factory=dict)
     most: int = 0
     learnt: Mapping[str, Learnt] = field(default_factory=dict)
 
-    def request(self) -> dict[str, Any]:
-        """One request for all of it; empty where nothing is wanted."""
-        logs = {ref: {**spec, **self._real(ref)} for ref, spec in self.logs.items()}
-        request: dict[str, Any] = {"logs": logs} if logs else {}
-        texts = scores.request(self.over, self.learnt).get("texts") or {}
-        told = [job for job in self.bundles if job.expect.logs]
-        texts |= {_bundle_key(job.ref): {**tails(job.expect.logs), **self._real(job.ref)} for job in told}
+    def request(self) -> PollRequest:
+        """One request for all of it."""
+        texts = scores.requests(self.over, self.learnt)
+        for job in self.bundles:
+            if globs := list(job.expect.logs):
+                real = real_of(self.learnt.get(job.ref, NOTHING_LEARNT))
+                texts[_bundle_key(job.ref)] = TextRequest(globs, MOST_LOGS, TAIL_BYTES, lines=TAIL_LINES, real=real)
         extra_probes = {**self.unconfirmed.extra_probes(self.learnt), **self.gpus}
-        request |= ({"texts": texts} if texts else {}) | ({"extra_probes": extra_probes} if extra_probes else {})
-        return request | {"bytes": self.most} if request else {}
-
-    def _real(self, ref: str) -> dict[str, Any]:
-        return real_of(self.learnt.get(ref, NOTHING))
+        return PollRequest(logs=self.logs, texts=texts, extra_probes=extra_probes, bytes=self.most)
 
     def has_logs(self, answer: Answer) -> bool:
         """Whether it says something of the logs of every job that was asked for."""
-        section = answer.body.get("logs")
-        return not self.logs or (isinstance(section, dict) and all(ref in section for ref in self.logs))
+        return all(ref in answer.checked.logs.rows for ref in self.logs)
 
-    def take(self, seen: ProbeAnswer, answer: Answer | None, why: str) -> ProbeAnswer:
-        """The probe answer with what the answer brought; `why` says why there is none."""
-        body = {} if answer is None else answer.body
+    def take(self, seen: ProbeAnswer, answer: CheckedAnswer, why: str = "") -> ProbeAnswer:
+        """The probe answer with what the answer brought; `why` says why that is nothing."""
         logs = dict(seen.logs)
-        section = body.get("logs")
         for ref in self.logs:
-            if isinstance(section, dict) and isinstance(section.get(ref), dict):
-                logs[ref] = [*logs.get(ref, ()), section[ref]]
-        gathered = {job.ref: _bundle_body(job.ref, seen, body, why) for job in self.bundles}
-        seen = with_last(replace(seen, logs=logs, gathered=gathered), body)
-        return with_learnt(with_learnt(seen, scores.read(body, self.over)), self.unconfirmed.read(body))
+            if ref in answer.logs.rows:
+                logs[ref] = [*logs.get(ref, ()), answer.logs.rows[ref]]
+        gathered = {job.ref: _bundle_answer(job.ref, seen, answer, why) for job in self.bundles}
+        seen = with_last(replace(seen, logs=logs, gathered=gathered), answer)
+        return with_learnt(with_learnt(seen, scores.read(answer, self.over)), self.unconfirmed.read(answer))
 
 
 def ask(follow_up: FollowUp, transport: Transport, seen: ProbeAnswer, deadline: float) -> tuple[ProbeAnswer, bool]:
     """The probe answer with all that could be had in one request, and whether every log was read that was asked for: a
     place may answer, and its file system not."""
-    request = follow_up.request()
-    if not request:
-        return follow_up.take(seen, None, "nothing to ask"), True
-    if "python" in seen.facts and seen.facts["python"] is None:
-        return follow_up.take(seen, None, "it has no python3 to read them with"), True
-    answer = transport.ask(request, deadline)
-    if made := seen.facts.get("connections"):
-        seen = replace(seen, facts={**seen.facts, "connections": made + (getattr(answer, "connections", 0) or 1)})
+    request, facts = follow_up.request(), seen.facts
+    if request == PollRequest(bytes=follow_up.most):
+        return follow_up.take(seen, NOTHING, "nothing to ask"), True
+    if facts is not None and facts.python is None:
+        return follow_up.take(seen, NOTHING, "it has no python3 to read them with"), True
+    answer = transport.ask(to_builtins(request), deadline)
+    if facts is not None and facts.connections:
+        made = getattr(answer, "connections", 0) or 1
+        seen = replace(seen, facts=structs.replace(facts, connections=facts.connections + made))
     if isinstance(answer, Answer):
-        return follow_up.take(seen, answer, ""), follow_up.has_logs(answer)
-    return follow_up.take(seen, None, answer.why), False
+        return follow_up.take(seen, answer.checked), follow_up.has_logs(answer)
+    return follow_up.take(seen, NOTHING, answer.why), False
 
 
 def wanted(
@@ -103,7 +105,7 @@ def wanted(
     *,
     most: int,
     bundles: bool,
-    gpus: Mapping[str, Any],
+    gpus: Mapping[str, ExtraProbe],
 ) -> FollowUp:
     """What is to be asked after a poll in which the jobs `ending` ended; `most` is what a poll may bring now."""
     checked = [job for job in final_integrity.wanted(jobs, after, memories) if job.ref in look.asked]
@@ -114,8 +116,10 @@ def wanted(
     asked_for = sorted(asked_for, key=lambda job: _is_success(after[job.ref]))[:MOST_BUNDLES]
     budget = BUDGET * most
     reserve = min(budget // 3, sum(TAIL_BYTES * min(MOST_LOGS, len(job.expect.logs)) for job in asked_for))
-    learnt = {ref: memories[ref].learnt.with_news(seen.learnt.get(ref, NOTHING)) for ref in ended if ref in memories}
-    logs = _logs(seen, over, budget - reserve)
+    learnt = {
+        ref: memories[ref].learnt.with_news(seen.learnt.get(ref, NOTHING_LEARNT)) for ref in ended if ref in memories
+    }
+    logs = _logs(seen, over, budget - reserve, learnt)
     return FollowUp(over, final_integrity.question(unconfirmed, seen.files), asked_for, logs, gpus, budget, learnt)
 
 
@@ -132,38 +136,34 @@ def _with_told_logs(job: Job, look: Answered) -> Job:
     return job if facts is None else with_logs(job, Memory(facts=facts))
 
 
-def _logs(seen: ProbeAnswer, over: Sequence[Job], budget: int) -> dict[str, Any]:
+def _logs(seen: ProbeAnswer, over: Sequence[Job], budget: int, learnt: Mapping[str, Learnt]) -> dict[str, LogRequest]:
     """The logs that the poll did not know of, and those of which there is more than it read. Each gets its share of the
     budget, the short ones first; of one that is longer than its share the end is read, and what is left out is told."""
     behind = {job.ref: _behind(seen.logs[job.ref][-1]) for job in over if job.ref in seen.logs}
-    needs = {(ref, path): row["size"] - row["offset"] for ref, files in behind.items() for path, row in files.items()}
+    needs = {(ref, path): file.size - _end(file) for ref, files in behind.items() for path, file in files.items()}
     unread = [job for job in over if job.ref not in seen.logs and job.expect.logs]
     needs |= {(job.ref, path): FIRST_SIGHT for job in unread for path in job.expect.logs}
     shares: dict[str, int] = {}
-    for at, ((ref, _), need) in enumerate(sorted(needs.items(), key=lambda one: one[1])):
+    for at, ((ref, _), need) in enumerate(sorted(needs.items(), key=lambda row: row[1])):
         share = max(LEAST_OF_A_LOG, min(need, MOST_OF_A_LOG, budget // (len(needs) - at)))
         budget = max(0, budget - share)
         shares[ref] = max(shares.get(ref, 0), share)
-    asked = {ref: {"globs": sorted(files), "known": _known(files)} for ref, files in behind.items() if files}
-    asked |= {job.ref: {"globs": list(job.expect.logs), "known": {}} for job in unread}
-    return {ref: {**spec, "max": shares[ref], "last": True} for ref, spec in asked.items()}
+    known = {ref: {path: cursor(file, _end(file)) for path, file in files.items()} for ref, files in behind.items()}
+    asked = {ref: LogRequest(sorted(cursors), cursors) for ref, cursors in known.items() if cursors}
+    asked |= {job.ref: LogRequest(list(job.expect.logs), {}) for job in unread}
+    for ref, request in asked.items():
+        request.max, request.last = shares[ref], True
+        request.real = real_of(learnt.get(ref, NOTHING_LEARNT))
+    return asked
 
 
-def _behind(answer: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """The files of which there is more than was read, each known as far as it was."""
-    return {
-        path: {**{key: found[key] for key in ("dev", "ino", "head", "headlen", "size")}, "offset": _end(found)}
-        for path, found in answer.get("files", {}).items()
-        if not found.get("stale") and _end(found) < found["size"]
-    }
+def _behind(answer: Logs) -> dict[str, LogFile]:
+    """The files of which there is more than was read."""
+    return {path: file for path, file in answer.files.items() if not file.stale and _end(file) < file.size}
 
 
-def _known(files: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    return {path: {key: value for key, value in row.items() if key != "size"} for path, row in files.items()}
-
-
-def _end(found: Mapping[str, Any]) -> int:
-    return int(found["from"]) + len(found.get("text", ""))
+def _end(file: LogFile) -> int:
+    return file.from_ + len(file.text)
 
 
 def _may_need_bundle(known: Known) -> bool:
@@ -179,13 +179,17 @@ def _bundle_key(ref: str) -> str:
     return f"bundle {ref}"
 
 
-def _bundle_body(ref: str, seen: ProbeAnswer, body: Mapping[str, Any], why: str) -> dict[str, Any]:
+def _bundle_answer(ref: str, seen: ProbeAnswer, answer: CheckedAnswer, why: str) -> CheckedAnswer:
     """What the poll and its follow-up said of a job, in the shape of a probe's answer to a question about it alone."""
-    section = body.get("texts")
-    texts: dict[str, Any] = {"ok": False, "why": why or "no answer"}
-    if isinstance(section, dict):
-        row = section.get(_bundle_key(ref))
-        texts = {"ok": True, "log": row} if row is not None else {"ok": False, "why": section.get("why") or "no answer"}
-    files = seen.files.get(ref)
-    listed = {"ok": True, "job": files} if files is not None else {"ok": False, "why": seen.why_late or "no answer"}
-    return {**seen.facts, "texts": texts, "files": listed, "disks": {"ok": True, "disks": dict(seen.disks)}}
+    facts, files = seen.facts, seen.files.get(ref)
+    texts: Rows[Texts] = Rows(why=answer.texts.why or why or "no answer")
+    if (row := answer.texts.rows.get(_bundle_key(ref))) is not None:
+        texts = Rows(ok=True, rows={"log": row})
+    listed: Rows[Files] = Rows(why=seen.why_late or "no answer")
+    if files is not None:
+        listed = Rows(ok=True, rows={"job": files})
+    gathered = CheckedAnswer({}, texts=texts, files=listed, disks=Disks(ok=True, disks=dict(seen.disks)))
+    if facts is not None:
+        gathered.host, gathered.boot, gathered.python = facts.host, facts.boot, facts.python
+        gathered.clock = facts.clock
+    return gathered

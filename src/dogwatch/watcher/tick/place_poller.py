@@ -6,6 +6,8 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from msgspec import structs
+
 from dogwatch.clock import Clock
 from dogwatch.logs.user import UserPatterns, compile_patterns
 from dogwatch.model import Change, Ended, Finding, Job, Known, Outcome, Place, Unreachable, follow
@@ -206,11 +208,11 @@ class PlacePoller:
 
     def _with_most_connections(self, seen: ProbeAnswer) -> ProbeAnswer:
         """With the most connections that any tick of this watcher made to the place."""
-        made = seen.facts.get("connections")
-        if not made:
+        facts = seen.facts
+        if facts is None or not facts.connections:
             return seen
-        self._most_connections = max(self._most_connections, made)
-        return replace(seen, facts={**seen.facts, "most_connections": self._most_connections})
+        self._most_connections = max(self._most_connections, facts.connections)
+        return replace(seen, facts=structs.replace(facts, most_connections=self._most_connections))
 
     def _silent(self, mono: float) -> dict[str, tuple[int, ...]]:
         """The jobs whose processes are to be asked what they use, with their pids."""

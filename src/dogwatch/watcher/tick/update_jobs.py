@@ -71,7 +71,7 @@ def update_jobs(
 ) -> UpdatedJobs:
     """Update and judge each job. A job that the place could not be asked about keeps what is known of it."""
     updated, findings = UpdatedJobs(), by_subject(open_now)
-    changed, disk_space = {change.ref: change for change in changes}, DiskSpace(probe_answer.disks)
+    changed, disk_space = {change.ref: change for change in changes}, DiskSpace(probe_answer.disks, probe_answer.quotas)
     for ref, job in jobs.items():
         found = findings.get(ref, {})
         if ref in probe_answer.blind:

@@ -152,3 +152,4 @@ class GpuReading(TypedDict, total=False):
     gpu_percent: float | None
     gpu_memory_used_bytes: float | None
     gpu_memory_total_bytes: float | None
+    gpus: int

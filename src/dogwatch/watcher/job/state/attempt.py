@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypedDict
 
-from dogwatch.watcher.job.state.log import LogCursor
+from dogwatch.wire.requests import LogCursor
 
 
 class Attempt(TypedDict, total=False):

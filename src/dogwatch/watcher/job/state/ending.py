@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from msgspec import Struct
+from msgspec import Struct, field
+
+from dogwatch.watcher.job.artifacts import Judgement
 
 
 class Untold(NamedTuple):
@@ -13,6 +15,24 @@ class Untold(NamedTuple):
 
     before: str
     kind: str
+
+
+class IntegrityCount(Struct, omit_defaults=True):
+    """How many files are intact, how many there was no time to read, and the first that are damaged with the reason."""
+
+    files: int = 0
+    intact: int = 0
+    unread: int = 0
+    damaged: int = 0
+    broken: list[tuple[str, str]] = []
+
+
+class FinalIntegrity(Struct, omit_defaults=True):
+    """Whether what a job left is whole; of the checkpoints the newest is counted, and each that was judged is here."""
+
+    outputs: IntegrityCount = field(default_factory=IntegrityCount)
+    checkpoint: IntegrityCount = field(default_factory=IntegrityCount)
+    checkpoints: dict[str, Judgement] = {}
 
 
 class EndingState(Struct, omit_defaults=True):

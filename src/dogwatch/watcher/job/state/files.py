@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from msgspec import Struct, field
+
+from dogwatch.wire.sections import ListedFile, Output
 
 GROWTH_WINDOW = 90.0
 GROWTH_SAMPLES = 12
@@ -21,30 +22,30 @@ class FileState(Struct, omit_defaults=True):
     checkpoints: dict[str, float] = field(default_factory=dict)
 
 
-def take_outputs(files: FileState, entries: Sequence[Mapping[str, Any]], mono: float) -> bool:
+def take_outputs(files: FileState, entries: Sequence[Output], mono: float) -> bool:
     """Take in the sizes of outputs; whether any of them has changed."""
     grew = False
     for entry in entries[-MOST_OUTPUTS:]:
-        samples = files.outputs.setdefault(entry["path"], [])
-        grew |= not samples or samples[-1][1] != entry["size"]
-        grow(samples, mono, entry["size"])
-    present = {entry["path"] for entry in entries}
+        samples = files.outputs.setdefault(entry.path, [])
+        grew |= not samples or samples[-1][1] != entry.size
+        grow(samples, mono, entry.size)
+    present = {entry.path for entry in entries}
     for path in [path for path in files.outputs if path not in present]:
         del files.outputs[path]
     return grew
 
 
-def take_checkpoints(files: FileState, entries: Sequence[Mapping[str, Any]]) -> tuple[list[str], bool]:
+def take_checkpoints(files: FileState, entries: Sequence[ListedFile]) -> tuple[list[str], bool]:
     """Take in the checkpoints that are there; which of them are new, and whether any was written."""
     new, written = [], False
     for entry in entries[-MOST_CHECKPOINTS:]:
-        known = files.checkpoints.get(entry["path"])
+        known = files.checkpoints.get(entry.path)
         if known is None:
-            new.append(entry["path"])
-        if known != entry["mtime"]:
-            files.checkpoints[entry["path"]] = entry["mtime"]
+            new.append(entry.path)
+        if known != entry.mtime:
+            files.checkpoints[entry.path] = entry.mtime
             written = True
-    present = {entry["path"] for entry in entries}
+    present = {entry.path for entry in entries}
     for path in [path for path in files.checkpoints if path not in present]:
         del files.checkpoints[path]
     return new, written

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from typing import Any
 
 from dogwatch.model import RareFacts
+from dogwatch.watcher.job.state.ending import FinalIntegrity
+from dogwatch.watcher.job.state.ram import Weighed
+from dogwatch.wire.documents.job import ScoreDocument
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,9 +16,9 @@ class Learnt(RareFacts):
     elsewhere now; `integrity` is whether its files are whole, `memory` what it holds of the memory."""
 
     moved: list[str] | None = None
-    scores: list[Any] | None = None
-    integrity: dict[str, Any] | None = None
-    memory: dict[str, Any] | None = None
+    scores: list[ScoreDocument] | None = None
+    integrity: FinalIntegrity | None = None
+    memory: Weighed | None = None
 
     def with_news(self, news: RareFacts) -> Learnt:
         """The same, with what was learnt since."""

@@ -3,27 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, TypedDict
+from typing import Any
 
 from msgspec import Struct, field
 
 from dogwatch.model import ErrorGroup, Interval
+from dogwatch.wire.requests import LogCursor
 
 # As people, Keras, Lightning and boosted trees write it, whatever the case of its first letter.
 EARLY_STOP = (b"arly stop", b"arly-stop", b"arly_stop", b"arlyStop", b"arlystop", b"ARLY STOP", b"ARLY_STOP")
-
-
-class LogCursor(TypedDict, total=False):
-    """A log as the probe is asked for it: which file it is, and from where on it is to be read. `part_of` is the log
-    that this file is a rotated part of."""
-
-    dev: int
-    ino: int
-    head: int
-    headlen: int
-    offset: int
-    part_of: str
-    stale_seen: bool
 
 
 class LogState(Struct, omit_defaults=True):
@@ -41,7 +29,7 @@ class LogState(Struct, omit_defaults=True):
 
 def names(log: LogState) -> set[str]:
     """The logs that are there, a rotated part counted as the log that it is part of."""
-    return {cursor.get("part_of", path) for path, cursor in log.cursors.items()}
+    return {cursor.part_of or path for path, cursor in log.cursors.items()}
 
 
 def note_early_stop(log: LogState, parts: Iterable[bytes]) -> None:

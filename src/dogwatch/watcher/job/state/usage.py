@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from msgspec import Struct, field
 
 from dogwatch.estimate.stall import Usage
+from dogwatch.wire import sections
 
 MOST_SAMPLES = 24
 
@@ -25,15 +23,15 @@ class UsageState(Struct, omit_defaults=True):
         self.samples, self.unanswered = [], 0
 
 
-def take_usage(usage: UsageState, answer: Mapping[str, Any] | None, mono: float) -> None:
+def take_usage(usage: UsageState, answer: sections.Usage | None, mono: float) -> None:
     """One more sample of what the processes have used."""
-    if not answer or not answer.get("processes"):
+    if answer is None or not answer.processes:
         usage.unanswered += 1
         return
-    moved = answer["read"] + answer["write"] if not answer["unread"] else -1
-    usual = answer["cpu"] / answer["age"] if answer.get("age") else -1.0
-    sample = [mono, answer["cpu"], moved, answer["processes"], answer["blocked"], usual]
-    if usage.samples and (mono <= usage.samples[-1][0] or answer["cpu"] < usage.samples[-1][1]):
+    moved = answer.read + answer.write if not answer.unread else -1
+    usual = answer.cpu / answer.age if answer.age else -1.0
+    sample = [mono, answer.cpu, moved, answer.processes, answer.blocked, usual]
+    if usage.samples and (mono <= usage.samples[-1][0] or answer.cpu < usage.samples[-1][1]):
         usage.samples = []  # another boot, or a process that took its count with it
     usage.samples.append(sample)
     del usage.samples[1 : len(usage.samples) - MOST_SAMPLES + 1]
