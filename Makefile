@@ -1,6 +1,6 @@
 # Everything here sets itself up first; a second run with an unchanged pyproject.toml asks no network.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test journeys fuzz lint docs dist sentences bench chaos lab lab-down clean tools
+.PHONY: help setup demo test journeys fuzz lint docs pictures dist sentences bench chaos lab lab-down clean tools
 MAKEFLAGS += --no-print-directory
 
 BIN := .venv/bin
@@ -36,6 +36,9 @@ docs: .venv/.ready .venv/.ready-dev ## write what is generated in docs/ (JSON, c
 	@$(BIN)/python tools/cli_docs.py
 	@$(BIN)/python tools/config_docs.py
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+
+pictures: .venv/.ready ## draw docs/*.svg anew from the real program (about a minute)
+	@$(BIN)/python tools/pictures.py
 
 dist: .venv/.ready .venv/.ready-dev ## the source archive and both wheels in dist/, checked, and installed on every Python at hand
 	@$(BIN)/python tools/dist.py dist
