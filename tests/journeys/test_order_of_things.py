@@ -80,3 +80,30 @@ def test_the_same_job_again_after_it_ended_is_another(crew, dogwatch):
         crew.shell.wait(timeout=20)
     listed = json.loads(dogwatch("ls", "--all", "--json").stdout)["jobs"]
     assert [job["progress"]["step"] for job in listed if job["name"] == "daily"] == [40, 40]
+
+
+KILLED = """
+for n in range(1, 31):
+    say(f"iter {n} loss {1 / n:.3f}")
+    time.sleep(0.2)
+    if n == 10 and me == 1:
+        os.kill(os.getpid(), 9)
+with open(output, "w") as file:
+    file.write("[1, 2, 3]")
+"""
+
+
+def test_a_worker_that_vanished_half_way_is_no_success_without_any_total(crew, dogwatch, receiver):
+    """kill -9, no exit code, no traceback, no total: the counts of the others tell
+    that it left early. While they run the alert is critical, and in the end the job is incomplete everywhere."""
+    assert dogwatch("alerts", "add", "webhook", receiver.url).returncode == 0
+    crew.start("vanish.py", 3, text=KILLED)
+    watched = dogwatch(
+        "watch", "--job-name", "vanish", "--num-workers", 3, "--log-dir", crew.logs, "--check-interval", 1
+    )
+    assert watched.returncode == 1, watched.stdout
+    told = [dogwatch(*words).stdout for words in (("status", "vanish"), ("why", "vanish"), ("ls", "--all"))]
+    for text in (watched.stdout, *told):
+        assert "incomplete" in text
+        assert "its log stops at 10 iterations" in text
+    assert any("CRITICAL: vanish" in got.json["subject"] for got in receiver.got)

@@ -98,3 +98,18 @@ def test_every_attempt_of_a_requeued_job_keeps_its_seconds_node_and_ending(clust
     assert "attempt 1: requeued after" in report
     assert "on gpu02" in report
     assert "2 attempts" in report
+
+
+def test_why_quotes_the_log_of_the_task_that_failed(cluster: Lab, dogwatch) -> None:
+    """One of four tasks ends with 7 and without a word: its last line is shown, not those of the other three."""
+    number = cluster.sbatch(
+        "alice", "echo task $SLURM_ARRAY_TASK_ID; [ $SLURM_ARRAY_TASK_ID != 2 ] || exit 7", "--array=0-3"
+    )
+    add(dogwatch, number, "four")
+    waited = dogwatch("wait", "four", "--timeout", "90s")
+    assert waited.returncode == 1
+    assert "1 of 4 tasks failed: 2 (exit code 7)" in waited.stdout
+    polled(dogwatch, "four", lambda job: job["tasks"]["states"] == {"failed": 1, "succeeded": 3})
+    why = dogwatch("why", "four").stdout
+    assert "task 2" in why
+    assert why.index("task 2") < (why + "task 0").index("task 0")

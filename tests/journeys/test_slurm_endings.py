@@ -81,3 +81,24 @@ def test_a_suspended_job_is_shown_as_suspended(cluster: Lab, dogwatch) -> None:
         cluster.scontrol("resume", number)
     polled(dogwatch, "paused", lambda job: job["native"] == "RUNNING")
     assert "suspended" not in dogwatch("ls").stdout
+
+
+def test_a_script_that_goes_on_after_a_failed_step_is_no_success(cluster: Lab, dogwatch, alerts: Receiver) -> None:
+    """`srun train; echo done` is COMPLETED for Slurm. Its outcome is unknown, unless a counter shows that all is done;
+    a step that was repeated with success is no doubt."""
+    scripts = {
+        "failed": "srun false\necho done",
+        "counted": "srun false\nfor i in 1 2 3; do echo Processed $i/3 items; done",
+        "repeated": "srun test -e flag || { touch flag; srun test -e flag; }\nrm flag",
+    }
+    for name, script in scripts.items():
+        number = cluster.sbatch("alice", script)
+        cluster.wait_accounting(number, "COMPLETED")
+        add(dogwatch, number, name)
+    outcomes = {"failed": ("unknown", 1), "counted": ("succeeded", 0), "repeated": ("succeeded", 0)}
+    for name, (outcome, code) in outcomes.items():
+        waited = dogwatch("wait", name, "--timeout", "60s")
+        assert (job(dogwatch, name)["outcome"], waited.returncode) == (outcome, code), waited.stdout
+        told = [waited.stdout, *(dogwatch(verb, name).stdout for verb in ("status", "why"))]
+        doubts = ["(false) is FAILED 1:0" in text for text in told]
+        assert doubts == [name != "repeated"] * 3, told

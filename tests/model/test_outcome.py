@@ -87,3 +87,13 @@ def test_a_failure_by_the_log_quotes_the_line():
     found = EndEvidence(log=LogEnd.FAILED, log_text="ValueError: boom")
     text = final_reason(Ended(Outcome.UNKNOWN, reason="it vanished"), Outcome.FAILED, found)
     assert text == "its log ends with an error (it vanished): ValueError: boom"
+
+
+def test_a_success_with_a_failed_step_needs_another_sign():
+    """Items or outputs that are there; without them its outcome is unknown, and the reason names the step."""
+    doubt = "its step 5.0 is FAILED"
+    there = Found(Word.THERE, "3 of 3 items")
+    assert final_outcome(Outcome.SUCCEEDED, EndEvidence(doubt=doubt)) is Outcome.UNKNOWN
+    assert final_outcome(Outcome.SUCCEEDED, EndEvidence(items=there, doubt=doubt)) is Outcome.SUCCEEDED
+    assert final_outcome(Outcome.SUCCEEDED, EndEvidence(outputs=there, doubt=doubt)) is Outcome.SUCCEEDED
+    assert doubt in final_reason(Ended(Outcome.SUCCEEDED), Outcome.UNKNOWN, EndEvidence(doubt=doubt))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import signal
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
 from dogwatch.api import decision_tree, read
@@ -122,7 +123,7 @@ def _of_ended(job: JobDocument, tails: Sequence[Tail]) -> DiagnosisDocument:
     if is_settled(job) or not tails:
         return told or _nothing(job)
     command_id, outcome = kind_of(job["source"]).command_id(str(job["id"])), str(job["ended_as"])
-    logs = tuple(_own_part(tail, job) for tail in tails)
+    logs = tuple(sorted((_own_part(tail, job) for tail in tails), key=_of_a_failed_task(job), reverse=True))
     evidence = Evidence(
         logs,
         exit_code=job["exit_code"],
@@ -147,6 +148,13 @@ def _of_ended(job: JobDocument, tails: Sequence[Tail]) -> DiagnosisDocument:
     return {**_with_last_words(best, logs), "advice": [advice]}
 
 
+def _of_a_failed_task(job: JobDocument) -> Callable[[Log], bool]:
+    """Whether a log is that of an array's task that failed, by the number at the end of its name (slurm-12_3.out)."""
+    rows = job["tasks"]["rows"] if job["tasks"] is not None else ()
+    failed = {int(row["id"]) for row in rows if row["id"].isdecimal() and row["outcome"] not in (None, *GOOD)}
+    return lambda log: bool((ends := re.findall(r"\d+", os.path.basename(log.name))) and int(ends[-1]) in failed)
+
+
 def _nothing(job: JobDocument) -> DiagnosisDocument:
     """The answer where no error explains the ending."""
     why = plain(str(job["reason"]), 400) if job["reason"] else "no sign of a failure"
@@ -160,7 +168,8 @@ def _title(job: JobDocument) -> str:
         case None:
             return "it has ended; its files are still being checked"
         case "succeeded":
-            return "it succeeded"
+            against = [plain(one["text"], 300) for one in job["findings"] if one["rule"] == "contradiction"]
+            return "; but ".join(["it succeeded", *against])
         case "completed":
             return f"it completed, exit status unknown: {why}"
         case "incomplete":

@@ -148,11 +148,12 @@ def _tell(jobs: list[JobDocument], now: float) -> None:
     from dogwatch.tui.phrases import state_as_known
 
     for job in jobs:
-        why = job["reason"] if job["state"] == "ended" else ""
-        told = f": {plain(why, 300)}" if why else ""
+        state = state_as_known(job, now)
+        why = plain(job["reason"] or "", 300) if job["state"] == "ended" else ""
+        told = f": {why}" if why and why not in state else ""
         against = [plain(one["text"], 300) for one in job["findings"] if one["rule"] == "contradiction"]
         but = "".join(f"; BUT {text}" for text in against)
-        print(f"{_called(job, jobs)}  {state_as_known(job, now)}{told}{but}")
+        print(f"{_called(job, jobs)}  {state}{told}{but}")
 
 
 def _called(job: JobDocument, jobs: list[JobDocument]) -> str:

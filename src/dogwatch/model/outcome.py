@@ -62,6 +62,7 @@ class EndEvidence:
     workers: Found = Found()
     log: LogEnd = LogEnd.SILENT
     log_text: str = ""
+    doubt: str = ""  # what speaks against a success that the place reports: one of its steps failed
 
     @property
     def declared(self) -> tuple[Found, ...]:
@@ -81,9 +82,10 @@ def final_outcome(ended: Outcome, evidence: EndEvidence) -> Outcome | None:
         return Outcome.INCOMPLETE
     if Word.CHECKING in words:
         return None
+    checked = counted or evidence.outputs.word is Word.THERE
     if ended is Outcome.SUCCEEDED:
-        return Outcome.SUCCEEDED
-    if counted or evidence.outputs.word is Word.THERE or evidence.log is LogEnd.FINISHED:
+        return Outcome.SUCCEEDED if checked or not evidence.doubt else Outcome.UNKNOWN
+    if checked or evidence.log is LogEnd.FINISHED:
         return Outcome.COMPLETED
     return Outcome.UNKNOWN
 
@@ -100,6 +102,8 @@ def final_reason(ended: Ended, outcome: Outcome, evidence: EndEvidence) -> str:
     if outcome is Outcome.COMPLETED:
         shown = texts[Word.THERE] or [evidence.log_text]
         return "; ".join([*shown, "nothing recorded its exit status, and nothing shows a failure"])
+    if outcome is Outcome.UNKNOWN and ended.outcome is Outcome.SUCCEEDED:
+        return f"{evidence.doubt}, and nothing else shows that the work is done"
     if outcome is Outcome.UNKNOWN and ended.outcome is Outcome.UNKNOWN:
         return "; ".join([ended.reason, *texts[Word.UNKNOWN]]) if texts[Word.UNKNOWN] else ""
     return ""

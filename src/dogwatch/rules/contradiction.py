@@ -13,7 +13,7 @@ name = "contradiction"
 
 def judge(case: Case, now: float) -> Iterator[Finding]:
     against = case.facts.contradiction
-    if against and isinstance(case.known.state, Ended):
+    if against and isinstance(case.known.state, Ended) and str(against) not in case.known.why:
         yield Finding(case.job.ref, name, Level.WARNING, against, lasting=True)
     progress = case.progress
     told = isinstance(case.known.state, Ended) and case.known.outcome not in GOOD  # the outcome says it

@@ -192,13 +192,16 @@ def _starved(record: Record) -> str | None:
 
 
 def _contradiction(record: Record) -> str:
-    """What speaks against a success that is Slurm's word alone: a step that failed."""
-    for step in record.steps:
+    """What speaks against a success that is Slurm's word alone: a step that failed and was not repeated with success."""
+    repeated = False
+    for at, step in enumerate(record.steps):
         failed = step.word in words.ENDED and words.ENDED[step.word] is not Outcome.SUCCEEDED
-        if failed and step.id != "extern":
+        again = any(later.name == step.name and later.word == "COMPLETED" for later in record.steps[at + 1 :])
+        repeated = repeated or (failed and again)
+        if failed and step.id != "extern" and not again:
             said = _said(step.native, step.exit)
             return f"Slurm says {record.native}, but its step {record.id}.{step.id}{_named(step)} is {said}"
-    if record.derived is not None and not record.derived.clean:
+    if not repeated and record.derived is not None and not record.derived.clean:
         return f"Slurm says {record.native}, but the highest exit code of its steps is {record.derived}"
     return ""
 

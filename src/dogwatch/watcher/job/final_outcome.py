@@ -53,7 +53,9 @@ def concluded(
         return after
     log, text = _log_end(job, memory, progress, news, after, fell)
     items, outputs, checkpoints, workers = (_part(part, checks) for part in PARTS_IN_ORDER)
-    evidence = EndEvidence(items, outputs, checkpoints, workers, log, text)
+    is_at_total = log is LogEnd.FINISHED and progress is not None and (progress.fraction or 0.0) >= 1 - SHORT
+    doubt = "" if is_at_total else memory.facts.contradiction
+    evidence = EndEvidence(items, outputs, checkpoints, workers, log, text, doubt)
     outcome = final_outcome(state.outcome, evidence)
     if outcome is None:
         return after
@@ -113,6 +115,9 @@ def _stopped_short(job: Job, memory: Memory, progress: Progress | None, news: Ne
     """Of a job whose exit nobody recorded: a log of it counted up to a total, stopped before, and does not say why."""
     if progress is None or memory.log.may_stop or not memory.progress.points:
         return ""
+    for worker, end in memory.workers.ends.items():
+        if end.short and not progress.total:
+            return f"worker {worker}: {end.words}"
     done = [0.0, *(point.done for point in memory.progress.points)]
     stride = min((later - earlier for earlier, later in pairwise(done) if later > earlier), default=0.0)
     listed = {path: at for kind in ("logs", "progress") for at, path in enumerate(job.track.get(kind) or ())}

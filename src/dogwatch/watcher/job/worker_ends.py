@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from dogwatch.model import Job, Outcome, Progress, Worker
+from dogwatch.model import Job, Outcome, Progress, Step, Worker
 from dogwatch.text import plain
 from dogwatch.watcher.job.log_evidence import LogEvidence
 from dogwatch.watcher.job.memory import Memory
@@ -21,6 +21,7 @@ from dogwatch.watcher.job.watched import WatchedJob
 OVER = frozenset({"gone", "zombie"})
 MOST_JUDGED = 16  # workers of one job that are gone; the rest say what these say
 LONGEST = 300
+FURTHER, WENT_ON = 1.5, 1.25  # times its own count that others reached, and theirs when it was found gone
 
 
 def with_own_logs(workers: Sequence[Worker], memory: Memory, track: Mapping[str, Any]) -> tuple[Worker, ...]:
@@ -62,10 +63,10 @@ def with_ends(
     for worker in over:
         kept = memory.workers.ends.get(str(worker.index))
         if kept is None or news:
-            kept = memory.workers.ends[str(worker.index)] = _judged(
-                worker, memory, shares, one.readers.log_evidence, progress
-            )
-        ended[worker.index] = _ended(worker, *kept)
+            claims = any(one.readers.of(log, memory).meaning.reading().finished for log in worker.logs)
+            judged = _judged(worker, memory, shares, one.readers.log_evidence, progress)
+            kept = memory.workers.ends[str(worker.index)] = _beside_others(worker, judged, kept, shares, claims)
+        ended[worker.index] = _ended(worker, kept.words, kept.short, kept.failed)
     return tuple(ended.get(worker.index, worker) for worker in own)
 
 
@@ -92,6 +93,25 @@ def _judged(
     if short and step is not None:
         return WorkerEnd(f"its log stops at {step.done:,.0f} of {step.total or 0:,.0f} {step.unit}", short, False)
     return WorkerEnd("", short, False)
+
+
+def _beside_others(
+    worker: Worker, judged: WorkerEnd, before: WorkerEnd | None, shares: Mapping[str, Step], claims: bool
+) -> WorkerEnd:
+    """Where no total tells its share: a worker that stopped counting without a word, while the others went on far
+    beyond, left early. Workers that share one queue stop at different counts, but all of them at its end."""
+    step = shares.get(str(worker.index))
+    rest = [
+        other.done for index, other in shares.items() if index != str(worker.index) and step and other.unit == step.unit
+    ]
+    furthest = max(rest, default=None)
+    judged = judged._replace(others=before.others if before is not None else furthest)
+    if step is None or step.total or judged.failed or claims or furthest is None or judged.others is None:
+        return judged
+    if furthest < FURTHER * step.done or furthest < WENT_ON * judged.others:
+        return judged
+    words = f"its log stops at {step.done:,.0f} {step.unit}, another worker went on to {furthest:,.0f}"
+    return judged._replace(words=words, short=True)
 
 
 def cause_words(found: Mapping[str, Any]) -> str:

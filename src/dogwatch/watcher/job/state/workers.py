@@ -10,12 +10,13 @@ MOST_POINTS, MOST_WORKERS = 20, 64
 
 
 class WorkerEnd(NamedTuple):
-    """What the logs of a worker that ended say of it: in words, whether it left before its share was done, and whether
-    they show a failure."""
+    """What the logs of a worker that ended say of it: in words, whether it left before its share was done, whether they
+    show a failure, and how far the furthest of the others was when it was found gone."""
 
     words: str
     short: bool | None
     failed: bool
+    others: float | None = None
 
 
 class WorkerState(Struct, omit_defaults=True):
