@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from dogwatch.model.outcome import GOOD
 from dogwatch.results.scores import words as score_words
 from dogwatch.tui import phrases, words
 
@@ -49,8 +48,7 @@ def _evidence(job: JobDocument) -> list[tuple[str, str]]:
     unknown = [check for check in job.get("checks") or () if check["word"] == "unknown"]
     lines += [("not checked", phrases.tidy(check["text"])) for check in unknown]
     if verified is not None:
-        well = job.get("outcome") in GOOD
-        label = ("verified" if well else "checked") if verified.get("ok") else "NOT VERIFIED"
+        label = "verified" if verified.get("ok") else "NOT VERIFIED"
         lines.append((label, phrases.tidy(verified.get("text") or "")))
     return _once(lines)
 

@@ -192,7 +192,7 @@ def _starved(record: Record) -> str | None:
 
 
 def _contradiction(record: Record) -> str:
-    """What speaks against a success that is Slurm's word alone: a step that failed and was not repeated with success."""
+    """What speaks against a success that is Slurm's word alone: a step that failed and was not repeated well."""
     repeated = False
     for at, step in enumerate(record.steps):
         failed = step.word in words.ENDED and words.ENDED[step.word] is not Outcome.SUCCEEDED

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from dogwatch.model.outcome import GOOD
 from dogwatch.sources import kind_of
 from dogwatch.store.rows.tick import Event
@@ -27,6 +29,8 @@ def end_job(tick: JobTick) -> None:
     if tick.after.final is not None and tick.after.final not in GOOD:
         tick.diagnosis = document.with_advice(attempts.with_doubt(tick.memory, fell), tick.memory.facts)
     tick.after = with_evidence(tick.after, tick.final, tick.news, tick.at, new=tick.change is not None)
+    if tick.final.verified is not None and tick.final.verified.ok and tick.after.final not in (None, *GOOD):
+        tick.final = replace(tick.final, verified=None)  # what was checked is there, but it did not end well
 
 
 def launch_events(tick: JobTick) -> list[Event]:
