@@ -70,6 +70,15 @@ def here(clock: Clock, place: str = "here") -> Here:
     return Here(place, clock)
 
 
+def check_proc() -> None:
+    """Refuse to start a job where its processes could not be watched."""
+    from dogwatch.errors import UsageError
+    from dogwatch.transport.local import NO_PROC, has_proc
+
+    if not has_proc():
+        raise UsageError(NO_PROC)
+
+
 def channel(row: ChannelRow, told: Settings, clock: Clock) -> Channel:
     """A channel as its row in the store describes it, with its secrets read now."""
     from dogwatch.channels.registry import open_channel
@@ -444,6 +453,7 @@ def start_run(
     from dogwatch.errors import DogwatchError
     from dogwatch.text import named
 
+    check_proc()
     named(name, "--name")
     launch.sweep(opened.location.path(), lambda: commands.run_ids(opened), clock.now())
     run = launch.prepare(

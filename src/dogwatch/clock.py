@@ -7,24 +7,30 @@ import time
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
+# Counts on while the machine sleeps, which on macOS CLOCK_MONOTONIC does.
+_COUNTS_SLEEP = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+
+
 class Clock:
     """Wall time for people and records, monotonic time for every timer and silence limit.
 
-    `mono` goes on counting while the machine sleeps (CLOCK_BOOTTIME), so a suspended laptop
-    sees its own gap instead of silence.
+    `mono` goes on counting while the machine sleeps, so a suspended laptop sees its own gap instead of silence.
     """
 
     def now(self) -> float:
         return time.time()
 
     def mono(self) -> float:
-        return time.clock_gettime(time.CLOCK_BOOTTIME)
+        return time.clock_gettime(_COUNTS_SLEEP)
 
 
 def boot_id() -> str:
-    """Which boot of the machine `mono` counts from."""
-    with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
-        return file.read().strip()
+    """Which boot of the machine `mono` counts from; empty where there is no /proc."""
+    try:
+        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+            return file.read().strip()
+    except OSError:
+        return ""
 
 
 def stamp(at: float | None) -> str | None:

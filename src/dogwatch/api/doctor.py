@@ -20,6 +20,7 @@ from dogwatch.store.rows import deliveries, jobs, places
 from dogwatch.text import plain
 from dogwatch.transport import extra_probe
 from dogwatch.transport.interface import Transport
+from dogwatch.transport.local import NO_PROC
 from dogwatch.transport.without_python import LIMITS, REMEDY
 
 if TYPE_CHECKING:
@@ -51,6 +52,8 @@ def examine(location: Location, now: float) -> list[Line]:
 def gpus(transport: Transport) -> Line:
     """How the GPUs of this machine are read, by reading them."""
     found, why = extra_probe.send(transport, "gpus", {"seconds": GPU_SECONDS}, 5.0 * GPU_SECONDS)
+    if why == NO_PROC:
+        return Line("ok", "this machine", why)
     if found is None:
         return Line("warn", "GPUs", f"cannot be read: {plain(why, 300)}", "`nvidia-smi` may say more")
     failed = "; ".join([*(found.get("failed") or {}).values(), *filter(None, [found.get("why")])])

@@ -173,9 +173,12 @@ def _of_plugin(args: Namespace) -> list[str]:
 
 def _scheduler_jobs(args: Namespace) -> list[str]:
     from dogwatch import assemble
+    from dogwatch.api.commands import HERE
     from dogwatch.api.register import SchedulerJobsToWatch, watch_scheduler_jobs
     from dogwatch.clock import Clock
 
+    if args.host in (None, HERE):
+        assemble.check_proc()
     output = _submitted(args)
     wanted = SchedulerJobsToWatch(
         scheduler=args.source,

@@ -49,8 +49,10 @@ def run(args: Namespace) -> int:
     import signal
     import tempfile
 
+    from dogwatch import assemble
     from dogwatch.api.expectations import positive
 
+    assemble.check_proc()
     seconds = positive(args.seconds, "--seconds") or 1
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.default_int_handler)

@@ -43,6 +43,9 @@ def _interrupt_again(ignored: sys.UnraisableHookArgs) -> None:
 
 def main(words: Sequence[str] | None = None) -> int:
     """Run one verb; never a traceback for what the user can fix."""
+    if sys.platform == "win32":
+        print("dogwatch: Windows is not supported; install and run Dogwatch in WSL", file=sys.stderr)
+        return USAGE
     argv = list(sys.argv[1:] if words is None else words)
     _open_streams()
     hook, sys.unraisablehook = sys.unraisablehook, _interrupt_again

@@ -32,6 +32,14 @@ def start(argv: Sequence[str], env: Mapping[str, str], pass_fds: Sequence[int] =
     return child
 
 
+def open_pipe() -> tuple[int, int]:
+    """The ends of a pipe that never block and that no child inherits."""
+    ends = os.pipe()
+    for end in ends:
+        os.set_blocking(end, False)
+    return ends
+
+
 def fd_of(pipe: Any) -> int:
     return int(pipe.fileno())
 

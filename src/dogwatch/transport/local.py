@@ -18,6 +18,10 @@ from dogwatch.transport.interface import DEADLINE, Answer
 from dogwatch.transport.log_requests import Repeats
 from dogwatch.wire.answer import CheckedAnswer, Malformed, checked, read
 
+NO_PROC = (
+    "this machine has no /proc, so its own processes and files cannot be watched; "
+    "jobs on Linux hosts can: dogwatch host add NAME"
+)
 REPLY_CAP = 64 << 20
 SLACK = 1.0  # how long past the deadline bytes that are already there are still read
 _ENVIRONMENT = {"PATH": os.defpath, "LANG": "C", "LC_ALL": "C"}
@@ -31,6 +35,11 @@ class _Void(Exception):
     def __init__(self, why: str, mad: bool = True) -> None:
         super().__init__(why)
         self.mad = mad
+
+
+def has_proc() -> bool:
+    """Whether this machine can be watched: macOS and some sandboxes cannot."""
+    return os.path.exists("/proc/self/stat")
 
 
 class Here:
@@ -94,6 +103,8 @@ class Here:
         return self._child
 
     def _start(self) -> Child:
+        if not has_proc():
+            raise _Void(NO_PROC, mad=False)
         passed = {name: os.environ[name] for name in _PASSED if name in os.environ}
         try:
             with _program() as text:

@@ -19,7 +19,10 @@ def allocate(home: str) -> None:
     try:
         fd = open_private(path, os.O_CREAT | os.O_WRONLY)
         try:
-            os.posix_fallocate(fd, 0, SIZE)
+            if hasattr(os, "posix_fallocate"):
+                os.posix_fallocate(fd, 0, SIZE)
+            else:  # macOS
+                os.pwrite(fd, bytes(SIZE), 0)
         finally:
             os.close(fd)
     except OSError as error:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from dogwatch.channels.interface import DEADLINE, Channel, Receipt
 from dogwatch.model import Message
 from dogwatch.secret import NoSecret
+from dogwatch.transport.child import open_pipe
 
 LATE = 6 * DEADLINE  # by then a channel that keeps its deadline has answered
 ABANDONED_MOST = 4
@@ -44,7 +45,7 @@ class Senders:
         self._back: queue.SimpleQueue[tuple[_Sending, Receipt]] = queue.SimpleQueue()
         self._busy: dict[str, _Sending] = {}
         self._abandoned: dict[str, int] = {}
-        self._ring_in, self._ring_out = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        self._ring_in, self._ring_out = open_pipe()
 
     def fileno(self) -> int:
         """Readable when a receipt has come back."""

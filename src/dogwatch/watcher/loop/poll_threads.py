@@ -9,6 +9,8 @@ import threading
 from collections import deque
 from typing import TYPE_CHECKING
 
+from dogwatch.transport.child import open_pipe
+
 if TYPE_CHECKING:
     from dogwatch.watcher.tick.place_poller import PlacePoller, PollResult
 
@@ -20,7 +22,7 @@ class PollThreads:
     def __init__(self) -> None:
         self._back: deque[tuple[PlacePoller, PollResult | Exception]] = deque()
         self._out: set[str] = set()
-        self._ring_in, self._ring_out = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        self._ring_in, self._ring_out = open_pipe()
 
     def fileno(self) -> int:
         return self._ring_in

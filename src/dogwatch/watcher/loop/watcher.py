@@ -20,6 +20,7 @@ from dogwatch.store.rows import watch as watchers
 from dogwatch.store.rows.channels import mute_since
 from dogwatch.store.rows.findings import open_findings
 from dogwatch.store.rows.places import known_places
+from dogwatch.transport.child import open_pipe
 from dogwatch.watcher.alerts.dispatch import LEAVE, STOPPED, Dispatch
 from dogwatch.watcher.alerts.heartbeat import Heartbeat
 from dogwatch.watcher.loop.faults import Faults
@@ -79,7 +80,7 @@ class Watcher:
         self._faults = Faults(store.location.path("faults"), complain or narrate)
         self._begun = self._useful = False
         self._backup_after = float("-inf")
-        self._stop_in, self._stop_out = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        self._stop_in, self._stop_out = open_pipe()
         self._stopping, self._leave = False, LEAVE
         self._last_step: float | None = None
 

@@ -370,7 +370,7 @@ class _File:
 
     def sync(self) -> None:
         try:
-            os.fdatasync(self._fd)
+            getattr(os, "fdatasync", os.fsync)(self._fd)  # macOS has only fsync
         except OSError as error:
             raise self._failed(error) from error
 
