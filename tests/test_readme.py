@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from dogwatch import config, settings
 from dogwatch.cli.help import overview
 from dogwatch.cli.parser import parser_of
 from dogwatch.cli.verbs import VERBS
@@ -56,6 +57,23 @@ def test_every_command_in_a_block_of_a_page_is_one_that_can_be_typed(page: str) 
             parser_of(verb).parse_args(words)
         except SystemExit:
             pytest.fail(f"{page}: {line}")
+
+
+def blocks(page: str, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", (ROOT / page).read_text(), re.S | re.M)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_example_in_a_page_is_read_by_what_it_is_for(page: str, tmp_path: Path) -> None:
+    """Python compiles, a configuration file and a job file are accepted by the program."""
+    for text in blocks(page, "python"):
+        compile(text, page, "exec")
+    for text in blocks(page, "toml"):
+        if "entry-points" not in text:
+            settings.read(text, page)
+    for text in blocks(page, "yaml"):
+        (tmp_path / "job.yaml").write_text(text)
+        config.load_job_file(str(tmp_path / "job.yaml"))
 
 
 def test_every_linked_file_is_there() -> None:

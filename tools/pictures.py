@@ -20,6 +20,7 @@ from pathlib import Path
 from rich.console import Console, RenderableType
 from rich.text import Text
 
+from dogwatch.clock import Clock
 from dogwatch.tui.screen import screen
 from dogwatch.tui.view import View
 
@@ -33,7 +34,12 @@ class Program:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.env = {**os.environ, **LOOK, "DOGWATCH_HOME": str(folder / "home"), "XDG_CONFIG_HOME": str(folder / "config")}
+        self.env = {
+            **os.environ,
+            **LOOK,
+            "DOGWATCH_HOME": str(folder / "home"),
+            "XDG_CONFIG_HOME": str(folder / "config"),
+        }
         shutil.copy(ROOT / "src" / "dogwatch" / "demo_job.py", folder / "train.py")
 
     def command(self, *words: str) -> list[str]:
@@ -43,14 +49,18 @@ class Program:
         return subprocess.Popen(self.command(*words), env=self.env, cwd=self.folder, stderr=subprocess.DEVNULL)
 
     def document(self, *words: str) -> dict:
-        done = subprocess.run(self.command(*words, "--json"), env=self.env, cwd=self.folder, capture_output=True, check=False)
+        done = subprocess.run(
+            self.command(*words, "--json"), env=self.env, cwd=self.folder, capture_output=True, check=False
+        )
         return json.loads(self.cleaned(done.stdout.decode()))
 
     def on_terminal(self, *words: str) -> str:
         """What a terminal of our width gets to see of a command."""
         near, far = pty.openpty()
         fcntl.ioctl(far, termios.TIOCSWINSZ, struct.pack("HHHH", HEIGHT, WIDTH, 0, 0))
-        running = subprocess.Popen(self.command(*words), env=self.env, cwd=self.folder, stdout=far, stderr=far, stdin=far)
+        running = subprocess.Popen(
+            self.command(*words), env=self.env, cwd=self.folder, stdout=far, stderr=far, stdin=far
+        )
         os.close(far)
         output = b""
         try:
@@ -87,7 +97,7 @@ def draw_live(program: Program) -> None:
     listing, events = program.document("ls"), program.document("events", "train")["events"]
     jobs = [job for job in listing["jobs"] if job["name"] == "train"]
     view = View(jobs, events, listing["watch"], listing["places"])
-    draw("screen", "dogwatch watch train", screen(view, WIDTH, HEIGHT, time.time()))
+    draw("screen", "dogwatch watch train", screen(view, WIDTH, HEIGHT, Clock().now()))
 
 
 def main() -> None:
@@ -105,7 +115,12 @@ def main() -> None:
             draw_live(program)
             listing = program.on_terminal("ls", "--all")
             draw("ls", "dogwatch ls", prompt("dogwatch ls --all"), Text.from_ansi(listing))
-            draw("why", "dogwatch why", prompt("dogwatch why high-lr"), Text.from_ansi(program.on_terminal("why", "high-lr")))
+            draw(
+                "why",
+                "dogwatch why",
+                prompt("dogwatch why high-lr"),
+                Text.from_ansi(program.on_terminal("why", "high-lr")),
+            )
             program.start("wait", "train").wait()
         finally:
             daemon.terminate()

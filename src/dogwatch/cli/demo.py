@@ -84,7 +84,7 @@ def _tour(quiet: bool, seconds: int, url: str, received: list[Alert]) -> int:
         _step("2. Start two jobs. The second one uses a learning rate that is too high.")
         refs = [_start(clock, "train", 2, seconds), _start(clock, "high-lr", 1, seconds, "--lr", TOO_HIGH)]
         _step("3. Watch both until they have ended.", "watch")
-        show(refs, clock, every=1.0, who="demo")
+        show(refs, clock, every=1.0, who="demo", hint="Ctrl-C stops the demo")
         _step("4. Why did the second one fail?", "why", "high-lr")
         _call("why", "high-lr", "--no-poll")
         newest = _newest_checkpoint()

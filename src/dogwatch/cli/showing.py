@@ -13,7 +13,7 @@ from dogwatch.cli.leaving import leaving
 from dogwatch.cli.out import emit, say
 from dogwatch.clock import Clock
 from dogwatch.errors import ENDED_BADLY, FINE, INTERRUPTED
-from dogwatch.tui.view import View
+from dogwatch.tui.view import HINT, View
 
 if TYPE_CHECKING:
     from dogwatch.wire.documents.job import JobDocument, VerdictDocument
@@ -40,6 +40,7 @@ def show(
     every: float | None = None,
     who: str = "watch",
     log_file: str | None = None,
+    hint: str = HINT,
 ) -> int:
     """Watch until every job has ended (or one has stalled for longer than its owner allows)."""
     screen = not json and can_show()
@@ -68,7 +69,7 @@ def show(
                 "last_tick": seen["last_tick"],
                 "ours": background_watch.ours,
             }
-            return View(jobs, events, watch, queries.listing_places(store))
+            return View(jobs, events, watch, queries.listing_places(store), hint)
 
         if not _shown(fetch, clock, screen, quiet=json):
             return INTERRUPTED  # the terminal went away, and with it whoever watched

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from typing import TextIO
 
+from dogwatch.cli.out import folded
 from dogwatch.clock import Clock
 from dogwatch.tui import phrases
 from dogwatch.tui.screen import screen
@@ -72,7 +73,7 @@ class _Picture:
         now = self._clock.now()
         columns, lines = self.terminal.size()
         ended = [job for job in self._view.jobs if phrases.is_ended(job)] if closing else []
-        words = [line for job in ended for line in ["", *summary(job, now)]]
+        words = [part for job in ended for line in ["", *summary(job, now)] for part in folded(line, columns)]
         self.terminal.leave(screen(self._view, columns, max(10, lines - 1), now, fill=False), words)
 
 

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Frame", "View", "screen"]
 
-HINT = "Ctrl-C stops watching, not the job"
 SHORT_HINT = "Ctrl-C: stop watching"
 LOUD = "bold white on red"
 LEVEL_STYLES = {"critical": "bold red", "warning": "yellow"}
@@ -304,8 +303,8 @@ def _footer(frame: Frame, pen: Pen) -> list[Text]:
         pen.put(evidence, f", watched by {phrases.tidy(watch['who'], 60)}")
     if not frame.fill:
         return [evidence]
-    for hint in (HINT, SHORT_HINT):
+    for hint in (frame.view.hint, SHORT_HINT):
         both = pen.spread(evidence, pen.line(hint, "dim"), frame.width)
         if both is not None:
             return [both]
-    return [evidence, pen.line(HINT, "dim")] if frame.height >= _SHORT else [evidence]
+    return [evidence, pen.line(frame.view.hint, "dim")] if frame.height >= _SHORT else [evidence]

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from dogwatch.wire.documents.job import JobDocument
     from dogwatch.wire.documents.watch import EventDocument, PlaceDocument, ViewWatch
 
+HINT = "Ctrl-C stops watching, not the job"
+
 
 @dataclass(frozen=True, slots=True)
 class View:
@@ -19,3 +21,4 @@ class View:
     events: Sequence[EventDocument] = ()
     watch: ViewWatch = field(default_factory=dict)  # type: ignore[assignment]  # an empty one
     places: Sequence[PlaceDocument] = ()
+    hint: str = HINT
