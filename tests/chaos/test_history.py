@@ -29,7 +29,7 @@ def job(ref: str, name: str, outcome: str, code: int | None = None, signal: int 
 
 
 EVENTS = [
-    event(1, "watch.started", text="daemon watches"),
+    event(1, "watch.started", text="dogwatch daemon started watching"),
     event(2, "job.added", A, "j0 is watched"),
     event(3, "job.added", B, "j1 is watched"),
     moved(4, A, None, "waiting"),

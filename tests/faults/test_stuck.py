@@ -94,7 +94,7 @@ def test_a_worker_that_was_stopped_is_stalled_until_it_is_continued(
     worker = jobs(dogwatch)["job"]["workers"][0]["pid"]
     os.kill(worker, signal.SIGSTOP)
     wait_until(lambda: ("stalled", "critical") in findings(dogwatch))
-    assert "every process" in jobs(dogwatch)["job"]["verdict"]["why"]
+    assert "all its processes are stopped" in jobs(dogwatch)["job"]["verdict"]["why"]
     os.kill(worker, signal.SIGCONT)
     wait_until(lambda: findings(dogwatch) == [])
 

@@ -56,11 +56,11 @@ def test_watch_leaves_the_watching_to_the_daemon_and_takes_over_when_it_dies(
     wait_until(lambda: jobs(dogwatch)["bad"]["state"] == "running")
     watch = spawn("watch", "bad")
     wait_until(lambda: "running" in (tmp_path / "spawn-1.out").read_text())
-    assert [event["text"] for event in events(dogwatch, "watch.started")] == ["daemon watches"]
+    assert [event["text"] for event in events(dogwatch, "watch.started")] == ["dogwatch daemon started watching"]
     os.kill(daemon.pid, signal.SIGKILL)
     daemon.wait()
     wait_until(lambda: len(events(dogwatch, "watch.started")) == 2)
-    assert events(dogwatch, "watch.started")[1]["text"] == "watch watches"
+    assert events(dogwatch, "watch.started")[1]["text"] == "dogwatch watch started watching"
     (tmp_path / "bad").touch()
     assert watch.wait(timeout=20) == 1
     assert states(dogwatch, "bad") == ["running", "failed"]
