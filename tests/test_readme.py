@@ -16,6 +16,7 @@ from dogwatch import config, settings
 from dogwatch.cli.help import overview
 from dogwatch.cli.parser import parser_of
 from dogwatch.cli.verbs import VERBS
+from dogwatch.errors import UsageError
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
@@ -50,12 +51,12 @@ def test_every_command_in_a_block_of_a_page_is_one_that_can_be_typed(page: str) 
     blocks = re.findall(r"^```(?:sh)?\n(.*?)^```", (ROOT / page).read_text(), re.S | re.M)
     text = "\n".join(blocks).replace("\\\n", " ")
     shown = [each for each in text.splitlines() if each.startswith("dogwatch ")]
-    for line in [part for each in shown for part in re.split(r"&&|\|", each) if part.strip().startswith("dogwatch ")]:
+    for line in [part for each in shown for part in re.split(r"&&|[|>]", each) if part.strip().startswith("dogwatch ")]:
         _, verb, *words = shlex.split(line, comments=True)
         words = words[: words.index("--")] if "--" in words else words
         try:
             parser_of(verb).parse_args(words)
-        except SystemExit:
+        except (SystemExit, UsageError):
             pytest.fail(f"{page}: {line}")
 
 
