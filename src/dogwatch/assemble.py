@@ -383,6 +383,7 @@ def poll_once(
     only: Sequence[str] | None = None,
     deadline: float | None = None,
     polled: Callable[[], None] = lambda: None,
+    complain: Callable[[str], None] | None = None,
 ) -> list[str]:
     """One tick of every place (of `only` these) that may be looked at now; the names of those that were. `looked` is
     called when all is committed, before alerts are sent. Beside a running watcher only the experiment log is brought
@@ -398,7 +399,7 @@ def poll_once(
             advance(opened, log_file, clock.now())
         return []
     with held_lease:
-        watcher = watch(opened, clock, who=who, log_file=log_file)
+        watcher = watch(opened, clock, who=who, log_file=log_file, complain=complain)
         try:
             return watcher.poll_once(only, deadline, polled)
         finally:

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
 
 from tests.support import wait_until
 
@@ -66,3 +71,19 @@ def test_a_new_reader_begins_where_the_person_stands_and_then_goes_its_own_way(d
     for flags in ((), ("--reader", "script")):
         assert {change["name"] for change in patrol(dogwatch, *flags)[1]["changes"]} == {"second"}
     assert dogwatch("patrol", "--reader", "--x").returncode == 2
+
+
+@pytest.mark.needs_root
+@pytest.mark.needs_tool("unshare")
+def test_a_log_file_on_a_full_disk_is_complained_of(dogwatch, environment: dict[str, str], tmp_path: Path) -> None:
+    """The file can be opened and takes nothing; the poll itself is done."""
+    dogwatch("run", "--detach", "--name", "calm", "--", "sleep", "60")
+    script = (
+        f"mount -t tmpfs -o size=32k none {tmp_path}/full && touch {tmp_path}/full/x.log && "
+        f'{{ head -c 64k /dev/zero > {tmp_path}/full/fill; }} 2>/dev/null; exec "$@"'
+    )
+    (tmp_path / "full").mkdir()
+    program = [sys.executable, "-m", "dogwatch", "patrol", "--log-file", f"{tmp_path}/full/x.log"]
+    done = subprocess.run(["unshare", "-m", "sh", "-c", script, "sh", *program], env=environment, capture_output=True)
+    assert b"running" in done.stdout
+    assert b"x.log does not take the experiment log (No space left on device)" in done.stderr, done.stderr

@@ -34,13 +34,17 @@ def person(hosts: Hosts, tmp_path_factory: pytest.TempPathFactory) -> Person:
 
 
 @pytest.mark.parametrize("lie", WALKED)
-def test_every_command_survives_a_host_that_lies(person: Person, lie: str) -> None:
+def test_every_command_survives_a_host_that_lies(person: Person, lie: str, tmp_path: Path) -> None:
     """From adding the host to reading the report; the honest host beside it is watched."""
     person.hosts.tell(LIES[lie])
     walk = [person.add_host("liar"), person.add_job("liar", "13")]
     walk += [person.run(*words) for words in (("host", "test", "liar"), ("patrol", "--heartbeat"))]
     walk += [person.run(verb, "liar-12") for verb in ("logs", "report")]
     walk += [person.run(verb, "liar-12", "--no-poll") for verb in ("status", "why")]
+    walk += [person.run("report", "liar-12", *flags) for flags in (("--html", "-"), ("--bundle", tmp_path / "bundle"))]
+    walk += [person.run(*words) for words in (("events",), ("alerts",), ("host", "ls"), ("doctor",))]
+    walk += [person.run("check", "--host", "liar", "/etc/hosts")]
+    walk += [person.run("preflight", "--host", "liar", "--cwd", "/", "--", "true")]
     listed = person.run("ls", "--json", "--no-poll")
     for ran in (*walk, listed, person.run("ls", "--no-poll")):
         assert not ran.harm()

@@ -36,7 +36,7 @@ class Apprise:
 
         apprise.logger.disabled = True  # it would print of its URLs what must not be printed
         kinds = {Level.CRITICAL: apprise.NotifyType.FAILURE, Level.WARNING: apprise.NotifyType.WARNING}
-        service = apprise.Apprise()
+        service = apprise.Apprise(asset=asset())
         scheme = self._url.partition(":")[0]
         if not service.add(self._url):
             return Receipt(False, f"Apprise does not know how to use this {scheme}: URL", permanent=True)
@@ -51,6 +51,16 @@ class Apprise:
         # Apprise does not say why it could not send: it may be the picture.
         sent = (image is not None and send(attach=image)) or send()
         return Receipt(bool(sent), f"Apprise {'sent' if sent else 'could not send'} it ({scheme}:)")
+
+
+def asset() -> Any:
+    """Apprise's settings, with redirects off in the versions that can turn them off."""
+    import apprise
+
+    made = apprise.AppriseAsset()
+    if hasattr(made, "http_redirects"):
+        made.http_redirects = False
+    return made
 
 
 def attachment(image: bytes | None) -> Any:

@@ -39,7 +39,7 @@ def run(args: Namespace) -> int:
     clock, cursor = Clock(), patrol.cursor_of(args.reader)
     with assemble.store() as store:
         with leaving(store, clock):
-            polled = assemble.poll_once(store, clock, log_path(args.log_file))
+            polled = assemble.poll_once(store, clock, log_path(args.log_file), complain=say)
         report = patrol.report(store, polled, cursor)
         if args.json:
             groups = [group.document() for group in report.groups]
