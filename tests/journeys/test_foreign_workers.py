@@ -95,6 +95,7 @@ def test_more_processes_than_expected_is_a_question_with_the_list(dogwatch, crew
     assert "6 processes, where 2 are expected" in asked.stderr
     for pid in pids:
         assert any(str(pid) in line and f"{crew.name}.py --worker-id" in line for line in asked.stderr.splitlines())
+    assert "\\x0a" not in asked.stderr
     assert f"--pid {pids[0]} {pids[1]}" in asked.stderr
     assert json.loads(dogwatch("ls", "--all", "--json").stdout)["jobs"] == []
 

@@ -107,3 +107,14 @@ def test_a_worker_that_vanished_half_way_is_no_success_without_any_total(crew, d
         assert "incomplete" in text
         assert "its log stops at 10 iterations" in text
     assert any("CRITICAL: vanish" in got.json["subject"] for got in receiver.got)
+
+
+def test_old_logs_are_no_progress_of_a_job_that_never_started(crew, dogwatch):
+    """worker_0.log of yesterday lies in the log directory; the workers do not come: no per cent anywhere."""
+    crew.logs.mkdir(parents=True)
+    (crew.logs / "worker_0.log").write_text("".join(f"Processed {n}/20 items\n" for n in range(1, 20)))
+    watched = dogwatch("watch", *flags(crew, "absent"), "--launch-timeout", 2)
+    assert watched.returncode == 1
+    assert "no worker started" in watched.stdout
+    assert jobs(dogwatch)["absent"]["progress"] is None
+    assert "% done" not in watched.stdout + dogwatch("events").stdout

@@ -174,6 +174,8 @@ def _title(job: JobDocument) -> str:
             return f"it completed, exit status unknown: {why}"
         case "incomplete":
             return f"it ended incomplete: {why}"
+        case "unknown" if job["ended_as"] == "succeeded":
+            return f"it ended, outcome unknown: {why}"
     return ""
 
 

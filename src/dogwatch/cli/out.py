@@ -63,13 +63,13 @@ def emit(document: Any, compact: bool = False) -> None:
 
 
 def say(text: str) -> None:
-    """One line of narration, with nothing in it that a terminal would obey; a stderr that takes none (a full disk, a
-    closed terminal) stops nobody."""
+    """One line of narration, or a few, with nothing in them that a terminal would obey; a stderr that takes none (a
+    full disk, a closed terminal) stops nobody."""
     from dogwatch.text import plain
 
     try:
-        line = f"dogwatch: {plain(text, LONGEST_SAID)}"
-        print("\n".join(folded(line, width(sys.stderr))), file=sys.stderr, flush=True)
+        for line in f"dogwatch: {text}"[:LONGEST_SAID].split("\n"):
+            print("\n".join(folded(plain(line, LONGEST_SAID), width(sys.stderr))), file=sys.stderr, flush=True)
     except (OSError, ValueError):
         return
 

@@ -116,12 +116,13 @@ class Readers:
 class Beginning:
     """When the attempt began whose logs are read, by its place; `anew` where the same poll shows that the one before is
     over, so that what that wrote last comes with what this wrote first. Nobody else writes to a log with its `own`
-    id."""
+    id. Before it `waits` no longer, all that stands in its logs is of others."""
 
     at: float
     writes_from: float  # the time before which it has surely written nothing
     anew: bool = False
     own: str = ""
+    waits: bool = False
 
 
 def read_logs(memory: Memory, readers: Readers, answer: Logs, news: News, since: Beginning | None = None) -> None:
@@ -149,7 +150,7 @@ def read_logs(memory: Memory, readers: Readers, answer: Logs, news: News, since:
                 cursors[path] = replace(known, stale_seen=True)
         elif known is None and len(cursors) >= MOST_LOGS:
             continue
-        elif known is None and since is not None and file.mtime < since.writes_from:
+        elif since is not None and (since.waits or (known is None and file.mtime < since.writes_from)):
             _pass_over(memory, readers, path, file)
         else:
             log = file.rotated_from or (known.part_of if known is not None else None) or path

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dogwatch.estimate.series import rates
-from dogwatch.model import Ended, Eta, Progress, Running
+from dogwatch.model import Ended, Eta, Progress, Running, Waiting
 from dogwatch.sources import kind_of
 from dogwatch.watcher.job import attempts, launch
 from dogwatch.watcher.job.counting import count
@@ -147,7 +147,8 @@ def _pass_idle(tick: JobTick) -> None:
 def _beginning(tick: JobTick) -> Beginning | None:
     """When the attempt began, if anybody knows."""
     if tick.started is None:
-        return None
+        waits = isinstance(tick.after.state, Waiting) and not any(row["ended"] for row in tick.memory.attempts)
+        return Beginning(tick.at, tick.at, waits=True) if waits else None
     writes_from = tick.started - (OTHERS if tick.workers else OTHER_CLOCKS)
     alone = kind_of(tick.job.source).has_log_of_its_own(tick.job.track)
     return Beginning(tick.started, writes_from, tick.anew, tick.job.id if alone else "")
