@@ -189,9 +189,9 @@ def _check_events(events: Iterator[Any], file: str) -> None:
         documents += kind == "DocumentStartEvent"
         wrong = None
         if kind == "AliasEvent" or getattr(event, "anchor", None):
-            wrong = "anchors and aliases (& and *) are not taken; write the value out"
+            wrong = "anchors and aliases (& and *) are not supported; write the value out"
         elif getattr(event, "tag", None) is not None or getattr(event, "tags", None):
-            wrong = "tags (! and !!) are not taken; write a plain value"
+            wrong = "tags (! and !!) are not supported; write a plain value"
         elif depth > DEEPEST or count > MOST_EVENTS:
             wrong = "the file is nested too deep or too long for a job file; check the path"
         elif documents > 1:

@@ -89,7 +89,7 @@ def url(value: str, what: str) -> None:
     except ValueError:
         raise UsageError(f"{what} is not one") from None
     if any(ord(char) <= 32 for char in value) or not re.fullmatch(r"[a-z][a-z0-9+.-]{1,30}", parts.scheme):
-        raise UsageError(f"{what} is not one: it begins with a scheme and has no blanks")
+        raise UsageError(f"{what} must begin with a scheme (https://) and have no spaces")
 
 
 def web_url(value: str, what: str) -> None:

@@ -163,7 +163,7 @@ class _Reader:
     def _known(self, where: str, table: Iterable[str], names: tuple[str, ...]) -> None:
         for key in table:
             if key not in names:
-                raise self._wrong(where + plain(key, 60), f"is not known; there are {', '.join(names)}")
+                raise self._wrong(where + plain(key, 60), f"is not known; use one of {', '.join(names)}")
 
     def _table(self, where: str, value: Any) -> _Table:
         if not isinstance(value, dict):

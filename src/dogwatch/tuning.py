@@ -98,7 +98,7 @@ class Tuning:
         self._tune(told)
         alerts.keep(self._last, said)
         if self._used is not None:
-            self._narrate("the configuration file has changed, and is used as it is now")
+            self._narrate("the configuration file has changed and was loaded again")
         self._heard = self._used = said
 
     def _refuse(self, said: str, wrong: str) -> None:
@@ -113,7 +113,7 @@ class Tuning:
                 self._used = before
             except UsageError:
                 pass
-        holds = "; what it said before holds" if self._used else ""
+        holds = "; the version before stays in use" if self._used else ""
         self._narrate(f"the configuration file is not used: {wrong}{holds}")
 
     def _tune(self, told: Settings) -> None:

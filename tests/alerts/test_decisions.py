@@ -42,11 +42,11 @@ def decided(
     ("about", "route", "context", "expected"),
     [
         ({}, {}, {}, ("waiting", "sent with the next message")),
-        ({"level": "progress"}, {}, {}, ("muted", "this channel does not want progress")),
-        ({"level": "info"}, {"levels": ["critical"]}, {}, ("muted", "this channel does not want info")),
+        ({"level": "progress"}, {}, {}, ("muted", "this channel does not take progress")),
+        ({"level": "info"}, {"levels": ["critical"]}, {}, ("muted", "this channel does not take info")),
         ({}, {"jobs": ["llama/*"]}, {}, ("waiting", "sent with the next message")),
-        ({}, {"jobs": ["bert*"]}, {}, ("muted", "this channel only wants jobs like bert*")),
-        ({}, {"rules": ["disk*"]}, {}, ("muted", "this channel only wants rules like disk*")),
+        ({}, {"jobs": ["bert*"]}, {}, ("muted", "this channel only takes jobs like bert*")),
+        ({}, {"rules": ["disk*"]}, {}, ("muted", "this channel only takes rules like disk*")),
         ({}, {}, {"unreachable": frozenset({"lab"})}, ("held", "lab does not answer; that was sent instead")),
         (
             {"rule": "host_unreachable", "subject": "place:lab"},

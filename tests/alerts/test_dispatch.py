@@ -234,7 +234,7 @@ def test_a_channel_of_some_jobs_hears_that_their_place_is_dark(stage: Stage, rec
             ("host_unreachable", True),
         ]
     assert theirs.got == []
-    assert ("muted", "this channel only wants jobs like gpt-*") in decisions(stage.store, "place:lab")
+    assert ("muted", "this channel only takes jobs like gpt-*") in decisions(stage.store, "place:lab")
     for one in (mine, theirs):
         one.close()
 

@@ -174,7 +174,7 @@ def test_a_configuration_file_that_is_half_written_or_wrong_drops_nothing(home: 
         assert names() == ["one", "two"]
         assert told == [
             f"the configuration file is not used: {config}: smtp.port is a number from 1 to 65535"
-            "; what it said before holds"
+            "; the version before stays in use"
         ]
         again = Tuning(store, clock, told.append, channel)
         assert told[1] == told[0]
@@ -182,4 +182,4 @@ def test_a_configuration_file_that_is_half_written_or_wrong_drops_nothing(home: 
         config.write_text(CONFIG.replace('"two"', '"three"'))
         look(tuning, clock, 4)
         assert names() == ["one", "three"]
-        assert told[2:] == ["the configuration file has changed, and is used as it is now"]
+        assert told[2:] == ["the configuration file has changed and was loaded again"]

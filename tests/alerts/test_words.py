@@ -34,21 +34,24 @@ def channels(dogwatch) -> dict[str, dict]:
         (("add", "webhook"), "takes one URL"),
         (("add", "webhook", "http://x/", "http://y/"), "takes one URL"),
         (("add", "desktop", "now"), "takes nothing more"),
-        (("add", "carrier-pigeon"), "takes apprise"),
+        (("add", "carrier-pigeon"), "choose apprise"),
         (("add", "pigeon-post://coop"), "Apprise knows no pigeon-post: URLs"),
         (("add", "slack://hunter2"), "knows slack: URLs, but cannot use this one"),
-        (("add", "--slack", "https://hooks.example/x y"), "no blanks"),
+        (("add", "--slack", "https://hooks.example/x y"), "no spaces"),
         (("add", "--email", "nobody"), "one e-mail address"),
         (("add", "--email", "a@b.example", "--slack", "env:X"), "one channel at a time"),
-        (("add", "--command"), "takes apprise"),
+        (("add", "--command"), "choose apprise"),
         (("add", "webhook", "http://x/", "--secret", "hunter2"), "by reference only"),
         (("add", "slack", "http://x/", "--secret", "env:X"), "does not take a secret"),
         (("add", "webhook", "http://x/", "--levels", "loud"), "there are critical"),
         (("add", "webhook", "http://x/", "--name", "a\nb"), "the channel name 'a\\x0ab' has a newline"),
-        (("add", "webhook", "http://x/", "--for", "2h"), "--for is for `alerts silence`, not for `alerts add`"),
-        (("ls", "--rule", "stalled"), "--rule is for `alerts silence` and `alerts ack`"),
-        (("rm", "nobody"), "no channel called"),
-        (("silence", "x"), "needs --for"),
+        (
+            ("add", "webhook", "http://x/", "--for", "2h"),
+            "unknown option '--for' for `dogwatch alerts add`; it is an option of `dogwatch alerts silence`",
+        ),
+        (("ls", "--rule", "stalled"), "it is an option of `dogwatch alerts silence` or `dogwatch alerts ack`"),
+        (("rm", "nobody"), "no channel named"),
+        (("silence", "x"), "--for is missing"),
         (("unsilence", "7"), "no silence #7"),
         (("unsilence", "seven"), "not the number of a silence"),
         (("explain", "-n", "0"), "above zero"),
@@ -81,7 +84,7 @@ def test_what_is_added_is_what_was_meant(dogwatch, tmp_path):
     done = dogwatch("alerts", "add", "webhook", "env:NOT_SET_ANYWHERE", "--rules", "stalld", "--jobs", "llama-*")
     assert done.returncode == 0
     assert "env:NOT_SET_ANYWHERE is not set or empty; the watcher needs it" in done.stderr
-    assert "no rule is called 'stalld'; there are all_ended, " in done.stderr
+    assert "no rule named 'stalld'; there are all_ended, " in done.stderr
     done = dogwatch("alerts", "add", "webhook", "http://10.0.0.9/hook", "--rules", "stall*,ended")
     assert (done.stderr.count("\n"), "private network" in done.stderr) == (1, True)
 
@@ -105,7 +108,7 @@ def test_a_silence_is_listed_and_ended_by_its_number(dogwatch):
     assert "#1        llama-* (slow) until " in dogwatch("alerts").stdout
     assert "new nodes" in dogwatch("alerts").stdout
     assert dogwatch("alerts", "unsilence", "#1").stdout == "silence #1: ended\n"
-    assert "nothing is silenced" in dogwatch("alerts").stdout
+    assert "no silences" in dogwatch("alerts").stdout
 
 
 def test_a_test_reaches_channels_that_take_other_things(dogwatch, receiver: Receiver):
@@ -126,7 +129,7 @@ def test_doctor_says_that_nobody_would_hear(dogwatch, receiver: Receiver):
     sent = dogwatch("doctor", "--send")
     assert sent.returncode == 3
     assert "bad   channel closed: 127.0.0.1 could not be reached: Connection refused" in sent.stdout
-    assert "bad   alerts: no channel took what was last sent (closed)" in dogwatch("doctor").stdout
+    assert "bad   alerts: the last alerts were not delivered on any channel (closed)" in dogwatch("doctor").stdout
     dogwatch("alerts", "add", "webhook", receiver.url, "--name", "open")
     assert "ok    channel open: 127.0.0.1 said 200" in dogwatch("doctor", "--send").stdout
     assert "warn  alerts: 0 given up, 1 undelivered" in dogwatch("doctor").stdout.replace(", 2 un", ", 1 un")

@@ -39,8 +39,8 @@ STALLED = {"word": "stalled", "why": "nothing has moved for 40 minutes", "eviden
         ({"state": "waiting", "reason": "Priority"}, "is it running?", "wait"),
         ({"state": "missing"}, "is it running?", "accounting"),
         ({"state": None}, "is it running?", "patrol"),
-        ({"workers": [worker(0), worker(1, "gone")]}, "are all its processes there?", "--worker 1"),
-        ({"workers": [worker(0), worker(1, "zombie")]}, "are all its processes there?", "zombie"),
+        ({"workers": [worker(0), worker(1, "gone")]}, "are all its workers running?", "--worker 1"),
+        ({"workers": [worker(0), worker(1, "zombie")]}, "are all its workers running?", "zombie"),
         ({"workers": [worker(0, "stopped"), worker(1)]}, "is any process stopped or stuck?", "kill -CONT 100"),
         (
             {"workers": [worker(0, "uninterruptible"), worker(1, "uninterruptible")]},
@@ -97,7 +97,7 @@ def test_a_gpu_that_waits_is_told_with_what_it_waits_for():
 def test_every_question_on_the_way_is_told_with_its_answer():
     """So that a person sees what was ruled out."""
     asked = [branch["asked"] for branch in document(job())["asked"]]
-    assert asked[:3] == ["is it running?", "are all its processes there?", "is any process stopped or stuck?"]
+    assert asked[:3] == ["is it running?", "are all its workers running?", "is any process stopped or stuck?"]
 
 
 @pytest.mark.parametrize(
@@ -155,8 +155,10 @@ def test_a_child_that_ended_unnoticed_is_where_a_hanging_job_stands():
     """A job that moves may have such children; they are told in passing."""
     dead = family(zombies=[{"pid": 9, "parent": 100, "status": 3 << 8}], dead=1)
     stands = document(job(verdict=STALLED, **dead))
-    assert stands["at"] == "are all its processes there?"
-    assert "started by 100 ended with exit code 3 and its parent has not noticed (zombie 9)" in stands["says"]
+    assert stands["at"] == "are all its workers running?"
+    assert (
+        "started by 100 ended with exit code 3 and its parent has not read its exit code (zombie 9)" in stands["says"]
+    )
     assert document(job(**dead))["at"] == "anything else?"
     killed = family(zombies=[{"pid": 9, "parent": 100, "status": 9}], dead=1)
     assert "ended by signal 9" in document(job(verdict=STALLED, **killed))["says"]
@@ -190,7 +192,7 @@ def test_a_counter_that_stands_while_something_else_moves_is_not_called_slower()
 def test_why_a_worker_is_gone_is_said():
     """As far as somebody recorded it."""
     gone = {**worker(1, "gone"), "reason": "exit code 5"}
-    assert document(job(workers=[worker(0), gone]))["says"] == "1 of 2 workers are there; worker 1: exit code 5"
+    assert document(job(workers=[worker(0), gone]))["says"] == "1 of 2 workers are running; worker 1: exit code 5"
 
 
 def test_a_slow_job_without_gpus_waits_or_is_busy():
@@ -206,7 +208,7 @@ def test_a_worker_that_fell_is_told_with_the_line_that_shows_why():
     quote = {"file": "/l/1.log", "line": 3, "text": "KeyError: 'input_ids'"}
     known = {"cause": "code_error", "evidence": [quote], "advice": ["mend it", "and more"]}
     told = document(job(workers=[worker(0), lost], fallen={1: known}))
-    assert "1 of 2 workers are there; worker 1: exit code 1, KeyError: 'input_ids'" in told["says"]
+    assert "1 of 2 workers are running; worker 1: exit code 1, KeyError: 'input_ids'" in told["says"]
     assert told["do"][0] == "mend it"
     assert "--worker 1" in told["do"][1]
     unknown = {"cause": "unknown", "evidence": [{"file": "", "line": None, "text": "x"}], "advice": ["look"]}

@@ -61,7 +61,7 @@ def test_ones_only_job_in_the_queues_is_meant_and_a_dark_host_is_named(asked, ca
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(f"train (lab/slurm:{mine}): waiting"), done.stdout
     assert "train: your only job in the queue of lab" in done.stderr
-    assert "locked could not be asked: locked refused our login" in done.stderr
+    assert "locked is unreachable: locked refused our login" in done.stderr
     assert f"`dogwatch add slurm {mine} --host lab` watches it" in done.stderr
     told = json.loads(asked("status", "--json").stdout)
     assert (told["jobs"][0]["native"], told["jobs"][0]["state"]) == ("PENDING", "waiting")

@@ -162,7 +162,7 @@ def test_a_failure_comes_with_its_diagnosis(store, home):
     report = patrol.report(store, [])
     assert report.lines() == [
         "bad: running → ended, failed",
-        "    cause: the GPU ran out of memory (92 % sure)",
+        "    cause: the GPU ran out of memory (92 % confidence)",
         "    /x/train.log:412: CUDA out of memory",
         "    do: halve the batch size",
     ]

@@ -114,7 +114,7 @@ def test_without_a_python_stack_the_kernel_says_what_it_waits_for(here: Here, st
     wait_until(lambda: any(one["waits_for"] == "the end of a sleep" for one in stacks.ask(here, job(child.pid))))
     found = stacks.ask(here, job(child.pid))
     assert all(one["frames"] == [] for one in found)
-    assert any("waits for the end of a sleep; its stack cannot be told: " in stacks.says(one) for one in found)
+    assert any("waits for the end of a sleep; its stack cannot be read: " in stacks.says(one) for one in found)
 
 
 @pytest.mark.needs_root
@@ -132,7 +132,7 @@ def test_who_may_not_look_into_a_process_is_told_so(start: Any) -> None:
         argv, path = ["/usr/bin/python3", "-c", code], {"PATH": f"{place}:/usr/bin:/bin"}
         done = subprocess.run(argv, input=program, capture_output=True, user="nobody", env=path, check=True)
     (process,) = json.loads(done.stdout)["processes"]
-    assert (process["threads"], process["why"]) == ([], "this user may not look into that process")
+    assert (process["threads"], process["why"]) == ([], "no permission to read that process")
 
 
 def test_a_process_that_is_gone_leaves_an_honest_answer(here: Here) -> None:

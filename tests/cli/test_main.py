@@ -121,12 +121,12 @@ def test_a_list_stays_in_its_columns_whatever_the_script() -> None:
 
 def test_a_row_too_wide_for_the_terminal_goes_on_under_its_text() -> None:
     """A label keeps its column; what is long by itself is indented a little, and nothing is lost or overhangs."""
-    row = "  confirmed    4 s ago, by process table: 4 of 4 workers there"
+    row = "  confirmed    4 s ago, by process table: 4 of 4 workers found"
     assert folded(row, None) == folded(row, 80) == [row]
     assert folded(row, 40) == [
         "  confirmed    4 s ago, by process",
         "               table: 4 of 4 workers",
-        "               there",
+        "               found",
     ]
     assert folded("train (here/process:train-1a2b3c4d): running", 24) == [
         "train (here/process:trai",

@@ -125,8 +125,8 @@ def test_a_person_gets_a_few_lines(dogwatch, log: Path) -> None:
     text = "\n".join(lines)
     assert "300 of 1,000 steps (30.0 %), 1.00 steps/min" in text
     assert "loss 0.5" in text
-    assert "when the log last spoke" in text
-    assert "cut: the log stops in mid-run" in text
+    assert "at the last line of the log" in text
+    assert "cut off: the log stops in mid-run" in text
 
 
 def test_standard_input_is_a_dash(dogwatch) -> None:
@@ -271,7 +271,7 @@ def test_a_narrow_terminal_cuts_lines_and_no_more(environment, log: Path) -> Non
     assert process.wait(timeout=20) == 0
     lines = shown.decode().splitlines()
     assert max(map(len, lines)) <= 40
-    assert any(line.strip().startswith("ending    cut") for line in lines)
+    assert any(line.strip().startswith("ending    cut off") for line in lines)
 
 
 @pytest.mark.parametrize("words", [[], ["--jsn", "x"], ["--json"]])

@@ -110,7 +110,7 @@ def test_of_two_that_fit_none_is_chosen(dogwatch, status, work):
     done = status()
     assert done.returncode == 2
     assert sorted(line.split()[0] for line in done.stdout.splitlines()) == sorted(refs)
-    assert "2 fit; say which one" in done.stderr
+    assert "2 jobs fit; choose one" in done.stderr
     done = status("--json")
     told = json.loads(done.stdout)
     assert (done.returncode, told["chosen"]) == (2, None)
@@ -186,7 +186,7 @@ def test_an_evaluation_that_is_not_over_comes_before_those_that_are(status, user
     done = status()
     assert done.returncode == 0, done.stderr
     assert "ifeval (nel bb22): the only evaluation run of the last 3 days that has not ended" in done.stderr
-    assert "not over" in done.stdout
+    assert "not finished" in done.stdout
     assert "it has no job id" in done.stderr
     launchers.inspect(work / "logs", "capital", over=False)
     assert status().returncode == 2
@@ -220,7 +220,7 @@ def test_a_host_that_cannot_be_asked_is_named_and_nothing_is_concluded(dogwatch,
     sshd.end()
     done = status()
     assert done.returncode == 3
-    assert "lab could not be asked: lab refused the connection" in done.stderr
+    assert "lab is unreachable: lab refused the connection" in done.stderr
     told = json.loads(status("--json").stdout)
     assert told["unreachable"][0]["place"] == "lab"
     assert (told["jobs"], told["candidates"], told["chosen"]) == ([], [], None)
@@ -235,7 +235,7 @@ def test_a_launcher_experiment_is_the_last_that_is_looked_for(dogwatch, status, 
     done = status()
     assert done.returncode == 3
     assert "the only launcher experiment of the last 3 days" in done.stderr
-    assert done.stderr.count("lab could not be asked") == 2
+    assert done.stderr.count("lab is unreachable") == 2
     assert "lab/slurm:61" in done.stdout
     assert "`dogwatch add slurm 61 --host lab` watches it" in done.stderr
 
@@ -244,4 +244,4 @@ def test_with_nothing_anywhere_it_says_so(status):
     """That is an answer, and no error."""
     done = status()
     assert (done.returncode, done.stdout) == (0, "")
-    assert "nothing is being watched that has not ended, and nothing else was found" in done.stderr
+    assert "no job found that has not ended" in done.stderr

@@ -132,7 +132,7 @@ def test_ctrl_c_stops_the_watching_and_never_the_job(dogwatch, spawn, crew: Crew
     watching.send_signal(signal.SIGINT)
     _, said = watching.communicate(timeout=10)
     assert watching.returncode == 130
-    assert f"{only_job(dogwatch)['ref']} goes on, not watched; start a watcher: dogwatch daemon" in said
+    assert f"{only_job(dogwatch)['ref']} keeps running, not watched; start a watcher: dogwatch daemon" in said
     assert crew.workers[0].poll() is None
 
 
@@ -144,7 +144,7 @@ def test_ctrl_c_while_the_watching_only_begins_says_the_same(dogwatch, spawn, cr
     watching.send_signal(signal.SIGINT)
     _, said = watching.communicate(timeout=10)
     assert "watching here/process:" in first
-    assert "goes on, not watched; start a watcher: dogwatch daemon" in said
+    assert "keeps running, not watched; start a watcher: dogwatch daemon" in said
 
 
 def test_a_config_file_says_the_same_as_the_flags(dogwatch, spawn, crew: Crew, tmp_path: Path) -> None:

@@ -210,7 +210,7 @@ def test_why_a_worker_fell_is_told_while_the_others_go_on(dogwatch) -> None:
     )
     script = f"[ $DOGWATCH_WORKER = 1 ] && {{ {fails}; }}; exec sleep 60"
     dogwatch("run", "--detach", "--name", "pair", "--workers", "2", "--", "sh", "-c", script)
-    wait_until(lambda: dogwatch("patrol") and stands_at(dogwatch, "pair", "are all its processes there?"))
+    wait_until(lambda: dogwatch("patrol") and stands_at(dogwatch, "pair", "are all its workers running?"))
     found = json.loads(dogwatch("why", "pair", "--json").stdout)
     assert "worker 1: exit code 1; KeyError: 'input_ids' (worker-1.log:3)" in found["standing"]["says"]
     assert found["advice"] == found["standing"]["do"]

@@ -140,7 +140,7 @@ def test_a_store_deleted_under_the_daemon_ends_it_loudly(dogwatch, spawn, home: 
     assert "was deleted or replaced while in use" in said().splitlines()[-1]
     assert "Traceback" not in said()
     assert not (home / "dogwatch.db").exists()
-    assert "is gone although a store was made here" in refused(dogwatch("ls"), 3)
+    assert "is missing although a store was created here" in refused(dogwatch("ls"), 3)
     assert not (home / "dogwatch.db").exists()
 
 

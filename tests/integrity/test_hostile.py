@@ -124,7 +124,7 @@ def test_a_file_of_no_format_says_nothing_of_its_directory(judge_all, tmp_path):
     """Alone it cannot be judged; among others it is passed over, as is an empty marker."""
     (tmp_path / "README").write_text("hello")
     (tmp_path / "_SUCCESS").write_text("")
-    assert [row["why"] for row in judge_all(tmp_path)] == ["has nothing in it that can be judged"]
+    assert [row["why"] for row in judge_all(tmp_path)] == ["contains no file of a known format"]
     (tmp_path / "scores.json").write_text("[1]")
     assert [row["verdict"] for row in judge_all(tmp_path)] == ["intact"]
 
@@ -147,7 +147,7 @@ def test_what_to_do_is_said_below_what_is_not_sound(tmp_path):
     assert lines[0].endswith("(jsonl, 3 B, 1 record)")
     assert "make it again from the last checkpoint" in lines[2]
     assert "correct the path" in lines[4]
-    assert "the link outlived" in lines[6]
+    assert "the target of the link is gone" in lines[6]
 
 
 def test_the_exit_code_says_it(tmp_path):

@@ -75,7 +75,7 @@ def test_a_part_of_the_items_in_two_logs_is_not_all_of_them(watched) -> None:
     assert seen.returncode == 1, seen.stdout
     assert job["outcome"] == "incomplete"
     assert "85,000 of 100,000 items" in seen.stdout
-    assert "100 % sure" not in seen.stdout
+    assert "100 % range" not in seen.stdout
 
 
 def test_the_items_are_counted_among_several_counters_of_a_line(watched) -> None:

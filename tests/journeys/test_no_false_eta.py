@@ -25,7 +25,7 @@ for done in range(1, total + 1):
     print(f"Processed {done}/{total} items", flush=True)
     time.sleep(0.1)
 """
-SURE = re.compile(r"done in|\d+ % sure")
+SURE = re.compile(r"done in|\d+ % range")
 
 
 @pytest.fixture

@@ -32,7 +32,7 @@ def test_ctrl_c_stops_the_watch_and_not_the_job(crew, spawn, dogwatch, tmp_path)
     os.killpg(watch.pid, signal.SIGINT)
     assert watch.wait(timeout=20) == 130
     said = (tmp_path / "spawn-0.err").read_text()
-    assert "goes on" in said
+    assert "keeps running" in said
     assert "dogwatch watch" in said
     assert "Traceback" not in said
     assert crew.shell.poll() is None
@@ -86,7 +86,7 @@ def test_a_narrow_window_shows_whole_lines(crew, environment, dogwatch):
 
     wait_until(lambda: shows(b"1 of 100"))
     watch.send_signal(signal.SIGINT)
-    wait_until(lambda: shows(b"goes on") or watch.poll() is not None)
+    wait_until(lambda: shows(b"keeps running") or watch.poll() is not None)
     assert watch.wait(timeout=20) == 130
     shows(b"")
     os.close(ours)

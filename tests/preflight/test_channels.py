@@ -76,12 +76,12 @@ def test_channels_that_would_not_answer_fail(preflight: Preflight, tmp_path: Pat
     added = dogwatch("alerts", "add", "--name", "pager", "--command", "/no/such/pager")
     assert added.returncode == 0, added.stderr
     told = preflight("--", "true")
-    assert told.of("channel pager") == ("fail", "cannot be reached: /no/such/pager is not there or not executable")
+    assert told.of("channel pager") == ("fail", "cannot be reached: /no/such/pager does not exist or is not executable")
     assert told.code == 1
 
 
 def test_nobody_to_tell_is_a_warning(preflight: Preflight) -> None:
     """A job may do without, knowingly."""
     told: Told = preflight("--", "true")
-    assert told.of("alerts") == ("warn", "no alert channel configured: nobody will be alerted")
+    assert told.of("alerts") == ("warn", "no alert channel configured: alerts are shown only on a terminal")
     assert told.code == 0

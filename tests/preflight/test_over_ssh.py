@@ -54,7 +54,7 @@ def test_a_place_that_does_not_answer_is_not_judged(preflight: Preflight, box: S
     assert told.document["verdict"] is None
     assert told.document["unreachable"]
     assert told.about() == ["alerts"]
-    assert "box could not be asked" in told.said
+    assert "box is unreachable" in told.said
 
 
 def test_a_hang_there_ends_with_the_deadline(preflight: Preflight, box: Sshd) -> None:

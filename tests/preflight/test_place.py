@@ -214,7 +214,7 @@ preflight:
         (("--gpu-memory", "lots", "--", "true"), "40GB"),
         (("--signal", "9!", "--", "true"), "TERM"),
         (("--most", "9h", "--", "true"), "--most"),
-        (("--host", "nobody", "--", "true"), "there is no host called 'nobody'"),
+        (("--host", "nobody", "--", "true"), "no host named 'nobody'"),
         (("no-such.yaml",), "does not exist"),
     ],
 )

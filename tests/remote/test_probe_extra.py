@@ -73,7 +73,7 @@ def test_what_hangs_is_ended_by_its_own_alarm(here, tmp_path):
 
 def test_an_answer_has_a_cap(here):
     """A program that went mad does not fill the watcher's memory."""
-    assert asked(here, "return {'text': 'x' * (17 << 20)}") == {"why": "it said too much"}
+    assert asked(here, "return {'text': 'x' * (17 << 20)}") == {"why": "it printed too much"}
 
 
 def test_a_wrong_request_is_refused_in_words(here):

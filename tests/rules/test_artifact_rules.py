@@ -45,7 +45,7 @@ def test_growth_is_compared_once_it_is_known() -> None:
     assert said(growth_low, made=Made(growth=None)) == []
     assert said(growth_low, made=Made(growth=11e6 / 3600)) == []
     (text,) = said(growth_low, made=Made(growth=9e6 / 3600))
-    assert "9 MB/h over the last half an hour, less than the 10 MB/h" in text
+    assert "9 MB/h over the last half hour, less than the 10 MB/h" in text
     (nothing,) = said(growth_low, made=Made(growth=0.0))
     assert "grow by nothing" in nothing
     assert said(growth_low, job=replace(JOB, expect=Expectation()), made=Made(growth=0.0)) == []

@@ -18,7 +18,7 @@ from tests.support import wait_until
 QUICK = {"MessageTimeout": 2, "SlurmdTimeout": 300}
 GONE = "it left the queue, and how it ended is not known: "
 LOST = (
-    "the controller no longer knows it: the accounting closed its record as CANCELLED and names nobody"
+    "the controller no longer knows it: the accounting closed its record as CANCELLED and does not say"
     " who cancelled it; outcome unknown"
 )
 
@@ -122,7 +122,7 @@ def test_a_cluster_without_accounting_is_watched_by_its_queue(watch):
 
 
 def test_a_controller_that_lost_its_state_makes_nobody_a_canceller(watch):
-    """The accounting closes the records as CANCELLED and names nobody: that is no cancelled job. Nor is a later job
+    """The accounting closes the records as CANCELLED and does not say who: that is no cancelled job. Nor is a later job
     that gets one of their ids one of them."""
     lab = watch.lab
     ours, reused = (lab.sbatch("alice", "sleep 600", "-J", "same") for _ in range(2))

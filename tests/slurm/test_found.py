@@ -56,7 +56,7 @@ def test_a_job_that_needs_longer_than_its_limit_is_a_finding(watch):
     level, text = findings(seen)["time_limit"]
     assert level in ("warning", "critical")
     assert "not finish before its time limit: about " in text
-    assert "; it would take a limit of " in text
+    assert "; it needs a limit of " in text
     assert seen["time_limit_at"] is not None
 
 

@@ -161,7 +161,7 @@ def test_workers_are_gathered_until_all_are_there() -> None:
     assert isinstance(one.state, Running)
     assert one.track is not None
     assert one.track["workers"] == [[42, 7, BOOT]]
-    assert one.evidence[0].says == "1 of 1 workers there"
+    assert one.evidence[0].says == "1 of 1 workers found"
 
 
 def test_gathering_stops_when_the_launch_is_long_over() -> None:

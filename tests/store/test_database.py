@@ -65,7 +65,7 @@ def test_a_deleted_database_is_an_error_and_not_an_empty_store(home: Path) -> No
     for name in ("dogwatch.db", "dogwatch.db-wal", "dogwatch.db-shm"):
         (home / name).unlink(missing_ok=True)
     for readonly in (False, True):
-        with pytest.raises(StoreGone, match="is gone although a store was made here"):
+        with pytest.raises(StoreGone, match="is missing although a store was created here"):
             open_store(str(home), readonly=readonly)
     assert not (home / "dogwatch.db").exists()
 

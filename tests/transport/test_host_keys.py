@@ -149,7 +149,7 @@ def test_an_ordinary_config_gives_no_warning(sshd: Sshd) -> None:
 def test_a_config_that_ssh_does_not_take_is_told(sshd: Sshd) -> None:
     """With ssh's own words."""
     sshd.config.write_text("Host box\n  NoSuchKeyword yes\n")
-    with pytest.raises(UsageError, match="does not take its configuration"):
+    with pytest.raises(UsageError, match="rejects its configuration"):
         audit(Target("box", str(sshd.config)))
 
 

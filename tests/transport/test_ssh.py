@@ -168,7 +168,7 @@ def test_a_stopped_sshd_is_late_and_then_unreachable(sshd: Sshd, transport: Ssh)
     assert (answer.kind, answer.why) == ("late", "lab did not answer in 1 s")
     assert no_child_is_left()
     answer = unreachable(transport.ask({}, LONG))
-    assert (answer.kind, answer.why) == ("unreachable", "lab took the connection and said nothing")
+    assert (answer.kind, answer.why) == ("unreachable", "lab accepted the connection but sent nothing")
 
 
 def test_a_command_that_hangs_is_late(sshd: Sshd, transport: Ssh) -> None:

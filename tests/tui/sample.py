@@ -71,7 +71,7 @@ def job(number: int = 32, now: float = NOW, **other: Any) -> Any:
         "submitted": stamp(now - 9245),
         "started": stamp(now - 9240),
         "confirmed_at": stamp(now - 2),
-        "evidence": [{"by": "process table", "says": "29 of 32 workers there", "at": stamp(now - 2)}],
+        "evidence": [{"by": "process table", "says": "29 of 32 workers found", "at": stamp(now - 2)}],
         "progress": {
             "step": 1_234_567,
             "total": 1_980_000,
@@ -139,7 +139,7 @@ def event(seq: int, at: float, text: str, level: str = "info", kind: str = "job.
 def events(now: float = NOW) -> Any:
     return [
         event(1, now - 9240, "added train-7b-sft: 32 workers", kind="job.added"),
-        event(2, now - 9238, "running: 32 of 32 workers are there"),
+        event(2, now - 9238, "running: 32 of 32 workers are running"),
         event(3, now - 2000, "half way: 990,000 of 1,980,000 images", kind="progress.milestone"),
         event(4, now - 1900, "/data has 8.1 GB free", "warning", "finding.opened"),
         event(5, now - 190, "worker 7 of 32 is gone: killed by SIGKILL", "critical", "finding.opened"),

@@ -26,14 +26,14 @@ def test_the_first_lines_say_what_happened_and_how_it_stands():
     """History with its own times, then the job and its progress now."""
     assert lines(None, sample.view(4), NOW) == [
         "17:26:00  added train-7b-sft: 32 workers",
-        "17:26:02  running: 32 of 32 workers are there",
+        "17:26:02  running: 32 of 32 workers are running",
         "19:26:40  half way: 990,000 of 1,980,000 images",
         "19:28:20  ! /data has 8.1 GB free",
         "19:56:50  !! worker 7 of 32 is gone: killed by SIGKILL",
         "19:58:20  checkpoint 14 saved: step-1400.pt",
         "20:00:00  train-7b-sft (here/process:7f3a91): running for 2h 34m",
         "20:00:00  62.3 %, 1,234,567 of 1,980,000 images; 1,204 images/s now, 1,180 average; "
-        "done in 12m (10-15m), about 20:12; 90 % sure; 4 of 4 workers at work",
+        "done in 12m (90 % range 10-15m), about 20:12; 4 of 4 workers running",
     ]
 
 

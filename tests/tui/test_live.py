@@ -39,8 +39,8 @@ def test_thirty_two_workers_fit_on_80x24_without_scrolling(terminal):
     assert shown[0].startswith("train-7b-sft  here/process:7f3a91")
     assert "running for 2h 34m, since" in shown[0]
     assert "62.3 %  1,234,567 of 1,980,000 images" in shown[1]
-    assert shown[2].startswith("done in 12m (10-15m), about ")
-    assert "90 % sure" in shown[2]
+    assert shown[2].startswith("done in 12m (90 % range 10-15m), about ")
+    assert "90 % range" in shown[2]
     assert shown[2].endswith("1,204 images/s now, 1,180 average")
     assert shown[3].startswith("!! worker 7 of 32 is gone")
     assert shown[23].startswith("confirmed ")

@@ -261,7 +261,7 @@ GPU |= {"watts_limit": 700.0, "celsius": 61, "throttle": [], "processes": [{"pid
         ({"percent": 0.0, "watts_limit": None}, "0 %, 64.0 GB of 80.0 GB, 612 W, 61 °C"),
         ({"throttle": ["power cap"]}, "97 %, 64.0 GB of 80.0 GB, 612 of 700 W, 61 °C, power cap"),
         ({"processes": [{"pid": 2, "ours": False}, {"pid": 3, "ours": None}]},
-         "97 %, 64.0 GB of 80.0 GB, 612 of 700 W, 61 °C, also 1 process of others"),
+         "97 %, 64.0 GB of 80.0 GB, 612 of 700 W, 61 °C, also 1 process of other users"),
         ({"parent": "GPU-1", "name": "NVIDIA A100 MIG 1g.5gb", "percent": None, "watts": None, "celsius": None},
          "64.0 GB of 80.0 GB, MIG 1g.5gb"),
         ({"trouble": "the GPU is lost"}, "cannot be used: the GPU is lost"),

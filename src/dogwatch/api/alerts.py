@@ -168,7 +168,7 @@ def hints(settings: Mapping[str, Setting], route: Route) -> list[str]:
     names = sorted({*RULES.all(), *SPOKEN}) if route.get("rules") else []
     for rule in route.get("rules", ()):
         if not any(fnmatchcase(known, rule) for known in names):
-            hints.append(f"no rule is called {rule!r}; there are {', '.join(names)}")
+            hints.append(f"no rule named {rule!r}; there are {', '.join(names)}")
     return hints
 
 
@@ -222,9 +222,9 @@ def removable(store: Store, names: Iterable[str]) -> None:
     rows = {row.name: row for row in channel_rows.channels(store)}
     for name in names:
         if name not in rows:
-            raise UsageError(f"there is no channel called {name!r}; `dogwatch alerts ls` lists them")
+            raise UsageError(f"no channel named {name!r}; `dogwatch alerts ls` lists them")
         if rows[name].settings.get(FROM_CONFIG):
-            raise UsageError(f"the channel {name!r} is in the configuration file; take it out there")
+            raise UsageError(f"the channel {name!r} is in the configuration file; remove it there")
 
 
 def remove(store: Store, clock: Clock, name: str) -> None:
@@ -340,7 +340,7 @@ def ack(store: Store, clock: Clock, ref: str, rule: str | None, why: str) -> lis
 
 def end_silence(store: Store, clock: Clock, number: int) -> None:
     if not finding_rows.end_silence(store, number, clock.now()):
-        raise UsageError(f"there is no silence #{number}; `dogwatch alerts` lists them")
+        raise UsageError(f"no silence #{number}; `dogwatch alerts` lists them")
 
 
 def retry(store: Store, clock: Clock) -> int:
@@ -365,7 +365,7 @@ def explain(store: Store, ref: str | None, limit: int) -> list[DecisionDocument]
                 "text": about.text,
                 "channel": delivery.channel,
                 "decision": _word(delivery.decision.state, sent),
-                "reason": delivery.decision.reason if sent is None else sent.detail or "it is on its way",
+                "reason": delivery.decision.reason if sent is None else sent.detail or "being sent",
                 "tries": 0 if sent is None else sent.tries,
             }
         )

@@ -49,9 +49,9 @@ A diagnostics bundle of {ref}, made {at} by Dogwatch {version}.
   report.json     the job from its beginning to its end: times, figures, incidents, diagnosis, final verification
   job.json        everything known of the job, its state and the evidence of it, its workers
   events.jsonl    its history, one event to a line, oldest first (the newest {events})
-  readings.jsonl  what was measured of it, one moment to a line: step, rate, memory, GPUs, output
+  readings.jsonl  measurements, one per line: step, rate, memory, GPUs, output
   logs/           the last {lines} lines of each log, at most {bytes} bytes of each
-  files.json      its outputs and checkpoints with size and time of change, and the disks they lie on
+  files.json      its outputs and checkpoints with size and time of change, and the disks they are on
   versions.json   of Dogwatch, Python and the systems here and where the job lives
 
 The documents are described in docs/json.md. What looks like a secret (a token, a password, a private key) was
@@ -164,13 +164,13 @@ def _patterns(job: JobDocument) -> tuple[list[str], list[str], list[str]]:
 def _read(answer: Answer | Unreachable | None, job: JobDocument) -> tuple[Gathered, CheckedAnswer | None, list[str]]:
     """What the place said; what could not be had, in words."""
     if answer is None:
-        return Gathered(), None, ["logs and files: the place was not asked"]
+        return Gathered(), None, ["logs and files: the host was not asked"]
     if isinstance(answer, Unreachable):
         return Gathered(), None, [f"logs and files: {job['place']} did not answer: {answer.why}"]
     request, globs = _request(job), _patterns(job)[0]
     checked = answer.checked
     texts, files, disks = checked.texts, checked.files, checked.disks
-    missing = [] if globs else ["logs: none is known of this job"]
+    missing = [] if globs else ["logs: none known"]
     for name, ok, why in (
         ("texts", texts.ok, texts.why),
         ("files", files.ok, files.why),

@@ -62,7 +62,7 @@ def document(job: Case, processes: Sequence[StackDocument] | None = None) -> Sta
     }
     if processes is None:
         return stands
-    asked += [{"asked": "where are its processes?", "says": stacks.says(process)} for process in processes]
+    asked += [{"asked": "what are its processes doing?", "says": stacks.says(process)} for process in processes]
     if any(process["frames"] for process in processes):
         stands["do"] = [does for does in walked[-1].do if "py-spy dump" not in does and "--stacks" not in does]
     elif any("not installed" in process["why"] for process in processes):
@@ -86,7 +86,7 @@ def _is_running(job: Case) -> Branch:
         return Branch(asked, "not polled yet", ("dogwatch patrol",), stop=True)
     if is_suspended(job.get("native")):
         says = "it is suspended: it holds its nodes and does not run until it is resumed"
-        return Branch(asked, says, (f"scontrol resume {plain(job['id'], 40)}, as an operator",), stop=True)
+        return Branch(asked, says, (f"scontrol resume {plain(job['id'], 40)} (as a Slurm operator)",), stop=True)
     if job.get("family", {}).get("processes") == 0:
         says = "none of its processes exists any more: it has ended since the last poll"
         return Branch(asked, says, ("dogwatch patrol",), stop=True)
@@ -103,7 +103,7 @@ def _waits(job: Case, asked: str, reason: str) -> Branch:
         return Branch(asked, says, ("start its workers, or check why they did not start",), stop=True)
     if found["level"] != "critical":
         return Branch(asked, says, (f"scontrol release {job['id']}, if you may",), stop=True)
-    does = (f"scontrol show job {job['id']} shows what it waits for", f"scancel {job['id']}, and submit it anew")
+    does = (f"scontrol show job {job['id']} shows what it waits for", f"scancel {job['id']}, and submit it again")
     return Branch(asked, says, does, stop=True)
 
 
@@ -118,10 +118,10 @@ def _is_complete(job: Case) -> Branch | None:
     workers = job.get("workers") or ()
     if not workers:
         return None
-    asked = "are all its processes there?"
+    asked = "are all its workers running?"
     alive = [worker for worker in workers if worker["doing"] not in _DEAD]
     want = job.get("expect", {}).get("workers") or len(workers)
-    says = f"{len(alive)} of {want} workers are there"
+    says = f"{len(alive)} of {want} workers are running"
     if len(alive) >= want:
         return _has_dead_children(job, asked, says)
     lost = [worker for worker in workers if worker["doing"] in _DEAD]
@@ -131,7 +131,7 @@ def _is_complete(job: Case) -> Branch | None:
     does = [advice for found in fallen.values() if found["cause"] != "unknown" for advice in found["advice"][:1]]
     does += [f"read its last lines: {_logs_of(job, worker)}" for worker in lost[:2]]
     if any(worker["doing"] == "zombie" for worker in lost):
-        does.append("a zombie has ended and waits for its parent to notice: the parent is what hangs")
+        does.append("a zombie process has ended; its parent hangs and does not read its exit code")
     return Branch(asked, says, tuple(does), stop=True)
 
 
@@ -158,7 +158,8 @@ def _has_dead_children(job: Case, asked: str, says: str) -> Branch:
         return Branch(asked, says)
     first, count = zombies[0], family.get("dead") or len(zombies)
     what = "a process" if count == 1 else f"{count} processes"
-    says += f"; {what} started by {first['parent']} ended{_ending(first['status'])} and its parent has not noticed"
+    says += f"; {what} started by {first['parent']} ended{_ending(first['status'])}"
+    says += " and its parent has not read its exit code"
     says += f" (zombie {first['pid']})" if count == 1 else f" (zombies, the first {first['pid']})"
     if not _hangs(job):
         return Branch(asked, says)
@@ -242,7 +243,7 @@ def _what_hangs(job: Case) -> tuple[str, tuple[str, ...]]:
     if cores:
         busy = f"its processes compute without writing anything ({max(cores):.0f} % of a core)"
         return f"{busy}: loading, compiling, or a loop", (spy, AGAIN)
-    return "what its processes do is not known", (spy, *ranks)
+    return "cannot tell what its processes do", (spy, *ranks)
 
 
 def _cores(job: Case) -> list[float]:

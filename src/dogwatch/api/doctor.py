@@ -84,7 +84,7 @@ def _configuration() -> Line:
         return Line("warn", "configuration", str(error), "watchers keep using the version before; correct the file")
     text = f"{file} has {len(told.channels)} channels" if os.path.exists(file) else f"no {file}; using defaults"
     if told.heartbeat is None:
-        text += "; no heartbeat configured, so nobody would notice if the watcher died"
+        text += "; no heartbeat configured: nothing alerts you if the watcher dies"
     return Line("ok", "configuration", text)
 
 
@@ -191,7 +191,7 @@ def _alerts(store: Store, now: float) -> Iterator[Line]:
     mute = channel_rows.mute_since(store)
     if mute is not None:
         text = (
-            f"no channel took what was last sent ({names}), since {local(mute, now)}; the heartbeat is "
+            f"the last alerts were not delivered on any channel ({names}), since {local(mute, now)}; the heartbeat is "
             f"stopped because of that"
         )
         yield Line("bad", "alerts", text, "`dogwatch alerts` says why, `dogwatch alerts test` tries them")

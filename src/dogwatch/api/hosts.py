@@ -129,7 +129,7 @@ def find(store: Store, name: str) -> Place:
             if near
             else f"`dogwatch host ls` lists them, `dogwatch host add {plain(name, 40)}` adds it"
         )
-        raise UsageError(f"there is no host called '{plain(name, 40)}'; {hint}")
+        raise UsageError(f"no host named '{plain(name, 40)}'; {hint}")
     return _place_of(known[name])
 
 
@@ -206,7 +206,7 @@ def _with_key(target: Target, trial: Trial) -> Trial:
 def _place(name: str, alias: str, config: str | None, floor: float) -> Place:
     if not _NAME.fullmatch(name) or name == HERE:
         why = "means this machine" if name == HERE else "is not a name"
-        raise UsageError(f"'{plain(name, 40)}' {why}; call a host by letters, digits and . _ -")
+        raise UsageError(f"'{plain(name, 40)}' {why}; use letters, digits and . _ -")
     if floor < LEAST_FLOOR:
         raise UsageError(f"--floor {floor:g}s is too short; a host is polled at most once a second")
     return Place(name, KIND, {"ssh": alias, "config": config}, floor)

@@ -120,10 +120,10 @@ def _where(job: JobDocument, worker: int | None) -> tuple[list[str], Sequence[st
     globs = job["expect"]["logs"] or job["logs"]
     if not globs and kind_of(job["source"]).is_scheduler and not job["confirmed_at"]:
         raise UsageError(
-            f"no log is known of {job['ref']} yet, because it was not polled yet; `dogwatch patrol` polls once"
+            f"no log known for {job['ref']} yet, because it was not polled yet; `dogwatch patrol` polls once"
         )
     if not globs:
-        raise UsageError(f"no log is known of {job['ref']}; {_naming_it(job)}")
+        raise UsageError(f"no log known for {job['ref']}; {_naming_it(job)}")
     return list(globs), ()
 
 

@@ -141,7 +141,7 @@ def diagnosis_lines(diagnosis: DiagnosisDocument | None) -> list[str]:
     unknown = diagnosis.get("cause") == "unknown"
     cause = "not found" if unknown else plain(str(diagnosis.get("title") or diagnosis.get("cause") or "?"), 200)
     sure = None if unknown else diagnosis.get("confidence")
-    found = [f"cause: {cause}" + (f" ({100 * sure:.0f} % sure)" if isinstance(sure, int | float) else "")]
+    found = [f"cause: {cause}" + (f" ({100 * sure:.0f} % confidence)" if isinstance(sure, int | float) else "")]
     for one in (diagnosis.get("evidence") or ())[:MOST_EVIDENCE]:
         where = ":".join(str(one[key]) for key in ("file", "line") if one.get(key))
         found.append((f"{plain(where, 120)}: " if where else "") + plain(str(one.get("text", "")), 200))

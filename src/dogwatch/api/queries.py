@@ -51,7 +51,7 @@ def place(store: Store, name: str) -> Place:
     for found in places.known_places(store):
         if found.name == name:
             return found
-    raise UsageError(f"the host {name} was removed; `dogwatch host add {name}` takes it back")
+    raise UsageError(f"the host {name} was removed; `dogwatch host add {name}` adds it again")
 
 
 def find(store: Store, words: Sequence[str], say: Callable[[str], None] | None = None) -> str:

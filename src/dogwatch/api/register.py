@@ -63,7 +63,7 @@ class SchedulerJobsToWatch:
 def watch_processes(store: Store, clock: Clock, transport: Transport, wanted: ProcessesToWatch, note: Note) -> str:
     """Register processes of this machine; the ref of the job. `note` takes what a person should know of it."""
     if sum(map(bool, (wanted.pids, wanted.pidfile, wanted.match))) != 1:
-        raise UsageError("say which processes in one way: PID..., --pidfile F or --match NAME")
+        raise UsageError("give the processes in one way: PID..., --pidfile FILE or --match NAME")
     for pid in wanted.pids:
         positive(pid, "PID")
     expect = Expectation(
@@ -95,7 +95,7 @@ def watch_scheduler_jobs(
     """Register jobs of a scheduler, and write them into a registry if one is named; their refs."""
     kind = scheduler_jobs.scheduler(wanted.scheduler)
     if (bool(wanted.ids), wanted.output is not None, wanted.mine).count(True) != 1:
-        raise UsageError("say which jobs in one way: ID..., - (stdin) or --mine")
+        raise UsageError("give the jobs in one way: ID..., - (stdin) or --mine")
     ids = _ids(kind, wanted)
     expect = _expected(wanted)
     if wanted.registry is not None:

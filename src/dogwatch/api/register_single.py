@@ -55,7 +55,7 @@ def watch_single_job(
     if name is None and job.pid:
         name = f"pid-{job.pid[0]}"
     if name is None or not name.strip():
-        raise UsageError("which job? say --job-name NAME (or job.name in the --config file)")
+        raise UsageError("no job name; give --job-name NAME (or job.name in the --config file)")
     expect, log_dir = _expectation(job, file, every, note)
     gpus = job.gpu_ids if job.gpu_ids is not None else file.gpu_ids
     given = {"email": job.alert_email, "slack": job.alert_slack}

@@ -262,7 +262,11 @@ def _opened(path: str, below: str | None, silence_limit: float) -> Iterator[Regi
     except OSError as error:
         if folder >= 0:
             os.close(folder)
-        why = "a folder on the way is a link or no folder" if isinstance(error, NotADirectoryError) else error.strerror
+        why = (
+            "a directory on the way is a link or not a directory"
+            if isinstance(error, NotADirectoryError)
+            else error.strerror
+        )
         raise RegistryRefused(f"cannot be reached ({why})") from None
     try:
         yield RegistryFile(folder, os.path.basename(whole), silence_limit)
@@ -287,7 +291,7 @@ def _adopt_new(store: Store, file: RegistryFile, adopt: Adopt) -> tuple[list[Syn
 
 def _adopt_one(store: Store, entry: Entry, adopt: Adopt) -> list[SyncedEntryDocument]:
     if _forgotten(store, entry):
-        raise _Refused("it was forgotten here; `dogwatch add` takes it back")
+        raise _Refused("it was forgotten here; watch it again: dogwatch add")
     try:
         return [{"id": entry.id, "ref": adopt(entry)}]
     except UsageError:

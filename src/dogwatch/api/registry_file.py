@@ -209,7 +209,7 @@ class _Scan:
         except ValueError:
             return
         if not sane:
-            raise self.refuse(at, "a number too large to be meant")
+            raise self.refuse(at, "a number that is too large")
 
     def ended(self, start: int, end: int) -> None:
         if len(self.open) == 1 and not self.open[0].is_object:

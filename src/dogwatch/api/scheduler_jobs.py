@@ -63,7 +63,7 @@ def scheduler(name: str) -> Scheduler:
     """The scheduler of this name, as `dogwatch add` takes it."""
     kind = kind_of(name)
     if not isinstance(kind, Scheduler):
-        raise UsageError(f"'{plain(name, 40)}' is no scheduler that jobs can be watched in")
+        raise UsageError(f"'{plain(name, 40)}' is not a supported scheduler")
     return kind
 
 
@@ -205,7 +205,7 @@ def add(
     Without a `name` it is called as the scheduler calls it, now (`own_name`) or as soon as that is known."""
     known = {place["name"] for place in places.places(store)}
     if host not in known:
-        raise UsageError(f"there is no host called '{plain(host, 40)}'; `dogwatch host add {plain(host, 40)}` adds it")
+        raise UsageError(f"no host named '{plain(host, 40)}'; `dogwatch host add {plain(host, 40)}` adds it")
     if user is not None and _USER.fullmatch(user) is None:
         raise UsageError(f"'{plain(user, 40)}' is not a user name")
     ref = f"{host}/{kind.name}:{job_id}"
@@ -270,11 +270,11 @@ def in_queue(
     request = kind.ask_own_jobs(clock.now())
     answer = transport.ask(request, deadline)
     if isinstance(answer, Unreachable):
-        raise CouldNotPoll(f"{host} could not be asked: {answer.why}")
+        raise CouldNotPoll(f"{host} is unreachable: {answer.why}")
     section = _section(request, answer.body)
     why = kind.trouble(section, ())
     if why is not None:
-        raise CouldNotPoll(f"{host} could not be asked: {why}")
+        raise CouldNotPoll(f"{host} is unreachable: {why}")
     return kind.own_jobs(section)
 
 

@@ -23,8 +23,8 @@ _LIVING = ("running", "sleeping", "uninterruptible", "stopped")
 _WAITS = (
     ("futex", "a lock"),
     ("nanosleep", "the end of a sleep"),
-    ("pipe", "somebody at the other end of a pipe"),
-    ("unix_stream", "somebody at the other end of a socket"),
+    ("pipe", "the other end of a pipe"),
+    ("unix_stream", "the other end of a socket"),
     ("inet_csk_accept", "a connection"),
     ("tcp", "the network"),
     ("sk_wait", "the network"),
@@ -99,7 +99,7 @@ def says(process: StackDocument) -> str:
         below = f", called from {_spot(own)}" if own is not None else ""
         return f"{name} is in {_spot(frames[0])}{below}"
     waits = f"{name} waits for {process['waits_for']}" if process["waits_for"] else ""
-    why = f"its stack cannot be told: {process['why']}" if process["why"] else ""
+    why = f"its stack cannot be read: {process['why']}" if process["why"] else ""
     return "; ".join(part for part in (waits, why) if part) or f"nothing is known of {name}"
 
 

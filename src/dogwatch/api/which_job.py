@@ -175,7 +175,7 @@ class Search:
     def _of_trace(self, source: str, trace: Trace) -> Candidate:
         place = HERE if trace.host is None else self._place_called(trace.host)
         title = plain(f"{trace.title} ({trace.tool} {trace.id})", 160)
-        said = f"begun {local_date(trace.at)}" + {True: ", over", False: ", not over", None: ""}[trace.over]
+        said = f"started {local_date(trace.at)}" + {True: ", over", False: ", not finished", None: ""}[trace.over]
         if trace.jobs and place is None:
             note = f"its jobs {', '.join(trace.jobs[:4])} are on {trace.host}, which is not a configured host"
             return Candidate(source, title, (), (), said, note, trace.path, bool(trace.over))
@@ -212,7 +212,7 @@ class _Asked:
                 queue = scheduler_jobs.in_queue(kind, self._transport, self.place.name, self._clock, QUEUE_DEADLINE)
                 self.jobs += [(kind, job) for job in queue]
         except CouldNotPoll as error:
-            self.why = str(error).removeprefix(f"{self.place.name} could not be asked: ")
+            self.why = str(error).removeprefix(f"{self.place.name} is unreachable: ")
         finally:
             self._transport.close()
 

@@ -61,7 +61,7 @@ class Config:
 def preflight(config: Config, site: Site) -> str:
     found = shutil.which(config.argv[0])
     if found is None:
-        raise Unfit(f"{config.argv[0]} is not there or not executable")
+        raise Unfit(f"{config.argv[0]} does not exist or is not executable")
     return f"{found} is there"
 
 

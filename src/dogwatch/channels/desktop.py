@@ -24,14 +24,14 @@ class Desktop:
         text = fitted("\n".join(lines(message, 3)), 300).replace("&", "&amp;").replace("<", "&lt;")
         program = find_program("notify-send")
         if program is None:
-            return Receipt(False, "there is no notify-send here", permanent=True)
+            return Receipt(False, "notify-send is not installed", permanent=True)
         argv = [program, "--app-name=dogwatch", f"--urgency={URGENCY[message.level]}", "--"]
         try:
             code, _ = run([*argv, subject(message), text], b"", dict(os.environ), 5.0)
         except Late:
             return Receipt(False, "notify-send did not end")
         except NotStarted:
-            return Receipt(False, "there is no notify-send here", permanent=True)
+            return Receipt(False, "notify-send is not installed", permanent=True)
         return Receipt(code == 0, "shown" if code == 0 else "no desktop session to show it on", permanent=code != 0)
 
 
@@ -49,7 +49,7 @@ def preflight(config: Config, site: Site) -> str:
 
 PLUGIN = ChannelPlugin(
     name="desktop",
-    help="a desktop notification for whoever is logged in here",
+    help="a desktop notification on this machine",
     config=Config,
     build=lambda config, site: Desktop(),
     preflight=preflight,

@@ -76,5 +76,5 @@ PLUGIN = ChannelPlugin(
     argument="url",
     takes="one URL",
     job_file={"webhook": "url"},
-    instead="say it as --alert-slack",
+    instead="give it with --alert-slack",
 )

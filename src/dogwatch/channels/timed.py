@@ -21,7 +21,7 @@ class _Timed:
     def left(self: Any) -> None:
         seconds = self.until - time.monotonic()
         if seconds <= 0:
-            raise TimeoutError("the deadline is over")
+            raise TimeoutError("timed out")
         self.settimeout(seconds)
 
     def recv(self: Any, *args: Any, **more: Any) -> bytes:

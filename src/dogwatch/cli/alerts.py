@@ -154,10 +154,9 @@ def _wanted(args: Namespace) -> tuple[str, dict[str, Setting]]:
         kind, words = "apprise", [kind]
     there = [row["kind"] for row in alerts.kinds()]
     if kind not in there:
-        broken = alerts.why_broken(kind)
-        raise UsageError(
-            broken or f"no kind of channel {kind!r}; choose {', '.join(there)}, an Apprise URL or --command"
-        )
+        wrong = alerts.why_broken(kind) if kind else ""
+        choices = f"choose {', '.join(there)}, an Apprise URL or --command"
+        raise UsageError(wrong or f"{f'no kind of channel {kind!r}' if kind else 'no channel given'}; {choices}")
     return kind, alerts.typed(kind, words, more)
 
 

@@ -39,7 +39,7 @@ def run(args: Namespace) -> int:
     for one in found["left_out"]:
         say(f"{plain(one['file'], 200)} is left out: {plain(one['why'], 200)}")
     if not found["runs"]:
-        say("no run is left to replay")
+        say("no run to replay")
         return COULD_NOT_POLL
     for line in lines(found):
         print(line)
@@ -56,8 +56,8 @@ def lines(found: BacktestDocument) -> list[str]:
         cells = [moment["predictors"][name] for moment in moments]
         rows.append((name, *(f"{_percent(c['within_10_percent'])} / {_percent(c['p90_error'])}" for c in cells)))
     intervals = [moment["interval"] for moment in moments]
-    rows.append(("our 90 % interval held", *(_percent(one["coverage"]) for one in intervals)))
-    rows.append(("its width, of the time left", *(_percent(one["width"]) for one in intervals)))
+    rows.append(("our 90 % range was right", *(_percent(one["coverage"]) for one in intervals)))
+    rows.append(("its width / time left", *(_percent(one["width"]) for one in intervals)))
     rows.append(("runs", *(str(moment["runs"]) for moment in moments)))
     return table(rows, None)
 

@@ -56,5 +56,5 @@ def _sent(clock: Clock) -> list[Line]:
     with assemble.store() as store:
         found = assemble.send_test(store, clock)
     if not found:
-        return [Line("bad", "alerts", "there is no channel to send on", "`dogwatch alerts add` makes one")]
+        return [Line("bad", "alerts", "no alert channel configured", "add one: dogwatch alerts add")]
     return [Line("ok" if one["ok"] else "bad", f"channel {one['channel']}", one["detail"] or "") for one in found]

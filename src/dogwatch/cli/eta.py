@@ -34,8 +34,8 @@ def run(args: Namespace) -> int:
     from dogwatch.errors import FINE, UsageError
 
     if args.csv is None or args.others:
-        elsewhere = "what is left of a job is in `dogwatch status JOB`, of a log in `dogwatch read FILE`"
-        raise UsageError(f"eta answers for a series: give one with --csv FILE; {elsewhere}")
+        elsewhere = "for a job: dogwatch status JOB; for a log: dogwatch read FILE"
+        raise UsageError(f"give a CSV file: dogwatch eta --csv FILE; {elsewhere}")
     if args.now is not None and not math.isfinite(args.now):
         raise UsageError("--now takes a number of seconds since 1970")
     found, unknown = eta(args.csv, args.now)

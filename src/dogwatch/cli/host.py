@@ -72,7 +72,7 @@ def _add(args: Namespace) -> int:
         print(f"{told['name']}: added" + (f", {_sentence(told)}" if told["reachable"] else ""))
     _remarks(told)
     if told["added"] and not told["reachable"]:
-        say(f"{told['name']} was added, but could not be reached now: {told['why']}")
+        say(f"{told['name']} was added, but is unreachable now: {told['why']}")
     return FINE if told["added"] else _refused(told, "it was not added")
 
 
@@ -98,7 +98,7 @@ def _list(args: Namespace) -> int:
         for line in table(rows, width()):
             print(line)
     else:
-        say("no host yet; `dogwatch host add NAME` adds one")
+        say("no hosts yet; add one: dogwatch host add NAME")
     return FINE
 
 
@@ -144,8 +144,8 @@ def _refused(told: TestedHostDocument, outcome: str) -> int:
     end = f"; {outcome}" if outcome else ""
     if told["fingerprints"]:
         shown = ", ".join(told["fingerprints"])
-        say(f"the host key of {told['name']} is not known here: {shown}{end}")
-        say(f"if that is what its owner says it is: dogwatch host add {told['name']} … --accept-key")
+        say(f"unknown host key of {told['name']}: {shown}{end}")
+        say(f"if this fingerprint is right, accept it: dogwatch host add {told['name']} … --accept-key")
         return USAGE
     say(f"{told['why']}{end}")
     return COULD_NOT_POLL

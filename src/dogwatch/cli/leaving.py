@@ -51,11 +51,11 @@ def saying_what_goes_on(refs: Sequence[str]) -> Iterator[None]:
 def _say_what_goes_on(store: assemble.Store, refs: Sequence[str]) -> None:
     left = [job["ref"] for job in queries.documents(store, refs) if not queries.is_over(job)]
     if left:
-        goes_on = f"{left[0]} goes on" if len(left) == 1 else f"{len(left)} jobs go on"
+        goes_on = f"{left[0]} keeps running" if len(left) == 1 else f"{len(left)} jobs keep running"
         again = f"`dogwatch watch {left[0]}`" if len(left) == 1 else "`dogwatch watch`"
         watched = queries.watching(store)["alive"] or queries.has_daemon(store)
         until = "" if watched else ", not watched; start a watcher: dogwatch daemon"
-        say(f"watching stopped; {goes_on}{until}; {again} shows it again")
+        say(f"watching stopped; {goes_on}{until}; show it again: {again}")
 
 
 def say_unsent(store: assemble.Store, since: float) -> None:

@@ -71,8 +71,11 @@ def _print(jobs: Sequence[BriefJob], now: float, everything: bool) -> None:
     from dogwatch.cli import job_table, out
 
     if not jobs:
-        rest = "" if everything else " that has not ended; --all lists the rest"
-        out.say(f"nothing is being watched{rest}")
+        none, all_ended = (
+            "no jobs yet; start one: dogwatch run -- PROGRAM",
+            "no running jobs; list all: dogwatch ls --all",
+        )
+        out.say(none if everything else all_ended)
         return
     for line in job_table.table(jobs, now, out.width()):
         print(line)

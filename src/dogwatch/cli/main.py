@@ -130,7 +130,7 @@ def _run(argv: list[str]) -> int:
         if strange and takes_command and not strange[0].startswith("-"):
             raise UsageError(f"put the program after --, as in `dogwatch {verb} -- {strange[0]}`")
         if strange:
-            raise UsageError(parser.unknown(strange[0]))
+            raise UsageError(parser.unknown(strange[0], words))
         args.command = command
         return _finish(module, args)
     except SystemExit as done:  # argparse has printed the help

@@ -50,7 +50,7 @@ def log_path(given: str | None) -> str | None:
         return path
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or str(error)
-        raise UsageError(f"--log-file {given} cannot be written: {why}; name a file that can") from None
+        raise UsageError(f"--log-file {given} cannot be written: {why}") from None
 
 
 def emit(document: Any, compact: bool = False) -> None:

@@ -87,14 +87,19 @@ class VerbParser(argparse.ArgumentParser):
         """The options, in the order of the help."""
         return [one for one in self._actions if _shown(one) and one.option_strings]
 
-    def unknown(self, word: str) -> str:
-        """What is wrong with a word that the verb does not take, and what may have been meant."""
+    def unknown(self, word: str, words: Sequence[str]) -> str:
+        """What is wrong with a word that the verb does not take, and what may have been meant; `words` are all."""
+        parts = self.parts()
+        chosen = next((parts[one] for one in words if one in parts), self)
         if not word.startswith("-"):
-            return f"unexpected argument {plain(word, 60)!r}; see `{self.prog} --help`"
-        name, everywhere = word.partition("=")[0], [self, *self.parts().values()]
-        near = nearest(name, [flag for one in everywhere for flag in one._option_string_actions])
-        hint = f"did you mean {near}?" if near else f"see `{self.prog} --help`"
-        return f"unknown option {plain(name, 60)!r} for `{self.prog}`; {hint}"
+            return f"unexpected argument {plain(word, 60)!r}; see `{chosen.prog} --help`"
+        name = word.partition("=")[0]
+        owners = [part.prog for part in parts.values() if name in part._option_string_actions]
+        near = nearest(name, [*chosen._option_string_actions])
+        hint = f"did you mean {near}?" if near else f"see `{chosen.prog} --help`"
+        if owners:
+            hint = f"it is an option of {_either([f'`{prog}`' for prog in owners])}"
+        return f"unknown option {plain(name, 60)!r} for `{chosen.prog}`; {hint}"
 
     def format_usage(self) -> str:
         if self.usage:

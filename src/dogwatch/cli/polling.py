@@ -45,12 +45,12 @@ def say_who_polls(home: str) -> None:
     try:
         there = service.found(home)
     except DogwatchError as error:
-        say(f"whether a timer polls it is not known: {error}")
+        say(f"cannot tell whether a timer polls it: {error}")
         return
     if there is not None:
         often = service.span(there.every)
-        say(f"{there.by} polls it every {often}, also after logout; `dogwatch service off` ends that")
+        say(f"{there.by} polls it every {often}, also after logout; stop it: dogwatch service off")
         if there.by == "cron" and service.cron_runs() is False:
-            say("no cron daemon is running on this machine: nothing is polled until one is")
+            say("no cron daemon is running on this machine, so nothing is polled")
     elif not who["alive"]:
-        say("nothing polls it yet: `dogwatch service on` (every 15 min, also after logout) or `dogwatch daemon` does")
+        say("not polled yet; start one: dogwatch service on (every 15 min, also after logout) or dogwatch daemon")

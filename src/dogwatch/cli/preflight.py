@@ -85,7 +85,7 @@ def run(args: Namespace) -> int:
         raise UsageError(f"--most takes a time from 2s to 30m, not {args.most}")
     plan = _plan(args, file, host)
     if args.config is None and not plan.command.words and plan.slurm is None:
-        raise UsageError("what will be started? name its CONFIG, put the command after --, or say --slurm SCRIPT")
+        raise UsageError("nothing to check; give CONFIG, a program after --, or --slurm SCRIPT")
     clock = Clock()
     lines, unreachable = _examine(host, plan, seconds, None if host else dict(os.environ), clock)
     lines += _channels(file)
@@ -95,7 +95,7 @@ def run(args: Namespace) -> int:
     else:
         lay_out([row for line in lines for row in line.rows()])
     if unreachable is not None:
-        say(f"{where} could not be asked: {plain(unreachable, 300)}")
+        say(f"{where} is unreachable: {plain(unreachable, 300)}")
     return preflight.exit_code(lines, unreachable)
 
 

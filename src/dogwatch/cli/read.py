@@ -31,7 +31,7 @@ def run(args: Namespace) -> int:
     from dogwatch.errors import FINE, CouldNotPoll, UsageError
 
     if args.files.count("-") > 1:
-        raise UsageError("standard input (-) can be read once; name it once")
+        raise UsageError("standard input (-) can be given only once")
     code = FINE
     for place, path in enumerate(args.files):
         try:
@@ -97,7 +97,7 @@ def _left(eta: SpanDocument | None) -> str:
         return ""
     spread = words.between(eta["low_seconds"], eta["high_seconds"])
     sure = words.percent(eta["confidence"], 0)
-    return f"{words.roughly(eta['remaining_seconds'])} when the log last spoke ({spread} with {sure} confidence)"
+    return f"{words.roughly(eta['remaining_seconds'])} at the last line of the log ({sure} range {spread})"
 
 
 def _why(diagnosis: LogDiagnosisDocument | None) -> list[tuple[str, str]]:
@@ -115,6 +115,6 @@ def _why(diagnosis: LogDiagnosisDocument | None) -> list[tuple[str, str]]:
 _ENDINGS = {
     "finished": "finished",
     "failed": "failed",
-    "cut": "cut: the log stops in mid-run without a word (the job may still be running)",
+    "cut": "cut off: the log stops in mid-run (the job may still be running)",
     "unknown": "unknown: the log does not say",
 }

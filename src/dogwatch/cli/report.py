@@ -40,7 +40,7 @@ def run(args: Namespace) -> int:
     from dogwatch.clock import Clock
 
     if args.json and args.html:
-        raise UsageError("--json and --html are two ways to say the same: choose one of them")
+        raise UsageError("--json and --html cannot be used together")
     price = _price(args.price)
     clock = Clock()
     with assemble.store(readonly=True) as store:
@@ -91,7 +91,7 @@ def _write(path: str, found: ReportDocument, now: float) -> None:
         with open(fd, "w", encoding="utf-8") as file:
             file.write(text)
     except OSError as error:
-        why = "it is a link, and reports are not written through links" if error.errno == ELOOP else error.strerror
+        why = "it is a symbolic link; name the file itself" if error.errno == ELOOP else error.strerror
         raise UsageError(f"{path} cannot be written: {why}") from None
     say(f"the report is in {path}")
 
@@ -111,7 +111,7 @@ def _bundle(args: Namespace, location: Location, ref: str, clock: Any) -> int:
     from dogwatch import assemble
 
     if args.html:
-        raise UsageError("--html writes a page and --bundle a directory: choose one of them")
+        raise UsageError("--html and --bundle cannot be used together")
     made = assemble.bundle(location, ref, os.path.abspath(args.bundle), clock)
     if args.json:
         emit({"ref": ref, "path": made.path, "missing": made.missing})

@@ -87,7 +87,7 @@ def run(args: Namespace) -> int:
             else:
                 print(ref)
             if not queries.watching(store)["alive"]:
-                say("started; not watched yet: start `dogwatch daemon`, or poll once with `dogwatch patrol`")
+                say("started; no watcher is running; start one: dogwatch daemon")
             return 0
     from dogwatch.cli.leaving import saying_what_goes_on
 

@@ -91,7 +91,7 @@ def _which_job(store: Store, clock: Clock, args: Namespace) -> int:
     jobs, unreachable = which_job.documents(store, clock, ways, chosen)
     found.unreachable |= unreachable
     for place, why in unreachable.items():
-        say(f"{place} could not be asked: {why}")
+        say(f"{place} is unreachable: {why}")
     code = _show(store, clock, jobs, args.json, _told(found, chosen))
     if not jobs and not args.json:
         print(f"{chosen.title}: {chosen.said}" + (f" ({chosen.path})" if chosen.path else ""))
@@ -115,9 +115,9 @@ def _undecided(store: Store, clock: Clock, found: WhichJob, json: bool) -> int:
             print(_line(one))
     if found.fits:
         named = [ref for one in found.fits for ref in one.refs]
-        say(f"{len(found.fits)} fit; say which one" + (f", as in: dogwatch status {named[0]}" if named else ""))
+        say(f"{len(found.fits)} jobs fit; choose one" + (f", as in: dogwatch status {named[0]}" if named else ""))
         return USAGE
-    say("nothing is being watched that has not ended, and nothing else was found; `dogwatch ls --all` lists the rest")
+    say("no job found that has not ended; list all: dogwatch ls --all")
     return COULD_NOT_POLL if found.unreachable else FINE
 
 
@@ -145,7 +145,7 @@ def _remark(found: WhichJob) -> None:
     for note in found.notes:
         say(note)
     for place, why in found.unreachable.items():
-        say(f"{place} could not be asked: {plain(why, 300)}")
+        say(f"{place} is unreachable: {plain(why, 300)}")
 
 
 def _told(found: WhichJob, chosen: Candidate | None) -> WhichDocument:

@@ -54,7 +54,7 @@ def run(args: Namespace) -> int:
     for one in done:
         _tell(one, quiet=args.json)
     if not paths:
-        say("there is no registry here (.claude/active_jobs.json); --dir or --file says where one is")
+        say("no registry here (.claude/active_jobs.json); name one with --dir or --file")
     return USAGE if args.file and any(one.refused for one in done) else FINE
 
 
@@ -106,9 +106,9 @@ def adopting(store: Store, clock: Clock) -> Iterator[Adopt]:
                 submitted=entry.submitted,
             )
         if entry.kind != "process":
-            raise NotYet(f"jobs of type '{entry.kind}' are not yet adopted from a registry")
+            raise NotYet(f"jobs of type '{entry.kind}' are not supported in a registry yet")
         if entry.place != "here" or not entry.base.isdigit():
-            raise NotYet("only processes of this machine, by their process id, are adopted yet")
+            raise NotYet("only processes on this machine, given by process id, are supported yet")
         return commands.add_processes(store, clock, transport, pids=[int(entry.base)], description=entry.description)
 
     try:
@@ -123,7 +123,7 @@ def _tell(done: Synced, quiet: bool) -> None:
     for note in (*done.notes[:MOST_NOTES], *([] if done.refused is None else [done.refused])):
         say(note)
     if len(done.notes) > MOST_NOTES:
-        say(f"{len(done.notes) - MOST_NOTES:,} more entries were not taken; correct these first")
+        say(f"{len(done.notes) - MOST_NOTES:,} more entries cannot be used; correct these first")
     if quiet:
         return
     for each in done.adopted:

@@ -104,5 +104,5 @@ def _lines(left: UninstallDocument) -> list[str]:
     lines += [f"  {what:<{wide}}  {command}" for what, command in rows]
     if count := len(left["running"]):
         jobs = f"{count} job is" if count == 1 else f"{count} jobs are"
-        lines.append(f"{jobs} still running and will go on, but nothing watches after that.")
+        lines.append(f"{jobs} still running and will keep running, but not watched.")
     return lines

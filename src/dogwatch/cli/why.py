@@ -169,7 +169,7 @@ def _changes(changed: ChangedDocument) -> list[str]:
 
     since = f"  since {changed['since']} " + (_how(changed) if "how" in changed else "ended well")
     if not changed["changes"]:
-        return [f"{since}, nothing that is recorded has changed"]
+        return [f"{since}, nothing recorded has changed"]
     lines = [f"{since}:"]
     for one in changed["changes"]:
         name = f"{one['what']} {one['name']}".strip() if one["what"] != "log" else one["name"]

@@ -119,7 +119,7 @@ class Ledger:
             except OSError:
                 if os.fstat(self.directory).st_nlink:
                     return False
-                _note("the run directory was removed; nobody can read %s any more" % self.pending[0][0])
+                _note("the run directory was removed, so %s cannot be read any more" % self.pending[0][0])
             del self.pending[0]
         return True
 

@@ -20,17 +20,17 @@ GRACE = 5.0  # between the allowance of the reading and the moment we stop waiti
 
 # What a verdict says, by a part of it → what to do about it.
 _REMEDIES = (
-    ("matches no file", "see whether the job wrote elsewhere, or correct the pattern"),
+    ("matches no file", "check whether the job wrote elsewhere, or correct the pattern"),
     ("left behind unfinished", "the job was stopped while it wrote: make the file again, or remove it"),
     ("is an empty directory", "the job was stopped before it wrote anything: remove it"),
     ("is empty", "nothing was written: see its log for the reason, and run that part again"),
     ("filled with zeros", "the disk was full or the machine crashed: make it again; see `df` and `df -i` there"),
-    ("link to something", "the link outlived what it names: make that again, or name where it is now"),
-    ("is not there, and", "a part of the set lacks: run the part that writes it, or copy it again"),
-    ("is not there", "correct the path, or see whether the job wrote elsewhere"),
-    ("lacks", "parts of the set lack: run those parts again, or copy them again"),
-    ("ends in the middle", "it was cut: make it again from the last checkpoint; see whether the disk was full"),
-    ("cut or damaged", "it was cut: make it again from the last checkpoint; see whether the disk was full"),
+    ("link to something", "the target of the link is gone: restore it, or give its new path"),
+    ("is not there, and", "a part is missing: run the part that writes it, or copy it again"),
+    ("is not there", "correct the path, or check whether the job wrote elsewhere"),
+    ("lacks", "parts are missing: run those parts again, or copy them again"),
+    ("ends in the middle", "it was cut: make it again from the last checkpoint; check whether the disk was full"),
+    ("cut or damaged", "it was cut: make it again from the last checkpoint; check whether the disk was full"),
 )
 
 

@@ -56,5 +56,5 @@ class _Guard:
 
     def _checked(self, finding: object) -> Finding:
         if not isinstance(finding, Finding) or finding.rule != self._rule.name:
-            raise TypeError("it gave something that is not a finding of its own")
+            raise TypeError("it returned something that is not its own finding")
         return finding

@@ -24,7 +24,7 @@ XIDS = {
     64: ("a failing memory row could not be remapped", "drain the node; have the GPU replaced"),
     74: ("an error on NVLink", "look at the links (nvidia-smi nvlink -e); drain the node if it comes back"),
     79: ("it has fallen off the PCIe bus", LOST),
-    92: ("many errors of its memory were corrected", "watch it; have it checked if they go on"),
+    92: ("many errors of its memory were corrected", "watch it; have it checked if they continue"),
     94: ("an uncorrectable error of its memory, contained to one program", "restart the job; reset the GPU soon"),
     95: ("an uncorrectable error of its memory, not contained", "drain the node and reset the GPU"),
     119: ("its system processor (GSP) does not answer", LOST),

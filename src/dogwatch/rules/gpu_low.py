@@ -20,7 +20,7 @@ def judge(case: Case, now: float) -> Iterator[Finding]:
         course = case.gpu_past.of(gpu)
         if gpu.used is not None and _lasts(course):
             minutes = int(course.low // 60)
-            text = f"GPU {gpu.index} is below 20 % utilisation for {minutes - minutes % 5} min while the job goes on"
+            text = f"GPU {gpu.index} is below 20 % utilisation for {minutes - minutes % 5} min while the job runs"
             what = "check whether it waits for data: try more loader workers, a faster disk, larger batches"
             yield Finding(case.job.ref, name, Level.WARNING, f"{text}: {what}", gpu.key)
 

@@ -19,7 +19,7 @@ def judge(case: Case, now: float) -> Iterator[Finding]:
     given = ", ".join(dict.fromkeys(worker.gpu for worker in case.workers if worker.gpu))
     text = (
         f"none of its processes uses a GPU, although it was given GPU {given[:80]}: "
-        "look whether the program found CUDA (torch.cuda.is_available()) and chose a device"
+        "check whether the program found CUDA (torch.cuda.is_available()) and chose a device"
     )
     yield Finding(case.job.ref, name, Level.WARNING, text)
 

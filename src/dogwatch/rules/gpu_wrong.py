@@ -21,7 +21,7 @@ def judge(case: Case, now: float) -> Iterator[Finding]:
         elif stray.seconds >= LEAST_SECONDS:
             text = (
                 f"{who} was given GPU {stray.given} and computes on GPU {stray.gpu}: "
-                "look whether the program sets CUDA_VISIBLE_DEVICES or a device by itself"
+                "check whether the program sets CUDA_VISIBLE_DEVICES or a device by itself"
             )
             yield Finding(case.job.ref, name, Level.WARNING, text, f"{who} on {stray.gpu}")
 

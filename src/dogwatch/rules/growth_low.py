@@ -14,10 +14,8 @@ def judge(case: Case, now: float) -> Iterator[Finding]:
     least, made = case.job.expect.min_growth, case.made
     if least is None or made is None or made.growth is None or made.growth >= least:
         return
-    seen = f"{_spell(made.growth)} over the last half an hour"
-    text = (
-        f"outputs grow by {seen}, less than the {_spell(least)} they should; see its log, and whether it writes there"
-    )
+    seen = f"{_spell(made.growth)} over the last half hour"
+    text = f"outputs grow by {seen}, less than the {_spell(least)} expected; check its log and its output directory"
     yield Finding(case.job.ref, name, Level.WARNING, text)
 
 

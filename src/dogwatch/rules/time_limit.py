@@ -22,7 +22,7 @@ def judge(case: Case, now: float) -> Iterator[Finding]:
             needs = (now - state.since if state.since is not None else 0.0) + case.eta.high
             text = (
                 f"{'will' if sure else 'may'} not finish before its time limit: about {spelled(case.eta.remaining)}"
-                f" to go, {spelled(max(0.0, left))} left; it would take a limit of {spelled(rounded(SPARE * needs))}"
+                f" to go, {spelled(max(0.0, left))} left; it needs a limit of {spelled(rounded(SPARE * needs))}"
             )
             yield Finding(case.job.ref, name, Level.CRITICAL if sure else Level.WARNING, text)
     if isinstance(state, Ended) and state.outcome is Outcome.TIMED_OUT:

@@ -366,7 +366,7 @@ def _observation(job: Job, attempt: str, workers: tuple[Worker, ...], witness: s
     alive = _alive(workers)
     if alive:
         started = min((w.started for w in workers if w.started is not None), default=None)
-        says = f"{len(alive)} of {_expected(job.expect, workers)} workers there"
+        says = f"{len(alive)} of {_expected(job.expect, workers)} workers found"
         state: State = Running(since=started, where=job.place)
         native = ", ".join(sorted({w.doing for w in alive}))
         return Observation(job.ref, attempt, state, native, evidence=_evidence(witness, says, at), workers=workers)

@@ -82,13 +82,13 @@ class Here:
         line = json.dumps(request).encode("ascii") + b"\n"
         reply, sentinel = self._exchange(self._living(), line, until, request["deadline"])
         if sentinel != b"DOGWATCH-END %s %d" % (request["nonce"].encode("ascii"), len(reply)):
-            raise _Void("the probe's answer was not whole")
+            raise _Void("the probe's answer was incomplete")
         try:
             answer = read(reply)
         except Malformed as error:
             raise _Void(f"the probe's answer cannot be used: {error}") from error
         if answer.nonce != request["nonce"]:
-            raise _Void("the probe answered another question")
+            raise _Void("the probe answered a different request")
         if answer.error is not None:
             raise _Void(f"the probe refused the request: {answer.error}", mad=False)
         return answer
@@ -138,7 +138,7 @@ class Here:
                 second = inbox.find(b"\n", max(searched, first + 1)) if first >= 0 else -1
                 if second >= 0:
                     if second + 1 < len(inbox):
-                        raise _Void("the probe said more than it was asked")
+                        raise _Void("the probe sent more than was asked for")
                     return bytes(inbox[:first]), bytes(inbox[first + 1 : second])
                 if len(inbox) > REPLY_CAP:
                     raise _Void(f"the probe's answer was larger than {REPLY_CAP >> 20} MiB")

@@ -145,7 +145,7 @@ class Ssh:
         except Malformed as error:
             raise _Unreachable(GARBLED, f"the answer of {self.place} cannot be used: {error}") from error
         if answer.nonce != nonce:
-            raise _Unreachable(GARBLED, f"{self.place} answered another question")
+            raise _Unreachable(GARBLED, f"{self.place} answered a different request")
         if answer.error is not None:
             raise _Unreachable(REFUSED, f"the probe on {self.place} refused the request: {answer.error}")
         return answer

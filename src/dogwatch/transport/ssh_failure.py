@@ -12,10 +12,10 @@ _LONGEST = 200
 
 NO_PYTHON = "no python3 on PATH there"
 KEY_CHANGED = (
-    "the host key of {host} has changed: it is another machine or somebody stands between;"
-    " when you know which, `ssh-keygen -R` forgets the old key"
+    "the host key of {host} has changed: it is another machine, or the connection is"
+    " intercepted; once you are sure which, remove the old key: ssh-keygen -R"
 )
-KEY_UNKNOWN = "the host key of {host} is not known here; `dogwatch host add` shows it, and takes it with --accept-key"
+KEY_UNKNOWN = "the host key of {host} is not known here; `dogwatch host add` shows it, and accepts it with --accept-key"
 
 # What ssh itself says before it ends with 255. The first that fits is taken; {words} are its own last words.
 _SSH_SAYS = (
@@ -25,18 +25,18 @@ _SSH_SAYS = (
     (
         r"Permission denied \(|Too many authentication failures|No supported authentication methods",
         AUTH,
-        "{host} refused our login ({words}); `ssh -o BatchMode=yes` must get in there without a question",
+        "{host} refused our login ({words}); `ssh -o BatchMode=yes` must log in there without a prompt",
     ),
     (
         r"[Bb]ad configuration option|bad configuration options|Can't open user config|Bad owner or permissions",
         REFUSED,
-        "ssh does not take its configuration: {words}",
+        "ssh rejects its configuration: {words}",
     ),
     (r"Could not resolve hostname", UNREACHABLE, "the name of {host} could not be resolved ({words})"),
     (
         r"timed out during banner exchange|banner exchange.*timed out",
         UNREACHABLE,
-        "{host} took the connection and said nothing",
+        "{host} accepted the connection but sent nothing",
     ),
     (r"Connection refused", UNREACHABLE, "{host} refused the connection: no sshd listens there"),
     (r"timed out|not responding", UNREACHABLE, "{host} did not answer ({words})"),

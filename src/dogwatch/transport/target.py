@@ -60,11 +60,11 @@ class Target:
     def __post_init__(self) -> None:
         user, at, host = self.alias.rpartition("@")
         if at and not _USER.fullmatch(user):
-            raise UsageError(f"the user {_shown(user)} is not a user name; small letters, digits and _ . - make one")
+            raise UsageError(f"the user {_shown(user)} is not a user name; use lower-case letters, digits and _ . -")
         if not (_ALIAS.fullmatch(host) or _is_address(host)):
             raise UsageError(
                 f"the ssh host {_shown(host)} is not an alias or address;"
-                " letters, digits and . _ - make one, beginning with a letter or digit"
+                " use letters, digits and . _ -, and begin with a letter or digit"
             )
         if self.config is not None:
             if not os.path.isabs(self.config) or "\0" in self.config:
@@ -99,7 +99,7 @@ class Target:
             raise CouldNotPoll(f"{self.ssh} could not be started: {error.strerror}") from error
         if said.returncode:
             words = plain(said.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2], 200)
-            raise UsageError(f"ssh does not take its configuration for {self.alias}: {words}")
+            raise UsageError(f"ssh rejects its configuration for {self.alias}: {words}")
         pairs = (line.partition(" ") for line in said.stdout.decode("utf-8", "replace").splitlines())
         return {word: value for word, _, value in reversed(list(pairs))}
 

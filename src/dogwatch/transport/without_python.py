@@ -155,7 +155,7 @@ def _section(parts: Mapping[str, str], commands: Mapping[str, Command], me: str)
     counts: dict[str, int] = {}
     asked = {f"run{number}" for number in range(len(commands))}
     if any(part.startswith("run") and part.partition(".")[0] not in asked for part in parts):
-        raise Unusable("the answer has a part that nobody asked for")
+        raise Unusable("the answer has a part that was not requested")
     for number, (name, command) in enumerate(commands.items()):
         run = _run(parts, f"run{number}")
         if run is None:

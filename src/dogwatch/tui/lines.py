@@ -130,5 +130,5 @@ def _progress(job: JobDocument, now: float) -> str:
     workers = job.get("workers") or ()
     if workers:
         at_work = sum(w.get("doing") in phrases.AT_WORK and not w.get("outcome") for w in workers)
-        parts.append(f"{at_work} of {words.plural(len(workers), 'worker')} at work")
+        parts.append(f"{at_work} of {words.plural(len(workers), 'worker')} running")
     return "; ".join(part for part in parts if part)

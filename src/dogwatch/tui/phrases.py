@@ -183,17 +183,15 @@ def eta(job: JobDocument, now: float, full: bool = True) -> str:
         return f"overdue by {words.roughly(now - due)}, was expected at {words.clock(due, now)}"
     low = _left(estimate.get("low_at"), estimate.get("low_seconds"), now)
     high = _left(estimate.get("high_at"), estimate.get("high_seconds"), now)
-    text = f"done in {words.roughly(max(0.0, due - now))}"
-    if low is not None and high is not None:
-        text += f" ({words.between(low, high)})"
-    text += f", about {words.due(due, now)}"
+    sure = estimate.get("confidence") if full else None
+    share = "" if sure is None else f"{words.percent(sure, 0)} range "
+    spread = "" if low is None or high is None else f" ({share}{words.between(low, high)})"
+    left = f"{words.roughly(max(0.0, due - now))}{spread}"
     limit = words.moment(job.get("time_limit_at"))
     if limit is not None and limit < due:
-        spread = f" ({words.between(low, high)})" if low is not None and high is not None else ""
-        needs = f"needs {words.roughly(max(0.0, due - now))}{spread}"
-        return f"{needs}, but its time limit is at {words.due(limit, now)}, in {words.roughly(max(0.0, limit - now))}"
-    sure = estimate.get("confidence")
-    return f"{text}; {words.percent(sure, 0)} sure" if full and sure is not None else text
+        late = f"its time limit is at {words.due(limit, now)}, in {words.roughly(max(0.0, limit - now))}"
+        return f"needs {left}, but {late}"
+    return f"done in {left}, about {words.due(due, now)}"
 
 
 def no_eta(job: JobDocument, now: float) -> str:
@@ -366,7 +364,7 @@ def gpu(found: GpuDocument) -> str:
     parts.append(f"{found['celsius']:.0f} °C" if words.known(found.get("celsius")) else "")
     parts.append(tidy(", ".join(found.get("throttle") or ()), 60))
     others = [one for one in found.get("processes") or () if one.get("ours") is False]
-    parts.append(f"also {words.plural(len(others), 'process')} of others" if others else "")
+    parts.append(f"also {words.plural(len(others), 'process')} of other users" if others else "")
     slice_ = str(found.get("name") or "").partition(" MIG ")[2] if found.get("parent") else ""
     parts.append(f"MIG {tidy(slice_, 20)}" if slice_ else "")
     return ", ".join(part for part in parts if part) or "no readings"
@@ -477,7 +475,7 @@ def cause(name: str | None, title: str, confidence: float | None) -> str:
     """A cause in words, and how sure it is."""
     if name == "unknown":
         return "cause not found"
-    return f"{tidy(title or '?')} ({tidy(name or '?', 40)}, {words.percent(confidence, 0)} sure)"
+    return f"{tidy(title or '?')} ({tidy(name or '?', 40)}, {words.percent(confidence, 0)} confidence)"
 
 
 def quote(shown: QuoteDocument) -> str:

@@ -67,7 +67,7 @@ def _time(report: ReportDocument, now: float, day: float) -> Iterator[tuple[str,
         parts.append(f"waited {words.span(time['waited_seconds'])} before")
     if (report["time"]["attempts"] or 1) > 1:
         parts.append(f"{time['attempts']} attempts, {words.span(time['running_seconds'])} running")
-    yield "time", ", ".join(parts) or "it has not begun"
+    yield "time", ", ".join(parts) or "not started"
     for row in report["attempts"] if len(report["attempts"]) > 1 else ():
         ongoing = f"attempt {row['attempt']}: {words.span(row['seconds'])} so far"
         yield "", phrases.attempt(row) if row["ended"] else ongoing
@@ -76,7 +76,7 @@ def _time(report: ReportDocument, now: float, day: float) -> Iterator[tuple[str,
         text = f"for {words.span(time['watched_seconds'])}"
         gaps = len(report["gaps"])
         if gaps:
-            text += f"; {words.plural(gaps, 'gap')} of {words.span(blind)} in all, in which nobody saw it"
+            text += f"; {words.plural(gaps, 'gap')} of {words.span(blind)} in total without a watcher"
         yield "watched", text
     if report["so_far"] and time["confirmed_at"]:
         yield "confirmed", words.ago(time["confirmed_at"], now)
@@ -104,7 +104,7 @@ def _verified(report: ReportDocument) -> Iterator[tuple[str, str]]:
         yield label, f"{check['word']}: {phrases.tidy(check['text'], 600)}"
         label = ""
     if not report["checks"] and report["state"] == "ended":
-        yield label, "nothing was expected of it that could be checked"
+        yield label, "nothing to check: no outputs, checkpoints or items were declared"
 
 
 def _items(report: ReportDocument) -> Iterator[tuple[str, str]]:
@@ -156,7 +156,7 @@ def energy_words(energy: EnergyDocument) -> str:
 
 def cost_words(cost: CostDocument) -> str:
     if cost["amount"] is None:
-        return "not known: nobody saw how many GPUs it has"
+        return "not known: number of GPUs unknown"
     return f"{cost['amount']:,.2f}: {words.figure(cost['gpu_hours'])} GPU hours at {cost['price_per_gpu_hour']:g}"
 
 
@@ -184,7 +184,7 @@ def _incidents(report: ReportDocument, day: float) -> Iterator[tuple[str, str]]:
     for number, one in enumerate(found[-MOST_INCIDENTS:]):
         yield "incidents" if not number else "", incident_words(one, day)
     if len(found) > MOST_INCIDENTS:
-        yield "", f"and {len(found) - MOST_INCIDENTS} before these; --json has them all"
+        yield "", f"and {len(found) - MOST_INCIDENTS} earlier ones; --json lists all"
     for number, gap in enumerate(report["gaps"][-5:]):
         span = f"{words.clock(gap['from'], day)} for {words.span(gap['seconds'])}"
         yield "not seen" if not number else "", f"{span}: {phrases.tidy(gap['text'])}"

@@ -101,7 +101,7 @@ def read(reply: bytes) -> CheckedAnswer:
     except (ValueError, RecursionError) as error:
         raise Malformed(str(error)[:200] if isinstance(error, _Wrong) else "it is not JSON") from None
     if not isinstance(body, dict):
-        raise Malformed("it is no JSON object")
+        raise Malformed("it is not a JSON object")
     return checked(body)
 
 
@@ -128,7 +128,7 @@ def checked(body: dict[str, Any]) -> CheckedAnswer:
         elif name == "extra_probes":
             answer.extra_probes = _programs(section, shown)
         else:
-            raise Malformed(f"{shown}: nobody asked for that")
+            raise Malformed(f"{shown}: not requested")
     return answer
 
 
@@ -153,7 +153,7 @@ def _programs(section: Any, where: str) -> Rows[object]:
 def _without_head(section: Any, where: str) -> tuple[Rows[Any], Mapping[str, Any]]:
     """What a section says of itself, and its rows."""
     if not isinstance(section, dict):
-        raise Malformed(f"{where} is no object")
+        raise Malformed(f"{where} is not an object")
     head: Head = _convert({key: section[key] for key in section if key in HEAD}, Head, where)
     return Rows(head.ok, head.why, head.late), {key: row for key, row in section.items() if key not in HEAD}
 
@@ -167,7 +167,7 @@ def _convert(value: Any, kind: Any, where: str) -> Any:
     except RecursionError:
         raise Malformed(f"{where} is nested too deep") from None
     except UnicodeEncodeError:  # half a letter in a field's name; msgspec cannot even say so
-        raise Malformed(f"{where} has a field whose name is no text") from None
+        raise Malformed(f"{where} has a field whose name is not text") from None
 
 
 def clean(body: Any) -> None:
@@ -213,4 +213,4 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _constant(word: str) -> float:
-    raise _Wrong(f"{word} is no number")
+    raise _Wrong(f"{word} is not a number")

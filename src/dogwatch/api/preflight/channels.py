@@ -20,7 +20,7 @@ from dogwatch.store.rows.channels import ChannelRow
 from dogwatch.text import plain
 
 NOT_SENT = "nothing was sent"
-OWNERS = "say it yourself: --alert-slack, `dogwatch alerts add`, or [smtp] in the configuration file"
+OWNERS = "give it yourself: --alert-slack, `dogwatch alerts add`, or [smtp] in the configuration file"
 TEST = "`dogwatch alerts test` sends a test message"
 
 
@@ -39,7 +39,10 @@ def judge(rows: Sequence[ChannelRow | Channel], accounts: Mapping[str, Account])
     """A line for each channel; one line when there is none."""
     if not rows:
         yield Line(
-            WARN, "alerts", "no alert channel configured: nobody will be alerted", "`dogwatch alerts add` makes one"
+            WARN,
+            "alerts",
+            "no alert channel configured: alerts are shown only on a terminal",
+            "add one: dogwatch alerts add",
         )
         return
     from concurrent.futures import ThreadPoolExecutor
@@ -57,7 +60,7 @@ def _line(row: ChannelRow | Channel, accounts: Mapping[str, Account]) -> Line:
     try:
         text = _reach(plugin, row.settings, accounts)
     except secret.NoSecret as error:
-        return Line(FAIL, what, str(error), "set what it refers to, where the watcher runs")
+        return Line(FAIL, what, str(error), "set that variable, file or keyring entry where the watcher runs")
     except ssl.SSLError as error:
         return Line(FAIL, what, f"its encryption is not trusted: {plain(str(error.reason), 80)}", TEST)
     except Private:

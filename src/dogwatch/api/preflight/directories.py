@@ -32,7 +32,7 @@ def _directories(plan: Plan, facts: Facts) -> Iterator[Line]:
         name = f"{what} directory"
         directory = facts.of(f"directory:{path}", Directory)
         if isinstance(directory, str):
-            yield Line(FAIL, name, f"{path} cannot be read: {directory}", "see whether its file system answers (df)")
+            yield Line(FAIL, name, f"{path} cannot be read: {directory}", "check that its file system answers (df)")
         else:
             yield _directory(plan, what, name, directory)
 
@@ -51,7 +51,7 @@ def _directory(plan: Plan, what: str, name: str, found: Directory) -> Line:
     left = [entry for entry in found.entries if not _ours(plan, path, entry)]
     if what == "output" and left and not plan.resume:
         text = f"{path} is not empty: {several(left)}" + (" …" if found.more > len(found.entries) else "")
-        return Line(FAIL, name, text, "empty it, name another, or say --resume if the job goes on from there")
+        return Line(FAIL, name, text, "empty it, name another, or give --resume if the job resumes from it")
     return Line(PASS, name, f"{path} can be written to" + (", empty" if what == "output" and not left else ""))
 
 
@@ -90,7 +90,7 @@ def _inputs(plan: Plan, facts: Facts) -> Iterator[Line]:
     for pattern in plan.inputs:
         found = facts.of(f"inputs:{pattern}", Inputs)
         if isinstance(found, str):
-            yield Line(FAIL, "inputs", f"{pattern} cannot be read: {found}", "see whether its file system answers")
+            yield Line(FAIL, "inputs", f"{pattern} cannot be read: {found}", "check that its file system answers")
             continue
         yield _input(pattern, found)
         if plan.workers is not None and plan.workers > 1 and (found.files or found.odd):
@@ -108,14 +108,19 @@ def _input(pattern: str, found: Inputs) -> Line:
         return Line(FAIL, "inputs", f"{path} {why}{more}", "`dogwatch check` says more; fetch or make it again")
     if found.odd:
         path, kind = found.odd[0]
-        return Line(WARN, "inputs", f"{path} is {kind}, and what it writes cannot be checked", "see its writer")
+        return Line(
+            WARN,
+            "inputs",
+            f"{path} is {kind}, and what it writes cannot be checked",
+            "check the program that writes it",
+        )
     if not found.files:
         return Line(FAIL, "inputs", f"no file is there for {pattern}", "correct the path, or fetch the files first")
     text = f"{pattern}: {count(found.files, 'file')}, {_size(found.bytes)}, all readable"
     text += f", {found.intact} intact" if found.intact else ""
-    text += f", {found.unclear} of a format that cannot be judged or not read to the end" if found.unclear else ""
+    text += f", {found.unclear} of unknown format or not read to the end" if found.unclear else ""
     if found.many:
-        return Line(WARN, "inputs", f"{text}; there are more, which were not checked", "check them by parts")
+        return Line(WARN, "inputs", f"{text}; there are more, which were not checked", "check them one by one")
     return Line(PASS, "inputs", text)
 
 
@@ -124,7 +129,7 @@ def _split(workers: int, pattern: str, found: Inputs, alone: bool) -> Iterator[L
     said = f"{count(files, 'file')} of {pattern} for {workers} workers"
     if not found.split:
         if alone:
-            yield Line(WARN, "split", said, "see that each worker takes its own part of it")
+            yield Line(WARN, "split", said, "make sure that each worker takes its own part")
     elif files % workers == 0:
         yield Line(PASS, "split", f"{said}: {files // workers} each")
     elif files < workers:
@@ -137,20 +142,20 @@ def _resume(plan: Plan, facts: Facts) -> Iterator[Line]:
     if not plan.resume:
         return
     if not (plan.checkpoint_dir or plan.output_dir):
-        yield Line(WARN, "resume", "no checkpoint directory given", "say --checkpoint-dir")
+        yield Line(WARN, "resume", "no checkpoint directory given", "give --checkpoint-dir")
         return
     found = facts.of("checkpoints", Checkpoints)
     if isinstance(found, str):
-        yield Line(FAIL, "resume", f"the checkpoints cannot be read: {found}", "see whether its file system answers")
+        yield Line(FAIL, "resume", f"the checkpoints cannot be read: {found}", "check that its file system answers")
     elif not found.count:
         text = f"nothing to resume from: no {found.pattern}"
         yield Line(FAIL, "resume", text, "correct --checkpoint-dir, or start without --resume")
     elif found.broken:
         path, wrong = found.broken[0]
-        text = f"the newest checkpoint, {found.newest}, is not whole: {path} {wrong}"
-        yield Line(FAIL, "resume", text, "move it away, so that the one before it is taken")
+        text = f"the newest checkpoint, {found.newest}, is damaged: {path} {wrong}"
+        yield Line(FAIL, "resume", text, "move it away, so that the checkpoint before it is used")
     else:
-        known = "intact" if found.judged else "of a format that cannot be judged"
+        known = "intact" if found.judged else "of unknown format"
         yield Line(PASS, "resume", f"{count(found.count, 'checkpoint')}, the newest {found.newest}, {known}")
 
 
@@ -158,7 +163,7 @@ def _network(plan: Plan, facts: Facts) -> Iterator[Line]:
     for target in plan.network:
         found = facts.of(f"network:{target}", Network)
         if why := found if isinstance(found, str) else found.why:
-            remedy = "see its firewall, proxy and name service, from where the job will run"
+            remedy = "check firewall, proxy and name service on the machine that runs the job"
             yield Line(FAIL, f"network {target}", f"cannot be reached: {plain(why, 120)}", remedy)
         elif not isinstance(found, str):
             yield Line(PASS, f"network {target}", f"answers in {1000 * found.took:.0f} ms")
@@ -167,16 +172,16 @@ def _network(plan: Plan, facts: Facts) -> Iterator[Line]:
 def _slurm(plan: Plan, facts: Facts) -> Iterator[Line]:
     found = facts.of("slurm", Slurm)
     if isinstance(found, str):
-        yield Line(FAIL, "slurm", f"cannot be asked: {found}", "see whether the controller answers (sinfo)")
+        yield Line(FAIL, "slurm", f"cannot be asked: {found}", "check that the controller answers (sinfo)")
         return
     if not found.there:
         yield Line(FAIL, "slurm", f"{plan.slurm} is not there", "correct --slurm; it is a path on that host")
         return
     sbatch = found.said
     if sbatch is None:
-        yield Line(FAIL, "slurm", "there is no sbatch there", "name a host of the cluster with --host")
+        yield Line(FAIL, "slurm", "sbatch is not installed there", "name a host of the cluster with --host")
     elif sbatch.why is not None:
-        yield Line(FAIL, "slurm", f"sbatch --test-only {sbatch.why}", "see whether the controller answers (sinfo)")
+        yield Line(FAIL, "slurm", f"sbatch --test-only {sbatch.why}", "check that the controller answers (sinfo)")
     elif sbatch.code == 0:
         start = _TEST_ONLY.search(sbatch.out + sbatch.err)
         text = f"would start at {start[2]}" if start else plain((sbatch.err or sbatch.out).strip(), 200)

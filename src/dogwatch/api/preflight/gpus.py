@@ -26,12 +26,12 @@ def judge(plan: Plan, facts: Facts) -> Iterator[Line]:
         found = "; ".join(found.failed.values())
     if isinstance(found, str):
         text = f"cannot be asked: {plain(found, 200)}"
-        yield Line(FAIL if needs else WARN, "gpus", text, "see what nvidia-smi (or amd-smi) says there")
+        yield Line(FAIL if needs else WARN, "gpus", text, "run nvidia-smi (or amd-smi) there")
         return
     gpus = found.gpus
     if not gpus:
-        text = "none there: nothing of NVIDIA's or AMD's tools is installed"
-        remedy = "choose a place with GPUs, or correct --gpu-ids"
+        text = "none found: neither NVIDIA's nor AMD's tools are installed"
+        remedy = "choose a host with GPUs, or correct --gpu-ids"
         yield Line(FAIL, "gpus", text, remedy) if needs else Line(PASS, "gpus", f"{text}, and none asked for")
         return
     for gpu in gpus:
@@ -67,7 +67,7 @@ def _as_many_as_workers(plan: Plan, wanted: list[str]) -> Iterator[Line]:
     elif len(each) % plan.workers == 0:
         yield Line(PASS, "workers", f"{said}: {len(each) // plan.workers} each")
     else:
-        yield Line(FAIL, "workers", said, "make them as many: --workers or --gpu-ids")
+        yield Line(FAIL, "workers", said, "give as many GPUs as workers (--workers, --gpu-ids)")
 
 
 def _chosen(wanted: list[str], gpus: Sequence[Gpu]) -> tuple[list[Gpu], list[str]]:
@@ -86,7 +86,7 @@ def _free(plan: Plan, chosen: Sequence[Gpu], wanted: list[str], gpus: Sequence[G
     if wanted:
         taken = [gpu for gpu in chosen if _use(gpu)]
         for gpu in taken:
-            remedy = "take another GPU, or end what runs there if it is yours"
+            remedy = "use another GPU, or stop that process if it is yours"
             yield Line(FAIL, f"gpu {gpu.index}", f"is not free: {_use(gpu)}", remedy)
         if chosen and not taken:
             yield Line(PASS, "gpus", f"free: {_names(chosen)}")
@@ -98,7 +98,7 @@ def _free(plan: Plan, chosen: Sequence[Gpu], wanted: list[str], gpus: Sequence[G
         return
     text = f"{len(free)} of {len(gpus)} are free for {count(needed, 'worker')}"
     text += "".join(f"; GPU {gpu.index}: {_use(gpu)}" for gpu in gpus[:4] if _use(gpu))
-    yield Line(FAIL if plan.wants_gpus() else WARN, "gpus", text, "wait until they are free, or take fewer workers")
+    yield Line(FAIL if plan.wants_gpus() else WARN, "gpus", text, "wait until they are free, or use fewer workers")
 
 
 def _use(gpu: Gpu) -> str:
@@ -128,7 +128,7 @@ def _memory(plan: Plan, gpus: Sequence[Gpu]) -> Iterator[Line]:
         return
     known = [gpu for gpu in gpus if gpu.memory_total is not None]
     if not known:
-        yield Line(WARN, "gpu memory", "the GPUs do not say how much they have", "look it up for this model of GPU")
+        yield Line(WARN, "gpu memory", "the GPUs do not report their memory", "look it up for this model of GPU")
         return
     least = min(known, key=_room)
     room = _room(least)
@@ -139,7 +139,7 @@ def _memory(plan: Plan, gpus: Sequence[Gpu]) -> Iterator[Line]:
         fits = int((room - (plan.gpu_memory or 0)) // (plan.memory_per_item or 1))
         yield Line(FAIL, "gpu memory", f"{text} for batches of {plan.batch_size}", f"a batch of {fits} would fit")
     else:
-        yield Line(FAIL, "gpu memory", text, "take a larger GPU, or a smaller batch or model")
+        yield Line(FAIL, "gpu memory", text, "use a larger GPU, or a smaller batch or model")
 
 
 def _room(gpu: Gpu) -> int:
@@ -173,7 +173,7 @@ def _driver(plan: Plan, facts: Facts, found: Gpus) -> Iterator[Line]:
 def _fits(built: str, able: Sequence[int] | None, text: str) -> Line:
     numbers = [int(part) for part in built.split(".")[:2] if part.isdecimal()]
     if able is None or not numbers:
-        return Line(WARN, "driver", f"{text}; whether they fit is not known", "start something small first")
+        return Line(WARN, "driver", f"{text}; cannot tell whether they fit", "start a small job first")
     remedy = f"update the driver, or install torch for CUDA {able[0]}.{able[1]}"
     if numbers[0] > able[0]:
         return Line(FAIL, "driver", text, remedy)

@@ -23,7 +23,7 @@ def judge(plan: Plan, facts: Facts) -> Iterator[Line]:
     for gauge in patterns.progress:
         what = f"pattern {plain(gauge.name, 40)}"
         if gauge.regex.search(b""):
-            yield Line(WARN, what, "matches an empty line, and so every line", "make it name what it looks for")
+            yield Line(WARN, what, "matches an empty line, and so every line", "make it more specific")
         elif not lines:
             yield Line(PASS, what, "can be used; there is no earlier log to try it on")
         else:
@@ -32,7 +32,7 @@ def judge(plan: Plan, facts: Facts) -> Iterator[Line]:
         what = f"error pattern {plain(error.text.removeprefix(ANY_CASE), 40)}"
         hits = [line for line in lines if error.regex.search(line)]
         if error.regex.search(b""):
-            yield Line(WARN, what, "matches an empty line, and so every line", "make it name what it looks for")
+            yield Line(WARN, what, "matches an empty line, and so every line", "make it more specific")
         elif lines and len(hits) > TOO_OFTEN * len(lines):
             text = f"matches {len(hits):,} of the last {count(len(lines), 'line')} of earlier logs"
             yield Line(WARN, what, text, "make it narrower: an alert that always fires is ignored")

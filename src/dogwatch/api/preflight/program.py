@@ -14,9 +14,9 @@ from dogwatch.wire.preflight import Command, Limits, Program
 def judge(plan: Plan, facts: Facts) -> Iterator[Line]:
     found = facts.of("program", Program)
     if not facts.answer.there:
-        yield Line(FAIL, "working directory", f"{facts.answer.cwd} is not there", "make it, or correct --cwd")
+        yield Line(FAIL, "working directory", f"{facts.answer.cwd} is not there", "create it, or correct --cwd")
     if isinstance(found, str):
-        yield Line(FAIL, "command", f"could not be read: {found}", "see whether its directories answer")
+        yield Line(FAIL, "command", f"could not be read: {found}", "check that its file systems answer")
         return
     command = found.program
     if command is not None:
@@ -59,7 +59,7 @@ def _python(plan: Plan, found: Program, facts: Facts) -> Iterator[Line]:
     if wanted is not None and os.path.normpath(os.path.join(facts.answer.cwd, wanted)) != os.path.normpath(prefix):
         yield Line(FAIL, "interpreter", f"{text}, not {wanted}", f"activate {wanted}, or start {wanted}/bin/python")
     elif active and not _inside(active, executable, prefix):
-        remedy = f"start {active}/bin/python, or deactivate what is not meant"
+        remedy = f"start {active}/bin/python, or deactivate the other environment"
         yield Line(WARN, "interpreter", f"{text}, while {active} is active", remedy)
     elif needed or inside.virtual:
         yield Line(PASS, "interpreter", text)
@@ -80,8 +80,10 @@ def _packages(plan: Plan, found: Program) -> Iterator[Line]:
             why = f"cannot be imported: {module.why}" if module.why else f"is not there for {found.python}"
             yield Line(FAIL, f"package {name}", why, f"{found.python} -m pip install {name.partition('.')[0]}")
         elif module.bare:
-            text = "is only a directory without code, such as one of that name where the job starts"
-            yield Line(WARN, f"package {name}", text, "see that the installed one is found, not that directory")
+            text = "is a directory without code, probably one of that name in the working directory"
+            yield Line(
+                WARN, f"package {name}", text, "make sure that Python finds the installed package, not that directory"
+            )
         else:
             seconds = f", imported in {module.imported:g} s" if module.imported is not None else ""
             yield Line(PASS, f"package {name}", f"{module.version or 'there'}{seconds}")
@@ -99,14 +101,14 @@ def _variables(plan: Plan, facts: Facts) -> Iterator[Line]:
 def _checkpoint_frequency(plan: Plan) -> Line:
     said = plan.checkpoint_every
     option, value = plan.command.every or ("", "")
-    what, remedy = "checkpoint frequency", "set it in the command (as in --save-steps 500), or say --checkpoint-every"
+    what, remedy = "checkpoint frequency", "set it in the command (as in --save-steps 500), or give --checkpoint-every"
     if (said or value).lower() in NEVER and (said or option):
         return Line(WARN, what, f"{option or 'it'} is {said or value}: no checkpoint is written", remedy)
     if said:
         return Line(PASS, what, f"every {said}")
     if option:
         return Line(PASS, what, f"{option} {value}".strip())
-    return Line(WARN, what, "how often it saves is not known, nor what a crash would cost", remedy)
+    return Line(WARN, what, "unknown how often it saves, so unknown how much work a crash loses", remedy)
 
 
 def _logging(plan: Plan, found: Program, facts: Facts) -> Line:
@@ -119,10 +121,10 @@ def _logging(plan: Plan, found: Program, facts: Facts) -> Line:
     if kind == "python" and any(flag.startswith("-") and not flag.startswith("--") and "u" in flag for flag in flags):
         return Line(PASS, "logging", "unbuffered: python -u")
     if kind == "python":
-        return Line(WARN, "logging", "Python holds back what it prints into a file or pipe, 8 KB at a time", remedy)
+        return Line(WARN, "logging", "Python buffers what it prints to a file or pipe (8 KB)", remedy)
     if plan.command.unbuffered:
         return Line(PASS, "logging", f"unbuffered: {plan.command.unbuffered}")
-    return Line(WARN, "logging", "whether its output is buffered is not known", remedy)
+    return Line(WARN, "logging", "cannot tell whether its output is buffered", remedy)
 
 
 def _limits(plan: Plan, found: Program, facts: Facts) -> Iterator[Line]:
@@ -146,7 +148,7 @@ def _core_dumps(wanted: bool, limits: Limits) -> Line:
     if on == wanted:
         return Line(PASS, "core dumps", text)
     if wanted and limits.core_most == 0:
-        return Line(FAIL, "core dumps", "off, and the hard limit is 0", "have the limit raised (limits.conf), then try")
+        return Line(FAIL, "core dumps", "off, and the hard limit is 0", "raise the limit (limits.conf), then try again")
     return Line(FAIL, "core dumps", text, f"ulimit -c {'unlimited' if wanted else '0'} before it is started")
 
 
@@ -158,7 +160,7 @@ def _signal(name: str, limits: Limits, handled: Mapping[str, int | None], script
         text = "is ignored by the parent process, and the program inherits that"
         return Line(FAIL, what, text, "start it without nohup or & in a script, or trap it there")
     if script is None:
-        return Line(WARN, what, "whether the program handles it is not known: it is not a script", "try it once")
+        return Line(WARN, what, "cannot tell whether the program handles it: it is not a script", "try it once")
     if handled.get(name) is None:
-        return Line(WARN, what, f"nothing in {script} handles it", f"handle SIG{name} there: save and end")
+        return Line(WARN, what, f"nothing in {script} handles it", f"handle SIG{name} there: save and exit")
     return Line(PASS, what, f"handled at line {handled[name]} of {script}")

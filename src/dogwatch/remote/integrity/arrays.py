@@ -22,7 +22,7 @@ MOST_TENSORS = 2000000
 def npy_head(head: bytes, what: str) -> "tuple[int, Any, tuple[int, ...]]":
     """(where the data begins, type, shape) of one array."""
     if head[:6] != NPY:
-        raise Broken("holds %s, which is no NumPy array" % what[:100] if what else "is no NumPy array")
+        raise Broken("holds %s, which is not a NumPy array" % what[:100] if what else "is not a NumPy array")
     wide = head[6:7] != b"\x01"
     start = 12 if wide else 10
     length = int.from_bytes(head[8:start], "little")
@@ -78,7 +78,7 @@ def check_npy(body: Body) -> Report:
         start, descr, shape = npy_head(body.at(place, min(1 << 16, body.size - place)), "")
         end = npy_end(start, descr, shape)
         if end is None:
-            raise Unclear("holds Python objects, which are not opened: they would be executed")
+            raise Unclear("holds Python objects, which are not opened because loading them could run code")
         if place + end > body.size:
             raise Broken("is %d bytes too short for the shape in its header" % (place + end - body.size))
         rows = shape[0] if rows is None and shape else rows
@@ -90,7 +90,7 @@ def check_safetensors(body: Body) -> Report:
     """Header arithmetic: the tensors fill the file from the header's end to its own, without hole or overlap."""
     length = body.number(0, 8, "the length of its header")
     if length > SAFE_HEADER_MOST:
-        raise Broken("has a damaged header (its length cannot be)")
+        raise Broken("has a damaged header (impossible length)")
     try:
         head = json.loads(body.at(8, length, "its header").decode("utf-8"))
         rows = [(name, row) for name, row in head.items() if name != "__metadata__"]

@@ -106,7 +106,7 @@ def zstd_frame(body: Body, place: int) -> int:
             raise Broken("ends in the middle of a skippable frame")
         return end
     if magic != ZSTD_MAGIC:
-        raise Broken("has something behind its last frame that is no frame")
+        raise Broken("has something after its last frame that is not a frame")
     mode = body.number(place + 4, 1, "the header of a frame")
     single, checksum = mode >> 5 & 1, mode >> 2 & 1
     size_bytes = (1 if single else 0, 2, 4, 8)[mode >> 6]

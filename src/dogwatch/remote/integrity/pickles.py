@@ -10,7 +10,7 @@ from dogwatch.remote.integrity.body import Body, Report, Unclear
 MOST_PICKLE = 32 << 20
 MOST_CODES = 1000000  # instructions: about a second's work
 THE_REST = "whatever stands too far behind to be looked at"
-PICKLED = "is pickled, and what is pickled is never opened: it would be executed"
+PICKLED = "is a pickle, which is never opened because loading it could run code"
 # Modules with which a pickle runs programs, opens files or connects, and functions of others that execute text.
 RISKY = frozenset(
     (

@@ -84,7 +84,7 @@ def check_parquet(body: Body) -> Report:
     length = body.number(body.size - 8, 4, "its footer")
     start = body.size - 8 - length
     if start < 4:
-        raise Broken("has a damaged footer (its length cannot be)")
+        raise Broken("has a damaged footer (impossible length)")
     try:
         footer = Thrift(body.at(start, length)).struct()
         rows, groups = int(footer[3]), footer[4]
@@ -94,7 +94,7 @@ def check_parquet(body: Body) -> Report:
     except (LookupError, TypeError, ValueError, struct.error):
         raise Broken("has a damaged footer") from None
     if counted != rows:
-        raise Broken("promises %d rows and has row groups for %d" % (rows, counted))
+        raise Broken("says %d rows but has row groups for %d" % (rows, counted))
     note = "" if tried else "its pages are all there; they carry no checksums"
     return Report(rows, note if chunks else "")
 
@@ -162,7 +162,7 @@ def check_arrow_file(body: Body) -> Report:
     length = body.number(body.size - 10, 4, "its footer")
     start = body.size - 10 - length
     if start < 8:
-        raise Broken("has a damaged footer (its length cannot be)")
+        raise Broken("has a damaged footer (impossible length)")
     try:
         text = body.at(start, length)
         footer, batches = root(text), 0

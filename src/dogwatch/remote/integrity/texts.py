@@ -80,7 +80,7 @@ def check_large_json(body: Body) -> Report:
             found = JSON_TOKEN.search(text, place)
             rest = text[place : found.start() if found else len(text)]
             if closed and rest.strip():
-                raise Broken("goes on behind its end")
+                raise Broken("has data after its end")
             if b"\0" in rest:
                 raise Broken("has zeros in it where text should be")
             if found is None:
@@ -104,7 +104,7 @@ def check_large_json(body: Body) -> Report:
             closed = not depth
     if not opened or depth or pending:
         raise Broken("ends in the middle of a value")
-    return Report(note="its brackets and strings are whole; it is too large to be read value by value")
+    return Report(note="its brackets and strings are complete; it is too large to read every value")
 
 
 def lines_of(body: Body) -> "Iterator[bytes]":

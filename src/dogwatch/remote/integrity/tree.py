@@ -123,19 +123,19 @@ def recognised(name: str, head: bytes) -> "tuple[str, Any]":
         if head[:1] == b"\x80":
             return "pickle", check_pickle
         if by_mark is None and len(head) < 4:
-            raise Broken("is too short to be anything")
+            raise Broken("is too short for any known format")
         if by_mark is None:
-            raise Unclear("is of no format that can be judged")
+            raise Unclear("has an unknown format")
     if by_name is not None:
         wanted = SAME_MARK.get(by_name[1], by_name[1])
         if by_name[1] in MARKED and (by_mark is None or by_mark[2] != wanted):
-            raise Broken("does not begin as %s does" % by_name[1])
+            raise Broken("does not start like %s" % by_name[1])
         return by_name[1], by_name[2]
     if by_mark is not None:
         return by_mark[2], by_mark[3]
     if name.lower().endswith((".pkl", ".pickle", ".joblib", ".dill")):
         return "pickle", check_pickle
-    raise Unclear("is of no format that can be judged")
+    raise Unclear("has an unknown format")
 
 
 def verdict(path: str, word: str, why: str, **more: "Any") -> "dict[str, Any]":
@@ -259,7 +259,7 @@ def check_directory(top: str, budget: Budget) -> "Iterator[dict[str, Any]]":
         for missing in missing_shards(where, names):
             yield missing
     if not judged:
-        yield verdict(top, UNCLEAR, "has nothing in it that can be judged")
+        yield verdict(top, UNCLEAR, "contains no file of a known format")
 
 
 def entry(path: str, top: str, budget: Budget) -> "dict[str, Any] | None":
@@ -278,7 +278,7 @@ def entry(path: str, top: str, budget: Budget) -> "dict[str, Any] | None":
         return verdict(path, UNCLEAR, "is not a regular file")
     row = check_file(path, budget)
     nothing_known = row["format"] is None and row["verdict"] != INTACT
-    if nothing_known and (row["why"] == "is of no format that can be judged" or plain_and_empty(path, row)):
+    if nothing_known and (row["why"] == "has an unknown format" or plain_and_empty(path, row)):
         return None
     return row
 

@@ -87,7 +87,7 @@ def collect(fds: "list[int]", until: float, cap: int) -> "tuple[list[bytearray],
             return [texts[fd] for fd in fds], "late"
         for fd, _event in ready:
             if fd == 1:
-                raise BrokenPipeError("nobody reads the answer any more")
+                raise BrokenPipeError("the reader closed the connection")
             chunk = os.read(fd, 1 << 18)
             texts[fd] += chunk
             if not chunk:

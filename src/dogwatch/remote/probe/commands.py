@@ -107,7 +107,7 @@ class Commands:
         """The command before this one that a field names."""
         name = spec.text(field)
         if name not in self.answered:
-            raise Refused("%s: %.60r is no command before it" % (spec.path(field), name))
+            raise Refused("%s: %.60r is not a command before it" % (spec.path(field), name))
         return name
 
 

@@ -81,7 +81,7 @@ class ExtraProbe:
             chunk = os.read(self.back, 65536)
             self.text += chunk
             if len(self.text) > EXTRA_PROBE_CAP:
-                return compact({"why": "it said too much"})
+                return compact({"why": "it printed too much"})
             if not chunk:
                 code, _ = reap(self.pid, time.monotonic() + 0.5)
                 self.pid = 0 if code is not None else self.pid

@@ -129,7 +129,7 @@ def spied(pid: int, until: float) -> "tuple[list[dict[str, Any]], str]":
             try:
                 return [thread_of(one) for one in json.loads(out.decode("utf-8", "replace"))[:64]], ""
             except (ValueError, KeyError, TypeError, AttributeError):
-                why = "py-spy answered in another way than is known"
+                why = "py-spy printed something that Dogwatch cannot parse"
     return [], why
 
 
@@ -159,7 +159,7 @@ def run(argv: "list[str]", seconds: float) -> "tuple[bytes, str]":
         return out, ""
     text = err.decode("utf-8", "replace")
     if "permission denied" in text.lower() or "operation not permitted" in text.lower():
-        return b"", "this user may not look into that process"
+        return b"", "no permission to read that process"
     return b"", "py-spy: " + (text.strip().splitlines() or ["it failed"])[0][:200]
 
 

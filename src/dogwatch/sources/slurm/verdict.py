@@ -92,8 +92,8 @@ def of_record(
         return verdict._replace(contradiction=_contradiction(record))
     if row is None and _flushed(record):
         why = (
-            f"the controller no longer knows it: the accounting closed its record as {record.native} and names nobody"
-            " who cancelled it; outcome unknown"
+            f"the controller no longer knows it: the accounting closed its record as {record.native} and does not"
+            " say who cancelled it; outcome unknown"
         )
         return _because(verdict, Ended(Outcome.UNKNOWN, at=record.end, reason=why))
     starved = _starved(record)

@@ -85,7 +85,7 @@ def add_channel(store: Store, name: str, kind: str, settings: Json, route: Json,
 def taken(name: str) -> UsageError:
     if name == TERMINAL:
         return UsageError(f"{name!r} is the channel that every watcher has; choose another name")
-    return UsageError(f"there is a channel called {name!r} already; `dogwatch alerts rm {name}` removes it")
+    return UsageError(f"there is already a channel named {name!r}; `dogwatch alerts rm {name}` removes it")
 
 
 def change_channel(store: Store, name: str, kind: str, settings: Json, route: Json) -> None:
@@ -101,7 +101,7 @@ def remove_channel(store: Store, name: str, at: float) -> None:
     with store.writing() as tx:
         row = _named(tx, name)
         if row is None:
-            raise UsageError(f"there is no channel called {name!r}; `dogwatch alerts ls` lists them")
+            raise UsageError(f"no channel named {name!r}; `dogwatch alerts ls` lists them")
         tx.change(row, removed=at)
         for delivery in tx.rows(DeliveryRow, "WHERE channel = ? AND state IN ('waiting', 'held')", name):
             tx.change(delivery, state=DROPPED, reason=REMOVED)

@@ -39,7 +39,7 @@ def register(store: Store, job: Job, at: float, mono: float) -> int:
     with store.writing() as tx:
         held = tx.row(JobRow, "WHERE ref = ?", job.ref)
         if held is not None and held.active:
-            raise UsageError(f"{job.ref} is watched already: `dogwatch forget {job.ref}` lets go of it.")
+            raise UsageError(f"{job.ref} is watched already: `dogwatch forget {job.ref}` stops watching it.")
         _check_place(tx, job.place)
         _check_identity(tx, job)
         row = _unseen(job, at)
@@ -70,7 +70,7 @@ def amend(
     with store.writing() as tx:
         held = tx.find(JobRow, ref)
         if held is None or not held.active:
-            raise NoSuchJob(f"No job that is watched is called {ref}: `dogwatch ls` lists them.")
+            raise NoSuchJob(f"No watched job named {ref}: `dogwatch ls` lists them.")
         track = dict(held.track)
         if name is not None:
             track.pop("unnamed", None)
@@ -88,7 +88,7 @@ def forget(store: Store, ref: str, at: float, mono: float) -> int:
     with store.writing() as tx:
         held = tx.find(JobRow, ref)
         if held is None or held.forgotten is not None:
-            raise NoSuchJob(f"No job is called {ref}: `dogwatch ls --all` lists them.")
+            raise NoSuchJob(f"No job named {ref}: `dogwatch ls --all` lists them.")
         tx.change(held, active=0, forgotten=at)
         memories.forget(tx, held.key)
         readings.drop(tx, held.key)

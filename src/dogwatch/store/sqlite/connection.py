@@ -90,9 +90,7 @@ def _check_header(path: str) -> None:
     try:
         head = os.pread(_kept_open(path), 100, 0)
     except FileNotFoundError:
-        raise StoreGone(
-            f"{path} is gone although a store was made here, and an empty one is not the same; {REMEDY}."
-        ) from None
+        raise StoreGone(f"{path} is missing although a store was created here; {REMEDY}.") from None
     except OSError as error:
         raise faults.of_os(error, path) from error
     if len(head) < 100 or not head.startswith(_MAGIC):

@@ -92,10 +92,10 @@ def _make(path: str) -> None:
         for each in reversed(missing):  # os.makedirs leaves the modes of all but the last to the umask
             make_private(each)
     except NotADirectoryError:
-        raise HomeRefused(f"{path} lies under something that is no directory: set DOGWATCH_HOME.") from None
+        raise HomeRefused(f"{path} lies under something that is not a directory: set DOGWATCH_HOME.") from None
     except PermissionError:
         raise HomeRefused(
-            f"{path} cannot be made, we may not write to its parent: set DOGWATCH_HOME to one of yours."
+            f"{path} cannot be created, because its parent is not writable for you: set DOGWATCH_HOME to one of yours."
         ) from None
     except OSError as error:
         raise faults.of_os(error, path) from error

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 Narrate = Callable[[str], None]
 MUTE = 600.0  # seconds for which no channel took anything before the heartbeat stops on purpose
-WITHHELD = "the heartbeat is withheld: no channel has taken an alert for ten minutes (`dogwatch alerts`)"
+WITHHELD = "the heartbeat is withheld: no alert was delivered for ten minutes (`dogwatch alerts`)"
 
 
 class Heartbeat:

@@ -97,13 +97,13 @@ def decide(
         return _now_or_later(notification, now)  # whatever it takes today: it was told that this began
     level = notification.level
     if level not in (route.levels or BIG):
-        return Decision(MUTED, f"this channel does not want {level}", now.at)
+        return Decision(MUTED, f"this channel does not take {level}", now.at)
     if notification.rule == "checkpoint" and not route.levels and not route.rules:
         return Decision(MUTED, "checkpoints go only to channels that name their levels or rules", now.at)
     names = _names(notification.subject, now)
     for key, patterns, texts in (("jobs", route.jobs, names), ("rules", route.rules, (notification.rule,))):
         if patterns and not any(fnmatchcase(text, pattern) for pattern in patterns for text in texts):
-            return Decision(MUTED, f"this channel only wants {key} like {', '.join(patterns)}", now.at)
+            return Decision(MUTED, f"this channel only takes {key} like {', '.join(patterns)}", now.at)
     if notification.resolved:
         return Decision(MUTED, "its beginning was not sent on this channel", now.at)
     if flaps > FLAPS:

@@ -306,7 +306,7 @@ def _directory(job: Job, signs: Signs) -> Sign:
     if closed:
         return Sign(DIRECTORY, False, f"{closed[0]} cannot be written to by the user who watches")
     proven = all(path in signs.writable for path in directories(job.expect.outputs))
-    return Sign(DIRECTORY, proven or None, "" if proven else "whether its output directory is writable is not known")
+    return Sign(DIRECTORY, proven or None, "" if proven else "cannot tell whether its output directory is writable")
 
 
 def _placed(signs: Signs) -> Sign:

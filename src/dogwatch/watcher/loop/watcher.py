@@ -98,7 +98,7 @@ class Watcher:
         """Say that somebody watches again, and from when to when nobody did; tried again at every step
         until the store has taken it."""
         now, mono = self._clock.now(), self._clock.mono()
-        self._record.attempt("set room aside", self._store.set_reserve)
+        self._record.attempt("reserve disk space", self._store.set_reserve)
         gap = self._gap_before(now)
         said = [*([] if gap is None else [gap]), rows.Event("watch.started", f"dogwatch {self._who} started watching")]
         self._begun = self._record.attempt(
@@ -219,7 +219,7 @@ class Watcher:
                 looked += self._look(poller)
         self._write_log(looked)
         self._beat()
-        self._record.attempt("take over the configuration", self._tune)
+        self._record.attempt("load the configuration", self._tune)
         if self._dispatch is not None:
             self._dispatch.refusal = self._record.refusal
             self._record.attempt("send alerts", self._dispatch.step)
