@@ -120,9 +120,9 @@ def _against_the_bare_commands(lab: Lab) -> list[Figure]:
 
 def _bare_argv(lab: Lab, jobs: list[Job], nowhere: list[str], clock: Clock) -> list[str]:
     """What somebody would type: the very queries of the tick, the accounting asked about the same ids."""
-    section = source.ask(jobs, {}, clock.now())
-    queue, books = ["squeue", *section["squeue"]], ["sacct", *section["sacct"]]
-    books[-1] += ",".join(nowhere)
+    commands = source.ask(jobs, {}, clock.now()).commands or {}
+    queue, books = (commands[name].argv for name in (requests.QUEUE, requests.ACCOUNTING))
+    books = [word.replace("{ids}", ",".join(nowhere)) for word in books]
     settings = "SLURM_TIME_FORMAT=%s SLURM_BITSTR_LEN=0 LC_ALL=C"
     command = f"export {settings}; {shlex.join(queue)}; {shlex.join(books)}"
     return ["ssh", "-F", str(lab.ssh_config), "lab", command]
@@ -249,7 +249,7 @@ def _captured(lab: Lab, clock: Clock) -> tuple[dict[str, Any], list[str], dict[s
     way = Ssh("lab", "lab", str(lab.ssh_config), clock)
     path = lab.show(running[0])["StdOut"]
     request = {
-        "commands": source.ask(jobs, {}, clock.now()),
+        **source.ask(jobs, {}, clock.now()).to_request(),
         "disks": ["/"],
         "logs": {"x": {"globs": [path], "known": {}}},
     }

@@ -14,9 +14,11 @@ from dogwatch.model import Ended, Job, Observation, Outcome
 from dogwatch.sources.process import ProcessSource, source
 from dogwatch.sources.slurm import source as slurm
 from dogwatch.testing import check_channel, check_log_format, check_source
+from tests.sources.slurm.lines import ran
+from tests.sources.test_process import process
 
 JOB = Job("here/process:1", "here", "process", "1", "one", track={"workers": [[1, 2, "boot"]]})
-GONE = {"runs": {}, "pids": {JOB.ref: [{"pid": 1, "doing": "gone"}]}, "find": {}}
+GONE = {"ok": True, "runs": {}, "pids": {JOB.ref: [process("gone", pid=1)]}, "find": {}}
 
 
 def test_the_sources_that_we_ship_conform() -> None:
@@ -25,7 +27,7 @@ def test_the_sources_that_we_ship_conform() -> None:
     check_source(
         slurm,
         [replace(JOB, ref="hpc/slurm:7", id="7", source="slurm", track={})],
-        [{}, {"ran": {"slurm.queue": {"rc": 1}}}],
+        [{"ok": True}, {"ok": True, "ran": {"slurm.queue": ran(rc=1)}}],
     )
 
 

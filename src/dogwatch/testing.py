@@ -10,6 +10,8 @@ import socket
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from msgspec import convert
+
 from dogwatch.channels.interface import Channel, Receipt
 from dogwatch.channels.plugin import OUTSIDE, ChannelPlugin, built
 from dogwatch.channels.plugin import check as check_channel_keys
@@ -19,20 +21,26 @@ from dogwatch.logs.interface import FormatPlugin
 from dogwatch.model import Closing, Ended, Item, Job, Known, Level, Message, Outcome
 from dogwatch.plugin_config import Setting, checked, keys
 from dogwatch.rules.interface import Case, Rule
-from dogwatch.sources.interface import Source, SourcePlugin
+from dogwatch.sources.interface import SourcePlugin
+from dogwatch.wire.questions import Questions
+from dogwatch.wire.sections import WHOLE
 
 JOB = "here/example:1"
 HOSTILE = ("", "\0", "\x1b]52;c;x\x07", "9" * 5000, "-1/0", "{" * 2000, "\ud800", "e" * 100_000, "1e999 / nan items")
 
 
-def check_source(source: Source, jobs: Sequence[Job], answers: Sequence[Mapping[str, Any]], at: float = 1.0e9) -> None:
-    """A source asks in plain JSON, speaks only of jobs it was given, and never calls silence a success."""
+def check_source(source: Any, jobs: Sequence[Job], answers: Sequence[Mapping[str, Any]], at: float = 1.0e9) -> None:
+    """A source asks what the probe understands, speaks only of jobs it was given, and never calls silence a success.
+    `answers` are plain JSON; one of ours, which asks `Questions`, is given them as the section that they are."""
     known = {job.ref: Known() for job in jobs}
-    request = source.ask(jobs, known, at)
-    assert json.loads(json.dumps(request)) == request, f"{source.kind}: what it asks is not plain JSON"
-    assert source.ask(jobs, known, at) == request, f"{source.kind}: the same question twice differs"
+    asked = source.ask(jobs, known, at)
+    ours = isinstance(asked, Questions)
+    assert ours or json.loads(json.dumps(asked)) == asked, f"{source.kind}: what it asks is not plain JSON"
+    convert(asked.to_request() if ours else {source.section: asked}, Questions)
+    assert source.ask(jobs, known, at) == asked, f"{source.kind}: the same question twice differs"
     refs = {job.ref for job in jobs}
-    for answer in answers:
+    for plain in answers:
+        answer = convert(plain, WHOLE[source.section]) if ours else plain
         if source.trouble(answer, jobs) is not None:
             continue
         asked, observations = source.read(answer, jobs, known, at)

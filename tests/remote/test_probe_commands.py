@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import to_builtins
 
 from dogwatch.model import Unreachable
 from dogwatch.sources.slurm import requests
@@ -243,8 +244,8 @@ def test_the_environment_changes_no_format(stage: Stage, probe_file: str) -> Non
     kept = {"SLURM_CONF": "/etc/slurm/other.conf", "PATH": os.environ["PATH"]}
     commands = requests.poll(["alice"], ["999"], [], 1_000_000, 0.0)
     for command in commands.values():
-        command["path"] = [str(stage.directory)]
-    request = json.dumps({"nonce": "a1", "commands": commands}).encode()
+        command.path = [str(stage.directory)]
+    request = json.dumps({"nonce": "a1", "commands": to_builtins(commands)}).encode()
     argv = [sys.executable, "-I", "-S", probe_file]
     subprocess.run(argv, input=request, env=theirs | kept, stdout=subprocess.DEVNULL, check=True, timeout=60)
     for program in ("squeue", "sacct"):

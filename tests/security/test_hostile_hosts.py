@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -110,7 +110,7 @@ def test_an_answer_that_drips_is_late(hosts: Hosts) -> None:
 class Faulty(SlurmSource):
     """A source with a bug."""
 
-    def trouble(self, answer: Mapping[str, Any], jobs: Sequence[Job]) -> str | None:
+    def trouble(self, answer: Any, jobs: Sequence[Job]) -> str | None:
         raise KeyError("not \x1b[31mforeseen")
 
 

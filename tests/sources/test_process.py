@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec import convert
 
 from dogwatch.model import Ended, Expectation, Job, Known, Observation, Outcome, Running, Waiting
 from dogwatch.sources.process import source
+from dogwatch.wire.sections import ProcessSection
 
 REF = "here/process:train-1"
 BOOT = "b00t"
@@ -24,7 +26,16 @@ def attached_job(**track: Any) -> Job:
 
 
 def process(doing: str = "sleeping", **more: Any) -> dict[str, Any]:
-    return {"pid": 42, "doing": doing, "start": 7, "boot": BOOT, "started": 900.0, "cpu": 3.0, "rss": 10, **more}
+    unknown = dict.fromkeys(("exit", "oom", "kernel_log", "children", "threads", "uid", "command"))
+    told = {"pid": 42, "doing": doing, "start": 7, "boot": BOOT, "started": 900.0, "cpu": 3.0, "rss": 10}
+    return {**unknown, **told, **more}
+
+
+def section(run: Any = None, processes: Any = (), find: Any = None) -> ProcessSection:
+    """The probe's answer about one job."""
+    runs = {REF: {"spec_workers": None, "abandoned": False, **run}} if run else {}
+    body = {"ok": True, "runs": runs, "pids": {REF: list(processes)}, "find": {REF: find} if find else {}}
+    return convert(body, ProcessSection)
 
 
 def entry(index: int = 0, *, end: dict[str, Any] | None = None, process: Any = None, start: Any = True) -> Any:
@@ -35,14 +46,13 @@ def entry(index: int = 0, *, end: dict[str, Any] | None = None, process: Any = N
 def read_kept(*workers: Any, supervisor_alive: bool = True, job: Job | None = None) -> Observation | None:
     run = {"supervisor": {"pid": 1}, "supervisor_alive": supervisor_alive, "workers": list(workers), "problem": None}
     job = job or kept_job(len(workers))
-    asked, seen = source.read({"runs": {REF: run}, "pids": {}, "find": {}}, [job], {REF: Known()}, NOW)
+    asked, seen = source.read(section(run), [job], {REF: Known()}, NOW)
     assert asked == {REF}
     return seen.get(REF)
 
 
 def read_attached(job: Job, *processes: Any, find: Any = None) -> Observation:
-    answer = {"runs": {}, "pids": {REF: list(processes)}, "find": {REF: find} if find else {}}
-    return source.read(answer, [job], {REF: Known()}, NOW)[1][REF]
+    return source.read(section(None, processes, find), [job], {REF: Known()}, NOW)[1][REF]
 
 
 def ended(code: int | None, signal: int | None = None, **oom: Any) -> dict[str, Any]:
@@ -106,7 +116,7 @@ def test_a_worker_whose_supervisor_was_killed_lives_on_and_ends_unknown() -> Non
 def test_a_run_without_a_supervisor_yet_is_waiting() -> None:
     """Registered, not started: neither running nor failed."""
     run = {"supervisor": None, "supervisor_alive": False, "workers": [entry(start=None)], "problem": None}
-    _, seen = source.read({"runs": {REF: run}, "pids": {}, "find": {}}, [kept_job()], {REF: Known()}, NOW)
+    _, seen = source.read(section(run), [kept_job()], {REF: Known()}, NOW)
     assert isinstance(seen[REF].state, Waiting)
 
 
@@ -118,7 +128,7 @@ def test_a_run_directory_that_cannot_be_read_says_nothing_of_the_job() -> None:
         "workers": [],
         "problem": "/runs/train-1: Permission denied",
     }
-    asked, seen = source.read({"runs": {REF: run}, "pids": {}, "find": {}}, [kept_job()], {REF: Known()}, NOW)
+    asked, seen = source.read(section(run), [kept_job()], {REF: Known()}, NOW)
     assert (asked, seen) == (frozenset(), {})
 
 
@@ -168,8 +178,8 @@ def test_gathering_stops_when_the_launch_is_long_over() -> None:
     """A process of the same name next week is somebody else's."""
     job = attached_job(find={"name": "train", "want": 2}, workers=[[42, 7, BOOT]])
     early, late = Known(state=Running(), since=990.0), Known(state=Running(), since=100.0)
-    assert REF in source.ask([job], {REF: early}, NOW)["find"]
-    assert REF not in source.ask([job], {REF: late}, NOW)["find"]
+    assert REF in source.ask([job], {REF: early}, NOW).to_request()["process"]["find"]
+    assert REF not in source.ask([job], {REF: late}, NOW).to_request()["process"]["find"]
 
 
 def test_a_run_that_nobody_is_left_to_start_has_failed():
@@ -182,8 +192,7 @@ def test_a_run_that_nobody_is_left_to_start_has_failed():
     }
     job = kept_job(2)
     for abandoned, ended in ((False, False), (True, True)):
-        answer = {"runs": {REF: {**run, "abandoned": abandoned}}, "pids": {}, "find": {}}
-        seen = source.read(answer, [job], {REF: Known()}, NOW)[1][REF]
+        seen = source.read(section({**run, "abandoned": abandoned}), [job], {REF: Known()}, NOW)[1][REF]
         assert isinstance(seen.state, Ended if ended else Waiting)
     assert isinstance(seen.state, Ended)
     assert (seen.state.outcome, seen.state.exit_code, seen.native) == (Outcome.FAILED, None, "never started")

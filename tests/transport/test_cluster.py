@@ -6,12 +6,14 @@ import threading
 from typing import Any
 
 import pytest
+from msgspec import convert, to_builtins
 
 from dogwatch.model import Job, Unreachable
 from dogwatch.sources.slurm import requests, source
 from dogwatch.transport import host_keys
 from dogwatch.transport.interface import Answer
 from dogwatch.transport.ssh import Ssh
+from dogwatch.wire.commands import CommandsSection
 from tests.lab.lab import Lab
 from tests.support import wait_until
 
@@ -25,7 +27,7 @@ def transport(lab: Lab, alias: str = "lab") -> Ssh:
 def question(*ids: int) -> dict[str, Any]:
     """What the watcher asks about jobs that it knows by id only."""
     jobs = [Job(f"lab/slurm:{one}", "lab", "slurm", str(one), str(one)) for one in ids]
-    return {"commands": source.ask(jobs, {}, AT)}
+    return source.ask(jobs, {}, AT).to_request()
 
 
 def whole(answer: Answer | Unreachable) -> dict[str, Any]:
@@ -49,7 +51,7 @@ def test_queue_and_accounting_come_in_one_answer(calm_lab: Lab, alias: str, user
     waiting = calm_lab.sbatch(user, "sleep 600", "--hold")
     calm_lab.wait_accounting(ended, "FAILED")
     body = whole(transport(calm_lab, alias).ask(question(ended, waiting), 60))
-    section, cluster = body["commands"], requests.cluster(body["commands"])
+    section, cluster = body["commands"], requests.cluster(convert(body["commands"], CommandsSection))
     queue, accounting = section["ran"]["slurm.queue"], section["ran"]["slurm.accounting"]
     assert (queue["rc"], accounting["rc"]) == (0, 0)
     assert (section["me"], cluster.name) == (user, "lab")
@@ -74,19 +76,19 @@ def test_a_batch_script_comes_as_it_was_submitted(calm_lab: Lab) -> None:
     """Redirections and all; another user's is refused in words only, because scontrol exits with 0 all the same."""
     mine = calm_lab.sbatch("alice", "python train.py >out.log 2>&1", "--hold")
     other = calm_lab.sbatch("bob", "true", "--hold")
-    asked = question(mine)["commands"] | requests.script(str(mine)) | requests.script(str(other))
+    asked = question(mine)["commands"] | to_builtins(requests.script(str(mine)) | requests.script(str(other)))
     body = whole(transport(calm_lab).ask({"commands": asked}, 60))
-    scripts = requests.scripts(body["commands"])
-    assert scripts[str(mine)]["out"] == "#!/bin/sh\npython train.py >out.log 2>&1\n"
-    assert (scripts[str(other)]["rc"], scripts[str(other)]["out"]) == (0, "")
-    assert "Invalid user id" in scripts[str(other)]["err"]
+    scripts = requests.scripts(convert(body["commands"], CommandsSection))
+    assert scripts[str(mine)].out == "#!/bin/sh\npython train.py >out.log 2>&1\n"
+    assert (scripts[str(other)].rc, scripts[str(other)].out) == (0, "")
+    assert "Invalid user id" in scripts[str(other)].err
 
 
 def test_a_stopped_controller_is_waited_for_once(calm_lab: Lab) -> None:
     """squeue hangs and is killed in time; neither the accounting nor the controller is asked after that."""
     job = calm_lab.sbatch("alice", "sleep 600", "--hold")
     calm_lab.stop_slurmctld()
-    request = {"commands": question(job)["commands"] | requests.script(str(job)), "disks": ["/"]}
+    request = {"commands": question(job)["commands"] | to_builtins(requests.script(str(job))), "disks": ["/"]}
     body = whole(transport(calm_lab).ask(request, 12))
     assert body["commands"]["ran"].pop("slurm.queue")["why"] == "late"
     assert (body["commands"]["ran"], body["commands"]["counts"]) == ({}, {"squeue": 1})

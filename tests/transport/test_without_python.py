@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import convert, to_builtins
 
 from dogwatch.clock import Clock
 from dogwatch.model import Ended, Job, Known, Missing, Outcome, Running, Unreachable, follow
@@ -20,6 +21,7 @@ from dogwatch.sources.slurm import requests, source
 from dogwatch.transport import without_python
 from dogwatch.transport.interface import Answer
 from dogwatch.transport.ssh import Ssh
+from dogwatch.wire.commands import CommandsSection
 from tests.sources.slurm import lines
 from tests.support import wait_until
 from tests.transport.sshd import Link, Sshd, probes
@@ -82,9 +84,9 @@ def look(
 ) -> tuple[dict[str, Known], dict[str, Any]]:
     """What the engine does with one poll: ask, read, follow."""
     before = known or {job.ref: Known() for job in some}
-    answer = transport.ask({"commands": source.ask(some, before, lines.NOW)}, LONG)
+    answer = transport.ask(source.ask(some, before, lines.NOW).to_request(), LONG)
     assert isinstance(answer, Answer), answer
-    section = answer.body["commands"]
+    section = convert(answer.body["commands"], CommandsSection)
     assert source.trouble(section, some) is None
     asked, seen = source.read(section, some, before, lines.NOW)
     after, _ = follow(before, Answered("lab", lines.NOW, 0.1, asked, seen))
@@ -114,7 +116,7 @@ def test_states_and_endings_are_right_in_any_sh(sshd: Sshd, transport: Ssh, tmp_
     ]
     assert body["commands"]["ran"]["slurm.accounting"]["ids"] == ["13", "14"]
     assert "--jobs=13,14 " in host.calls("sacct")[0]
-    assert requests.cluster(body["commands"]) == ("laboratory", "22.05.8")
+    assert requests.cluster(convert(body["commands"], CommandsSection)) == ("laboratory", "22.05.8")
     assert body["commands"]["counts"] == {"squeue": 1, "sacct": 1, "scontrol": 1}
     assert [len(host.calls(name)) for name in ("squeue", "sacct", "scontrol")] == [1, 1, 1]
     assert (body["python"], body["host"]) == (None, os.uname().nodename)
@@ -143,14 +145,16 @@ def test_what_a_command_says_of_its_trouble_comes_along(sshd: Sshd, transport: S
     host.say("sacct", err="Slurm accounting storage is disabled")
     sshd.start(env=f"PATH={host.directory}")
     some = jobs("12", "13")
-    answer = transport.ask({"commands": source.ask(some, {}, lines.NOW)}, LONG)
+    answer = transport.ask(source.ask(some, {}, lines.NOW).to_request(), LONG)
     assert isinstance(answer, Answer)
     section = answer.body["commands"]
     assert (section["ran"]["slurm.queue"]["rc"], section["ran"]["slurm.accounting"]["rc"]) == (1, 1)
-    assert "Unable to contact slurm controller" in str(source.trouble(section, some))
+    assert "Unable to contact slurm controller" in str(
+        source.trouble(convert(answer.body["commands"], CommandsSection), some)
+    )
     assert "storage is disabled" in section["ran"]["slurm.accounting"]["err"]
     (host.directory / "sacct").unlink()
-    answer = transport.ask({"commands": source.ask(some, {}, lines.NOW)}, LONG)
+    answer = transport.ask(source.ask(some, {}, lines.NOW).to_request(), LONG)
     assert isinstance(answer, Answer)
 
 
@@ -166,7 +170,7 @@ def test_a_queue_that_hangs_is_late_and_ends(
     (host.directory / "squeue.slow").write_text("")
     host.say("sacct", lines.whole())
     sshd.start(env=f"PATH={host.directory}")
-    answer = transport.ask({"commands": source.ask(jobs("12"), {}, lines.NOW)}, 3.0)
+    answer = transport.ask(source.ask(jobs("12"), {}, lines.NOW).to_request(), 3.0)
     if without:
         assert isinstance(answer, Unreachable)
         assert answer.kind == "late"
@@ -217,7 +221,7 @@ def test_python_is_asked_for_once_and_not_at_every_look(sshd: Sshd, transport: S
 
     told, counts = [], []
     for _ in range(3):
-        answer = transport.ask({"commands": source.ask(jobs("12"), {}, lines.NOW)}, LONG)
+        answer = transport.ask(source.ask(jobs("12"), {}, lines.NOW).to_request(), LONG)
         assert isinstance(answer, Answer)
         told.append(answer.connections)
         counts.append(connections())
@@ -246,7 +250,7 @@ def test_half_an_answer_and_a_cut_link_are_dark_and_leave_nothing(sshd: Sshd, tr
     link = Link(sshd.port)
     sshd.trust(link.port)
     sshd.write_config(port=link.port)
-    asked = {"commands": source.ask(jobs("12"), {}, lines.NOW)}
+    asked = source.ask(jobs("12"), {}, lines.NOW).to_request()
     try:
         assert isinstance(transport.ask(asked, LONG), Answer)
         whole = link.carried
@@ -267,7 +271,7 @@ def test_a_link_that_falls_silent_leaves_nothing_there(sshd: Sshd, transport: Ss
     link = Link(sshd.port)
     sshd.trust(link.port)
     sshd.write_config(port=link.port)
-    asked = {"commands": source.ask(jobs("12"), {}, lines.NOW)}
+    asked = source.ask(jobs("12"), {}, lines.NOW).to_request()
     try:
         assert isinstance(transport.ask({}, LONG), Answer)  # from now on it is asked in sh
         link.silent_after = sent
@@ -287,7 +291,9 @@ def test_what_is_no_job_id_is_no_word_of_the_script(bad: str) -> None:
     """Nothing that could be another command gets that far."""
     for ids, history in (([bad], []), (["1"], [bad])):
         with pytest.raises(without_python.Unusable):
-            without_python.program({"commands": requests.poll([], ids, history, 1_000_000, 0.0)}, "00", 10.0)
+            without_python.program(
+                {"commands": to_builtins(requests.poll([], ids, history, 1_000_000, 0.0))}, "00", 10.0
+            )
 
 
 @pytest.mark.parametrize(
@@ -310,7 +316,7 @@ def test_a_request_that_sh_cannot_be_given_is_refused(wrong: dict[str, Any]) -> 
 
 def test_a_command_that_may_print_only_so_much_is_not_run() -> None:
     """A shell cannot count what it prints; a batch script can wait for a python3."""
-    asked = {"commands": {"list": {"argv": ["squeue"], "seconds": 5.0}, **requests.script("12")}}
+    asked = {"commands": {"list": {"argv": ["squeue"], "seconds": 5.0}, **to_builtins(requests.script("12"))}}
     script = without_python.program(asked, "00", 10.0)
     assert b"squeue" in script
     assert b"batch_script" not in script

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dogwatch.api.commands import HERE
 from dogwatch.api.host_names import HostNames
@@ -25,6 +25,8 @@ from dogwatch.transport.interface import Answer
 from dogwatch.transport.ssh import Ssh
 from dogwatch.transport.target import Target, audit
 from dogwatch.transport.without_python import LIMITS
+from dogwatch.wire.commands import NO_COMMANDS, CommandsSection
+from dogwatch.wire.questions import Questions
 
 if TYPE_CHECKING:
     from dogwatch.wire.documents.commands import (
@@ -161,11 +163,10 @@ def remove(store: Store, name: str) -> None:
 
 def try_out(way: Ssh, deadline: float = TEST_DEADLINE) -> Trial:
     """One probe there and back."""
-    asked: dict[str, Any] = {}
+    asked = Questions()
     for kind in schedulers():
-        for section, spec in kind.ask_about().items():
-            asked[section] = {**asked.get(section, {}), **spec}
-    answer = way.ask(asked, deadline)
+        asked.add(kind.ask_about())
+    answer = way.ask(asked.to_request(), deadline)
     if isinstance(answer, Unreachable):
         return Trial(False, answer.duration, answer.kind, answer.why)
     body = answer.body
@@ -175,7 +176,7 @@ def try_out(way: Ssh, deadline: float = TEST_DEADLINE) -> Trial:
         python=body.get("python"),
         host=body.get("host"),
         skew=_skew(answer),
-        scheduler=_scheduler(body),
+        scheduler=_scheduler(answer.checked.commands or NO_COMMANDS),
         limits=LIMITS if body.get("python") is None else None,
     )
 
@@ -239,10 +240,10 @@ def _skew(answer: Answer) -> float | None:
     return round(wall - (answer.at + max(0.0, answer.duration - busy) / 2), 1)
 
 
-def _scheduler(body: dict[str, Any]) -> Installation | None:
+def _scheduler(section: CommandsSection) -> Installation | None:
     """The scheduler that is installed there; None where there is none."""
-    told = (kind.about(body.get(section) or {}) for kind in schedulers() for section in kind.ask_about())
-    return next((one for one in told if one is not None), None)
+    installed = (kind.about(section) for kind in schedulers())
+    return next((scheduler for scheduler in installed if scheduler is not None), None)
 
 
 def _scheduler_document(told: Installation | None) -> SchedulerDocument | None:

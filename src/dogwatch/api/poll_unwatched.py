@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from dogwatch.clock import Clock, recorded, stamp
 from dogwatch.model import Ended, Facts, Job, Observation, Running, Unreachable
@@ -11,6 +11,7 @@ from dogwatch.model.state import word
 from dogwatch.sources.interface import Source
 from dogwatch.store.rows.registration import unregistered
 from dogwatch.transport.interface import Transport
+from dogwatch.wire.commands import NO_COMMANDS
 from dogwatch.wire.documents.facts import efficiency_document, tasks_document
 
 if TYPE_CHECKING:
@@ -24,11 +25,11 @@ def look(
 ) -> tuple[list[JobDocument], str | None]:
     """What one round trip says of these jobs of one place, in order, and why it says nothing, if so."""
     at = clock.now()
-    answer = transport.ask({source.section: source.ask(jobs, {}, at)}, DEADLINE)
+    answer = transport.ask(source.ask(jobs, {}, at).to_request(), DEADLINE)
     if isinstance(answer, Unreachable):
         return [unregistered(job) for job in jobs], answer.why
-    section: Mapping[str, Any] = answer.body.get(source.section) or {"why": "no reason given"}
-    why = source.trouble(section, jobs) if section.get("ok") else str(section.get("why"))
+    section = answer.checked.commands or NO_COMMANDS
+    why = source.trouble(section, jobs) if section.ok else section.why
     if why is not None:
         return [unregistered(job) for job in jobs], why
     _, observations = source.read(section, jobs, {}, at)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from dogwatch.clock import Clock
 from dogwatch.errors import CouldNotPoll, NoSuchJob, UsageError
@@ -18,6 +18,7 @@ from dogwatch.store.rows import jobs, places
 from dogwatch.store.rows import registration as register
 from dogwatch.text import named, plain
 from dogwatch.transport.interface import Transport
+from dogwatch.wire.commands import NO_COMMANDS
 
 if TYPE_CHECKING:
     from dogwatch.api.registry_file import RegistryEntry
@@ -92,12 +93,11 @@ def look_up(
     """What the scheduler says of these ids now; NoSuchJob names those that it does not know, and Unreachable says why
     it cannot be asked, which is no reason not to watch them."""
     wanted = [one.id for one in ids]
-    request = kind.ask_for(wanted, clock.now())
-    answer = transport.ask(request, LOOKUP_DEADLINE)
+    answer = transport.ask(kind.ask_for(wanted, clock.now()).to_request(), LOOKUP_DEADLINE)
     where = "this machine" if is_here(place.kind) else place.name
     if isinstance(answer, Unreachable):
         return answer
-    section = _section(request, answer.body)
+    section = answer.checked.commands or NO_COMMANDS
     if program := kind.missing(section):
         raise UsageError(
             f"there is no {kind.title} on {where} ({program} is not there); --host NAME says which host has it"
@@ -267,11 +267,10 @@ def in_queue(
     kind: Scheduler, transport: Transport, host: str, clock: Clock, deadline: float = LIST_DEADLINE
 ) -> Sequence[QueuedJob]:
     """The user's own jobs in the queue of a host."""
-    request = kind.ask_own_jobs(clock.now())
-    answer = transport.ask(request, deadline)
+    answer = transport.ask(kind.ask_own_jobs(clock.now()).to_request(), deadline)
     if isinstance(answer, Unreachable):
         raise CouldNotPoll(f"{host} is unreachable: {answer.why}")
-    section = _section(request, answer.body)
+    section = answer.checked.commands or NO_COMMANDS
     why = kind.trouble(section, ())
     if why is not None:
         raise CouldNotPoll(f"{host} is unreachable: {why}")
@@ -282,10 +281,3 @@ def unwatched(kind: Scheduler, place: str, job_id: str, name: str | None = None,
     """A job that is not registered, by where it is and its id."""
     track = kind.track(user, None, None, False)
     return Job(f"{place}/{kind.name}:{job_id}", place, kind.name, job_id, name or job_id, track=track)
-
-
-def _section(request: Mapping[str, Any], body: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The answer to a request of one section."""
-    (name,) = request
-    section: Mapping[str, Any] = body.get(name) or {}
-    return section

@@ -1,8 +1,8 @@
-"""A source of another package: what it raises makes it blind to its own jobs, and no other job pays for it."""
+"""A source of another package: what it raises makes it blind to its own jobs, and no other job pays for it. It speaks
+plain JSON values, which are checked here and nowhere else."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -11,7 +11,10 @@ from msgspec import convert, to_builtins
 
 from dogwatch.model import Facts, Job, Known, Observation, RareFacts
 from dogwatch.plugins import FAILURES
-from dogwatch.sources.interface import PlainSource, SourcePlugin
+from dogwatch.sources.interface import PlainSource, RareAnswers, SourcePlugin
+from dogwatch.wire.commands import CommandsSection
+from dogwatch.wire.questions import ProcessQuestions, Questions
+from dogwatch.wire.sections import ProcessSection
 
 T = TypeVar("T")
 
@@ -24,11 +27,11 @@ class MissingSource:
     def __init__(self, kind: str, why: str) -> None:
         self.kind, self._why = kind, why
 
-    def ask(self, jobs: Sequence[Job], known: Mapping[str, Known], at: float) -> dict[str, Any]:
-        return {"runs": {}, "pids": {}, "find": {}}
+    def ask(self, jobs: Sequence[Job], known: Mapping[str, Known], at: float) -> Questions:
+        return Questions(process=ProcessQuestions()) if self.section == "process" else Questions(commands={})
 
     def read(
-        self, answer: Mapping[str, Any], jobs: Sequence[Job], known: Mapping[str, Known], at: float
+        self, answer: ProcessSection | CommandsSection, jobs: Sequence[Job], known: Mapping[str, Known], at: float
     ) -> tuple[frozenset[str], dict[str, Observation]]:
         return frozenset(), {}
 
@@ -39,18 +42,18 @@ class MissingSource:
         facts: Mapping[str, Facts],
         rare: Mapping[str, RareFacts],
         turn: int,
-    ) -> dict[str, Any]:
-        return {}
+    ) -> Questions:
+        return Questions()
 
     def also_read(
-        self, body: Mapping[str, Any], jobs: Sequence[Job], facts: Mapping[str, Facts], rare: Mapping[str, RareFacts]
+        self, answers: RareAnswers, jobs: Sequence[Job], facts: Mapping[str, Facts], rare: Mapping[str, RareFacts]
     ) -> Mapping[str, RareFacts]:
         return {}
 
-    def trouble(self, answer: Mapping[str, Any], jobs: Sequence[Job]) -> str | None:
+    def trouble(self, answer: ProcessSection | CommandsSection, jobs: Sequence[Job]) -> str | None:
         return None
 
-    def blind(self, answer: Mapping[str, Any], jobs: Sequence[Job]) -> dict[str, str]:
+    def blind(self, answer: ProcessSection | CommandsSection, jobs: Sequence[Job]) -> dict[str, str]:
         return {job.ref: self._why for job in jobs}
 
 
@@ -77,19 +80,19 @@ class ForeignSource(MissingSource):
             self._why = FAILURES.add(self._title, error)
             return otherwise
 
-    def ask(self, jobs: Sequence[Job], known: Mapping[str, Known], at: float) -> dict[str, Any]:
+    def ask(self, jobs: Sequence[Job], known: Mapping[str, Known], at: float) -> Questions:
         if self._source is not None:
             self._why = ""
-        nothing = super().ask(jobs, known, at) if self.section == "process" else {}
-        return self._safely(lambda source: _plain(source.ask(jobs, known, at)), nothing)
+        nothing = super().ask(jobs, known, at)
+        return self._safely(lambda source: _questions({self.section: source.ask(jobs, known, at)}), nothing)
 
     def read(
-        self, answer: Mapping[str, Any], jobs: Sequence[Job], known: Mapping[str, Known], at: float
+        self, answer: ProcessSection | CommandsSection, jobs: Sequence[Job], known: Mapping[str, Known], at: float
     ) -> tuple[frozenset[str], dict[str, Observation]]:
         refs = {job.ref for job in jobs}
 
         def read(source: PlainSource) -> tuple[frozenset[str], dict[str, Observation]]:
-            spoken_for, observations = source.read(answer, jobs, known, at)
+            spoken_for, observations = source.read(to_builtins(answer), jobs, known, at)
             if not spoken_for <= refs or not set(observations) <= spoken_for:
                 raise ValueError("it reports jobs that are not its own")
             return frozenset(spoken_for), {ref: _checked(seen) for ref, seen in observations.items()}
@@ -104,27 +107,37 @@ class ForeignSource(MissingSource):
         facts: Mapping[str, Facts],
         rare: Mapping[str, RareFacts],
         turn: int,
-    ) -> dict[str, Any]:
-        return self._safely(lambda source: _plain(source.also_ask(jobs, known, _as_json(jobs, facts, rare), turn)), {})
+    ) -> Questions:
+        plain = _as_json(jobs, facts, rare)
+        return self._safely(lambda source: _questions(source.also_ask(jobs, known, plain, turn)), Questions())
 
     def also_read(
-        self, body: Mapping[str, Any], jobs: Sequence[Job], facts: Mapping[str, Facts], rare: Mapping[str, RareFacts]
+        self, answers: RareAnswers, jobs: Sequence[Job], facts: Mapping[str, Facts], rare: Mapping[str, RareFacts]
     ) -> Mapping[str, RareFacts]:
         refs = {job.ref for job in jobs}
 
         def read(source: PlainSource) -> dict[str, RareFacts]:
-            learnt = source.also_read(body, jobs, _as_json(jobs, facts, rare))
+            learnt = source.also_read(to_builtins(answers._asdict()), jobs, _as_json(jobs, facts, rare))
             return {ref: convert(news, RareFacts) for ref, news in learnt.items() if ref in refs}
 
         return self._safely(read, {})
 
-    def trouble(self, answer: Mapping[str, Any], jobs: Sequence[Job]) -> str | None:
-        return self._safely(lambda source: source.trouble(answer, jobs), None)
+    def trouble(self, answer: ProcessSection | CommandsSection, jobs: Sequence[Job]) -> str | None:
+        return self._safely(lambda source: source.trouble(to_builtins(answer), jobs), None)
 
-    def blind(self, answer: Mapping[str, Any], jobs: Sequence[Job]) -> dict[str, str]:
+    def blind(self, answer: ProcessSection | CommandsSection, jobs: Sequence[Job]) -> dict[str, str]:
         nothing: dict[str, str] = {}
-        unseen = self._safely(lambda source: dict(source.blind(answer, jobs)), nothing)
+        unseen = self._safely(lambda source: dict(source.blind(to_builtins(answer), jobs)), nothing)
         return super().blind(answer, jobs) if self._why else unseen
+
+
+def _questions(sections: Mapping[str, Any]) -> Questions:
+    """What is asked, if the probe has such sections and they fit."""
+    return convert(sections, type=_StrictQuestions)
+
+
+class _StrictQuestions(Questions, forbid_unknown_fields=True, omit_defaults=True):
+    """Nothing but what the probe can be asked."""
 
 
 def _as_json(
@@ -138,8 +151,3 @@ def _checked(seen: Observation) -> Observation:
     """With its facts as ours; plain values are taken, and fields that nobody knows are left out."""
     facts = seen.facts
     return replace(seen, facts=convert(facts, Facts)) if facts is not None and type(facts) is not Facts else seen
-
-
-def _plain(request: Mapping[str, Any]) -> dict[str, Any]:
-    """What is asked, if it is plain JSON."""
-    return dict(json.loads(json.dumps(dict(request))))

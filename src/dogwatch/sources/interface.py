@@ -5,12 +5,24 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 from dogwatch.model import Facts, Job, Known, Observation, RareFacts
 
 if TYPE_CHECKING:
+    from dogwatch.wire.commands import CommandsSection
     from dogwatch.wire.programs import GpuHolder
+    from dogwatch.wire.questions import Questions
+    from dogwatch.wire.sections import GpuMetrics, ProcessSection
+
+    Section: TypeAlias = ProcessSection | CommandsSection
+
+
+class RareAnswers(NamedTuple):
+    """The answers to what is asked once or seldom; a section that did not come is empty."""
+
+    commands: CommandsSection
+    gpu_metrics: Mapping[str, GpuMetrics | None]
 
 
 class Source(Protocol):
@@ -20,12 +32,12 @@ class Source(Protocol):
     kind: str
     section: str
 
-    def ask(self, jobs: Sequence[Job], known: Mapping[str, Known], at: float) -> dict[str, Any]:
+    def ask(self, jobs: Sequence[Job], known: Mapping[str, Known], at: float) -> Questions:
         """This source's part of the request: one question for all `jobs` of a place."""
         ...
 
     def read(
-        self, answer: Mapping[str, Any], jobs: Sequence[Job], known: Mapping[str, Known], at: float
+        self, answer: Section, jobs: Sequence[Job], known: Mapping[str, Known], at: float
     ) -> tuple[frozenset[str], dict[str, Observation]]:
         """The refs that this answer can speak for, and what it says of those it listed.
 
@@ -40,22 +52,22 @@ class Source(Protocol):
         facts: Mapping[str, Facts],
         rare: Mapping[str, RareFacts],
         turn: int,
-    ) -> dict[str, Any]:
-        """Further sections, for what is asked once or seldom (`rare` is what is known of that); `turn` counts polls."""
+    ) -> Questions:
+        """For what is asked once or seldom; `rare` is what is known of that, and `turn` counts polls."""
         ...
 
     def also_read(
-        self, body: Mapping[str, Any], jobs: Sequence[Job], facts: Mapping[str, Facts], rare: Mapping[str, RareFacts]
+        self, answers: RareAnswers, jobs: Sequence[Job], facts: Mapping[str, Facts], rare: Mapping[str, RareFacts]
     ) -> Mapping[str, RareFacts]:
-        """What those sections say that is new, by ref."""
+        """What the answers to those say that is new, by ref."""
         ...
 
-    def trouble(self, answer: Mapping[str, Any], jobs: Sequence[Job]) -> str | None:
+    def trouble(self, answer: Section, jobs: Sequence[Job]) -> str | None:
         """Why this answer says nothing about any job, in one sentence: then the place is unreachable. None when it
         does."""
         ...
 
-    def blind(self, answer: Mapping[str, Any], jobs: Sequence[Job]) -> Mapping[str, str]:
+    def blind(self, answer: Section, jobs: Sequence[Job]) -> Mapping[str, str]:
         """The jobs that this answer cannot speak for, each with the reason in words."""
         ...
 
@@ -169,7 +181,7 @@ class Kind:
         related = bool(pids & {process.pid, *process.above, *process.led_by})
         return None if not related and process.served else related
 
-    def has_log_of_its_own(self, track: Mapping[str, Any]) -> bool:
+    def has_log_of_its_own(self, job: Job) -> bool:
         """Whether nothing but the job writes to its log."""
         return False
 
@@ -192,7 +204,7 @@ class Kind:
 
 class Scheduler(Kind, ABC):
     """A kind whose jobs have a queue that can be asked: for one's own jobs, for ids, and which scheduler it is. Each
-    question is a section of the probe's request, and each reading takes the section of its answer."""
+    reading takes the commands section of the answer."""
 
     is_scheduler = True
     source: Source
@@ -210,32 +222,32 @@ class Scheduler(Kind, ABC):
         """What is kept with a job to know it again."""
 
     @abstractmethod
-    def ask_own_jobs(self, at: float) -> dict[str, Any]:
+    def ask_own_jobs(self, at: float) -> Questions:
         """For all jobs of whoever asks."""
 
     @abstractmethod
-    def own_jobs(self, section: Mapping[str, Any]) -> list[QueuedJob]: ...
+    def own_jobs(self, section: CommandsSection) -> list[QueuedJob]: ...
 
     @abstractmethod
-    def ask_for(self, ids: Sequence[str], at: float) -> dict[str, Any]:
+    def ask_for(self, ids: Sequence[str], at: float) -> Questions:
         """For jobs that somebody wants to register."""
 
     @abstractmethod
-    def trouble(self, section: Mapping[str, Any], ids: Sequence[str]) -> str | None:
+    def trouble(self, section: CommandsSection, ids: Sequence[str]) -> str | None:
         """Why the answer says nothing, in one sentence; None when it does."""
 
     @abstractmethod
-    def look_up(self, section: Mapping[str, Any], ids: Sequence[str], user: str | None) -> Lookup:
+    def look_up(self, section: CommandsSection, ids: Sequence[str], user: str | None) -> Lookup:
         """What an answer without trouble says; jobs of other people than `user` do not count."""
 
     @abstractmethod
-    def missing(self, section: Mapping[str, Any]) -> str:
+    def missing(self, section: CommandsSection) -> str:
         """The command that is not installed on the host; nothing where it is."""
 
     @abstractmethod
-    def ask_about(self) -> dict[str, Any]:
+    def ask_about(self) -> Questions:
         """Which scheduler this is."""
 
     @abstractmethod
-    def about(self, section: Mapping[str, Any]) -> Installation | None:
+    def about(self, section: CommandsSection) -> Installation | None:
         """What it says of itself; None where it is not installed."""

@@ -1,8 +1,5 @@
 """Jobs that are processes: kept runs of our own, and workers that somebody else started.
 
-A job's `track` is one of
-    {"run": directory}                               a run under the supervisor
-    {"find": {...}, "workers": [[pid, start, boot]]}  others' workers: found ones, and how to find the rest
 A process is (boot id, pid, start time); a reused pid is somebody else. A worker that vanished
 without a record has ended, and nobody knows how: that is never success.
 """
@@ -13,9 +10,12 @@ import fnmatch
 import re
 import signal
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, structs, to_builtins
 
 from dogwatch.model import (
     Ended,
@@ -32,7 +32,13 @@ from dogwatch.model import (
     Worker,
 )
 from dogwatch.model.state import State
-from dogwatch.sources.interface import Kind, SourcePlugin
+from dogwatch.sources.interface import Kind, RareAnswers, SourcePlugin
+from dogwatch.wire.questions import ProcessQuestions, Questions, Search
+from dogwatch.wire.sections import Find, OomEnd, Process, ProcessSection, Record, Run, RunWorker, Who
+from dogwatch.wire.tracks import Tracks
+
+if TYPE_CHECKING:
+    from dogwatch.sources.interface import Section
 
 ALIVE = frozenset({"running", "sleeping", "stopped", "uninterruptible", "hidden"})
 RECORD_PATIENCE = 30.0  # a supervisor writes its record at once, unless the disk is full or it is stopped
@@ -42,40 +48,76 @@ PROCESS_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,79}")
 WORST_FIRST = (Outcome.OUT_OF_MEMORY, Outcome.FAILED, Outcome.UNKNOWN, Outcome.SUCCEEDED)
 
 
+class WorkerNotes(Struct, omit_defaults=True):
+    """What is remembered of a worker that somebody else started: when it started, the logs it writes, the memory kills
+    counted while it lived, when it was first seen gone, and the status that it showed as a zombie."""
+
+    started: float | None = None
+    logs: list[str] = []
+    kills: int | None = None
+    gone_at: float | None = None
+    exit_status: int | None = None
+
+
+class ProcessTrack(Struct, omit_defaults=True):
+    """How to know a job again: the directory of a `run` under the supervisor; or others' workers, those known so far
+    and how to `find` the rest. `logs`, `progress` and `gpus` are by worker."""
+
+    run: str | None = None
+    find: Search | None = None
+    workers: list[Who] = []
+    numbers: list[int | None] = []
+    ends: dict[str, WorkerNotes] = {}
+    attempt: str = ""
+    logs: list[str] = []
+    progress: list[str] = []
+    gpus: list[str | int] = []
+
+    def to_json(self) -> dict[str, Any]:
+        """As the store has it, where there are no tuples."""
+        track: dict[str, Any] = to_builtins(self)
+        return track | {"workers": [list(who) for who in self.workers]}
+
+
+tracks = Tracks(ProcessTrack)
+
+
 class ProcessSource:
     """See the module: one question about all runs, pids and names; one observation per job."""
 
     kind = "process"
     section = "process"
 
-    def ask(self, jobs: Sequence[Job], known: Mapping[str, Known], at: float) -> dict[str, Any]:
-        runs, pids, find = {}, {}, {}
+    def ask(self, jobs: Sequence[Job], known: Mapping[str, Known], at: float) -> Questions:
+        asked = ProcessQuestions()
         for job in jobs:
-            if "run" in job.track:
-                runs[job.ref] = job.track["run"]
+            track = tracks.of(job)
+            if track.run is not None:
+                asked.runs[job.ref] = track.run
                 continue
-            if job.track.get("workers"):
-                pids[job.ref] = job.track["workers"]
-            if "find" in job.track and _still_gathering(job, known.get(job.ref, Known()), at):
-                find[job.ref] = job.track["find"]
-        return {"runs": runs, "pids": pids, "find": find}
+            if track.workers:
+                asked.pids[job.ref] = track.workers
+            if track.find is not None and _still_gathering(job, track, known.get(job.ref, Known()), at):
+                asked.find[job.ref] = track.find
+        return Questions(process=asked)
 
     def read(
-        self, answer: Mapping[str, Any], jobs: Sequence[Job], known: Mapping[str, Known], at: float
+        self, answer: Section, jobs: Sequence[Job], known: Mapping[str, Known], at: float
     ) -> tuple[frozenset[str], dict[str, Observation]]:
+        assert isinstance(answer, ProcessSection)
+        runs, pids, find = answer.runs or {}, answer.pids or {}, answer.find or {}
         asked, observations = set(), {}
         for job in jobs:
             observation: Observation | None
-            if "run" in job.track:
-                run = answer["runs"].get(job.ref)
-                if run is None or run.get("problem") or run.get("supervisor_alive") is None:
+            if tracks.of(job).run is not None:
+                run = runs.get(job.ref)
+                if run is None or run.problem or run.supervisor_alive is None:
                     continue
                 observation = _kept(job, run, at)
                 if observation is None and _just_seen(known.get(job.ref, Known()), at):
                     continue
             else:
-                found = answer["find"].get(job.ref) or {}
-                observation = _attached(job, answer["pids"].get(job.ref) or [], found, at)
+                observation = _attached(job, pids.get(job.ref, ()), find.get(job.ref), at)
             asked.add(job.ref)
             if observation is not None:
                 observations[job.ref] = observation
@@ -88,23 +130,24 @@ class ProcessSource:
         facts: Mapping[str, Facts],
         rare: Mapping[str, RareFacts],
         turn: int,
-    ) -> dict[str, Any]:
-        return {}
+    ) -> Questions:
+        return Questions()
 
     def also_read(
-        self, body: Mapping[str, Any], jobs: Sequence[Job], facts: Mapping[str, Facts], rare: Mapping[str, RareFacts]
+        self, answers: RareAnswers, jobs: Sequence[Job], facts: Mapping[str, Facts], rare: Mapping[str, RareFacts]
     ) -> Mapping[str, RareFacts]:
         return {}
 
-    def trouble(self, answer: Mapping[str, Any], jobs: Sequence[Job]) -> str | None:
+    def trouble(self, answer: Section, jobs: Sequence[Job]) -> str | None:
         return None  # a process table that answers at all answers for every process
 
-    def blind(self, answer: Mapping[str, Any], jobs: Sequence[Job]) -> dict[str, str]:
-        found = {job.ref: answer["runs"].get(job.ref) or {} for job in jobs if "run" in job.track}
+    def blind(self, answer: Section, jobs: Sequence[Job]) -> dict[str, str]:
+        assert isinstance(answer, ProcessSection)
+        runs = {job.ref: (answer.runs or {}).get(job.ref) for job in jobs if tracks.of(job).run is not None}
         return {
-            ref: str(run.get("problem") or "the records of the run could not be read")
-            for ref, run in found.items()
-            if run.get("problem") or run.get("supervisor_alive") is None
+            ref: (run and run.problem) or "the records of the run could not be read"
+            for ref, run in runs.items()
+            if run is None or run.problem or run.supervisor_alive is None
         }
 
 
@@ -116,8 +159,8 @@ class ProcessKind(Kind):
     def runs_on(self, facts: Facts, host: str) -> bool:
         return True
 
-    def has_log_of_its_own(self, track: Mapping[str, Any]) -> bool:
-        return "run" in track
+    def has_log_of_its_own(self, job: Job) -> bool:
+        return tracks.of(job).run is not None
 
     def registered_id(self, text: str) -> str | None:
         return text if PROCESS_ID.fullmatch(text) else None
@@ -128,10 +171,10 @@ PLUGIN = SourcePlugin("process", "processes of a machine", lambda: source)
 KIND = ProcessKind("process")
 
 
-def _still_gathering(job: Job, known: Known, at: float) -> bool:
+def _still_gathering(job: Job, track: ProcessTrack, known: Known, at: float) -> bool:
     """Whether to go on looking for workers: until all are there, and not long after the first came,
     lest an unrelated process of the same name is taken for one of them next week."""
-    have, want = len(job.track.get("workers") or ()), job.track["find"].get("want")
+    have, want = len(track.workers), track.find.want if track.find is not None else None
     if not have:
         return True
     if want is None or have >= want:
@@ -144,36 +187,35 @@ def _just_seen(known: Known, at: float) -> bool:
     return known.confirmed_at is not None and 0 <= at - known.confirmed_at < RECORD_PATIENCE
 
 
-def _kept(job: Job, run: Mapping[str, Any], at: float) -> Observation | None:
+def _kept(job: Job, run: Run, at: float) -> Observation | None:
     """A run under the supervisor, by its records; None when it is between its end and its record."""
-    if run.get("abandoned"):
+    if run.abandoned:
         return _never_started(job, run, at)
-    supervisor_alive = bool(run.get("supervisor_alive"))
-    workers = tuple(_kept_worker(job, entry, supervisor_alive) for entry in run["workers"])
-    if run.get("supervisor") is None and not any(entry.get("start") for entry in run["workers"]):
+    workers = tuple(_kept_worker(job, entry, bool(run.supervisor_alive)) for entry in run.workers)
+    if run.supervisor is None and not any(entry.start for entry in run.workers):
         return Observation(
             job.ref, job.id, Waiting("its supervisor has not started"), native="prepared", workers=workers
         )
     if not workers or (any(worker.outcome is None for worker in workers) and not _alive(workers)):
         return None  # the supervisor lives and is about to say how it ended, or nothing is known of what it started
-    witness = "supervisor" if all(entry.get("end") for entry in run["workers"]) else "process table"
+    witness = "supervisor" if all(entry.end for entry in run.workers) else "process table"
     return _observation(job, job.id, workers, witness, at)
 
 
-def _never_started(job: Job, run: Mapping[str, Any], at: float) -> Observation:
+def _never_started(job: Job, run: Run, at: float) -> Observation:
     """A run that was written down and that nobody is left to start: it failed, and nothing of it ever ran."""
     reason = "never started: the command that should have started it ended first"
-    absent = [_worker(job, int(entry["index"]), "gone", None, None) for entry in run["workers"]]
-    workers = tuple(replace(one, outcome=Outcome.FAILED, reason="never started") for one in absent)
+    absent = [_worker(job, entry.index, "gone", None, None) for entry in run.workers]
+    workers = tuple(replace(worker, outcome=Outcome.FAILED, reason="never started") for worker in absent)
     evidence = (Evidence("run directory", "no supervisor, and no `dogwatch run` left to start one", at),)
     return Observation(
         job.ref, job.id, Ended(Outcome.FAILED, at=at, reason=reason), "never started", reason, evidence, workers
     )
 
 
-def _kept_worker(job: Job, entry: Mapping[str, Any], supervisor_alive: bool) -> Worker:
-    start, end, process = entry.get("start"), entry.get("end"), entry.get("process")
-    worker = _worker(job, int(entry["index"]), "waiting", start, process if end is None else None)
+def _kept_worker(job: Job, entry: RunWorker, supervisor_alive: bool) -> Worker:
+    start, end, process = entry.start, entry.end, entry.process
+    worker = _worker(job, entry.index, "waiting", start, process if end is None else None)
     if start is None:
         if supervisor_alive:
             return worker
@@ -181,7 +223,7 @@ def _kept_worker(job: Job, entry: Mapping[str, Any], supervisor_alive: bool) -> 
             worker, doing="gone", outcome=Outcome.UNKNOWN, reason="its supervisor was killed before starting it"
         )
     if end is not None:
-        return _recorded(worker, end, start.get("error"))
+        return _recorded(worker, end, start.error)
     if process is None:
         return worker
     if worker.doing not in ("gone", "zombie") or supervisor_alive:
@@ -189,17 +231,17 @@ def _kept_worker(job: Job, entry: Mapping[str, Any], supervisor_alive: bool) -> 
     return _vanished(worker, process, "its supervisor was killed, so its exit code is unknown")
 
 
-def _recorded(worker: Worker, end: Mapping[str, Any], error: str | None) -> Worker:
+def _recorded(worker: Worker, end: Record, error: str | None) -> Worker:
     """How a worker ended, by the supervisor's record. A bare 137 or SIGKILL is no evidence of lacking memory."""
-    code, signum, oom = end.get("code"), end.get("signal"), end.get("oom") or {}
-    ended = replace(worker, doing="gone", ended=end.get("at"), exit_code=code, signal=signum)
+    code, signum, oom = end.code, end.signal, end.oom or OomEnd()
+    ended = replace(worker, doing="gone", ended=end.at, exit_code=code, signal=signum)
     if error:
         return replace(ended, outcome=Outcome.FAILED, reason=f"could not be started: {error}")
     if code == 0:
         return replace(ended, outcome=Outcome.SUCCEEDED, reason="exit code 0")
     # Where the kernel's log can be read it names the pid; the counter is shared by the whole cgroup.
-    risen = oom.get("counter") and not oom.get("log_read")
-    evidence = oom.get("kernel_log") or ("the oom_kill counter of its cgroup rose" if risen else None)
+    risen = oom.counter and not oom.log_read
+    evidence = oom.kernel_log or ("the oom_kill counter of its cgroup rose" if risen else None)
     if signum == signal.SIGKILL and evidence:
         return replace(ended, outcome=Outcome.OUT_OF_MEMORY, reason=f"killed by the kernel (out of memory): {evidence}")
     return replace(ended, outcome=Outcome.FAILED, reason=how_it_ended(code, signum))
@@ -226,90 +268,88 @@ def _signal_name(number: int) -> str:
         return f"signal {number}"
 
 
-def _attached(
-    job: Job, processes: Sequence[Mapping[str, Any]], found: Mapping[str, Any], at: float
-) -> Observation | None:
+def _attached(job: Job, processes: Sequence[Process], search: Find | None, at: float) -> Observation | None:
     """Workers that somebody else started: the ones already known, and those found just now."""
-    workers_at_end = _gathered(job, processes, found)
-    if not workers_at_end:
-        want = job.track.get("find", {}).get("want")
-        reason = found.get("problem") or f"no worker yet{f' of {want}' if want else ''}"
+    track = tracks.of(job)
+    members = _members(track, processes, search)
+    if not members:
+        want = track.find.want if track.find is not None else None
+        problem = search.problem if search is not None else None
+        reason = problem or f"no worker yet{f' of {want}' if want else ''}"
         return Observation(job.ref, "", Waiting(reason), native="not found", reason=reason)
-    numbers = [one.number for one in workers_at_end]
-    if None in numbers or len(set(numbers)) < len(workers_at_end):
-        numbers = list(range(len(workers_at_end)))
-    workers = tuple(_attached_worker(job, n or 0, one, at) for n, one in zip(numbers, workers_at_end, strict=True))
-    pid, start, boot = workers_at_end[0].identity
-    attempt = str(job.track.get("attempt") or f"{boot}:{pid}:{start}")  # whoever comes first in a list that still grows
-    observation = _observation(job, attempt, tuple(sorted(workers, key=lambda one: one.index)), "process table", at)
-    track = {
-        **job.track,
-        "attempt": attempt,
-        "workers": [one.identity for one in workers_at_end],
-        "numbers": [one.number for one in workers_at_end],
-        "ends": {str(i): one.kept for i, one in enumerate(workers_at_end) if one.kept},
-    }
-    return observation if track == job.track else replace(observation, track=track)
+    numbers = [member.number for member in members]
+    if None in numbers or len(set(numbers)) < len(members):
+        numbers = list(range(len(members)))
+    workers = [_attached_worker(job, n or 0, member, at) for n, member in zip(numbers, members, strict=True)]
+    pid, start, boot = members[0].identity
+    attempt = track.attempt or f"{boot}:{pid}:{start}"  # of the first in a list that still grows
+    workers.sort(key=lambda worker: worker.index)
+    observation = _observation(job, attempt, tuple(workers), "process table", at)
+    learnt = structs.replace(
+        track,
+        attempt=attempt,
+        workers=[member.identity for member in members],
+        numbers=[member.number for member in members],
+        ends={str(i): member.seen for i, member in enumerate(members) if member.seen != WorkerNotes()},
+    )
+    return observation if learnt == track else replace(observation, track=learnt.to_json())
 
 
 @dataclass(slots=True)
 class _Member:
-    """One foreign worker: who it is, what its process does, the number it was given, and what is remembered of it: when
-    it started, what it showed as a zombie, the memory kills counted while it lived, and when it was first seen gone."""
+    """One foreign worker: who it is, what its process does, the number it was given, and what is remembered of it."""
 
-    identity: list[Any]
-    process: Mapping[str, Any]
+    identity: Who
+    process: Process
     number: int | None
-    kept: dict[str, Any]
+    seen: WorkerNotes
 
 
-def _gathered(job: Job, processes: Sequence[Mapping[str, Any]], found: Mapping[str, Any]) -> list[_Member]:
-    """Who is known and who was found just now. A process that a later search by name leaves out although it is there
-    was a launcher or another's; one that has ended was a worker."""
-    ends, numbers = job.track.get("ends") or {}, job.track.get("numbers") or ()
+def _members(track: ProcessTrack, processes: Sequence[Process], search: Find | None) -> list[_Member]:
+    """The workers that are known and those found just now. A process that a later search by name leaves out although it
+    is there was a launcher or another's; one that has ended was a worker."""
+    ends, numbers = track.ends, track.numbers
     known = [
-        _Member(list(identity), process, numbers[i] if i < len(numbers) else None, dict(ends.get(str(i)) or {}))
-        for i, (identity, process) in enumerate(zip(job.track.get("workers") or (), processes, strict=False))
+        _Member(who, process, numbers[i] if i < len(numbers) else None, copy(ends.get(str(i)) or WorkerNotes()))
+        for i, (who, process) in enumerate(zip(track.workers, processes, strict=False))
     ]
-    before = {tuple(one.identity): one for one in known}
-    told = found.get("numbers") or [None] * len(found.get("workers") or ())
-    new = []
-    for identity, process, number in zip(found.get("workers") or (), found.get("process") or (), told, strict=False):
-        old = before.get(tuple(identity))
-        new.append(_Member(list(identity), process, number, old.kept if old is not None else {}))
-    if not new:
+    if search is None or not search.workers:
         return known
-    listed = {tuple(one.identity) for one in new}
-    by_name = found.get("named") is None
-    stay = [one for one in known if tuple(one.identity) not in listed]
-    return [*new, *(one for one in stay if not by_name or one.process.get("doing") in ("gone", "zombie"))]
+    notes = {member.identity: member.seen for member in known}
+    given: Sequence[int | None] = search.numbers or [None] * len(search.workers)
+    new = [
+        _Member(who, process, number, notes.get(who) or WorkerNotes())
+        for who, process, number in zip(search.workers, search.process, given, strict=False)
+    ]
+    listed = set(search.workers)
+    by_name = search.named is None
+    stay = [member for member in known if member.identity not in listed]
+    return [*new, *(member for member in stay if not by_name or member.process.doing in ("gone", "zombie"))]
 
 
 def _attached_worker(job: Job, index: int, member: _Member, at: float) -> Worker:
-    process, kept = member.process, member.kept
+    process, notes = member.process, member.seen
     worker = _worker(job, index, "gone", None, process)
-    kills = (process.get("oom") or {}).get("kills")
+    kills = None if process.oom is None else process.oom.kills
     if worker.doing in ALIVE:
-        if kills is not None:
-            kept["kills"] = kills
-        if worker.started is not None:
-            kept.setdefault("started", worker.started)
-        if logs := _own_logs(job, process.get("writes") or ()):
-            kept["logs"] = logs
-        return _with_logs(replace(worker, started=kept.get("started")), kept)
-    kept.setdefault("at", at)
-    worker = _with_logs(replace(worker, started=kept.get("started"), ended=kept["at"]), kept)
-    if worker.doing == "zombie" and process.get("exit") is not None:
-        status = int(process["exit"])
-        kept |= {"code": None if status & 0x7F else status >> 8 & 0xFF, "signal": status & 0x7F or None}
-    if "code" in kept:
-        return _recorded(worker, {**kept, "oom": {"kernel_log": process.get("kernel_log")}}, None)
+        notes.kills = notes.kills if kills is None else kills
+        notes.started = worker.started if notes.started is None else notes.started
+        notes.logs = _own_logs(job, process.writes) or notes.logs
+        return _with_logs(replace(worker, started=notes.started), notes.logs)
+    notes.gone_at = at if notes.gone_at is None else notes.gone_at
+    worker = _with_logs(replace(worker, started=notes.started, ended=notes.gone_at), notes.logs)
+    if worker.doing == "zombie" and process.exit is not None:
+        notes.exit_status = process.exit
+    if (status := notes.exit_status) is not None:
+        code, signum = None if status & 0x7F else status >> 8 & 0xFF, status & 0x7F or None
+        end = Record(at=notes.gone_at, code=code, signal=signum, oom=OomEnd(kernel_log=process.kernel_log))
+        return _recorded(worker, end, None)
     if worker.doing == "zombie":
         return replace(
             worker, outcome=Outcome.UNKNOWN, reason="exited (zombie); its parent has not read the exit code yet"
         )
-    why = UNWATCHED if process.get("start") == 0 else UNRECORDED
-    if kills is not None and kills > kept.get("kills", kills):
+    why = UNWATCHED if process.start == 0 else UNRECORDED
+    if kills is not None and notes.kills is not None and kills > notes.kills:
         why += "; the kernel killed a process in its cgroup meanwhile (out of memory)"
     return _vanished(worker, process, why)
 
@@ -319,41 +359,47 @@ def _own_logs(job: Job, writes: Sequence[str]) -> list[str]:
     return [path for path in writes if any(fnmatch.fnmatchcase(path, glob) for glob in job.expect.logs)]
 
 
-def _with_logs(worker: Worker, kept: Mapping[str, Any]) -> Worker:
+def _with_logs(worker: Worker, paths: Sequence[str]) -> Worker:
     """The one with the shortest name is its log; the others are streams of the same worker."""
-    logs = tuple(sorted(kept.get("logs") or (), key=lambda path: (len(path), path)))
+    logs = tuple(sorted(paths, key=lambda path: (len(path), path)))
     return replace(worker, log=logs[0], logs=logs) if logs else worker
 
 
-def _vanished(worker: Worker, process: Mapping[str, Any], why: str) -> Worker:
+def _vanished(worker: Worker, process: Process, why: str) -> Worker:
     """Gone for certain, with no exit record: unknown, unless the kernel itself says it lacked memory."""
-    if process.get("rebooted"):
+    if process.rebooted:
         return replace(worker, outcome=Outcome.UNKNOWN, reason="the machine was restarted while it ran")
-    if process.get("kernel_log"):
-        reason = f"killed by the kernel (out of memory): {process['kernel_log']}"
+    if process.kernel_log:
+        reason = f"killed by the kernel (out of memory): {process.kernel_log}"
         return replace(worker, outcome=Outcome.OUT_OF_MEMORY, signal=int(signal.SIGKILL), reason=reason)
     return replace(worker, outcome=Outcome.UNKNOWN, reason=why)
 
 
-def _worker(
-    job: Job, index: int, doing: str, start: Mapping[str, Any] | None, process: Mapping[str, Any] | None
-) -> Worker:
+def _worker(job: Job, index: int, doing: str, start: Record | None, process: Process | None) -> Worker:
     """A worker by its start record and what its process is doing, as far as there is either."""
-    start, process = start or {}, process or {}
-    memory = process.get("oom") or {}
-    return Worker(
+    track = tracks.of(job)
+    worker = Worker(
         index=index,
-        doing=process.get("doing", doing),
-        pid=process.get("pid", start.get("pid")),
-        gpu=_gpu_of(job, index),
-        log=_log_of(job, index),
-        started=process.get("started") or start.get("at"),
-        cpu_seconds=process.get("cpu"),
-        memory_bytes=process.get("rss"),
-        children=process.get("children"),
-        memory_used=memory.get("used"),
-        memory_limit=memory.get("limit"),
-        memory_shared=bool(memory.get("machine")),
+        doing=doing,
+        pid=None if start is None else start.pid,
+        gpu=str(track.gpus[index]) if index < len(track.gpus) else None,
+        log=track.logs[index] if index < len(track.logs) else None,
+        started=None if start is None else start.at,
+    )
+    if process is None:
+        return worker
+    memory = process.oom
+    return replace(
+        worker,
+        doing=process.doing,
+        pid=process.pid,
+        started=process.started or worker.started,
+        cpu_seconds=process.cpu,
+        memory_bytes=process.rss,
+        children=process.children,
+        memory_used=None if memory is None else memory.used,
+        memory_limit=None if memory is None else memory.limit,
+        memory_shared=memory is not None and memory.machine,
     )
 
 
@@ -418,13 +464,3 @@ def _tally(workers: Sequence[Worker]) -> str:
     for worker in workers:
         counts[_native(worker)] = counts.get(_native(worker), 0) + 1
     return "; ".join(f"{n} worker{'s' if n > 1 else ''}: {how}" for how, n in counts.items())
-
-
-def _log_of(job: Job, index: int) -> str | None:
-    logs = job.track.get("logs") or ()
-    return logs[index] if index < len(logs) else None
-
-
-def _gpu_of(job: Job, index: int) -> str | None:
-    gpus = job.track.get("gpus") or ()
-    return str(gpus[index]) if index < len(gpus) else None

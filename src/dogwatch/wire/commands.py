@@ -6,8 +6,7 @@ source wants of a command-line scheduler is data in these, so that a new one nee
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 from msgspec import Meta
@@ -92,12 +91,4 @@ class CommandsSection(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     counts: dict[Name, Count] = {}
 
 
-def request(commands: Mapping[str, Command]) -> dict[str, Any]:
-    """The section as JSON has it."""
-    return {name: msgspec.to_builtins(command) for name, command in commands.items()}
-
-
-def ran(section: Mapping[str, Any], name: str) -> Mapping[str, Any] | None:
-    """What the command `name` said, in a section that was checked; None if it was not run."""
-    row = (section.get("ran") or {}).get(name)
-    return row if isinstance(row, dict) else None
+NO_COMMANDS = CommandsSection(ok=False, why="no reason given")

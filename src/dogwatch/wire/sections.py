@@ -258,3 +258,4 @@ ROWS: dict[str, Any] = {
     "usage": Usage,
 }
 WHOLE: dict[str, Any] = {"process": ProcessSection, "commands": CommandsSection, "disks": Disks}
+NO_PROCESSES = ProcessSection(ok=False, why="the answer has no processes")

@@ -91,19 +91,20 @@ def target(data: bytes) -> None:
     reads it without an error."""
     reply = Dice(data).document(TRUTH).encode("utf-8", "replace")
     try:
-        body = read(reply).body
+        answer = read(reply)
     except Malformed as wrong:
         return refused_well(wrong, limit=700)
+    body = answer.body
     for text in (body.get("host"), body.get("error"), body.get("process", {}).get("why")):
         assert text is None or (len(text) <= LONGEST_SAID and is_clean(text))
-    if body.get("process", {}).get("ok"):
-        asked, seen = processes.read(body["process"], WATCHED, {one.ref: KNOWN for one in WATCHED}, NOW)
-        processes.blind(body["process"], WATCHED)
+    if answer.process is not None and answer.process.ok:
+        asked, seen = processes.read(answer.process, WATCHED, {one.ref: KNOWN for one in WATCHED}, NOW)
+        processes.blind(answer.process, WATCHED)
         follow({one.ref: KNOWN for one in WATCHED}, Answered("here", NOW, 0.1, asked, seen))
-    if body.get("commands", {}).get("ok"):
+    if answer.commands is not None and answer.commands.ok:
         watched = job()
-        if slurm.trouble(body["commands"], [watched]) is None:
-            asked, seen = slurm.read(body["commands"], [watched], {watched.ref: KNOWN}, NOW)
+        if slurm.trouble(answer.commands, [watched]) is None:
+            asked, seen = slurm.read(answer.commands, [watched], {watched.ref: KNOWN}, NOW)
             follow({watched.ref: KNOWN}, Answered("lab", NOW, 0.1, asked, seen))
             for observation in seen.values():
                 json.dumps([msgspec.to_builtins(observation.facts), observation.track])

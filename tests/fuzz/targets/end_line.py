@@ -6,6 +6,8 @@ import os
 import re
 from typing import Any
 
+from msgspec import to_builtins
+
 from dogwatch.sources.slurm import requests
 from dogwatch.transport import without_python
 from dogwatch.transport.ssh import Exchange, _Unreachable
@@ -14,7 +16,7 @@ from tests.fuzz.dice import Dice, is_clean, refused_well
 
 NONCE = "00ff" * 8
 CODES = (None, 0, 1, 127, 137, 255)
-REQUEST = {"commands": requests.poll([], ["12"], [], 1_000_000, 0.0), "logs": {"job": {}}, "disks": ["/"]}
+REQUEST = {"commands": to_builtins(requests.poll([], ["12"], [], 1_000_000, 0.0)), "logs": {"job": {}}, "disks": ["/"]}
 
 
 class Pipes:

@@ -13,7 +13,13 @@ from tests.fuzz.dice import Dice
 from tests.sources.slurm.lines import CAPTURES, MARK, NOW, REF, SUBMIT, answer, job, ran, record, row, whole
 
 STATES = (None, Waiting(), Running(), Missing(NOW - 400), Ended(Outcome.UNKNOWN), Ended(Outcome.FAILED))
-TRACKS: tuple[dict[str, Any], ...] = ({}, {"user": None}, {"submit": None}, {"lacking": NOW - 400}, {"user": "bob"})
+TRACKS: tuple[dict[str, Any], ...] = (
+    {},
+    {"user": None},
+    {"submit": None},
+    {"missing_since": NOW - 400},
+    {"user": "bob"},
+)
 
 
 def target(data: bytes) -> None:

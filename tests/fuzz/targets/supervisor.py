@@ -53,7 +53,8 @@ def target(data: bytes) -> None:
         answer = read(json.dumps({"process": {"ok": True, "runs": {"r": run}, "pids": {}, "find": {}}}).encode())
     except Malformed:
         return
-    source.read(answer.body["process"], WATCHED[:1], {"r": Known()}, 1.0)
+    assert answer.process is not None
+    source.read(answer.process, WATCHED[:1], {"r": Known()}, 1.0)
 
 
 def seeds() -> list[bytes]:

@@ -7,8 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from msgspec import convert
+
 from dogwatch.model import Answered, Ended, Facts, Job, Known, Observation, Tasks, follow
 from dogwatch.sources.slurm import accounting, queue, source
+from dogwatch.wire.commands import CommandsSection
 
 CAPTURES = Path(__file__).parent / "captures"
 MARK = "0123abcd"
@@ -99,7 +102,7 @@ def answer(
     cluster: str | None = "lab",
     requeue: Mapping[str, bool] | None = None,
     names: Mapping[str, str] | None = None,
-) -> dict[str, Any]:
+) -> CommandsSection:
     """The probe's answer; texts stand for commands that went well."""
     runs = {"slurm.queue": queued, "slurm.accounting": booked}
     rows = {name: ran(run) if isinstance(run, str) else run for name, run in runs.items() if run is not None}
@@ -109,7 +112,7 @@ def answer(
         rows[f"slurm.requeue.{id}"] = ran(f"JobId={id} Requeue={again:d} Restarts=0 BatchFlag=1\n")
     if cluster is not None:
         rows["slurm.config"] = ran(f"ClusterName             = {cluster}\nSLURM_VERSION           = 22.05.8\n")
-    return {"ok": True, "me": "alice", "counts": {}, "ran": rows}
+    return convert({"ok": True, "me": "alice", "counts": {}, "ran": rows}, CommandsSection)
 
 
 class Watcher:

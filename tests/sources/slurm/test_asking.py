@@ -8,14 +8,21 @@ import msgspec
 import pytest
 
 from dogwatch.model import Ended, Facts, Job, Known, Missing, Outcome, RareFacts, Running
+from dogwatch.sources.interface import RareAnswers
 from dogwatch.sources.slurm import accounting, queue, source
-from dogwatch.wire.commands import Command
+from dogwatch.wire.commands import Command, CommandsSection
 from tests.sources.slurm.lines import GONE, NOW, REF, SUBMIT, answer, job, ran, record, row
 
 
 def commands(*jobs: Job, known: Mapping[str, Known] | None = None, at: float = NOW) -> dict[str, Command]:
     """What the probe is asked to run, checked against the types of a request."""
-    return msgspec.convert(source.ask(jobs, known or {}, at), dict[str, Command])
+    request = source.ask(jobs, known or {}, at).to_request()
+    return msgspec.convert(request["commands"], dict[str, Command])
+
+
+def rare(runs: Mapping[str, object]) -> RareAnswers:
+    """An answer to what is asked seldom."""
+    return RareAnswers(msgspec.convert({"ok": True, "ran": runs}, CommandsSection), {})
 
 
 def wanted(asked: Mapping[str, Command]) -> list[str]:
@@ -115,7 +122,7 @@ def test_the_mark_is_another_each_time() -> None:
 
 def test_one_s_own_jobs_can_be_listed() -> None:
     """For adding all of them, or finding the one that is meant."""
-    assert source.ask_mine(NOW)["slurm.queue"]["argv"][-1] == "--user={me}"
+    assert source.ask_mine(NOW).to_request()["commands"]["slurm.queue"]["argv"][-1] == "--user={me}"
     listed = source.listed(
         answer(row("RUNNING", "7") + row("COMPLETED", "8") + row("PENDING", "9_[0-4]") + row("RUNNING", "9_5"))
     )
@@ -125,13 +132,13 @@ def test_one_s_own_jobs_can_be_listed() -> None:
 def test_a_batch_script_that_came_names_the_logs_it_writes() -> None:
     """It is asked for once per job that runs, and only if the queue answered."""
     watched, facts = job(), {REF: Facts(stdout="/w/slurm-12.out", workdir="/w")}
-    asked = source.also_ask([watched], {REF: Known(Running())}, facts, {}, 1)["commands"]
-    assert asked["slurm.script.12"]["argv"] == ["scontrol", "write", "batch_script", "12", "-"]
-    assert asked["slurm.script.12"]["after"] == "slurm.queue"
-    body = {"commands": {"ok": True, "ran": {"slurm.script.12": ran("#!/bin/sh\npython t.py >out.log 2>&1\n")}}}
+    asked = source.also_ask([watched], {REF: Known(Running())}, facts, {}, 1).commands or {}
+    assert asked["slurm.script.12"].argv == ["scontrol", "write", "batch_script", "12", "-"]
+    assert asked["slurm.script.12"].after == "slurm.queue"
+    body = rare({"slurm.script.12": ran("#!/bin/sh\npython t.py >out.log 2>&1\n")})
     assert source.also_read(body, [watched], facts, {})[REF] == RareFacts(script_logs=("/w/out.log",))
-    late = {"commands": {"ok": True, "ran": {"slurm.script.12": ran(rc=None, why="late")}}}
-    assert source.also_read(late, [watched], facts, {}) == source.also_read({}, [watched], facts, {}) == {}
+    late = rare({"slurm.script.12": ran(rc=None, why="late")})
+    assert source.also_read(late, [watched], facts, {}) == source.also_read(rare({}), [watched], facts, {}) == {}
 
 
 def test_why_the_queue_said_nothing_is_told_in_one_sentence() -> None:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from dogwatch.model import EarlierRun, Ended, Missing, Outcome, Running, Waiting
 from dogwatch.sources.slurm import source
+from dogwatch.wire.questions import Questions
 from tests.sources.slurm.lines import (
     DISABLED,
     NOW,
@@ -25,10 +24,12 @@ from tests.sources.slurm.lines import (
 LATER = SUBMIT + 500
 
 
-def history(asked: dict[str, Any]) -> list[str]:
+def history(asked: Questions) -> list[str]:
     """The ids that the accounting is asked about whatever the queue says."""
-    ids: list[str] = asked["slurm.accounting"]["follow_up"].get("always", [])
-    return ids
+    assert asked.commands is not None
+    follow_up = asked.commands["slurm.accounting"].follow_up
+    assert follow_up is not None
+    return follow_up.always
 
 
 def test_a_requeue_is_a_new_attempt_that_waits() -> None:

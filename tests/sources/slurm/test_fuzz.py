@@ -45,7 +45,7 @@ TRACK = st.fixed_dictionaries(
     optional={
         "user": st.sampled_from([None, "alice", "bob"]),
         "submit": st.sampled_from([None, SUBMIT, float(SUBMIT), "x", -1]),
-        "lacking": st.sampled_from([NOW - 400, NOW, NOW + 400, "x", None]),
+        "missing_since": st.sampled_from([NOW - 400, NOW, NOW + 400, "x", None]),
         "ended": st.sampled_from([{"COMPLETED": "0-5"}, {"X": 7}, [], "x"]),
     },
 )
@@ -101,7 +101,7 @@ def test_a_job_that_left_the_queue_succeeds_only_by_a_record_of_its_own(records:
     """Whatever else is booked, and however long one waits."""
     foreign = "".join(line for line in records if not line.startswith("12"))
     known = Known(Running(), attempt=f"{SUBMIT}:0", attempts=1, confirmed_at=NOW)
-    watched = job(lacking=NOW - waited)
+    watched = job(missing_since=NOW - waited)
     _, seen = source.read(answer("", foreign + whole(id="99")), [watched], {REF: known}, NOW)
     for observation in seen.values():
         assert isinstance(observation.state, Missing) or observation.state.outcome is Outcome.UNKNOWN  # type: ignore[union-attr]

@@ -6,8 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dogwatch.model import GpuFigures, GpuSummary
+from dogwatch.sources.interface import RareAnswers
 from dogwatch.sources.slurm import source
 from dogwatch.sources.slurm.gpu_metrics import add, newest
+from dogwatch.wire.commands import CommandsSection
+from dogwatch.wire.sections import GpuMetrics
 from tests.sources.slurm.lines import REF, job
 
 HEADER = "timestamp, index, utilization.gpu [%], memory.used [MiB], memory.total [MiB]"
@@ -41,8 +44,8 @@ def test_what_is_not_available_or_not_whole_counts_for_nothing() -> None:
 
 def test_a_missing_file_is_silence() -> None:
     """The probe says null, or why it could not be read."""
-    for row in (None, {"why": "Permission denied"}):
-        assert source.also_read({"gpu_metrics": {REF: row}}, [job()], {}, {}) == {}
+    for row in (None, GpuMetrics(why="Permission denied")):
+        assert source.also_read(RareAnswers(CommandsSection(ok=True), {REF: row}), [job()], {}, {}) == {}
 
 
 @given(st.text(), st.text())

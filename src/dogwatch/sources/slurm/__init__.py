@@ -2,12 +2,8 @@
 
 `queue.py` and `accounting.py` are squeue and sacct (command line and parser), `words.py` and `reasons.py` tables of
 what Slurm says, `identity.py` tells our job from another with its id, `verdict.py` judges one line or record,
-`tasks.py` puts the pieces of a job together, `judge.py` makes an Observation of all of it. Everything is pure.
-
-A job's `track`: {"user", "submit", "cluster", "log_given", "unnamed" (nobody gave it a name) or then "name" (Slurm's
-own)}, and notes of ours: "lacking" (since when the accounting answers without its ending), "ended" (word → task ids of
-an array that have left the queue), "first_start" (of an array) and "runs_due" (looks since it was put back in the queue
-in which the accounting was asked about the run before).
+`tasks.py` puts the pieces of a job together, `judge.py` makes an Observation of all of it, `track.py` has what is
+kept with a job. Everything is pure.
 """
 
 from __future__ import annotations
@@ -15,16 +11,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING
 
 from dogwatch.model import Ended, Facts, Job, Known, Missing, Observation, RareFacts
-from dogwatch.sources.interface import SourcePlugin
+from dogwatch.sources.interface import RareAnswers, SourcePlugin
 from dogwatch.sources.slurm import accounting, queue, rarely_asked, requests, words
 from dogwatch.sources.slurm.accounting import Record
 from dogwatch.sources.slurm.judge import Books, Said, judge_job
 from dogwatch.sources.slurm.logs import logs_of, usual_logs
 from dogwatch.sources.slurm.times import number
+from dogwatch.sources.slurm.track import tracks
 from dogwatch.sources.slurm.unchanged import Unchanged
+from dogwatch.wire.commands import CommandsSection
+from dogwatch.wire.questions import Questions
+
+if TYPE_CHECKING:
+    from dogwatch.sources.interface import Section
 
 __all__ = ["SlurmSource", "logs_of", "source"]
 
@@ -38,21 +40,22 @@ class SlurmSource:
     kind = "slurm"
     section = "commands"
 
-    def ask(self, jobs: Sequence[Job], known: Mapping[str, Known], at: float) -> dict[str, Any]:
+    def ask(self, jobs: Sequence[Job], known: Mapping[str, Known], at: float) -> Questions:
         ours = [job for job in jobs if number(job.id) is not None]
         ids = sorted({job.id for job in ours}, key=int)
-        owners, homeless = set(), False
+        owners, cluster_unknown = set(), False
         for job in ours:
-            user = job.track.get("user")
-            owners.add(user if isinstance(user, str) else "")
-            homeless = homeless or not job.track.get("cluster")
+            track = tracks.of(job)
+            owners.add(track.user or "")
+            cluster_unknown = cluster_unknown or not track.cluster
         users = sorted(owners) if all(map(queue.is_user, owners)) else []
-        asked = requests.poll(users, ids, _history(ours, known), _since(ours, at), at)
-        return asked | (requests.about(requests.QUEUE) if homeless else {})
+        commands = requests.poll(users, ids, _history(ours, known), _since(ours, at), at)
+        return Questions(commands=commands | (requests.about(requests.QUEUE) if cluster_unknown else {}))
 
     def read(
-        self, answer: Mapping[str, Any], jobs: Sequence[Job], known: Mapping[str, Known], at: float
+        self, answer: Section, jobs: Sequence[Job], known: Mapping[str, Known], at: float
     ) -> tuple[frozenset[str], dict[str, Observation]]:
+        answer = _commands(answer)
         blind = self.blind(answer, jobs)
         ours = [job for job in jobs if job.ref not in blind]
         wanted = _wanted(jobs)
@@ -62,7 +65,8 @@ class SlurmSource:
         books, why, records = _books(answer, wanted)
         consulted = _consulted(answer, rows, ours, known)
         cluster = requests.cluster(answer).name or ""
-        names = (requests.ran(answer, requests.ACCOUNTING) or {}).get("users") or {}
+        accounting_run = answer.ran.get(requests.ACCOUNTING)
+        names = {} if accounting_run is None else accounting_run.users
         observations = {}
         for job in ours:
             asked = books if job.id in consulted or books is Books.NONE else Books.NOT_ASKED
@@ -81,40 +85,40 @@ class SlurmSource:
         facts: Mapping[str, Facts],
         rare: Mapping[str, RareFacts],
         turn: int,
-    ) -> dict[str, Any]:
+    ) -> Questions:
         return rarely_asked.ask(jobs, known, facts, rare, turn)
 
     def also_read(
-        self, body: Mapping[str, Any], jobs: Sequence[Job], facts: Mapping[str, Facts], rare: Mapping[str, RareFacts]
+        self, answers: RareAnswers, jobs: Sequence[Job], facts: Mapping[str, Facts], rare: Mapping[str, RareFacts]
     ) -> dict[str, RareFacts]:
-        return rarely_asked.read(body, jobs, facts, rare)
+        return rarely_asked.read(answers, jobs, facts, rare)
 
-    def trouble(self, answer: Mapping[str, Any], jobs: Sequence[Job]) -> str | None:
+    def trouble(self, answer: Section, jobs: Sequence[Job]) -> str | None:
         """Why this answer says nothing about any job, in one sentence; None when it does."""
-        rows, why = _queue(answer, _wanted(jobs))
+        rows, why = _queue(_commands(answer), _wanted(jobs))
         return why if rows is None else None
 
-    def blind(self, answer: Mapping[str, Any], jobs: Sequence[Job]) -> dict[str, str]:
+    def blind(self, answer: Section, jobs: Sequence[Job]) -> dict[str, str]:
         """The jobs that this answer cannot speak for: what has no Slurm id, or lives on another cluster."""
-        cluster = requests.cluster(answer).name
-        found = {}
+        cluster = requests.cluster(_commands(answer)).name
+        unseen = {}
         for job in jobs:
-            home = job.track.get("cluster")
+            home = tracks.of(job).cluster
             if number(job.id) is None:
-                found[job.ref] = f"{job.id!r} is not the id of a Slurm job"
+                unseen[job.ref] = f"{job.id!r} is not the id of a Slurm job"
             elif cluster and home and home != cluster:
-                found[job.ref] = f"this host is now the cluster {cluster}, but the job is on the cluster {home}"
-        return found
+                unseen[job.ref] = f"this host is now the cluster {cluster}, but the job is on the cluster {home}"
+        return unseen
 
-    def without_accounting(self, answer: Mapping[str, Any]) -> bool:
+    def without_accounting(self, answer: CommandsSection) -> bool:
         """Whether this cluster keeps no accounting at all, so that none will ever say more."""
         return _books(answer, frozenset())[0] is Books.NONE
 
-    def ask_mine(self, at: float) -> dict[str, Any]:
-        """The section that lists all jobs of whoever asks; `listed` reads its answer."""
-        return requests.poll([], [], [], max(1_000_000, int(at - DAY)), at)
+    def ask_mine(self, at: float) -> Questions:
+        """For all jobs of the user who asks; `listed` reads the answer."""
+        return Questions(commands=requests.poll([], [], [], max(1_000_000, int(at - DAY)), at))
 
-    def listed(self, answer: Mapping[str, Any]) -> list[queue.Row]:
+    def listed(self, answer: CommandsSection) -> list[queue.Row]:
         """One row per job that the queue lists and that has not ended, for those who look for a job to watch."""
         rows, _ = _queue(answer, None)
         active = ([row for row in group if row.active] for group in (rows or {}).values())
@@ -130,7 +134,7 @@ _UNKNOWN = Known()
 def _with_logs(job: Job, before: Known, observation: Observation) -> Observation:
     """The logs that Slurm names, unless the owner named one; of a job that no queue listed, the usual ones."""
     facts = observation.facts
-    if facts is None or job.track.get("log_given"):
+    if facts is None or tracks.of(job).log_given:
         return observation
     logs: tuple[str, ...] = ()
     if facts.stdout:
@@ -151,7 +155,7 @@ def _history(jobs: Sequence[Job], known: Mapping[str, Known]) -> list[str]:
         before = known.get(job.ref)
         if before is None:
             continue
-        if "runs_due" in job.track:
+        if tracks.of(job).run_polls is not None:
             wanted.add(job.id)
         if isinstance(before.state, (Ended, Missing)) or (before.state is None and before.reason):
             wanted.add(job.id)
@@ -162,25 +166,24 @@ def _since(jobs: Sequence[Job], at: float) -> int:
     """From when on to ask the accounting: it leaves out what ended before."""
     earliest = at
     for job in jobs:
-        submit = job.track.get("submit")
-        if isinstance(submit, (int, float)) and submit > 0:
+        submit = tracks.of(job).submit
+        if submit is not None and submit > 0:
             earliest = min(earliest, submit - DAY)
         else:
             earliest = min(earliest, (job.registered or at) - LONG_AGO)
     return max(1_000_000, int(earliest))  # sacct takes nothing smaller for a unix time
 
 
-def _queue(answer: Mapping[str, Any], wanted: frozenset[str] | None) -> tuple[dict[str, list[queue.Row]] | None, str]:
+def _queue(answer: CommandsSection, wanted: frozenset[str] | None) -> tuple[dict[str, list[queue.Row]] | None, str]:
     """The rows of squeue by id; None and the reason when it did not answer."""
-    run = requests.ran(answer, requests.QUEUE)
+    run = answer.ran.get(requests.QUEUE)
     if run is None:
         return None, "squeue was not asked"
-    err = _text(run.get("err"))
-    if run.get("why") or run.get("rc") != 0:
-        if not run.get("why") and words.INVALID_ID in err.lower() and wanted and len(wanted) == 1:
+    if run.why or run.rc != 0:
+        if not run.why and words.INVALID_ID in run.err.lower() and wanted and len(wanted) == 1:
             return {}, ""
-        return None, f"squeue: {words.fault(run.get('why'), run.get('rc'), err)}"
-    rows = _rows(_text(run.get("out")), wanted)
+        return None, f"squeue: {words.fault(run.why, run.rc, run.err)}"
+    rows = _rows(run.out, wanted)
     return rows, "" if rows is not None else "squeue printed something that Dogwatch cannot parse"
 
 
@@ -190,34 +193,34 @@ def _rows(out: str, wanted: frozenset[str] | None) -> dict[str, list[queue.Row]]
     return queue.parse(out, wanted)
 
 
-def _books(answer: Mapping[str, Any], wanted: frozenset[str]) -> tuple[Books, str, dict[str, list[Record]]]:
+def _books(answer: CommandsSection, wanted: frozenset[str]) -> tuple[Books, str, dict[str, list[Record]]]:
     """How the accounting fared, why, and its records by id."""
-    run = requests.ran(answer, requests.ACCOUNTING)
+    run = answer.ran.get(requests.ACCOUNTING)
     if run is None:
         return Books.NOT_ASKED, "the accounting was not asked yet", {}
-    if run.get("why") or run.get("rc") != 0:
-        why = words.fault(run.get("why"), run.get("rc"), _text(run.get("err")), "sacct")
-        missing = run.get("why") == "not found" or why.startswith(words.NO_ACCOUNTING)
+    if run.why or run.rc != 0:
+        why = words.fault(run.why, run.rc, run.err, "sacct")
+        missing = run.why == "not found" or why.startswith(words.NO_ACCOUNTING)
         return (Books.NONE if missing else Books.DOWN), why, {}
-    records = accounting.parse(_text(run.get("out")), wanted)
+    records = accounting.parse(run.out, wanted)
     if records is None:
         return Books.DOWN, "sacct printed something that Dogwatch cannot parse", {}
     return Books.ANSWERED, "", records
 
 
 def _consulted(
-    answer: Mapping[str, Any], rows: Mapping[str, Sequence[queue.Row]], jobs: Sequence[Job], known: Mapping[str, Known]
+    answer: CommandsSection, rows: Mapping[str, Sequence[queue.Row]], jobs: Sequence[Job], known: Mapping[str, Known]
 ) -> frozenset[str]:
     """The ids that the accounting was asked about: as the probe says, else those it should have asked about."""
-    run = requests.ran(answer, requests.ACCOUNTING)
+    run = answer.ran.get(requests.ACCOUNTING)
     if run is None:
         return frozenset()
-    told = run.get("ids")
-    if isinstance(told, list):
-        return frozenset(map(str, told))
+    if run.ids:
+        return frozenset(run.ids)
     idle = {job.id for job in jobs if not any(row.word in words.ACTIVE for row in rows.get(job.id, ()))}
     return frozenset(idle | set(_history(jobs, known)))
 
 
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""
+def _commands(answer: Section) -> CommandsSection:
+    assert isinstance(answer, CommandsSection)
+    return answer

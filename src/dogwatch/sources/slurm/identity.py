@@ -13,6 +13,7 @@ from dogwatch.model import Job, Known
 from dogwatch.sources.slurm import words
 from dogwatch.sources.slurm.accounting import Record
 from dogwatch.sources.slurm.queue import Row
+from dogwatch.sources.slurm.track import tracks
 
 CLOSE = 2.0  # the queue and the accounting may round a submit time differently
 
@@ -94,10 +95,10 @@ class Identity(NamedTuple):
 
 def identity(job: Job, known: Known) -> Identity:
     submit, restarts = _read_key(known.attempt)
-    given = job.track.get("submit")
-    told = [float(given)] if isinstance(given, (int, float)) and given > 0 else []
-    submits = (*told, *([submit] if submit is not None and submit not in told else []))
-    return Identity(str(job.track.get("user") or ""), submits, known.attempt, restarts)
+    track = tracks.of(job)
+    registered = track.submit if track.submit is not None and track.submit > 0 else None
+    submits = tuple(dict.fromkeys(at for at in (registered, submit) if at is not None))
+    return Identity(track.user or "", submits, known.attempt, restarts)
 
 
 def _follows(before: Record, after: Record) -> bool:

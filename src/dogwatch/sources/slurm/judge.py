@@ -2,16 +2,19 @@
 
 Not listed is not ended. A job that left the queue is Missing until the accounting names its ending; when the
 accounting answers and has nothing for five minutes, or there is none and the queue has not listed it for as long, it
-has ended and nobody knows how. The clock of the first wait is kept in the job's track (`lacking`), because it runs
-only while the accounting answers.
+has ended and nobody knows how. The clock of the first wait is kept in the job's track (`missing_since`), because it
+runs only while the accounting answers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+from msgspec import to_builtins
 
 from dogwatch.model import EarlierRun, Ended, Evidence, Facts, Job, Known, Missing, Observation, Outcome, Running
 from dogwatch.sources.slurm import tasks, verdict
@@ -21,6 +24,7 @@ from dogwatch.sources.slurm.facts import facts_of, runs_of
 from dogwatch.sources.slurm.identity import CLOSE, Identity, attempt_key, identity, restarts_of
 from dogwatch.sources.slurm.queue import Row
 from dogwatch.sources.slurm.tasks import Piece
+from dogwatch.sources.slurm.track import SlurmTrack, tracks
 from dogwatch.sources.slurm.verdict import Verdict
 
 PATIENCE = 300.0  # how long the accounting may lag behind the queue
@@ -60,7 +64,7 @@ class _Case:
     said: Said
     at: float
     who: Identity
-    track: dict[str, Any] = field(default_factory=dict)
+    track: SlurmTrack
     strangers: list[Row] = field(default_factory=list)
     attempt: str = ""
     first_start: float | None = None
@@ -69,7 +73,7 @@ class _Case:
     @property
     def patient(self) -> bool:
         """Whether the accounting may still come up with what it lacks."""
-        since = self.track.get("lacking")
+        since = self.track.missing_since
         return self.said.books is Books.ANSWERED and not (since is not None and self.at - since >= PATIENCE)
 
     @property
@@ -81,13 +85,13 @@ class _Case:
 
 def judge_job(job: Job, known: Known, said: Said, at: float) -> Observation:
     """What this poll says of `job`; an Observation of Missing for one that is in nobody's books yet."""
-    case = _Case(job, known, said, at, identity(job, known), dict(job.track), attempt=known.attempt)
+    case = _Case(job, known, said, at, identity(job, known), copy(tracks.of(job)), attempt=known.attempt)
     rows: list[Row] = []
     for row in said.rows:
         (rows if case.who.owns(row) else case.strangers).append(row)
-    if not isinstance(case.track.get("lacking"), (int, float)) or case.track["lacking"] > at:
-        case.track.pop("lacking", None)
-    found = tasks.pieces(rows, _records(case, rows), _noted(case))
+    if case.track.missing_since is not None and case.track.missing_since > at:
+        case.track.missing_since = None
+    found = tasks.pieces(rows, _records(case, rows), _ended_before(case))
     for piece in found:
         if piece.row is not None and piece.record is not None and not _of_this_run(piece.record, piece.row):
             piece.record = None
@@ -97,7 +101,7 @@ def judge_job(job: Job, known: Known, said: Said, at: float) -> Observation:
     whole = tasks.roll_up(found, case.first_start) if found else Verdict(None, "")
     if whole.state is None:
         return _open(case, found, whole)
-    case.track.pop("lacking", None)
+    case.track.missing_since = None
     return _observation(case, found, whole)
 
 
@@ -160,9 +164,9 @@ def _attempt_of_many(case: _Case, rows: Sequence[Row]) -> str:
     return attempt_key(first, max(row.restarts for row in rows))
 
 
-def _noted(case: _Case) -> Mapping[str, Any]:
-    noted = case.track.get("ended")
-    return noted if isinstance(noted, dict) and case.attempt == case.known.attempt else {}
+def _ended_before(case: _Case) -> Mapping[str, str]:
+    """The tasks of this attempt that ended in earlier polls."""
+    return case.track.ended if case.attempt == case.known.attempt else {}
 
 
 def _of_piece(case: _Case, piece: Piece) -> Verdict:
@@ -200,68 +204,62 @@ def _seen_until(known: Known) -> float | None:
 
 def _learn(case: _Case, rows: Sequence[Row], found: Sequence[Piece]) -> None:
     """What the next poll needs to find this very job again."""
+    track = case.track
     lines: Sequence[Row | Record] = rows or [piece.record for piece in found if piece.record is not None]
     if lines:
         first = lines[0]
         several = any(line.task for line in lines)
-        if first.user and not case.track.get("user"):
-            case.track["user"] = first.user
-        if first.submit is not None and not (several and case.track.get("submit")):
-            case.track["submit"] = first.submit
-        if case.track.get("unnamed") and first.name:
-            del case.track["unnamed"]
-            case.track["name"] = first.name
-    if case.said.cluster and not case.track.get("cluster"):
-        case.track["cluster"] = case.said.cluster
-    noted = tasks.note(_noted(case), found) if any(piece.task for piece in found) else {}
-    if noted:
-        case.track["ended"] = noted
-    else:
-        case.track.pop("ended", None)
+        track.user = track.user or first.user or None
+        if first.submit is not None and not (several and track.submit):
+            track.submit = first.submit
+        if track.unnamed and first.name:
+            track.unnamed, track.name = False, first.name
+    track.cluster = track.cluster or case.said.cluster or None
+    track.ended = tasks.note(_ended_before(case), found) if any(piece.task for piece in found) else {}
 
 
 def _learn_runs(case: _Case, found: Sequence[Piece]) -> None:
     """When the first task of an array started, which nobody can tell once it has left the queue; and of a job that was
-    put back in the queue the runs before this one, for which the accounting is asked a few times (`runs_due`)."""
+    put back in the queue the runs before this one, for which the accounting is asked a few times."""
+    track = case.track
     if any(piece.task for piece in found):
         starts = [start for piece in found if (start := tasks.started(piece)) is not None]
-        before = case.track.get("first_start") if case.attempt == case.known.attempt else None
-        case.first_start = min([*starts, *([before] if isinstance(before, (int, float)) else [])], default=None)
-        if case.first_start is not None:
-            case.track["first_start"] = case.first_start
+        before = track.first_start if case.attempt == case.known.attempt else None
+        case.first_start = min([*starts, *([] if before is None else [before])], default=None)
+        track.first_start = track.first_start if case.first_start is None else case.first_start
         return
     restarts = restarts_of(case.attempt)
     if restarts and case.attempt != case.known.attempt:
-        case.track["runs_due"] = 0
+        track.run_polls = 0
     case.runs = runs_of(case.who.before([record for record in case.said.records if not record.task]))
-    tries = case.track.get("runs_due")
-    if tries is None or case.said.books is Books.NOT_ASKED:
+    if track.run_polls is None or case.said.books is Books.NOT_ASKED:
         return
-    case.track["runs_due"] = tries + 1 if isinstance(tries, int) else MOST_TRIES
-    if len(case.runs) >= restarts or case.track["runs_due"] >= MOST_TRIES:
-        del case.track["runs_due"]
+    track.run_polls += 1
+    if len(case.runs) >= restarts or track.run_polls >= MOST_TRIES:
+        track.run_polls = None
 
 
 def _open(case: _Case, found: Sequence[Piece], whole: Verdict) -> Observation:
     """Nobody says how it ended, or whether: keep waiting, or give up with the reason."""
     known, listed = case.known, any(piece.row is not None for piece in found)
     if isinstance(known.state, Ended) and case.attempt == known.attempt:
-        case.track.pop("lacking", None)
+        case.track.missing_since = None
         silence_limit = LATE_WITNESS if known.state.outcome is Outcome.UNKNOWN else PATIENCE
         settled = case.said.books is Books.NONE or _waited(case, silence_limit)
         return _made(case, Verdict(known.state, "", known.reason), facts=None, settled=settled)
     if case.said.books is not Books.ANSWERED:
         if case.said.books is not Books.NOT_ASKED:
-            case.track.pop("lacking", None)
+            case.track.missing_since = None
         return _unanswered(case)
     if case.patient and not (case.strangers and not listed):
-        case.track.setdefault("lacking", case.at)
+        if case.track.missing_since is None:
+            case.track.missing_since = case.at
         if listed:
             row = next(piece.row for piece in found if piece.row is not None)
             waiting = whole._replace(state=verdict.still(known.state, row.start, row.nodes), says=row.native)
             return _made(case, waiting, facts=facts_of(found, case.first_start))
         return _missing(case, _why_missing(case, found, whole))
-    case.track.pop("lacking", None)
+    case.track.missing_since = None
     for piece in found:
         if piece.verdict.state is None:
             piece.verdict = verdict.unknown(_why_unknown(case, piece), piece.verdict.native)
@@ -348,7 +346,7 @@ def _made(case: _Case, whole: Verdict, facts: Facts | None, settled: bool = True
     assert whole.state is not None
     evidence = (Evidence(WITNESS, whole.says, case.at),) if whole.says else ()
     attempt = _raised(case, whole) or (attempt_key(None, 0) if isinstance(whole.state, Ended) else "")
-    track = case.track if case.track != case.job.track else None
+    track = None if case.track == tracks.of(case.job) else to_builtins(case.track)
     if case.runs:
         facts = replace(facts or Facts(), runs=case.runs)
     return Observation(

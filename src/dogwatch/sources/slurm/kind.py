@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from dogwatch.model import Facts
+from dogwatch.model import Facts, Job
 from dogwatch.sources.interface import Installation, JobId, Lookup, QueuedJob, Scheduler
 from dogwatch.sources.slurm import job_ids, lookup, requests, source
 from dogwatch.text import plain
+from dogwatch.wire.commands import CommandsSection
+from dogwatch.wire.questions import Questions
 
 if TYPE_CHECKING:
     from dogwatch.wire.programs import GpuHolder
@@ -32,7 +34,7 @@ class Slurm(Scheduler):
         """By the job whose cgroup it is in."""
         return (process.slurm or "") == job_id.partition("_")[0].partition("+")[0]
 
-    def has_log_of_its_own(self, track: Mapping[str, Any]) -> bool:
+    def has_log_of_its_own(self, job: Job) -> bool:
         return True
 
     def memory_settings(self) -> dict[str, Any]:
@@ -54,35 +56,36 @@ class Slurm(Scheduler):
     def track(self, user: str | None, submit: float | None, cluster: str | None, log_given: bool) -> dict[str, Any]:
         return {"user": user, "submit": submit, "cluster": cluster, "log_given": log_given}
 
-    def ask_own_jobs(self, at: float) -> dict[str, Any]:
-        return {source.section: source.ask_mine(at)}
+    def ask_own_jobs(self, at: float) -> Questions:
+        return source.ask_mine(at)
 
-    def own_jobs(self, section: Mapping[str, Any]) -> list[QueuedJob]:
+    def own_jobs(self, section: CommandsSection) -> list[QueuedJob]:
         return [QueuedJob(row.base, row.name, row.user, row.submit, row.native) for row in source.listed(section)]
 
-    def ask_for(self, ids: Sequence[str], at: float) -> dict[str, Any]:
-        return {source.section: lookup.request(ids, at)}
+    def ask_for(self, ids: Sequence[str], at: float) -> Questions:
+        return lookup.request(ids, at)
 
-    def trouble(self, section: Mapping[str, Any], ids: Sequence[str]) -> str | None:
+    def trouble(self, section: CommandsSection, ids: Sequence[str]) -> str | None:
         return lookup.trouble(section, ids)
 
-    def look_up(self, section: Mapping[str, Any], ids: Sequence[str], user: str | None) -> Lookup:
+    def look_up(self, section: CommandsSection, ids: Sequence[str], user: str | None) -> Lookup:
         return lookup.read(section, ids, user)
 
-    def missing(self, section: Mapping[str, Any]) -> str:
-        return "squeue" if (requests.ran(section, requests.QUEUE) or {}).get("why") == "not found" else ""
+    def missing(self, section: CommandsSection) -> str:
+        run = section.ran.get(requests.QUEUE)
+        return "squeue" if run is not None and run.why == "not found" else ""
 
-    def ask_about(self) -> dict[str, Any]:
-        return {source.section: requests.about()}
+    def ask_about(self) -> Questions:
+        return Questions(commands=requests.about())
 
-    def about(self, section: Mapping[str, Any]) -> Installation | None:
-        run = requests.ran(section, requests.CONFIG) or {}
-        if not section.get("ok") or run.get("why") == "not found":
+    def about(self, section: CommandsSection) -> Installation | None:
+        run = section.ran.get(requests.CONFIG)
+        if not section.ok or (run is not None and run.why == "not found"):
             return None
         cluster, why = requests.cluster(section), None
         if cluster.version is None:
-            last = str(run.get("err") or "").strip().rpartition("\n")[2]
-            why = plain(last, 200) or str(run.get("why") or "it did not say")
+            last = "" if run is None else run.err.strip().rpartition("\n")[2]
+            why = plain(last, 200) or (None if run is None else run.why) or "it did not say"
         return Installation(self.title, cluster.version, cluster.name, why)
 
 

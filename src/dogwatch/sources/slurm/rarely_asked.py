@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from dogwatch.model import Facts, Job, Known, RareFacts, Running
+from dogwatch.sources.interface import RareAnswers
 from dogwatch.sources.slurm import gpu_metrics, requests
 from dogwatch.sources.slurm.logs import logs_of
+from dogwatch.sources.slurm.track import tracks
+from dogwatch.wire.commands import Ran
+from dogwatch.wire.questions import GpuMetricsFile, Questions
 
 EVERY = 5
 SCRIPTS_AT_ONCE = 8  # each is a question to the controller
@@ -24,53 +27,45 @@ def ask(
     facts: Mapping[str, Facts],
     rare: Mapping[str, RareFacts],
     turn: int,
-) -> dict[str, Any]:
-    """Commands for batch scripts and the section "gpu_metrics", where there is anything to ask."""
+) -> Questions:
+    """Commands for batch scripts, and files of GPU figures, where there is anything to ask."""
     running = [job for job in jobs if isinstance(known.get(job.ref, _UNKNOWN).state, Running)]
     scripts = [job for job in running if _wants_script(job, facts.get(job.ref, _NO_FACTS), rare.get(job.ref, _NOTHING))]
-    asked: dict[str, Any] = {}
-    if scripts:
-        asked["commands"] = {
-            name: spec for job in scripts[:SCRIPTS_AT_ONCE] for name, spec in requests.script(job.id).items()
-        }
+    asked = Questions()
+    for job in scripts[:SCRIPTS_AT_ONCE]:
+        asked.add(Questions(commands=requests.script(job.id)))
     if turn % EVERY == 0:
-        paths = {job.ref: _metrics_path(job, facts.get(job.ref, _NO_FACTS)) for job in running}
-        real = {ref: rare.get(ref, _NOTHING).real or {} for ref in paths}
-        found = {ref: {"path": path, "real": real[ref]} for ref, path in paths.items() if path is not None}
-        asked |= {"gpu_metrics": found} if found else {}
+        for job in running:
+            if path := _metrics_path(job, facts.get(job.ref, _NO_FACTS)):
+                asked.gpu_metrics[job.ref] = GpuMetricsFile(path, rare.get(job.ref, _NOTHING).real or {})
     return asked
 
 
 def read(
-    body: Mapping[str, Any], jobs: Sequence[Job], facts: Mapping[str, Facts], rare: Mapping[str, RareFacts]
+    answers: RareAnswers, jobs: Sequence[Job], facts: Mapping[str, Facts], rare: Mapping[str, RareFacts]
 ) -> dict[str, RareFacts]:
     """The logs that a script redirects to, and the newest GPU figures."""
-    scripts, metrics = requests.scripts(_section(body, "commands")), _section(body, "gpu_metrics")
+    scripts, metrics = requests.scripts(answers.commands), answers.gpu_metrics
     learnt = {}
     for job in (job for job in jobs if job.ref in metrics or job.id in scripts) if scripts or metrics else ():
         logs = _script_logs(job, facts.get(job.ref, _NO_FACTS), scripts.get(job.id))
         row = metrics.get(job.ref)
-        gpu = gpu_metrics.newest(row.get("header", ""), row.get("text", "")) if row else None
+        gpu = gpu_metrics.newest(row.header, row.text) if row is not None else None
         summary = None if gpu is None else gpu_metrics.add(rare.get(job.ref, _NOTHING).gpu_summary, gpu)
         if logs is not None or gpu is not None:
             learnt[job.ref] = RareFacts(script_logs=logs, gpu=gpu, gpu_summary=summary)
     return learnt
 
 
-def _section(body: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    section = body.get(name)
-    return section if isinstance(section, dict) else {}
-
-
 def _wants_script(job: Job, facts: Facts, rare: RareFacts) -> bool:
-    return not job.track.get("log_given") and bool(facts.stdout) and rare.script_logs is None
+    return not tracks.of(job).log_given and bool(facts.stdout) and rare.script_logs is None
 
 
-def _script_logs(job: Job, facts: Facts, run: Mapping[str, Any] | None) -> tuple[str, ...] | None:
+def _script_logs(job: Job, facts: Facts, run: Ran | None) -> tuple[str, ...] | None:
     """Slurm gives a script to its owner only, and says nothing with exit code 0 to others: that is no script."""
-    if run is None or run.get("why") == "late":
+    if run is None or run.why == "late":
         return None
-    script = run["out"] if run.get("rc") == 0 else ""
+    script = run.out if run.rc == 0 else ""
     if not script.strip():
         return ()
     known = set(logs_of(facts, job.id))

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from dogwatch.sources.slurm import accounting, queue, words
 from dogwatch.text import plain
-from dogwatch.wire import commands
-from dogwatch.wire.commands import OWN_PATH, Command, FollowUp, Rows
+from dogwatch.wire.commands import OWN_PATH, Command, CommandsSection, FollowUp, Ran, Rows
 
 QUEUE, ACCOUNTING, CONFIG = "slurm.queue", "slurm.accounting", "slurm.config"
 _REQUEUE, _SCRIPT = "slurm.requeue", "slurm.script"
@@ -38,7 +37,7 @@ class Cluster(NamedTuple):
     version: str | None = None
 
 
-def poll(users: Sequence[str], ids: Sequence[str], history: Sequence[str], since: int, at: float) -> dict[str, Any]:
+def poll(users: Sequence[str], ids: Sequence[str], history: Sequence[str], since: int, at: float) -> dict[str, Command]:
     """One squeue for all jobs, one sacct for what it leaves open, and of jobs that were preempted whether Slurm may put
     them back in the queue."""
     mark = hashlib.blake2s(repr((at, ids)).encode()).hexdigest()[:8]
@@ -57,45 +56,37 @@ def poll(users: Sequence[str], ids: Sequence[str], history: Sequence[str], since
         asked[ACCOUNTING] = _command(
             "sacct", arguments, 40.0, after=QUEUE, follow_up=left_open, users_after="CANCELLED by "
         )
-    return commands.request(asked)
+    return asked
 
 
-def about(after: str | None = None) -> dict[str, Any]:
+def about(after: str | None = None) -> dict[str, Command]:
     """Which cluster this is, and its version; `after` a command that has to answer first."""
-    return commands.request({CONFIG: _command("scontrol", ["show", "config"], 10.0, after=after)})
+    return {CONFIG: _command("scontrol", ["show", "config"], 10.0, after=after)}
 
 
-def script(job_id: str) -> dict[str, Any]:
+def script(job_id: str) -> dict[str, Command]:
     """A job's batch script as the controller keeps it."""
     arguments = ["write", "batch_script", job_id, "-"]
-    return commands.request(
-        {f"{_SCRIPT}.{job_id}": _command("scontrol", arguments, 10.0, bytes=SCRIPT_BYTES, after=QUEUE)}
-    )
+    return {f"{_SCRIPT}.{job_id}": _command("scontrol", arguments, 10.0, bytes=SCRIPT_BYTES, after=QUEUE)}
 
 
-def ran(section: Mapping[str, Any], name: str) -> Mapping[str, Any] | None:
-    """What one of these commands said; None if it was not run."""
-    return commands.ran(section, name)
-
-
-def scripts(section: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+def scripts(section: CommandsSection) -> dict[str, Ran]:
     """The batch scripts that came, by job id."""
     beginning = f"{_SCRIPT}."
-    rows = section.get("ran") or {}
-    return {name[len(beginning) :]: row for name, row in rows.items() if name.startswith(beginning)}
+    return {name[len(beginning) :]: run for name, run in section.ran.items() if name.startswith(beginning)}
 
 
-def may_requeue(section: Mapping[str, Any], job_id: str) -> bool | None:
+def may_requeue(section: CommandsSection, job_id: str) -> bool | None:
     """Of a job that was preempted, whether Slurm may put it back in the queue: only the controller says so."""
-    run = commands.ran(section, f"{_REQUEUE}.{job_id}")
-    answers = _MAY_REQUEUE.findall(str(run["out"])) if run is not None and run.get("rc") == 0 else []
+    run = section.ran.get(f"{_REQUEUE}.{job_id}")
+    answers = _MAY_REQUEUE.findall(run.out) if run is not None and run.rc == 0 else []
     return answers[-1] == "1" if answers else None
 
 
-def cluster(section: Mapping[str, Any]) -> Cluster:
+def cluster(section: CommandsSection) -> Cluster:
     """Name and version, where the answer has them."""
-    run = commands.ran(section, CONFIG)
-    lines = dict(_CONFIG.findall(str(run.get("out") or ""))) if run is not None else {}
+    run = section.ran.get(CONFIG)
+    lines = dict(_CONFIG.findall(run.out)) if run is not None else {}
     name, version = (lines.get(key) for key in ("ClusterName", "SLURM_VERSION"))
     return Cluster(None if name is None else plain(name, 200), None if version is None else plain(version, 60))
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from dogwatch.model import Ended, Outcome, Running, Task, Tasks, Waiting
 from dogwatch.model.state import State, word
@@ -46,7 +45,7 @@ class Piece:
     verdict: Verdict = field(default=Verdict(None, ""))
 
 
-def pieces(rows: Sequence[Row], records: Mapping[str, Record], noted: Mapping[str, Any]) -> list[Piece]:
+def pieces(rows: Sequence[Row], records: Mapping[str, Record], noted: Mapping[str, str]) -> list[Piece]:
     """Every piece once. What the queue lists as waiting outranks a record that has not noticed."""
     if len(rows) == 1 and not rows[0].task:
         return [Piece("", row=rows[0], record=records.get(""))]
@@ -77,12 +76,12 @@ def pieces(rows: Sequence[Row], records: Mapping[str, Record], noted: Mapping[st
     return [piece for piece in found.values() if piece.count]
 
 
-def note(before: Mapping[str, Any], found: Iterable[Piece]) -> dict[str, str]:
+def note(before: Mapping[str, str], found: Iterable[Piece]) -> dict[str, str]:
     """The words of tasks that ended, with those that were noted before: native word → task ids."""
     taken: dict[int, str] = {}
     for native, text in before.items():
-        for part in spans.span(str(text)).ranges:
-            taken.update(dict.fromkeys(part[:MOST_NOTED], str(native)))
+        for part in spans.span(text).ranges:
+            taken.update(dict.fromkeys(part[:MOST_NOTED], native))
     for piece in found:
         if piece.task.isdecimal():
             taken.pop(int(piece.task), None)
@@ -204,12 +203,12 @@ def _in_order(task: str) -> tuple[int, str]:
     return (int(digits) if digits.isdecimal() and len(digits) < 10 else 0, task)
 
 
-def _add_noted(found: dict[str, Piece], groups: Sequence[tuple[spans.Span, Piece]], noted: Mapping[str, Any]) -> None:
+def _add_noted(found: dict[str, Piece], groups: Sequence[tuple[spans.Span, Piece]], noted: Mapping[str, str]) -> None:
     """Tasks that an earlier poll saw ending, and that the queue has dropped since."""
     if not any(task and not task.startswith("+") for task in found):
         return
     for native, text in noted.items():
-        for part in spans.span(str(text)).ranges:
+        for part in spans.span(text).ranges:
             for task in part[:MOST_NOTED]:
                 if str(task) not in found and not _within(str(task), groups):
-                    found[str(task)] = Piece(str(task), noted=str(native))
+                    found[str(task)] = Piece(str(task), noted=native)

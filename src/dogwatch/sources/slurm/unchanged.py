@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from dogwatch.model import Evidence, Job, Known, Observation, Running, Waiting
 from dogwatch.sources.slurm.judge import Books, Said
 from dogwatch.sources.slurm.queue import Row
+from dogwatch.sources.slurm.track import SlurmTrack, tracks
 
 MOST = 50_000
 
 
 class _Held(NamedTuple):
     row: Row
-    track: Mapping[str, Any]
+    track: SlurmTrack
     cluster: str
     observation: Observation
 
@@ -36,7 +36,7 @@ class Unchanged:
         same_state = known.state is before.state or known.state == before.state
         row = said.rows[0]
         same = same_state and (row is held.row or row == held.row) and known.attempt == before.attempt
-        if not same or job.track != held.track or said.cluster != held.cluster:
+        if not same or tracks.of(job) != held.track or said.cluster != held.cluster:
             return None
         evidence = self._evidence(before.evidence[0].by, before.evidence[0].says, at)
         said_before = (before.attempt, before.state, before.native, before.reason)
@@ -56,13 +56,13 @@ class Unchanged:
         steady = isinstance(observation.state, (Running, Waiting)) and known.state == observation.state
         alone = len(said.rows) == 1 and said.rows[0].active and not said.rows[0].task and not said.records
         nothing_learnt = (
-            observation.track is None and "lacking" not in job.track and known.attempt == observation.attempt
+            observation.track is None and tracks.of(job).missing_since is None and known.attempt == observation.attempt
         )
         plain = said.books is Books.NOT_ASKED and len(observation.evidence) == 1 and observation.settled
         if steady and alone and nothing_learnt and plain:
             if len(self._held) >= MOST:
                 self._held.clear()
-            self._held[job.ref] = _Held(said.rows[0], job.track, said.cluster, observation)
+            self._held[job.ref] = _Held(said.rows[0], tracks.of(job), said.cluster, observation)
         else:
             self._held.pop(job.ref, None)
         return observation

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from msgspec import Struct, to_builtins
 
 from dogwatch.model import Answered, Job, Known, Poll, RareFacts, Unreachable
-from dogwatch.sources.interface import Source
+from dogwatch.sources.interface import RareAnswers, Source
 from dogwatch.transport.interface import Answer, Transport
 from dogwatch.watcher.job import folders, scores
 from dogwatch.watcher.job.folders import directories, real_of
 from dogwatch.watcher.job.memory import Memory
 from dogwatch.watcher.job.state.learnt import NOTHING, Learnt
 from dogwatch.wire.answer import CheckedAnswer
+from dogwatch.wire.commands import NO_COMMANDS
 from dogwatch.wire.programs import FileChecks, Gpus, Quota
+from dogwatch.wire.questions import Questions
 from dogwatch.wire.requests import ExtraProbe, FileRequest, LogRequest, PollRequest
-from dogwatch.wire.sections import Clock, Disk, Files, Logs, Usage
+from dogwatch.wire.sections import NO_PROCESSES, Clock, Disk, Files, Logs, Usage
 
 SKEWED = 30.0
 ANSWER_BYTES = 8 << 20  # what one answer may hold of files
@@ -108,37 +109,28 @@ def probe_answer(
     """Ask `place` once for all of `jobs`, and for at most so many bytes of their files; of the `silent` ones also what
     the processes with these pids use. `extra_probes` ride with it."""
     by_kind = {kind: [job for job in jobs if job.source == kind] for kind in dict.fromkeys(j.source for j in jobs)}
-    request: dict[str, Any] = {}
+    questions = Questions()
     learnt = {ref: memory.learnt for ref, memory in memories.items()}
     facts = {ref: memory.facts for ref, memory in memories.items()}
     for kind, group in by_kind.items():
         source = sources[kind]
-        asked = {source.section: source.ask(group, known, at)}
-        for sections in (asked, source.also_ask(group, known, facts, learnt, turn)):
-            for name, spec in sections.items():
-                add_section(request, name, spec)
+        questions.add(source.ask(group, known, at))
+        questions.add(source.also_ask(group, known, facts, learnt, turn))
     unscored = scores.still_wanted(jobs, known, memories)
     asked_files = file_request(jobs, memories)
     asked_files.texts = scores.requests(unscored, learnt)
     asked_files.bytes = most if most < ANSWER_BYTES else None
     asked_files.usage = {ref: list(pids) for ref, pids in (silent or {}).items()}
     asked_files.extra_probes = extra_probes or {}
-    answer = transport.ask(request | to_builtins(asked_files), deadline)
+    answer = transport.ask(questions.to_request() | to_builtins(asked_files), deadline)
     if isinstance(answer, Unreachable):
         return ProbeAnswer(answer)
     seen = replace(_read(answer, sources, by_kind, known, place), usage_asked=frozenset(silent or ()))
+    answers = RareAnswers(answer.checked.commands or NO_COMMANDS, answer.checked.gpu_metrics.rows)
     for kind, group in by_kind.items():
-        seen = with_learnt(seen, sources[kind].also_read(answer.body, group, facts, learnt))
+        seen = with_learnt(seen, sources[kind].also_read(answers, group, facts, learnt))
     seen = with_learnt(seen, folders.learnt(answer.checked, learnt))
     return with_learnt(seen, scores.read(answer.checked, unscored))
-
-
-def add_section(request: dict[str, Any], section: str, asked: Mapping[str, Any]) -> None:
-    """Ask for one more source; where sources share a section, the questions of both stand in it, by ref."""
-    there = request.setdefault(section, {})
-    for key, questions in asked.items():
-        both = isinstance(questions, dict) and isinstance(there.get(key), dict)
-        there[key] = {**there[key], **questions} if both else questions
 
 
 def with_learnt(seen: ProbeAnswer, more: Mapping[str, RareFacts]) -> ProbeAnswer:
@@ -194,6 +186,7 @@ def _read(
     known: Mapping[str, Known],
     place: str,
 ) -> ProbeAnswer:
+    checked = answer.checked
     asked: set[str] = set()
     observations = {}
     troubles = []
@@ -201,9 +194,10 @@ def _read(
     for kind, group in by_kind.items():
         if not group:
             continue
-        section = answer.body.get(sources[kind].section) or {"ok": False, "why": "the answer has no processes"}
-        if not section.get("ok"):
-            troubles.append(str(section.get("why", "no reason given")))
+        by_process = sources[kind].section == "process"
+        section = (checked.process or NO_PROCESSES) if by_process else (checked.commands or NO_COMMANDS)
+        if not section.ok:
+            troubles.append(section.why or "no reason given")
             continue
         trouble = sources[kind].trouble(section, group)
         if trouble is not None:

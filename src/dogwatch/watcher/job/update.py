@@ -150,7 +150,7 @@ def _beginning(tick: JobTick) -> Beginning | None:
         waits = isinstance(tick.after.state, Waiting) and not any(row["ended"] for row in tick.memory.attempts)
         return Beginning(tick.at, tick.at, waits=True) if waits else None
     writes_from = tick.started - (OTHERS if tick.workers else OTHER_CLOCKS)
-    alone = kind_of(tick.job.source).has_log_of_its_own(tick.job.track)
+    alone = kind_of(tick.job.source).has_log_of_its_own(tick.job)
     return Beginning(tick.started, writes_from, tick.anew, tick.job.id if alone else "")
 
 

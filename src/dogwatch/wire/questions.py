@@ -1,0 +1,62 @@
+"""What a source asks: its part of the probe's request. Sources that share a section are asked about together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct, to_builtins
+
+from dogwatch.wire.commands import Command
+from dogwatch.wire.sections import Who
+
+
+class Search(Struct, omit_defaults=True):
+    """Processes to find: these pids, those in a pid file, or those with a name; `want` so many. A pid file that is
+    older than `fresh` seconds and names only processes that have ended was written by an earlier run."""
+
+    pids: list[int] | None = None
+    pidfile: str | None = None
+    name: str | None = None
+    uid: int | None = None
+    want: int | None = None
+    fresh: int | None = None
+
+
+class ProcessQuestions(Struct):
+    """By ref: the directory of a run, known processes, and processes to find."""
+
+    runs: dict[str, str] = {}
+    pids: dict[str, list[Who]] = {}
+    find: dict[str, Search] = {}
+
+
+class GpuMetricsFile(Struct):
+    """A file of GPU figures beside a job; `real` is where the folders of its files were at first sight."""
+
+    path: str
+    real: Mapping[str, str] = {}
+
+
+class Questions(Struct, omit_defaults=True):
+    """All that one source asks, or several of them. A section that is None is not asked."""
+
+    process: ProcessQuestions | None = None
+    commands: dict[str, Command] | None = None
+    gpu_metrics: dict[str, GpuMetricsFile] = {}
+
+    def add(self, more: Questions) -> None:
+        """Ask for this too; what is asked is told apart by ref, or by the name of a command."""
+        if more.process is not None:
+            own = self.process = self.process or ProcessQuestions()
+            own.runs |= more.process.runs
+            own.pids |= more.process.pids
+            own.find |= more.process.find
+        if more.commands is not None:
+            self.commands = (self.commands or {}) | more.commands
+        self.gpu_metrics |= more.gpu_metrics
+
+    def to_request(self) -> dict[str, Any]:
+        """As JSON has it."""
+        request: dict[str, Any] = to_builtins(self)
+        return request
