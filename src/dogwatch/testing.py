@@ -44,9 +44,11 @@ def check_source(source: Any, jobs: Sequence[Job], answers: Sequence[Mapping[str
         if source.trouble(answer, jobs) is not None:
             continue
         asked, observations = source.read(answer, jobs, known, at)
-        assert asked <= refs, f"{source.kind}: it speaks for jobs it was not given: {asked - refs}"
-        assert set(observations) <= asked, f"{source.kind}: it saw a job that it does not speak for"
-        assert not asked & set(source.blind(answer, jobs)), f"{source.kind}: it is blind to a job it speaks for"
+        assert asked <= refs, f"{source.kind}: it answers for jobs it was not given: {asked - refs}"
+        assert set(observations) <= asked, f"{source.kind}: it observed a job that it does not answer for"
+        assert not asked & set(source.blind(answer, jobs)), (
+            f"{source.kind}: it answers for a job that it says it cannot see"
+        )
         for observation in observations.values():
             done = isinstance(observation.state, Ended) and observation.state.outcome is Outcome.SUCCEEDED
             assert not done or observation.evidence, f"{source.kind}: {observation.ref} succeeded without any evidence"
@@ -129,6 +131,6 @@ def check_rule(rule: Rule, cases: Sequence[Case], now: float = 1.0e9) -> None:
         assert findings == again, f"{rule.name}: the same case twice differs"
         for finding in findings:
             assert finding.rule == rule.name, f"{rule.name}: it finds something for the rule {finding.rule}"
-            assert finding.subject == case.job.ref, f"{rule.name}: it speaks of {finding.subject}"
+            assert finding.subject == case.job.ref, f"{rule.name}: its finding is about {finding.subject}"
             assert finding.text, f"{rule.name}: it finds something without saying what"
             assert isinstance(rule.is_gone(case, finding.what), Closing), f"{rule.name}: it does not say what is gone"

@@ -111,7 +111,7 @@ def test_doctor_sends_by_the_way_that_alerts_take(dogwatch, spawn, hook):
         done = dogwatch("doctor", "--send", "--json")
         checks = {one["what"]: one for one in json.loads(done.stdout)["checks"]}
         assert checks["channel webhook"]["verdict"] == "ok", done.stdout
-        assert "said 200" in checks["channel webhook"]["text"]
+        assert "answered 200" in checks["channel webhook"]["text"]
         spawn("daemon")
         wait_until(lambda: json.loads(dogwatch("ls", "--json").stdout)["watch"]["alive"])
     assert len(hook.got) == 2

@@ -37,7 +37,7 @@ def store(home: Path) -> Iterator[Store]:
 
 @pytest.mark.parametrize(
     ("status", "trouble"),
-    [(200, []), (204, []), (302, ["said 302"]), (404, ["said 404"]), (500, ["said 500"])],
+    [(200, []), (204, []), (302, ["answered 302"]), (404, ["answered 404"]), (500, ["answered 500"])],
 )
 def test_a_heartbeat_counts_when_it_was_taken(receiver: Receiver, status: int, trouble: list[str]) -> None:
     """Only 2xx; a trouble is told once, and never with the URL."""

@@ -131,7 +131,7 @@ def test_doctor_says_that_nobody_would_hear(dogwatch, receiver: Receiver):
     assert "bad   channel closed: 127.0.0.1 could not be reached: Connection refused" in sent.stdout
     assert "bad   alerts: the last alerts were not delivered on any channel (closed)" in dogwatch("doctor").stdout
     dogwatch("alerts", "add", "webhook", receiver.url, "--name", "open")
-    assert "ok    channel open: 127.0.0.1 said 200" in dogwatch("doctor", "--send").stdout
+    assert "ok    channel open: 127.0.0.1 answered 200" in dogwatch("doctor", "--send").stdout
     assert "warn  alerts: 0 given up, 1 undelivered" in dogwatch("doctor").stdout.replace(", 2 un", ", 1 un")
 
 

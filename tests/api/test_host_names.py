@@ -38,7 +38,7 @@ def test_an_address_or_alias_of_a_known_host_is_that_host(dogwatch, home: Path, 
     told = {"type": "slurm", "id": "4242", "host": called, "user": "alice", "submitted": "2026-11-17 20:00"}
     registry.write_text(json.dumps([{**told, "description": "PTQ", "last_status": "PENDING"}]))
     done = dogwatch("sync", "--file", registry)
-    assert "adopted as cluster/slurm:4242" in done.stdout, done.stderr
+    assert "watched as cluster/slurm:4242" in done.stdout, done.stderr
 
 
 @pytest.mark.parametrize("called", ["login8.example.org", "bob@hpc", "-oProxyCommand=x"])

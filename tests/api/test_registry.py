@@ -365,7 +365,7 @@ def test_the_command_adopts_a_process_reports_its_end_and_takes_it_out(dogwatch,
         try:
             first = dogwatch("sync", "--dir", tmp_path)
             assert first.returncode == 0
-            assert f"{sleeper.pid}: adopted as here/process:{sleeper.pid}-" in first.stdout
+            assert f"{sleeper.pid}: watched as here/process:{sleeper.pid}-" in first.stdout
             assert "line 11: entry 2 ('12345'): the host 'hpc' is not a configured host" in first.stderr
             dogwatch("patrol")
             assert f"{sleeper.pid}: PENDING → RUNNING" in dogwatch("sync", cwd=tmp_path).stdout

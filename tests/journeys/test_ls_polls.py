@@ -104,7 +104,7 @@ def test_hosts_that_hang_cost_two_seconds_together(dogwatch, silent, home):
     assert listed.count("unreachable since") == 3
     jobs = {job["name"]: job for job in json.loads(dogwatch("ls", "--json", "--no-poll").stdout)["jobs"]}
     assert (jobs["here"]["state"], jobs["here"]["unreachable"]) == ("running", None)
-    assert "said nothing" in jobs["job-one"]["unreachable"]["why"]
+    assert "sent nothing" in jobs["job-one"]["unreachable"]["why"]
 
 
 def test_ctrl_c_ends_the_waiting_and_harms_nothing(dogwatch, spawn, silent, home):

@@ -173,7 +173,7 @@ def test_a_watched_job_is_not_registered_twice(home: Path) -> None:
         register(store, job(), NOW, 1.0)
     with pytest.raises(UsageError, match="same job"):
         register(store, job(ref="here/process:other", submitted=NOW), NOW, 1.0)
-    with pytest.raises(UsageError, match="no place called 'moon'"):
+    with pytest.raises(UsageError, match="no place named 'moon'"):
         register(store, job(2, place="moon"), NOW, 1.0)
     assert len(events.read(store)) == len(jobs.documents(store)) == 1
 

@@ -28,7 +28,7 @@ def test_a_tick_that_cannot_be_written_whole_leaves_nothing(home: Path) -> None:
         places=(tick.PlaceUpdate("moon", NOW, True),),
         events=(tick.Event("job.state", "never"),),
     )
-    with pytest.raises(StoreError, match="no place called 'moon'"):
+    with pytest.raises(StoreError, match="no place named 'moon'"):
         tick.commit(store, bad)
     over = tick.JobUpdate("here/process:1", ended())
     unspeakable = tick.Event("job.state", "never", body=cast("EventBody", {"x": object()}))

@@ -262,7 +262,7 @@ def _take_report(run: Run, out: bytes, err: bytes) -> Started:
     except ValueError:
         report = None
     if not isinstance(report, dict):
-        last = err.decode("utf-8", "replace").strip().splitlines()[-1:] or ["it said nothing"]
+        last = err.decode("utf-8", "replace").strip().splitlines()[-1:] or ["it printed nothing"]
         raise LaunchUnclear(f"The supervisor of {run.id} ended without a report: {last[0][:200]}.")
     if "error" in report:
         raise LaunchFailed(f"The run {run.id} did not start: {report['error']}.")

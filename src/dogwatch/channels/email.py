@@ -145,7 +145,7 @@ class _Connection(smtplib.SMTP):
 
 def _refused(host: str, code: int, words: bytes | str) -> Receipt:
     said = words.decode("utf-8", "replace") if isinstance(words, bytes) else str(words)
-    return Receipt(False, f"{host} said {code}: {plain(redacted(said), 120)}", permanent=code >= 500)
+    return Receipt(False, f"{host} answered {code}: {plain(redacted(said), 120)}", permanent=code >= 500)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +170,7 @@ def preflight(config: Config, site: Site) -> str:
             if greeting[:3] == b"220":
                 made.sendall(b"QUIT\r\n")
     if greeting[:3] != b"220":
-        raise Unfit(f"{host} said {plain(greeting.decode('utf-8', 'replace'), 60) or 'nothing'}")
+        raise Unfit(f"{host} answered {plain(greeting.decode('utf-8', 'replace'), 60) or 'nothing'}")
     return f"{plain(host, 100)} port {port} answers"
 
 

@@ -146,17 +146,17 @@ def receipt(url: str, reply: Reply, taken: bool | None = None) -> Receipt:
     host = host_of(url)
     if taken is not None and 200 <= reply.status < 300:
         if taken:
-            return Receipt(True, f"{host} said {reply.status}")
-        return Receipt(False, f"{host} said {reply.status} and refused it: {said(reply, url)}", permanent=True)
+            return Receipt(True, f"{host} answered {reply.status}")
+        return Receipt(False, f"{host} answered {reply.status} and refused it: {said(reply, url)}", permanent=True)
     if 200 <= reply.status < 300:
-        return Receipt(True, f"{host} said {reply.status}")
+        return Receipt(True, f"{host} answered {reply.status}")
     if 300 <= reply.status < 400:
         return Receipt(
             False, f"{host} redirects elsewhere ({reply.status}); redirects are not followed", permanent=True
         )
     passing = reply.status in PASSING or reply.status >= 500
     return Receipt(
-        False, f"{host} said {reply.status}: {said(reply, url)}", not passing, waits(reply) if passing else None
+        False, f"{host} answered {reply.status}: {said(reply, url)}", not passing, waits(reply) if passing else None
     )
 
 

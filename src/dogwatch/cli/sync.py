@@ -62,7 +62,7 @@ def adopt_remembered(store: Store, clock: Clock) -> None:
     """Before a poll: take up what agents wrote into the registries that were synced before."""
     for one in _remembered(store, clock):
         for each in one.adopted:
-            say(f"{each['id']}: adopted from {one.path} as {each['ref']}")
+            say(f"{each['id']}: watched from {one.path} as {each['ref']}")
         if one.refused is not None:
             say(one.refused)
 
@@ -127,9 +127,9 @@ def _tell(done: Synced, quiet: bool) -> None:
     if quiet:
         return
     for each in done.adopted:
-        print(f"{each['id']}: adopted as {plain(each['ref'], 120)}")
+        print(f"{each['id']}: watched as {plain(each['ref'], 120)}")
     for each in done.updated:
         before = plain(str(each["before"] or "nothing"), 40)
         print(f"{each['id']}: {before} → {each['after']}")
     for each in done.removed:
-        print(f"{each['id']}: {each['status']}, taken out")
+        print(f"{each['id']}: {each['status']}, removed")

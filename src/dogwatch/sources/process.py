@@ -350,7 +350,7 @@ def _attached_worker(job: Job, index: int, member: _Member, at: float) -> Worker
         )
     why = UNWATCHED if process.start == 0 else UNRECORDED
     if kills is not None and notes.kills is not None and kills > notes.kills:
-        why += "; the kernel killed a process in its cgroup meanwhile (out of memory)"
+        why += "; the kernel killed a process in its cgroup at that time (out of memory)"
     return _vanished(worker, process, why)
 
 

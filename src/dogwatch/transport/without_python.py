@@ -53,7 +53,7 @@ def program(request: Mapping[str, Any], nonce: str, budget: float) -> bytes:
     # In braces, so that nothing is done before the last line is here.
     text = "\n".join(["{", *head, ""]).encode("utf-8", "surrogateescape") + sh_poll() + b"}\n"
     if b"\0" in text:
-        raise Unusable("a NUL byte is no word of a shell")
+        raise Unusable("a NUL byte cannot be passed to a shell")
     return text
 
 

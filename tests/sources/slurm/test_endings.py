@@ -181,7 +181,7 @@ def test_a_failure_waits_for_the_steps_that_may_say_memory() -> None:
     watcher = running()
     known = watcher.look(row("FAILED", exit_code="1:0"), "")
     assert (known.state, known.native) == (Running(SUBMIT + 10, "gpu01"), "FAILED")
-    assert "the accounting has not said why yet" in known.reason
+    assert "the accounting does not say why yet" in known.reason
     watcher.look("", whole("FAILED", "1:0", DerivedExitCode="0:125"), at=NOW + 60)
     assert ended(watcher).outcome is Outcome.OUT_OF_MEMORY
 

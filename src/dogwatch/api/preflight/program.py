@@ -47,7 +47,7 @@ def _python(plan: Plan, found: Program, facts: Facts) -> Iterator[Line]:
     needed = not found.guessed or bool(plan.packages) or plan.environment is not None
     if inside is None:
         if needed:
-            text = f"{found.python or 'Python'} {found.python_why or 'said nothing'}"
+            text = f"{found.python or 'Python'} {found.python_why or 'printed nothing'}"
             yield Line(FAIL, "interpreter", text, "name the interpreter of your environment in the command")
         return
     prefix, executable = inside.prefix, found.python or ""

@@ -96,5 +96,5 @@ def check_checkpoint(path: str, budget: Budget) -> "dict[str, Any]":
         what = "" if largest["file"] == path else os.path.basename(largest["file"]) + " "
         return dict(verdict(path, UNCLEAR, what + largest["why"]), **told)
     unclear = sum(row["verdict"] == UNCLEAR for row in rows)
-    note = "%d smaller files cannot be judged" % unclear if unclear else ""
+    note = "%d smaller files cannot be checked" % unclear if unclear else ""
     return dict(verdict(path, INTACT, largest["why"] or note), **told)

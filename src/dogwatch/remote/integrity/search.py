@@ -52,7 +52,7 @@ def check_globs(globs: "list[str]", since: "float | None", budget: Budget) -> "I
                 return
             folder = shown(os.path.dirname(path))
             if not inside(shown(os.path.realpath(raw(folder))) + "/", fixed_part(pattern)):
-                yield verdict(shown(path), UNCLEAR, "lies behind a link that leads elsewhere")
+                yield verdict(shown(path), UNCLEAR, "is behind a link that leads elsewhere")
                 continue
             files.append(shown(path))
             for row in check_path(shown(path), budget):

@@ -107,7 +107,7 @@ def try_chunk(body: Body, chunk: "dict[int, Any]", footer: int) -> int:
     begin = min(told[9], told.get(11) or told[9])
     end = begin + told[7]
     if not 4 <= begin <= end <= footer:
-        raise Broken("has a column that lies outside of it")
+        raise Broken("has a column outside of the file")
     tried, place = 0, begin
     while place < end:
         thrift = Thrift(body.at(place, min(1 << 16, end - place)))
@@ -175,7 +175,7 @@ def check_arrow_file(body: Body) -> Report:
             for n in range(count):
                 offset, head, _, size = struct.unpack_from("<qiiq", text, at + 4 + 24 * n)
                 if offset < 8 or head < 0 or size < 0 or offset + head + size > start:
-                    raise Broken("has a record batch that lies outside of it")
+                    raise Broken("has a record batch outside of the file")
             batches = count
     except struct.error:
         raise Broken("has a damaged footer") from None

@@ -30,7 +30,7 @@ def parse(text: str, where: str) -> "Any":
     try:
         return LIGHT.decode(text)
     except RecursionError:
-        raise Unclear("is nested too deeply to be judged") from None
+        raise Unclear("is nested too deeply to check") from None
     except ValueError as error:
         place = getattr(error, "pos", 0)
         ends = place >= len(text.rstrip()) or "Unterminated" in str(error)
@@ -90,14 +90,14 @@ def check_large_json(body: Body) -> Report:
                 end = STRING_END.match(text, place)
                 if end is None:
                     if len(text) - place > LINE_MOST:
-                        raise Unclear("has a string that is too long to be judged")
+                        raise Unclear("has a string that is too long to check")
                     pending = text[place - 1 :]
                     break
                 place = end.end()
             elif token in b"[{":
                 depth += token
                 if len(depth) > DEEPEST:
-                    raise Unclear("is nested too deeply to be judged")
+                    raise Unclear("is nested too deeply to check")
             elif not depth or depth.pop() != (b"[" if token == b"]" else b"{")[0]:
                 raise Broken("closes a bracket that was never opened")
             opened = True
@@ -113,7 +113,7 @@ def lines_of(body: Body) -> "Iterator[bytes]":
         lines = (rest + piece).split(b"\n")
         rest = lines.pop()
         if len(rest) > LINE_MOST:
-            raise Unclear("has a line that is too long to be judged")
+            raise Unclear("has a line that is too long to check")
         for line in lines:
             yield line
     if rest:

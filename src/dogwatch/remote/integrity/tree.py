@@ -165,7 +165,7 @@ def check_file(path: str, budget: Budget) -> "dict[str, Any]":
     except Spent:
         return verdict(path, UNCLEAR, "takes longer to read than is allowed", **told)
     except (MemoryError, RecursionError):
-        return verdict(path, UNCLEAR, "is too deep or too large to be judged", **told)
+        return verdict(path, UNCLEAR, "is too deep or too large to check", **told)
     except OSError as error:
         return verdict(path, UNCLEAR, "could not be read: %s" % error.strerror, **told)
     finally:

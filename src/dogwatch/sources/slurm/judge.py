@@ -183,7 +183,7 @@ def _of_piece(case: _Case, piece: Piece) -> Verdict:
         return verdict.of_record(record, row, _seen_until(case.known), case.said.names)
     if row is not None:
         if verdict.may_hide_memory(row) and case.patient:
-            return Verdict(None, row.native, f"{row.native} {row.exit}; the accounting has not said why yet")
+            return Verdict(None, row.native, f"{row.native} {row.exit}; the accounting does not say why yet")
         return verdict.of_row(row, before)
     if piece.noted:
         return verdict.of_memory(piece.noted)

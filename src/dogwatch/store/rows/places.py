@@ -95,7 +95,7 @@ def write_poll(tx: Transaction, update: PlaceUpdate) -> None:
     """That a place was polled, and what came of it."""
     row = named(tx, update.name)
     if row is None:
-        raise StoreError(f"There is no place called {update.name!r} in the store.")
+        raise StoreError(f"There is no place named {update.name!r} in the store.")
     at, polls = update.polled_at, row.polls + 1
     if update.answered:
         reached = {"answered_at": at, "unreachable_since": None, "unreachable_why": None}

@@ -116,9 +116,9 @@ def _check_place(tx: Transaction, name: str) -> None:
     """A job on a place that nobody polls would stay as it is for ever."""
     row = places.named(tx, name)
     if row is None:
-        raise UsageError(f"There is no place called {name!r}: add it first.")
+        raise UsageError(f"There is no place named {name!r}: add it first.")
     if row.kind == REMOVED:
-        raise UsageError(f"The host {name} was removed: `dogwatch host add {name}` takes it back, and then its jobs.")
+        raise UsageError(f"The host {name} was removed: `dogwatch host add {name}` adds it and its jobs again.")
 
 
 def _check_identity(tx: Transaction, job: Job) -> None:

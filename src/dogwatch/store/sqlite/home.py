@@ -92,7 +92,7 @@ def _make(path: str) -> None:
         for each in reversed(missing):  # os.makedirs leaves the modes of all but the last to the umask
             make_private(each)
     except NotADirectoryError:
-        raise HomeRefused(f"{path} lies under something that is not a directory: set DOGWATCH_HOME.") from None
+        raise HomeRefused(f"{path} is below something that is not a directory: set DOGWATCH_HOME.") from None
     except PermissionError:
         raise HomeRefused(
             f"{path} cannot be created, because its parent is not writable for you: set DOGWATCH_HOME to one of yours."
@@ -145,7 +145,7 @@ def _check_parent(parent: str, path: str) -> None:
     if mode & stat.S_ISVTX:
         return
     if mode & stat.S_IWOTH:
-        raise HomeRefused(f"{parent}, above {path}, can be written by anybody: run `chmod o-w {parent}`.")
+        raise HomeRefused(f"{parent}, above {path}, can be written by everybody: run `chmod o-w {parent}`.")
     own_group = info.st_gid == os.getegid() == os.geteuid()  # a user's private group is nobody else
     if mode & stat.S_IWGRP and not own_group:
         raise HomeRefused(f"{parent}, above {path}, can be written by group {info.st_gid}: run `chmod g-w {parent}`.")

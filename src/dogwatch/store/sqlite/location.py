@@ -30,7 +30,9 @@ class Home:
         store = SqliteStore(self, readonly=readonly)
         if not made(self._path):
             if not make:
-                raise StoreError(f"There is no store in {self._path} yet: `dogwatch run` or `dogwatch add` makes one.")
+                raise StoreError(
+                    f"There is no store in {self._path} yet: `dogwatch run` or `dogwatch add` creates one."
+                )
             self._create()
         try:
             version = version_of(store.db)

@@ -37,7 +37,7 @@ def acquire(home: str, seconds: float = WAIT_SECONDS) -> int:
                 os.close(fd)
                 raise StoreError(
                     f"Another process has been writing to the store in {home} for {seconds:g} s: try again, "
-                    "or see whether one hangs."
+                    "or check whether one hangs."
                 ) from None
             # Not time.sleep: since Python 3.11 that sleeps until a moment, which libfaketime refuses once a clock was
             # set, and a watcher must outlive that.

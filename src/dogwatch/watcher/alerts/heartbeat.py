@@ -64,4 +64,4 @@ class Heartbeat:
             reply = post(url, b"", {})
         except (Unsent, NoSecret) as error:
             return str(error)
-        return "" if 200 <= reply.status < 300 else f"{host_of(url)} said {reply.status}"
+        return "" if 200 <= reply.status < 300 else f"{host_of(url)} answered {reply.status}"
