@@ -36,12 +36,12 @@ def test_the_help_in_the_readme_is_the_programs_own() -> None:
     assert block[1].strip() == overview().strip()
 
 
-def test_every_command_in_the_readme_exists() -> None:
-    """Every `dogwatch VERB` and `make TARGET` that is written there."""
-    makefile = (ROOT / "Makefile").read_text()
-    for verb in re.findall(r"`?dogwatch ([a-z]+)", README):
-        assert verb in VERBS, verb
-    for target in re.findall(r"`make ([a-z]+)", README):
+@pytest.mark.parametrize("page", PAGES)
+def test_every_command_that_a_page_names_exists(page: str) -> None:
+    """Every `dogwatch COMMAND` and `make TARGET` that is written there."""
+    text, makefile = (ROOT / page).read_text(), (ROOT / "Makefile").read_text()
+    assert set(re.findall(r"`(?:dogwatch|\$ dogwatch) ([a-z]+)", text)) - {*VERBS} == set()
+    for target in re.findall(r"`make ([a-z]+)", text):
         assert re.search(rf"^{target}:", makefile, re.M), target
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
-from dogwatch.cli.out import HOST, emit, json_flag
+from dogwatch.cli.out import HOST, emit, json_flag, lay_out
 from dogwatch.errors import UsageError
 
 if TYPE_CHECKING:
@@ -77,11 +77,9 @@ def _show(row: FileDocument, args: Namespace) -> None:
 
     about = ", ".join(_about(row))
     why = f": {row['why']}" if row["why"] else ""
-    print(
-        f"{row['verdict']:<11} {plain(row['file'], 300)}{f'  ({about})' if about else ''}{plain(why, 300)}", flush=True
-    )
+    lay_out([f"{row['verdict']:<11} {plain(row['file'], 300)}{f'  ({about})' if about else ''}{plain(why, 300)}"])
     if advice := remedy(row["verdict"], row["why"]):
-        print(f"{'':<11} {advice}", flush=True)
+        lay_out([f"{'':<11} {advice}"])
 
 
 def _about(row: FileDocument) -> list[str]:

@@ -87,7 +87,7 @@ def tally(judged: Sequence[Judged], expected: int | None, width: int, pen: Pen) 
     return line
 
 
-_FULL = ("#", "", "gpu", "use", "state", "cpu", "memory", "items/s", "up", "pid")
+_FULL = ("#", "", "gpu", "use", "state", "cpu", "memory", "per s", "up", "pid")
 _WORDY = _FULL[:-2]
 _TERSE = ("#", "", "gpu", "cpu", "mem", "/s")
 _GAP = 3
@@ -134,7 +134,7 @@ def least(judged: Sequence[Judged], width: int, pen: Pen) -> int:
 
 def _layout(heads: tuple[str, ...], judged: Sequence[Judged], pen: Pen) -> Layout:
     """The columns in which some worker has something to say, as wide as what is said."""
-    fields = {"gpu": "gpu", "use": "gpu_percent", "items/s": "rate", "/s": "rate"}
+    fields = {"gpu": "gpu", "use": "gpu_percent", "per s": "rate", "/s": "rate"}
     used = tuple(h for h in heads if h not in fields or any(w.get(fields[h]) is not None for w, _ in judged))
     caps = {"gpu": 7, "state": 14}
     widths = []
@@ -173,7 +173,7 @@ def _column(head: str, worker: WorkerDocument, found: Condition, pen: Pen) -> st
             return words.size(worker.get("memory_bytes"))
         case "mem":
             return words.short_size(worker.get("memory_bytes"))
-        case "items/s":
+        case "per s":
             return words.figure(worker.get("rate"))
         case "/s":
             return words.short_figure(worker.get("rate"))
