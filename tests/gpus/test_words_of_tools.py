@@ -218,4 +218,4 @@ def test_any_text_is_survived_and_no_figure_is_negative(text):
     PARTS["xid_of"](text, 1.0)
     PARTS["slot"](text)
     PARTS["slices_of"](text, [])
-    PARTS["share_out"](text, [])
+    PARTS["add_processes"](text, [])

@@ -90,7 +90,8 @@ def tools(path: Path, **scripts: str) -> None:
 
 def weigh(monkeypatch: pytest.MonkeyPatch, path: Path, spec: dict[str, Any], seconds: float = 20.0) -> dict[str, Any]:
     monkeypatch.setenv("PATH", f"{path}:{os.environ['PATH']}")
-    return steps.weigh_jobs({"groups": [f"{path}/slurm*/uid_*/job_%s"], **spec}, time.monotonic() + seconds)
+    call: Any = {"groups": [f"{path}/slurm*/uid_*/job_%s"], **spec}
+    return dict(steps.weigh_jobs(call, time.monotonic() + seconds))
 
 
 def test_what_slurm_counts_is_added_up_over_the_steps(tmp_path: Path, monkeypatch) -> None:
@@ -146,8 +147,8 @@ def test_pieces_of_a_job_are_weighed_each_by_itself(tmp_path: Path, monkeypatch)
     assert [(part, row["used"], row["given"], row["nodes"]) for part, row in parts.items()] == [
         ("+1", 31 * MB, 3 << 30, 1)
     ]
-    there = {str(id): {"of": "20", "piece": str(id)} for id in range(100, 120)}
-    first = steps.chosen({"20": ["117"]}, there)
+    there = {str(id): steps.Running("20", str(id), 1, None, None) for id in range(100, 120)}
+    first = steps.pieces_to_weigh({"20": ["117"]}, there)
     assert first == ["117", *(str(id) for id in range(100, 107))]
 
 

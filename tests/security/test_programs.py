@@ -118,7 +118,7 @@ def test_quotas_are_asked_of_no_program_of_another_user(of_another_user: Path, m
     """The first folder of PATH is theirs."""
     monkeypatch.setenv("PATH", f"{of_another_user}:{os.environ['PATH']}")
     for name in ("lfs", "quota"):
-        limits.said([name, "-q"], time.monotonic() + 5)
+        limits.output_of([name, "-q"], time.monotonic() + 5)
     assert not (of_another_user / "ran").exists()
 
 

@@ -87,7 +87,8 @@ def by_slurm(lab: Lab, spec: dict[str, Any], enough: Callable[[dict[str, Any]], 
     answer: dict[str, Any] = {}
 
     def told() -> bool:
-        answer.update(weigh_jobs({"new": [], "about": False, "groups": [], **spec}, time.monotonic() + 20))
+        call: Any = {"new": [], "about": False, "groups": [], **spec}
+        answer.update(weigh_jobs(call, time.monotonic() + 20))
         return enough(answer)
 
     wait_until(told, timeout=90)  # Slurm looks every few seconds

@@ -5,19 +5,10 @@ in annotations only. `wire/` has the same answers as structs with the same names
 from typing import NotRequired, Required, TypedDict
 
 Identity = tuple[int, int | None, str | None]  # pid, start time, boot id
-
-
-class Head(TypedDict):
-    ok: bool
-    seconds: NotRequired[float]
-    why: NotRequired[str]
-    late: NotRequired[list[str]]
-
-
-class MemoryHeld(TypedDict, total=False):
-    used: int
-    limit: int
-    machine: bool
+Head = TypedDict(
+    "Head", {"ok": bool, "seconds": NotRequired[float], "why": NotRequired[str], "late": NotRequired[list[str]]}
+)
+MemoryHeld = TypedDict("MemoryHeld", {"used": int, "limit": int, "machine": bool}, total=False)
 
 
 class Oom(MemoryHeld):
@@ -44,11 +35,7 @@ class Process(TypedDict):
     writes: NotRequired[list[str]]
 
 
-class Choice(TypedDict):
-    pid: int
-    uid: int | None
-    command: str
-    started: float | None
+Choice = TypedDict("Choice", {"pid": int, "uid": int | None, "command": str, "started": float | None})
 
 
 class Find(TypedDict):
@@ -74,11 +61,7 @@ class Record(TypedDict, total=False):
     boot: str | None
 
 
-class PidFile(TypedDict, total=False):
-    text: str
-    mtime: float
-    why: str | None
-    absent: bool
+PidFile = TypedDict("PidFile", {"text": str, "mtime": float, "why": str | None, "absent": bool}, total=False)
 
 
 class RunRecords(TypedDict, total=False):
@@ -92,11 +75,9 @@ class RunRecords(TypedDict, total=False):
     same: bool
 
 
-class RunWorker(TypedDict):
-    index: int
-    start: Record | None
-    end: Record | None
-    process: Process | None
+RunWorker = TypedDict(
+    "RunWorker", {"index": int, "start": Record | None, "end": Record | None, "process": Process | None}
+)
 
 
 class Run(TypedDict):
@@ -166,11 +147,9 @@ class Texts(WithFolders):
     capped: bool
 
 
-class ListedFile(TypedDict):
-    path: str
-    size: int | None
-    mtime: float
-    inside: NotRequired[list[float]]
+ListedFile = TypedDict(
+    "ListedFile", {"path": str, "size": int | None, "mtime": float, "inside": NotRequired[list[float]]}
+)
 
 
 class Files(WithFolders):
@@ -181,17 +160,8 @@ class Files(WithFolders):
     checkpoints: list[ListedFile]
 
 
-class Disk(TypedDict):
-    total: int
-    free: int
-    mount: str
-    writable: bool
-    inodes: int
-    inodes_free: int
-
-
-class Why(TypedDict):
-    why: str | None
+Disk = TypedDict("Disk", {"total": int, "free": int, "mount": str, "writable": bool, "inodes": int, "inodes_free": int})
+Why = TypedDict("Why", {"why": str | None})
 
 
 class GpuMetrics(WithFolders):
@@ -229,3 +199,244 @@ class CommandsSection(TypedDict, total=False):
     me: str
     ran: dict[str, Ran]
     counts: dict[str, int]
+
+
+class GpuHolder(TypedDict):
+    """A process on a GPU."""
+
+    pid: int
+    memory: int | None
+    seen: bool
+    name: NotRequired[str]
+    above: NotRequired[list[int]]
+    led_by: NotRequired[list[int]]
+    served: NotRequired[bool]
+    slurm: NotRequired[str]
+    user: NotRequired[str]
+
+
+class Gpu(TypedDict):
+    index: int
+    uuid: str
+    name: str
+    pci: str
+    parent: str
+    trouble: str
+    throttle: list[str]
+    processes: list[GpuHolder] | None
+    used: float | None
+    memory_used: int | None
+    memory_total: int | None
+    watts: float | None
+    watts_limit: float | None
+    celsius: float | None
+    mhz: int | None
+    mhz_most: int | None
+    ecc: int | None
+
+
+class GpuReading(TypedDict, total=False):
+    """What one way of reading GPUs gives; nothing where there is no such way, `why` where it failed."""
+
+    gpus: list[Gpu]
+    driver: str
+    why: str
+
+
+Xid = TypedDict("Xid", {"age": float, "pci": str, "xid": int, "pid": int | None})
+GpuCall = TypedDict("GpuCall", {"seconds": float, "skip": list[str], "since": float}, total=False)
+
+
+class Gpus(TypedDict):
+    by: str | None
+    gpus: list[Gpu]
+    driver: str
+    xids: list[Xid] | None
+    failed: dict[str, str]
+    seconds: float
+    program: str | None
+
+
+class FileVerdict(TypedDict):
+    file: str
+    verdict: str
+    why: str
+    format: str | None
+    size: int | None
+    records: int | None
+    beside: NotRequired[str]
+
+
+class OutputVerdict(FileVerdict):
+    sure: bool
+
+
+class CheckpointVerdict(FileVerdict):
+    iteration: int | None
+    latest: str
+
+
+Lines = TypedDict("Lines", {"known": list[int], "size": int})
+
+
+class FileChecks(TypedDict):
+    lines: dict[str, Lines]
+    files: dict[str, OutputVerdict]
+    checkpoints: dict[str, CheckpointVerdict]
+    guessed: NotRequired[list[str]]
+    weak: NotRequired[object]
+
+
+class Integrity(TypedDict, total=False):
+    files: list[FileVerdict]
+    checkpoints: dict[str, CheckpointVerdict]
+    jobs: dict[str, FileChecks]
+
+
+class Guess(TypedDict):
+    folders: list[str]
+    since: float
+    pids: NotRequired[list[int]]
+    weak: NotRequired[object]
+
+
+class JobFilesCall(TypedDict, total=False):
+    real: dict[str, str]
+    lines: dict[str, list[int]]
+    guess: Guess
+    checkpoints: list[str]
+    files: list[str]
+    far: bool
+
+
+class IntegrityCall(TypedDict, total=False):
+    seconds: Required[float]
+    bytes: Required[int]
+    real: dict[str, str]
+    jobs: dict[str, JobFilesCall]
+    paths: list[str]
+    left: dict[str, float | None]
+    globs: list[str]
+    since: float | None
+    checkpoints: list[list[str]]
+
+
+Space = TypedDict("Space", {"who": str, "used": int, "soft": int, "limit": int})
+
+
+class Quota(Space):
+    files: int
+    files_soft: int
+    files_limit: int
+
+
+Quotas = TypedDict("Quotas", {"quotas": dict[str, list[Quota]]})
+QuotaCall = TypedDict("QuotaCall", {"paths": list[str], "seconds": float})
+Trees = TypedDict("Trees", {"bytes": dict[str, int], "processes": int, "rough": int})
+
+
+class Memory(TypedDict):
+    used: int
+    by: str
+    limit: NotRequired[int]
+    top: NotRequired[int]
+    usual: NotRequired[int]
+    nodes: NotRequired[int]
+    given: NotRequired[int | None]
+    left: NotRequired[int | None]
+
+
+class SchedulerMemory(TypedDict):
+    jobs: dict[str, Memory]
+    pieces: dict[str, dict[str, Memory]]
+    counts: dict[str, int]
+    about: NotRequired[dict[str, str]]
+
+
+class SchedulerMemoryCall(TypedDict, total=False):
+    ids: Required[list[str]]
+    many: dict[str, list[str]]
+    new: list[str]
+    about: bool
+    groups: list[str]
+    path: list[str]
+    environment: dict[str, str]
+    unset: list[str]
+
+
+Ram = TypedDict("Ram", {"cpu": float, "trees": NotRequired[Trees], "slurm": NotRequired[SchedulerMemory]})
+RamCall = TypedDict(
+    "RamCall", {"seconds": float, "pids": NotRequired[list[int]], "slurm": NotRequired[SchedulerMemoryCall]}
+)
+
+
+Frame = TypedDict("Frame", {"name": str, "file": str, "line": int})
+Thread = TypedDict("Thread", {"name": str, "active": bool, "frames": list[Frame]})
+Zombie = TypedDict("Zombie", {"pid": int, "parent": int, "status": int | None})
+StacksCall = TypedDict("StacksCall", {"pids": list[int], "seconds": float, "spy": NotRequired[bool]})
+Spied = TypedDict(
+    "Spied", {"pid": int, "command": str, "doing": str, "waits": str, "threads": list[Thread], "why": str}
+)
+
+
+class Family(TypedDict):
+    processes: int
+    zombies: list[Zombie]
+    dead: int
+    stopped: list[int]
+    blocked: list[int]
+    cpu_percent: float
+
+
+Stacks = TypedDict("Stacks", {"processes": list[Spied], "ptrace": int | None, "family": Family})
+
+
+ProgramOutput = TypedDict("ProgramOutput", {"code": int | None, "out": str, "err": str, "why": str | None})
+
+
+class Program(TypedDict):
+    path: str | None
+    kind: str
+    python: str | None
+    flags: list[str]
+    script: str | None
+    first: str | None
+    there: bool
+    wrong: NotRequired[str | None]
+    signals: NotRequired[dict[str, int | None]]
+
+
+Found = TypedDict("Found", {"ok": bool, "seconds": float, "found": NotRequired[object], "why": NotRequired[str]})
+
+
+class Preflight(TypedDict):
+    found: dict[str, Found]
+    variables: dict[str, bool]
+    shown: dict[str, str | None]
+    cwd: str
+    there: bool
+
+
+PreflightCall = TypedDict(
+    "PreflightCall",
+    {
+        "seconds": Required[float],
+        "env": dict[str, str] | None,
+        "set": dict[str, str],
+        "cwd": str | None,
+        "words": list[str],
+        "signals": list[str],
+        "modules": list[str],
+        "try": bool,
+        "gpus": bool,
+        "directories": list[str],
+        "inputs": list[str],
+        "network": list[str],
+        "logs": str,
+        "checkpoints": str,
+        "slurm": str,
+        "variables": list[str],
+        "shown": list[str],
+    },
+    total=False,
+)

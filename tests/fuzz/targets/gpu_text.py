@@ -43,10 +43,8 @@ def _nvidia(text: str, fields: str) -> None:
     table, _, rest = text.partition("\x1e")
     listing, _, apps = rest.partition("\x1e")
     cards = [nvidia_smi.read_row(row) for row in nvidia_smi.rows_of(table, fields)]
-    for one in cards:
-        one.pop("mig")
     cards += nvidia_smi.slices_of(listing, cards)
-    nvidia_smi.share_out(apps, cards)
+    nvidia_smi.add_processes(apps, cards)
     for one in cards:
         _taken(one)
 
@@ -64,10 +62,8 @@ def _amd(text: str) -> None:
         _taken(one)
 
 
-def _taken(one: dict[str, Any]) -> None:
-    for holder in one["processes"] or ():
-        assert isinstance(holder[0], int)
-    msgspec.convert({**one, "processes": None}, Gpu)
+def _taken(one: object) -> None:
+    msgspec.convert(one, Gpu)
     json.dumps(one, allow_nan=False)
 
 

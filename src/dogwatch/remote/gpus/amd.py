@@ -4,7 +4,8 @@ import json
 import re
 from typing import Any
 
-from dogwatch.remote.gpus.figures import card, figure, octets, run_tools, slot, tool, whole
+from dogwatch.remote.gpus.figures import card, figure, holder, octets, run_tools, slot, tool, whole
+from dogwatch.remote.shapes import Gpu, GpuHolder, GpuReading
 
 AMD_QUESTIONS = ("metric", "process", "list", "static --asic --limit")
 ROCM_QUESTION = (
@@ -29,14 +30,10 @@ def json_in(text: str) -> "Any":
     return None
 
 
-def by_gpu(document: "Any") -> "dict[int, dict[str, Any]]":
+def by_gpu(document: "Any") -> "dict[int, Any]":
     rows = document.get("gpu_data") if isinstance(document, dict) else document
-    found = {}
-    for row in rows if isinstance(rows, list) else ():
-        index = whole(row.get("gpu")) if isinstance(row, dict) else None
-        if index is not None:
-            found[index] = row
-    return found
+    found = {whole(inner(row, "gpu")): row for row in rows} if isinstance(rows, list) else {}
+    return {index: row for index, row in found.items() if index is not None}
 
 
 def inner(row: "Any", *path: str) -> "Any":
@@ -51,28 +48,29 @@ def first(*values: "float | None") -> "float | None":
     return next((value for value in values if value is not None), None)
 
 
-def read_amd_smi(seconds: float) -> "dict[str, Any]":
+def read_amd_smi(seconds: float) -> "GpuReading":
     """All GPUs by amd-smi; {} where there is no such program."""
     program = tool("amd-smi")
     if program is None:
         return {}
-    said = run_tools([[program] + words.split() + ["--json"] for words in AMD_QUESTIONS], seconds)
-    if said[0][1]:
-        return {"why": said[0][1]}
-    metric, process, listed, static = (by_gpu(json_in(out)) for out, _ in said)
+    outcomes = run_tools([[program] + words.split() + ["--json"] for words in AMD_QUESTIONS], seconds)
+    out, why = outcomes[0]
+    if why:
+        return {"why": why}
+    metric, process, listed, static = (by_gpu(json_in(text)) for text, _ in outcomes)
     if not metric:
-        return {"why": "amd-smi printed no GPU: %.120s" % said[0][0].strip()} if said[0][0].strip() else {}
+        return {"why": "amd-smi printed no GPU: %.120s" % out.strip()} if out.strip() else {}
     cards = []
     for index, row in sorted(metric.items()):
-        one = amd_card(index, row, listed.get(index, {}), static.get(index, {}))
-        one["processes"] = amd_processes(process[index]) if index in process else None
-        cards.append(one)
+        gpu = amd_card(index, row, listed.get(index, {}), static.get(index, {}))
+        gpu["processes"] = amd_processes(process[index]) if index in process else None
+        cards.append(gpu)
     return {"gpus": cards, "driver": ""}
 
 
-def amd_card(index: int, row: "dict[str, Any]", listed: "dict[str, Any]", static: "dict[str, Any]") -> "dict[str, Any]":
+def amd_card(index: int, row: "Any", listed: "Any", static: "Any") -> "Gpu":
     use = figure(inner(row, "usage", "gfx_activity"))
-    clocks: "Any" = row.get("clock")
+    clocks = row.get("clock")
     shaders = sorted(name for name in clocks if name.startswith("gfx")) if isinstance(clocks, dict) else []
     clock, most = (first(*[figure(inner(clocks, name, key)) for name in shaders]) for key in ("clk", "max_clk"))
     heat = [figure(inner(row, "temperature", sensor)) for sensor in ("hotspot", "edge")]
@@ -107,19 +105,19 @@ def amd_throttle(section: "Any") -> "list[str]":
     return sorted(words)
 
 
-def amd_processes(row: "dict[str, Any]") -> "list[list[int | None]]":
-    """[pid, bytes] of each; of none, a sentence stands where the first would."""
-    found, listed = [], row.get("process_list")
-    for one in listed if isinstance(listed, list) else ():
-        told: "Any" = one.get("process_info", one) if isinstance(one, dict) else None
-        pid = whole(told.get("pid")) if isinstance(told, dict) else None
+def amd_processes(row: "Any") -> "list[GpuHolder]":
+    """Without any process, a sentence stands where the first would."""
+    holders, listed = [], row.get("process_list")
+    for entry in listed if isinstance(listed, list) else ():
+        process = entry.get("process_info", entry) if isinstance(entry, dict) else {}
+        pid = whole(inner(process, "pid"))
         if pid:
-            memory = inner(told, "memory_usage", "vram_mem")
-            found.append([pid, octets(memory if memory is not None else told.get("mem_usage"))])
-    return found
+            memory = inner(process, "memory_usage", "vram_mem")
+            holders.append(holder(pid, octets(memory if memory is not None else process.get("mem_usage"))))
+    return holders
 
 
-def read_rocm_smi(seconds: float) -> "dict[str, Any]":
+def read_rocm_smi(seconds: float) -> "GpuReading":
     """All GPUs by rocm-smi; {} where there is no such program."""
     program = tool("rocm-smi")
     if program is None:
@@ -131,31 +129,31 @@ def read_rocm_smi(seconds: float) -> "dict[str, Any]":
     return {"gpus": rocm_cards(document), "driver": ""}
 
 
-def rocm_cards(document: "dict[str, Any]") -> "list[dict[str, Any]]":
+def rocm_cards(document: "Any") -> "list[Gpu]":
     named = {CARD_NAME.match(key): row for key, row in document.items() if isinstance(row, dict)}
     cards = [rocm_card(int(name.group(1)), row) for name, row in named.items() if name]
     system = document.get("system")
-    holders: "dict[str, Any]" = system if isinstance(system, dict) else {}
+    listed = system if isinstance(system, dict) else {}
     if len(cards) == 1:  # of several it does not say which one a process is on
         cards[0]["processes"] = [
-            [int(name.group(1)), whole(str(text).split(",")[2])]
-            for name, text in [(PID_NAME.match(key), text) for key, text in holders.items()]
+            holder(int(name.group(1)), whole(str(text).split(",")[2]))
+            for name, text in [(PID_NAME.match(key), text) for key, text in listed.items()]
             if name and str(text).count(",") >= 2 and whole(str(text).split(",")[2])
         ]
-    return sorted(cards, key=lambda one: int(one["index"]))
+    return sorted(cards, key=lambda gpu: gpu["index"])
 
 
-def rocm_card(index: int, row: "dict[str, Any]") -> "dict[str, Any]":
+def rocm_card(index: int, row: "Any") -> "Gpu":
     """The keys changed their spelling from release to release; what a key means did not."""
     low = {key.lower().rstrip(":"): value for key, value in row.items()}
 
-    def told(*keys: str) -> "float | None":
+    def value(*keys: str) -> "float | None":
         return first(*[figure(low.get(key)) for key in keys])
 
-    use, used, total = told("gpu use (%)"), told("vram total used memory (b)"), told("vram total memory (b)")
+    use, used, total = value("gpu use (%)"), value("vram total used memory (b)"), value("vram total memory (b)")
     power = ("average graphics package power (w)", "current socket graphics package power (w)")
     heat = ("temperature (sensor junction) (c)", "temperature (sensor edge) (c)")
-    clock, unique = told("sclk clock speed"), str(low.get("unique id") or "")
+    clock, unique = value("sclk clock speed"), str(low.get("unique id") or "")
     return card(
         index,
         uuid=unique if unique != "N/A" else "",
@@ -164,8 +162,8 @@ def rocm_card(index: int, row: "dict[str, Any]") -> "dict[str, Any]":
         used=None if use is None else min(100.0, use) / 100,
         memory_used=None if used is None else int(used),
         memory_total=None if total is None else int(total),
-        watts=told(*power),
-        watts_limit=told("max graphics package power (w)"),
-        celsius=told(*heat),
+        watts=value(*power),
+        watts_limit=value("max graphics package power (w)"),
+        celsius=value(*heat),
         mhz=None if clock is None else int(clock),
     )

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dogwatch.remote.probe.command import trusted_program
+from dogwatch.remote.shapes import Gpu, GpuHolder, GpuReading
 
 MIB = 1 << 20
 TOOL_CAP = 8 << 20
@@ -50,13 +51,20 @@ def slot(text: str) -> str:
     return "%s:%s" % (domain[-4:].rjust(4, "0"), rest.split(".")[0])
 
 
-def card(index: int, **known: "Any") -> "dict[str, Any]":
+FIGURES = ("used", "memory_used", "memory_total", "watts", "watts_limit", "celsius", "mhz", "mhz_most", "ecc")
+
+
+def card(index: int, **known: "Any") -> "Gpu":
     """A GPU of which nothing but this is known. `processes` None is a list that could not be had."""
-    words = ("used", "memory_used", "memory_total", "watts", "watts_limit", "celsius", "mhz", "mhz_most", "ecc")
-    row: "dict[str, Any]" = dict.fromkeys(words)
+    row: "dict[str, Any]" = dict.fromkeys(FIGURES)
     row.update(index=index, uuid="", name="", pci="", parent="", trouble="", throttle=[], processes=None)
-    row.update(known)
-    return {name: value[:LONGEST] if isinstance(value, str) else value for name, value in row.items()}
+    row.update((name, value[:LONGEST] if isinstance(value, str) else value) for name, value in known.items())
+    return row  # type: ignore[return-value]
+
+
+def holder(pid: int, memory: "int | None") -> "GpuHolder":
+    """A process on a GPU, of which nothing else is known yet."""
+    return {"pid": pid, "memory": memory, "seen": False}
 
 
 def tool(name: str) -> "str | None":
@@ -74,7 +82,7 @@ def run_tools(commands: "list[list[str]]", seconds: float) -> "list[tuple[str, s
         signal.alarm(int(seconds) + 1)
 
     until, null = time.monotonic() + seconds, subprocess.DEVNULL
-    started, said = [], []
+    started, outcomes = [], []
     for words in commands:
         pipe = subprocess.PIPE
         started.append(
@@ -86,15 +94,15 @@ def run_tools(commands: "list[list[str]]", seconds: float) -> "list[tuple[str, s
             out = child.communicate(timeout=max(0.1, until - time.monotonic()))[0][:TOOL_CAP].decode("utf-8", "replace")
         except subprocess.TimeoutExpired:
             child.kill()
-            said.append(("", "%s did not answer in %d s" % (name, seconds)))
+            outcomes.append(("", "%s did not answer in %d s" % (name, seconds)))
             continue
         last = [line.strip() for line in out.splitlines() if line.strip()][-1:]
         why = "" if child.returncode == 0 else "%s ended with %d: %.160s" % (name, child.returncode, "".join(last))
-        said.append((out, why))
-    return said
+        outcomes.append((out, why))
+    return outcomes
 
 
-def isolated(function: "Callable[[], dict[str, Any]]", what: str, seconds: float) -> "dict[str, Any]":
+def isolated(function: "Callable[[], GpuReading]", what: str, seconds: float) -> "GpuReading":
     """What a function returns that may hang or crash, or {"why": ...}: it is called by a child."""
     back, inner = os.pipe()
     pid = os.fork()
@@ -102,18 +110,18 @@ def isolated(function: "Callable[[], dict[str, Any]]", what: str, seconds: float
         try:
             os.close(back)
             signal.alarm(int(seconds) + 1)
-            text = memoryview(json.dumps(function()).encode("ascii"))
-            while text:
-                text = text[os.write(inner, text) :]
+            rest = memoryview(json.dumps(function()).encode("ascii"))
+            while rest:
+                rest = rest[os.write(inner, rest) :]
             os._exit(0)
         finally:
             os._exit(1)
     os.close(inner)
-    said, until, late = b"", time.monotonic() + seconds, False
+    text, until, late = b"", time.monotonic() + seconds, False
     while not late:
         late = not select.select([back], [], [], max(0.0, until - time.monotonic()))[0]
         chunk = b"" if late else os.read(back, 65536)
-        said += chunk
+        text += chunk
         if not chunk:
             break
     os.close(back)
@@ -124,5 +132,5 @@ def isolated(function: "Callable[[], dict[str, Any]]", what: str, seconds: float
     if status:
         how = "signal %d" % (status & 0x7F) if status & 0x7F else "code %d" % (status >> 8)
         return {"why": "%s crashed with %s" % (what, how)}
-    answer: "dict[str, Any]" = json.loads(said.decode("ascii"))
+    answer: "GpuReading" = json.loads(text.decode("ascii"))
     return answer

@@ -3,16 +3,16 @@ events to whoever waits for them while they happen, which a poll does not.)"""
 
 import re
 import time
-from typing import Any
 
 from dogwatch.remote.gpus.figures import run_tools, slot, tool
 from dogwatch.remote.probe.processes import kernel_records
+from dogwatch.remote.shapes import Xid
 
 XID = re.compile(r"NVRM: Xid \((?:PCI:)?([0-9a-fA-F:.]{5,20})\): ([0-9]{1,4})(?:, pid='?([0-9]{1,10}))?")
 MOST_XIDS = 64
 
 
-def xid_of(line: str, age: float) -> "dict[str, Any] | None":
+def xid_of(line: str, age: float) -> "Xid | None":
     found = XID.search(line)
     if not found:
         return None
@@ -20,7 +20,7 @@ def xid_of(line: str, age: float) -> "dict[str, Any] | None":
     return {"age": round(age, 1), "pci": slot(found.group(1)), "xid": int(found.group(2)), "pid": pid}
 
 
-def kernel_xids(path: str, now: float) -> "list[dict[str, Any]] | None":
+def kernel_xids(path: str, now: float) -> "list[Xid] | None":
     """Those that the kernel's own log still holds, with their age; None where we may not read it."""
     try:
         found = [xid_of(line, now - at) for at, line in kernel_records(path)]
@@ -29,7 +29,7 @@ def kernel_xids(path: str, now: float) -> "list[dict[str, Any]] | None":
     return [xid for xid in found if xid][-MOST_XIDS:]
 
 
-def journal_xids(since: float, seconds: float) -> "list[dict[str, Any]] | None":
+def journal_xids(since: float, seconds: float) -> "list[Xid] | None":
     """The same by the journal, of the last `since` seconds, where the user may read it."""
     program, now = tool("journalctl"), time.time()
     if program is None:
@@ -46,6 +46,6 @@ def journal_xids(since: float, seconds: float) -> "list[dict[str, Any]] | None":
     return found
 
 
-def recent_xids(since: float, seconds: float) -> "list[dict[str, Any]] | None":
+def recent_xids(since: float, seconds: float) -> "list[Xid] | None":
     found = kernel_xids("/dev/kmsg", time.monotonic())
     return journal_xids(since, seconds) if found is None else found

@@ -1,10 +1,10 @@
 """What nvidia-smi prints, where the library itself cannot be used."""
 
 import re
-from typing import Any
 
-from dogwatch.remote.gpus.figures import LONGEST, MIB, card, figure, run_tools, slot, tool, whole
+from dogwatch.remote.gpus.figures import LONGEST, MIB, card, figure, holder, run_tools, slot, tool, whole
 from dogwatch.remote.gpus.nvml import CODES, LOST, reasons
+from dogwatch.remote.shapes import Gpu, GpuReading
 
 # A driver that does not know one of the fields refuses the whole question; then the next one is asked.
 SHORT = "index,uuid,name,pci.bus_id,utilization.gpu,memory.used,memory.total,power.draw,temperature.gpu,driver_version"
@@ -18,7 +18,7 @@ WHOLE_LINE = re.compile(r"GPU [0-9]{1,3}: .{0,200}\(UUID: (GPU-[0-9A-Za-z-]{1,60
 SLICE_LINE = re.compile(r"\s{1,20}(MIG [^\s]{1,40}) .{0,100}\(UUID: (MIG-[0-9A-Za-z/-]{1,80})\)")
 
 
-def read_nvidia_smi(seconds: float) -> "dict[str, Any]":
+def read_nvidia_smi(seconds: float) -> "GpuReading":
     """All GPUs by nvidia-smi; {} where there is no such program."""
     program = tool("nvidia-smi")
     if program is None:
@@ -36,11 +36,11 @@ def read_nvidia_smi(seconds: float) -> "dict[str, Any]":
     cards = [read_row(row) for row in rows]
     if not cards and out.strip() and "No devices" not in out:
         return {"why": "nvidia-smi printed something else: %.120s" % out.strip()}
-    if any(one.pop("mig") for one in cards):
+    if any(row.get("mig.mode.current", "").strip() == "Enabled" for row in rows):
         ((listing, why),) = run_tools([[program, "-L"]], seconds)
         cards += [] if why else slices_of(listing, cards)
     if not no_apps:
-        share_out(apps, cards)
+        add_processes(apps, cards)
     return {"gpus": cards, "driver": rows[0]["driver_version"][:LONGEST] if rows else ""}
 
 
@@ -51,7 +51,7 @@ def rows_of(out: str, fields: str) -> "list[dict[str, str]]":
     return [dict(zip(names, row)) for row in rows if len(row) == len(names)]
 
 
-def read_row(row: "dict[str, str]") -> "dict[str, Any]":
+def read_row(row: "dict[str, str]") -> "Gpu":
     use = figure(row["utilization.gpu"])
     active = row.get("clocks_throttle_reasons.active", row.get("clocks_event_reasons.active", "")).strip()
     lost = any("GPU is lost" in text for text in row.values())
@@ -71,13 +71,12 @@ def read_row(row: "dict[str, str]") -> "dict[str, Any]":
         mhz_most=whole(row.get("clocks.max.sm")),
         throttle=reasons(int(active, 16)) if re.match(r"0x[0-9a-fA-F]{1,16}\Z", active) else [],
         ecc=whole(row.get("ecc.errors.uncorrected.volatile.total")),
-        mig=row.get("mig.mode.current", "").strip() == "Enabled",
     )
 
 
-def slices_of(listing: str, cards: "list[dict[str, Any]]") -> "list[dict[str, Any]]":
+def slices_of(listing: str, cards: "list[Gpu]") -> "list[Gpu]":
     """The MIG devices that `nvidia-smi -L` lists under their GPU; it says nothing of their memory."""
-    by_uuid, parent, rows = {one["uuid"]: one for one in cards}, None, []
+    by_uuid, parent, rows = {gpu["uuid"]: gpu for gpu in cards}, None, []
     for line in listing.splitlines():
         head, found = WHOLE_LINE.match(line), SLICE_LINE.match(line)
         if head:
@@ -89,16 +88,16 @@ def slices_of(listing: str, cards: "list[dict[str, Any]]") -> "list[dict[str, An
     return rows
 
 
-def share_out(apps: str, cards: "list[dict[str, Any]]") -> None:
-    """Give each card its processes; one that is cut into slices is not told which of them a process is on."""
-    cut = set(one["parent"] for one in cards if one["parent"])
-    for one in cards:
-        if not one["parent"] and one["uuid"] not in cut:
-            one["processes"] = []
-    by_uuid = {one["uuid"]: one for one in cards}
+def add_processes(apps: str, cards: "list[Gpu]") -> None:
+    """Give each card its processes; of a card that is cut into slices it is not known which slice has a process."""
+    cut = set(gpu["parent"] for gpu in cards if gpu["parent"])
+    for gpu in cards:
+        if not gpu["parent"] and gpu["uuid"] not in cut:
+            gpu["processes"] = []
+    by_uuid = {gpu["uuid"]: gpu for gpu in cards}
     for line in apps.splitlines():
         row = [part.strip() for part in line.split(",")]
         pid = whole(row[1]) if len(row) == 3 else None
         if pid and row[0] in by_uuid:
-            holder = by_uuid[row[0]]
-            holder["processes"] = (holder["processes"] or []) + [[pid, whole(row[2], MIB)]]
+            gpu = by_uuid[row[0]]
+            gpu["processes"] = (gpu["processes"] or []) + [holder(pid, whole(row[2], MIB))]

@@ -3,7 +3,8 @@
 import struct
 from typing import Any
 
-from dogwatch.remote.gpus.figures import card, slot
+from dogwatch.remote.gpus.figures import card, holder, slot
+from dogwatch.remote.shapes import Gpu, GpuReading
 
 LIBRARIES = (
     "libnvidia-ml.so.1",
@@ -111,7 +112,7 @@ class Nvml:
             room *= 4
         return None
 
-    def read(self, index: int) -> "list[dict[str, Any]]":
+    def read(self, index: int) -> "list[Gpu]":
         """A GPU and, in MIG mode, its slices."""
         device, code = self.child("nvmlDeviceGetHandleByIndex_v2 nvmlDeviceGetHandleByIndex", None, index)
         if code != 0:
@@ -138,14 +139,15 @@ class Nvml:
             throttle=reasons(self.get(throttle, device, wide=1)),
             ecc=self.get("nvmlDeviceGetTotalEccErrors", device, 1, 0, wide=1),
         )
-        holders = self.processes(device)
-        slices = self.slices(device, row, holders)
-        taken = [holder for one in slices for holder in one["processes"] or ()]
-        left = holders if holders is None else [[pid, size] for pid, size, _, _ in holders if [pid, size] not in taken]
-        row["processes"] = left
+        listed = self.processes(device)
+        slices = self.slices(device, row, listed)
+        taken = [process for part in slices for process in part["processes"] or ()]
+        if listed is not None:
+            own = [holder(pid, size) for pid, size, _, _ in listed]
+            row["processes"] = [process for process in own if process not in taken]
         return [row] + slices
 
-    def slices(self, device: "Any", whole: "dict[str, Any]", holders: "Any") -> "list[dict[str, Any]]":
+    def slices(self, device: "Any", whole: "Gpu", listed: "Any") -> "list[Gpu]":
         now, next_boot = (self.c.c_uint * 1)(), (self.c.c_uint * 1)()
         cut = self.call("nvmlDeviceGetMigMode", device, now, next_boot) == 0 and now[0] == 1
         most = self.get("nvmlDeviceGetMaxMigDeviceCount", device)
@@ -156,7 +158,7 @@ class Nvml:
                 continue
             used, total = self.memory(one)
             ids = [self.get("nvmlDeviceGet%sInstanceId" % kind, one) for kind in ("Gpu", "Compute")]
-            mine = [[pid, size] for pid, size, gpu, compute in holders or () if [gpu, compute] == ids]
+            mine = [holder(pid, size) for pid, size, gpu, compute in listed or () if [gpu, compute] == ids]
             row = card(
                 whole["index"],
                 uuid=self.text("nvmlDeviceGetUUID", one),
@@ -165,13 +167,13 @@ class Nvml:
                 parent=whole["uuid"],
                 memory_used=used,
                 memory_total=total,
-                processes=None if holders is None else mine,
+                processes=None if listed is None else mine,
             )
             rows.append(row)
         return rows
 
 
-def read_nvml() -> "dict[str, Any]":
+def read_nvml() -> "GpuReading":
     """All GPUs by NVML; {} where there is no such library."""
     try:
         import ctypes

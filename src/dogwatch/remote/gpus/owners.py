@@ -2,7 +2,8 @@
 
 import os
 import re
-from typing import Any
+
+from dogwatch.remote.shapes import Gpu, GpuHolder
 
 FIRST_PID_NAMESPACE = "pid:[4026531836]"
 ON_A_GPU = re.compile(rb"/dev/(?:nvidia|kfd|dri)|libcuda\.so|libamdhip64|libhsa-runtime")
@@ -35,26 +36,27 @@ def is_that_one(pid: int, shared: bool) -> bool:
     return shared or bool(ON_A_GPU.search(read_file("/proc/%d/maps" % pid, 4 << 20)))
 
 
-def owner(pid: int, memory: "int | None", shared: bool) -> "dict[str, Any]":
-    row: "dict[str, Any]" = {"pid": pid, "memory": memory, "seen": False}
+def owner(pid: int, shared: bool) -> "tuple[int, GpuHolder] | None":
+    """(user id, what else can be said) of a process on a GPU; None if it cannot be seen."""
     name, fields = stat_of(pid)
     if not fields or not is_that_one(pid, shared):
-        return row
+        return None
     try:
-        row["uid"] = os.stat("/proc/%d" % pid).st_uid
+        uid = os.stat("/proc/%d" % pid).st_uid
     except OSError:
-        return row
+        return None
     above: "list[int]" = []
     parent, served = int(fields[1]), name.startswith("ray::")
     while parent > 1 and len(above) < MOST_ABOVE:
         above.append(parent)
         named, fields_above = stat_of(parent)
         parent, served = int(fields_above[1]) if fields_above else 0, served or named.startswith(SERVERS)
-    row.update(seen=True, name=name, above=above, led_by=sorted(set((int(fields[2]), int(fields[3])))), served=served)
+    row: "GpuHolder" = {"pid": pid, "memory": None, "seen": True, "name": name, "above": above, "served": served}
+    row["led_by"] = sorted(set((int(fields[2]), int(fields[3]))))
     job = SLURM_JOB.search(read_file("/proc/%d/cgroup" % pid, 16384))
     if job:
         row["slurm"] = job.group(1).decode("ascii")
-    return row
+    return uid, row
 
 
 def user_names(uids: "set[int]") -> "dict[int, str]":
@@ -78,22 +80,19 @@ def user_names(uids: "set[int]") -> "dict[int, str]":
     return dict(found)
 
 
-def name_owners(cards: "list[dict[str, Any]]") -> None:
-    """Put [pid, bytes] of each card's processes into what can be said of them."""
+def name_owners(cards: "list[Gpu]") -> None:
+    """Add to the processes of each card what can be said of them."""
     try:
         shared = os.readlink("/proc/self/ns/pid") == FIRST_PID_NAMESPACE
     except OSError:
         shared = False
-    known: "dict[int, dict[str, Any]]" = {}
-    for one in cards:
-        rows = None if one["processes"] is None else one["processes"][:MOST_HOLDERS]
-        for pid, size in rows or ():
-            if pid not in known:
-                known[pid] = owner(pid, size, shared)
-        one["processes"] = None if rows is None else [dict(known[pid], memory=size) for pid, size in rows]
-    names = user_names(set(row["uid"] for row in known.values() if row["seen"]))
-    for one in cards:
-        for row in one["processes"] or ():
-            if row["seen"]:
-                uid = row.pop("uid")
-                row["user"] = names.get(uid, str(uid))
+    for gpu in cards:
+        gpu["processes"] = gpu["processes"] and gpu["processes"][:MOST_HOLDERS]
+    holders = [process for gpu in cards for process in gpu["processes"] or ()]
+    owners = {pid: owner(pid, shared) for pid in set(process["pid"] for process in holders)}
+    names = user_names(set(row[0] for row in owners.values() if row))
+    for process in holders:
+        found = owners[process["pid"]]
+        if found:
+            uid, row = found
+            process.update({**row, "memory": process["memory"], "user": names.get(uid, str(uid))})

@@ -19,8 +19,7 @@ ZERO = b"\0" * BLOCK
 
 def check_zip(body: Body) -> Report:
     archive = open_zip(body)
-    tried, note = try_entries(archive)
-    return Report(len(archive.infolist()), note, tried=tried)
+    return Report(len(archive.infolist()), try_entries(archive))
 
 
 def check_torch(body: Body) -> Report:
@@ -29,7 +28,7 @@ def check_torch(body: Body) -> Report:
     names = [row.filename for row in archive.infolist()]
     if not any(name.endswith(("/data.pkl", "/constants.pkl")) or name == "data.pkl" for name in names):
         raise Broken("is a zip without the data.pkl that every PyTorch file has")
-    _, note = try_entries(archive)
+    note = try_entries(archive)
     return Report(sum("/data/" in name for name in names), warning_of(archive) or note)
 
 
@@ -51,7 +50,7 @@ def warning_of(archive: zipfile.ZipFile) -> str:
 
 def check_npz(body: Body) -> Report:
     archive = open_zip(body)
-    _, note = try_entries(archive)
+    note = try_entries(archive)
     for row in archive.infolist():
         if row.filename.endswith(".npy"):
             with archive.open(row) as member:
@@ -86,10 +85,10 @@ def open_zip(body: Body) -> zipfile.ZipFile:
     return archive
 
 
-def try_entries(archive: zipfile.ZipFile) -> "tuple[int, str]":
-    """(how many entries agree with their checksum, what was left): all that there is time for."""
-    rows, wrong, tried = archive.infolist(), [], 0
-    for row in rows:
+def try_entries(archive: zipfile.ZipFile) -> str:
+    """Compare all entries that there is time for with their checksums; what was left, if anything was."""
+    rows, wrong = archive.infolist(), []
+    for tried, row in enumerate(rows):
         if row.file_size > BOMB_SIZE and row.file_size > BOMB_RATIO * max(1, row.compress_size):
             raise Unclear("unpacks to far more than it holds, as only a zip bomb does")
         try:
@@ -99,17 +98,16 @@ def try_entries(archive: zipfile.ZipFile) -> "tuple[int, str]":
         except NotImplementedError:
             raise Unclear("is packed in a way that cannot be read here") from None
         except Spent:
-            return tried, "the content of %d of %d entries was tried; the rest takes too long" % (tried, len(rows))
+            return "the content of %d of %d entries was tried; the rest takes too long" % (tried, len(rows))
         except ZIP_WRONG as error:
             if "CRC" not in str(error):
                 raise Broken("is damaged in %s: %s" % (row.filename[:100], str(error)[:100])) from None
             wrong.append(row.filename)
-        tried += 1
     if len(wrong) == len(rows) > 1 and all(row.compress_type == zipfile.ZIP_STORED for row in rows):
-        return 0, "it was saved without checksums"  # torch.serialization.set_crc32_options(False)
+        return "it was saved without checksums"  # torch.serialization.set_crc32_options(False)
     if wrong:
         raise Broken("is damaged: the checksum of %s does not match" % wrong[0][:100])
-    return tried, ""
+    return ""
 
 
 def check_tar(body: Body) -> Report:

@@ -113,7 +113,7 @@ def check_safetensors(body: Body) -> Report:
     return Report(len(spans))
 
 
-def tensor_bits(row: "dict[str, Any]") -> "int | None":
+def tensor_bits(row: "Any") -> "int | None":
     size = SAFE_BITS.get(row["dtype"])
     if size is None:
         return None

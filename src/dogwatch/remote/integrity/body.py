@@ -3,7 +3,6 @@
 import os
 import time
 from collections.abc import Iterator
-from typing import Any
 
 INTACT, BROKEN, UNCLEAR = "intact", "damaged", "cannot tell"
 CHUNK = 1 << 20
@@ -42,9 +41,8 @@ class Body:
     that it shrank meanwhile."""
 
     def __init__(self, fd: int, size: int, budget: Budget) -> None:
-        self.fd = fd
-        self.size = size
-        self.budget = budget
+        self.fd, self.size, self.budget = fd, size, budget
+        self.format: "str | None" = None  # once it is known
 
     def at(self, offset: int, count: int, what: str = "its content") -> bytes:
         """Exactly these bytes; Broken when the file ends before."""
@@ -104,10 +102,8 @@ class Report:
     """That a file agrees with its format: how many records it has, where that is cheap to know, and what was left
     unread or unconfirmed, if anything was."""
 
-    def __init__(self, records: "int | None" = None, note: str = "", **more: "Any") -> None:
-        self.records = records
-        self.note = note
-        self.more = more
+    def __init__(self, records: "int | None" = None, note: str = "") -> None:
+        self.records, self.note = records, note
 
 
 def is_blank(body: Body, offset: int, count: int) -> bool:

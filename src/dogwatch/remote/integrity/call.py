@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Iterator
-from typing import Any
 
 from dogwatch.remote.integrity.body import BROKEN, Budget
 from dogwatch.remote.integrity.checkpoints import check_checkpoint
@@ -10,9 +9,10 @@ from dogwatch.remote.integrity.lines import count_lines
 from dogwatch.remote.integrity.open_files import may_see_writers, open_for_writing
 from dogwatch.remote.integrity.search import check_globs, guess_checkpoints, lacking_parts, left_behind
 from dogwatch.remote.integrity.tree import MOST_FILES, REAL, check_file, check_path
+from dogwatch.remote.shapes import CheckpointVerdict, FileChecks, FileVerdict, Integrity, IntegrityCall, JobFilesCall
 
 
-def extra_probe(call: "dict[str, Any]") -> "dict[str, Any]":
+def extra_probe(call: "IntegrityCall") -> "Integrity":
     """The verdicts on paths or on what globs mean; or a closer look at the files of several jobs. With paths, `left`
     are globs beside which nothing unfinished may have been left, each with the moment since when that counts;
     `checkpoints` are lists, the newest first, of which each is judged down to the first intact one."""
@@ -20,8 +20,8 @@ def extra_probe(call: "dict[str, Any]") -> "dict[str, Any]":
     REAL.keep(call.get("real"))
     if "jobs" in call:
         return {"jobs": {ref: check_job_files(spec, budget) for ref, spec in call["jobs"].items()}}
-    rows: "list[dict[str, Any]]" = []
-    paths: "list[str]" = call.get("paths") or []
+    rows: "list[FileVerdict]" = []
+    paths = call.get("paths") or []
     for path in paths:
         rows.extend(check_path(path, budget))
     named = {row["file"] for row in rows}
@@ -30,13 +30,13 @@ def extra_probe(call: "dict[str, Any]") -> "dict[str, Any]":
         rows.extend(left_behind(call["left"], set(paths)))
     if call.get("globs"):
         rows.extend(check_globs(call["globs"], call.get("since"), budget))
-    answer: "dict[str, Any]" = {"files": rows[: MOST_FILES + 1000]}
+    answer: "Integrity" = {"files": rows[: MOST_FILES + 1000]}
     if call.get("checkpoints"):
         answer["checkpoints"] = dict(down_to_intact(call["checkpoints"], budget))
     return answer
 
 
-def down_to_intact(groups: "list[list[str]]", budget: Budget) -> "Iterator[tuple[str, dict[str, Any]]]":
+def down_to_intact(groups: "list[list[str]]", budget: Budget) -> "Iterator[tuple[str, CheckpointVerdict]]":
     """The verdicts on the newest of each group, and on earlier ones as long as none is intact and there is time."""
     for group in groups:
         for place, path in enumerate(group):
@@ -48,30 +48,28 @@ def down_to_intact(groups: "list[list[str]]", budget: Budget) -> "Iterator[tuple
                 break
 
 
-def check_job_files(spec: "dict[str, Any]", budget: Budget) -> "dict[str, Any]":
+def check_job_files(spec: "JobFilesCall", budget: Budget) -> "FileChecks":
     """Of one job: lines gained, files and checkpoints that stand still, and where its checkpoints may be. What there
     was no time for is not in the answer, and is asked for again."""
-    answer: "dict[str, Any]" = {"lines": {}, "files": {}, "checkpoints": {}}
+    answer: "FileChecks" = {"lines": {}, "files": {}, "checkpoints": {}}
     REAL.keep(spec.get("real"))
     for path, known in (spec.get("lines") or {}).items():
         counted = count_lines(path, known, budget)
         if counted is not None:
             answer["lines"][path] = counted
-    if spec.get("guess") and budget.left():
-        folders = list(spec["guess"]["folders"]) + working_directories(spec["guess"].get("pids") or [])
-        answer["weak"] = spec["guess"].get("weak")
-        answer["guessed"] = guess_checkpoints(folders, float(spec["guess"]["since"]), 0.5)
+    guess = spec.get("guess")
+    if guess and budget.left():
+        folders = guess["folders"] + working_directories(guess.get("pids") or [])
+        answer["weak"] = guess.get("weak")
+        answer["guessed"] = guess_checkpoints(folders, guess["since"], 0.5)
     for path in spec.get("checkpoints") or ():
         if budget.left():
             answer["checkpoints"][path] = check_checkpoint(path, budget)
-    for path in spec.get("files") or ():
-        if budget.left():
-            answer["files"][path] = check_file(path, budget)
-    broken = [path for path, row in answer["files"].items() if row["verdict"] == BROKEN]
-    for path in open_for_writing(broken):
-        del answer["files"][path]
-    for path, row in answer["files"].items():
-        row["sure"] = not spec.get("far") and may_see_writers(path)
+    rows = {path: check_file(path, budget) for path in spec.get("files") or () if budget.left()}
+    still_written = open_for_writing([path for path, row in rows.items() if row["verdict"] == BROKEN])
+    for path, row in rows.items():
+        if path not in still_written:
+            answer["files"][path] = {**row, "sure": not spec.get("far") and may_see_writers(path)}
     return answer
 
 

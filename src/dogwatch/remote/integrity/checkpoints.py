@@ -4,10 +4,10 @@ import os
 import re
 import stat
 from collections.abc import Iterator
-from typing import Any
 
 from dogwatch.remote.integrity.body import BROKEN, INTACT, UNCLEAR, Budget
 from dogwatch.remote.integrity.tree import MOST_FILES, REAL, check_path, names_in, raw, short_list, shown, verdict
+from dogwatch.remote.shapes import CheckpointVerdict
 
 NOTE_MOST = 64 << 10
 # Files beside or in a checkpoint that say which iteration it holds, and the words by which they do.
@@ -76,25 +76,28 @@ def missing_ranks(names: "list[str]") -> "Iterator[str]":
         yield "lacks .metadata, which is written when all parts are"
 
 
-def check_checkpoint(path: str, budget: Budget) -> "dict[str, Any]":
-    """The verdict on one checkpoint, a file or a directory. It is as intact as its largest file, if nothing in it is
-    broken and no part lacks."""
+def check_checkpoint(path: str, budget: Budget) -> "CheckpointVerdict":
+    """The verdict on one checkpoint, a file or a directory, and what it and its neighbours say of its iteration."""
+    word, why = judge_checkpoint(path, budget)
+    return {**verdict(path, word, why), "iteration": said_iteration(path), "latest": named_latest(path)}
+
+
+def judge_checkpoint(path: str, budget: Budget) -> "tuple[str, str]":
+    """It is as intact as its largest file, if nothing in it is broken and no part lacks."""
     rows = list(check_path(path, budget))
-    told: "dict[str, Any]" = {"iteration": said_iteration(path), "latest": named_latest(path)}
     broken = [row for row in rows if row["verdict"] == BROKEN]
     if broken:
         inside = os.path.relpath(raw(broken[0]["file"]), raw(path))
-        what = "" if inside == b"." else shown(inside) + " "
-        return dict(verdict(path, BROKEN, what + broken[0]["why"]), **told)
+        return BROKEN, ("" if inside == b"." else shown(inside) + " ") + broken[0]["why"]
     names = names_in(path)
     if names == []:
-        return dict(verdict(path, BROKEN, "is an empty directory"), **told)
+        return BROKEN, "is an empty directory"
     for lack in missing_ranks((names or [])[:MOST_FILES]):
-        return dict(verdict(path, BROKEN, lack), **told)
+        return BROKEN, lack
     largest = max(rows, key=lambda row: row["size"] or 0)
     if largest["verdict"] != INTACT:
-        what = "" if largest["file"] == path else os.path.basename(largest["file"]) + " "
-        return dict(verdict(path, UNCLEAR, what + largest["why"]), **told)
+        name = "" if largest["file"] == path else os.path.basename(largest["file"]) + " "
+        return UNCLEAR, name + largest["why"]
     unclear = sum(row["verdict"] == UNCLEAR for row in rows)
     note = "%d smaller files cannot be checked" % unclear if unclear else ""
-    return dict(verdict(path, INTACT, largest["why"] or note), **told)
+    return INTACT, largest["why"] or note

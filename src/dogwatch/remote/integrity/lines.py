@@ -2,13 +2,13 @@
 
 import os
 import stat
-from typing import Any
 
 from dogwatch.remote.integrity.body import CHUNK, Budget
 from dogwatch.remote.integrity.tree import REAL, raw
+from dogwatch.remote.shapes import Lines
 
 
-def count_lines(path: str, known: "list[int]", budget: Budget) -> "dict[str, Any] | None":
+def count_lines(path: str, known: "list[int]", budget: Budget) -> "Lines | None":
     """What is known now as [inode, bytes read, lines]: of the same file from where the count stopped, as far as the
     allowance goes; of another one, or one that was cut, from its beginning. None for what cannot be read."""
     inode, place, lines = known if len(known) == 3 else (0, 0, 0)

@@ -7,7 +7,6 @@ import re
 import stat
 import time
 from collections.abc import Iterator
-from typing import Any
 
 from dogwatch.remote.integrity.body import BROKEN, UNCLEAR, Budget
 from dogwatch.remote.integrity.tree import (
@@ -22,6 +21,7 @@ from dogwatch.remote.integrity.tree import (
     verdict,
 )
 from dogwatch.remote.probe.allowed_paths import Elsewhere
+from dogwatch.remote.shapes import FileVerdict
 
 MOST_SEEN = 20000
 LEVELS = 3
@@ -33,7 +33,7 @@ SKIPPED = frozenset(["node_modules", "__pycache__", "site-packages", "wandb", "v
 MOST_PATTERNS = 8
 
 
-def check_globs(globs: "list[str]", since: "float | None", budget: Budget) -> "Iterator[dict[str, Any]]":
+def check_globs(globs: "list[str]", since: "float | None", budget: Budget) -> "Iterator[FileVerdict]":
     """Every file that the globs mean, then the parts that lack, then what was left behind unfinished."""
     files: "list[str]" = []
     seen: "set[str]" = set()
@@ -86,7 +86,7 @@ def fixed_part(pattern: str) -> str:
     return folder or "/"
 
 
-def lacking_parts(paths: "list[str]") -> "Iterator[dict[str, Any]]":
+def lacking_parts(paths: "list[str]") -> "Iterator[FileVerdict]":
     """Parts that lack of sets of which several files are named."""
     by_folder: "dict[str, list[str]]" = {}
     for path in paths:
@@ -97,7 +97,7 @@ def lacking_parts(paths: "list[str]") -> "Iterator[dict[str, Any]]":
                 yield row
 
 
-def left_behind(globs: "dict[str, float | None]", seen: "set[str]") -> "Iterator[dict[str, Any]]":
+def left_behind(globs: "dict[str, float | None]", seen: "set[str]") -> "Iterator[FileVerdict]":
     """Files under the name of an output with an ending that says: not finished; `beside` is the glob that means the
     output, and its value the moment before which a file is somebody else's."""
     for pattern, since in globs.items():
@@ -110,7 +110,9 @@ def left_behind(globs: "dict[str, float | None]", seen: "set[str]") -> "Iterator
                     continue
                 which_job = fnmatch.fnmatchcase(text[: found.start()] or text, name) or fnmatch.fnmatchcase(text, name)
                 if which_job and (since is None or changed(entry) >= since):
-                    yield dict(verdict(path, BROKEN, "was left behind unfinished, by its name"), beside=pattern)
+                    row = verdict(path, BROKEN, "was left behind unfinished, by its name")
+                    row["beside"] = pattern
+                    yield row
 
 
 def scanned(directory: bytes, most: int) -> "list[os.DirEntry[bytes]]":

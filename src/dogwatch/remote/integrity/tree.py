@@ -35,6 +35,7 @@ from dogwatch.remote.integrity.pickles import check_pickle
 from dogwatch.remote.integrity.tables import ARROW, FEATHER_1, PARQUET, check_arrow, check_feather, check_parquet
 from dogwatch.remote.integrity.texts import check_csv, check_json, check_jsonl, check_tsv
 from dogwatch.remote.probe.allowed_paths import RealFolders
+from dogwatch.remote.shapes import FileVerdict
 
 REAL = RealFolders()  # for the one call that this process was made for
 MOST_FILES = 20000
@@ -138,41 +139,40 @@ def recognised(name: str, head: bytes) -> "tuple[str, Any]":
     raise Unclear("has an unknown format")
 
 
-def verdict(path: str, word: str, why: str, **more: "Any") -> "dict[str, Any]":
-    row: "dict[str, Any]" = {"file": path, "format": None, "verdict": word, "why": why, "size": None, "records": None}
-    row.update(more)
-    return row
+def verdict(path: str, word: str, why: str, body: "Body | None" = None, records: "int | None" = None) -> "FileVerdict":
+    form, size = (body.format, body.size) if body else (None, None)
+    return {"file": path, "format": form, "verdict": word, "why": why, "size": size, "records": records}
 
 
-def check_file(path: str, budget: Budget) -> "dict[str, Any]":
+def check_file(path: str, budget: Budget) -> "FileVerdict":
     """One regular file, opened without following a link or waiting for anybody."""
     try:
         fd = REAL.open(raw(path))
     except OSError as error:
         return verdict(path, UNCLEAR, "could not be opened: %s" % error.strerror)
-    told: "dict[str, Any]" = {}
+    body = None
     try:
         row = os.fstat(fd)
         if not stat.S_ISREG(row.st_mode):
             return verdict(path, UNCLEAR, "is not a regular file")
-        told["size"] = row.st_size
-        report = judge(os.path.basename(path), Body(fd, row.st_size, budget), told)
-        return verdict(path, INTACT, report.note, records=report.records, **told)
+        body = Body(fd, row.st_size, budget)
+        report = judge(os.path.basename(path), body)
+        return verdict(path, INTACT, report.note, body, report.records)
     except Broken as problem:
-        return verdict(path, BROKEN, str(problem), **told)
+        return verdict(path, BROKEN, str(problem), body)
     except Unclear as problem:
-        return verdict(path, UNCLEAR, str(problem), **told)
+        return verdict(path, UNCLEAR, str(problem), body)
     except Spent:
-        return verdict(path, UNCLEAR, "takes longer to read than is allowed", **told)
+        return verdict(path, UNCLEAR, "takes longer to read than is allowed", body)
     except (MemoryError, RecursionError):
-        return verdict(path, UNCLEAR, "is too deep or too large to check", **told)
+        return verdict(path, UNCLEAR, "is too deep or too large to check", body)
     except OSError as error:
-        return verdict(path, UNCLEAR, "could not be read: %s" % error.strerror, **told)
+        return verdict(path, UNCLEAR, "could not be read: %s" % error.strerror, body)
     finally:
         os.close(fd)
 
 
-def judge(name: str, body: Body, told: "dict[str, Any]") -> Report:
+def judge(name: str, body: Body) -> Report:
     if UNFINISHED.search(name):
         raise Broken("was left behind unfinished, by its name")
     if not body.size:
@@ -180,7 +180,7 @@ def judge(name: str, body: Body, told: "dict[str, Any]") -> Report:
     head = body.at(0, min(HEAD, body.size))
     if is_blank(body, 0, min(body.size, 4096)):
         raise Broken("is filled with zeros")
-    told["format"], check = recognised(name, head)
+    body.format, check = recognised(name, head)
     report: Report = check(body)
     return report
 
@@ -209,7 +209,7 @@ def names_in(path: str) -> "list[str] | None":
         os.close(fd)
 
 
-def check_path(path: str, budget: Budget) -> "Iterator[dict[str, Any]]":
+def check_path(path: str, budget: Budget) -> "Iterator[FileVerdict]":
     """A file, or everything under a directory; links that lead out of it and what is no file are refused by name."""
     try:
         row = seen(path)
@@ -240,7 +240,7 @@ def inside(path: str, directory: str) -> bool:
     return raw(path).startswith(os.path.realpath(raw(directory)).rstrip(b"/") + b"/")
 
 
-def check_directory(top: str, budget: Budget) -> "Iterator[dict[str, Any]]":
+def check_directory(top: str, budget: Budget) -> "Iterator[FileVerdict]":
     REAL.learn_above(raw(top))
     count, judged = 0, 0
     for folder, folders, files in os.walk(raw(top)):
@@ -262,7 +262,7 @@ def check_directory(top: str, budget: Budget) -> "Iterator[dict[str, Any]]":
         yield verdict(top, UNCLEAR, "contains no file of a known format")
 
 
-def entry(path: str, top: str, budget: Budget) -> "dict[str, Any] | None":
+def entry(path: str, top: str, budget: Budget) -> "FileVerdict | None":
     """The verdict on what stands in a directory; None for a file of no format, which says nothing of the others."""
     try:
         mode = os.lstat(raw(path)).st_mode
@@ -283,13 +283,13 @@ def entry(path: str, top: str, budget: Budget) -> "dict[str, Any] | None":
     return row
 
 
-def plain_and_empty(path: str, row: "dict[str, Any]") -> bool:
+def plain_and_empty(path: str, row: "FileVerdict") -> bool:
     """A file without anything in it and without a format to break, such as a marker."""
     known = path.lower().endswith(tuple(end for end, _, _ in BY_NAME) + TORCH_NAMES)
     return row["size"] == 0 and not known and row["why"] == "is empty"
 
 
-def missing_shards(where: str, names: "list[str]") -> "Iterator[dict[str, Any]]":
+def missing_shards(where: str, names: "list[str]") -> "Iterator[FileVerdict]":
     """Parts that others speak of: an index's files, and the numbers of name-00001-of-00007.ext."""
     for name in names:
         if name.endswith(".index.json"):

@@ -4,12 +4,12 @@ by what Slurm's daemons on their nodes count (sstat)."""
 import glob
 import os
 import re
-from typing import Any
 
 from dogwatch.remote.probe.command import run_command
 from dogwatch.remote.probe.commands import command_environment, search_path
 from dogwatch.remote.probe.processes import FILE_PAGES
 from dogwatch.remote.probe.wire import slurp
+from dogwatch.remote.shapes import Memory, SchedulerMemory, SchedulerMemoryCall
 
 MOST_JOBS = 64
 MOST_PIECES = 8  # of a job that are weighed: each is a question to the controller and one to each of its nodes
@@ -47,12 +47,13 @@ class Meter:
     """The Slurm of this host for a few questions with one deadline, and how often each of its programs was run. `spec`
     says where its programs are and in which environment they run, as in the commands section."""
 
-    def __init__(self, spec: "dict[str, Any]", until: float) -> None:
-        self.until, self.counts = until, {}  # type: float, dict[str, int]
+    def __init__(self, spec: "SchedulerMemoryCall", until: float) -> None:
+        self.until = until
+        self.counts: "dict[str, int]" = {}
         self.search = search_path(spec.get("path", []))
         self.environment = command_environment(spec.get("environment", {}), spec.get("unset", []))
 
-    def said(self, argv: "list[str]") -> str:
+    def output(self, argv: "list[str]") -> str:
         """What one prints, or nothing; what hangs is killed with all it started."""
         ran = run_command(argv, self.environment, self.search, self.until, SAID_CAP)
         if ran["why"] != "not found":
@@ -60,7 +61,7 @@ class Meter:
         return ran["out"] if ran["rc"] == 0 else ""
 
 
-def in_group(folder: str) -> "dict[str, Any] | None":
+def in_group(folder: str) -> "Memory | None":
     """What a job's cgroup holds without what the kernel would give back, and its limit."""
     old = os.path.exists(folder + "/memory.usage_in_bytes")
     names = ("memory.usage_in_bytes", "memory.limit_in_bytes") if old else ("memory.current", "memory.max")
@@ -72,29 +73,29 @@ def in_group(folder: str) -> "dict[str, Any] | None":
         return None
     # Of a name that comes twice the last counts the groups below, too.
     used -= sum(int(size) for size in dict(files).values())
-    row = {"used": max(0, used), "by": "cgroup"}
+    row: "Memory" = {"used": max(0, used), "by": "cgroup"}
     if limit.isdigit() and int(limit) < UNSET:
         row["limit"] = int(limit)
     return row
 
 
-def by_groups(ids: "list[str]", patterns: "list[str]") -> "dict[str, dict[str, Any]]":
+def by_groups(ids: "list[str]", patterns: "list[str]") -> "dict[str, Memory]":
     """Of the jobs that run on this very machine; the fullest of several groups of one."""
-    found = {}
-    for one in ids:
-        rows = [in_group(folder) for pattern in patterns for folder in glob.glob(pattern % one)[:16]]
-        told = [row for row in rows if row is not None]
-        if told:
-            found[one] = max(told, key=lambda row: row["used"] / float(row.get("limit", UNSET)))
-    return found
+    by_job = {}
+    for job in ids:
+        rows = [in_group(folder) for pattern in patterns for folder in glob.glob(pattern % job)[:16]]
+        groups = [row for row in rows if row is not None]
+        if groups:
+            by_job[job] = max(groups, key=lambda row: row["used"] / float(row.get("limit", UNSET)))
+    return by_job
 
 
-def by_steps(ids: "list[str]", meter: Meter) -> "dict[str, dict[str, Any]]":
+def by_steps(ids: "list[str]", meter: Meter) -> "dict[str, Memory]":
     """As the daemons on the nodes count it: all steps of a job together, the most that one task ever had, and what
     the tasks beside that one have on average."""
     wanted = "--format=JobID,MaxRSS,TRESUsageInTot,NTasks"
-    out = meter.said(["sstat", "--noheader", "--parsable2", "--allsteps", wanted, "--jobs=" + ",".join(ids)])
-    found = {}  # type: dict[str, dict[str, Any]]
+    out = meter.output(["sstat", "--noheader", "--parsable2", "--allsteps", wanted, "--jobs=" + ",".join(ids)])
+    by_job: "dict[str, Memory]" = {}
     for line in out.splitlines():
         cells = line.split("|")
         base = cells[0].partition(".")[0]
@@ -102,19 +103,28 @@ def by_steps(ids: "list[str]", meter: Meter) -> "dict[str, dict[str, Any]]":
             continue
         now, top, tasks = octets(tres(cells[2]).get("mem", "")), octets(cells[1]) or 0, cells[3]
         if now is not None:
-            row = found.setdefault(base, {"used": 0, "top": 0, "usual": 0, "by": "sstat"})
+            row = by_job.setdefault(base, {"used": 0, "top": 0, "usual": 0, "by": "sstat"})
             row["used"] += now
             if top > row["top"]:
-                row.update(top=top, usual=now // max(1, int(tasks) if tasks.isdigit() else 1))
-    return found
+                row["top"], row["usual"] = top, now // max(1, int(tasks) if tasks.isdigit() else 1)
+    return by_job
 
 
-def running(ids: "list[str]", meter: Meter) -> "dict[str, dict[str, Any]]":
-    """What runs of these jobs, by its own id: of which it is which piece, on how many nodes, how much memory it was
-    given on all of them together, and how long it may still run."""
+class Running:
+    """A job, or one piece of an array or heterogeneous job: `piece` of the job `base`, with the memory that it was
+    given on all its nodes together and the seconds that it may still run."""
+
+    __slots__ = ("base", "given", "left", "nodes", "piece")
+
+    def __init__(self, base: str, piece: str, nodes: int, given: "int | None", left: "int | None") -> None:
+        self.base, self.piece, self.nodes, self.given, self.left = base, piece, nodes, given, left
+
+
+def running(ids: "list[str]", meter: Meter) -> "dict[str, Running]":
+    """What runs of these jobs, by its own id."""
     wanted = "--Format=" + ",".join(name + ":|" for name in RUNNING)
-    out = meter.said(["squeue", "--noheader", "--all", "--states=running", wanted, "--jobs=" + ",".join(ids)])
-    found = {}
+    out = meter.output(["squeue", "--noheader", "--all", "--states=running", wanted, "--jobs=" + ",".join(ids)])
+    rows = {}
     for line in out.splitlines():
         cells = line.split("|")
         if len(cells) != len(RUNNING) + 1 or not ID.match(cells[0]) or not cells[5].isdigit():
@@ -124,49 +134,48 @@ def running(ids: "list[str]", meter: Meter) -> "dict[str, dict[str, Any]]":
         if base in ids:
             memory, left = octets(tres(cells[6]).get("mem", "")), seconds(cells[7])
             plain = piece if ID.match(piece.lstrip("+")) else ""
-            row = {"of": base, "piece": plain, "nodes": max(1, int(cells[5])), "given": memory, "left": left}
-            found[own] = row
-    return found
+            rows[own] = Running(base, plain, max(1, int(cells[5])), memory, left)
+    return rows
 
 
-def chosen(many: "dict[str, list[str]]", there: "dict[str, dict[str, Any]]") -> "list[str]":
-    """The ids of pieces to weigh: of each job those first that were weighed before, then the oldest."""
-    found = []
+def pieces_to_weigh(many: "dict[str, list[str]]", there: "dict[str, Running]") -> "list[str]":
+    """Their ids: of each job those first that were weighed before, then the oldest."""
+    chosen = []
     for base, before in many.items():
-        own = [one for one in there if there[one]["of"] == base and there[one]["piece"]]
-        own.sort(key=lambda one: (there[one]["piece"] not in before, int(one)))
-        found += own[:MOST_PIECES]
-    return found[:MOST_JOBS]
+        own = [job for job, row in there.items() if row.base == base and row.piece]
+        own.sort(key=lambda job: (there[job].piece not in before, int(job)))
+        chosen += own[:MOST_PIECES]
+    return chosen[:MOST_JOBS]
 
 
 def counted_by(meter: Meter) -> "dict[str, str]":
     """How Slurm's daemons count memory."""
-    out = meter.said(["scontrol", "show", "config"])
+    out = meter.output(["scontrol", "show", "config"])
     return dict(re.findall(r"^(JobAcctGather(?:Type|Params))\s*=\s*(\S+)", out, re.M))
 
 
-def weigh_jobs(spec: "dict[str, Any]", until: float) -> "dict[str, Any]":
+def weigh_jobs(spec: "SchedulerMemoryCall", until: float) -> "SchedulerMemory":
     """`ids` are jobs of one piece; `many` names those of several, each with the pieces that were weighed before."""
-    ids = [one for one in spec["ids"] if ID.match(one)][:MOST_JOBS]
-    many = {one: pieces for one, pieces in spec.get("many", {}).items() if ID.match(one)}
+    ids = [job for job in spec["ids"] if ID.match(job)][:MOST_JOBS]
+    many = {job: pieces for job, pieces in spec.get("many", {}).items() if ID.match(job)}
     meter = Meter(spec, until)
     there = running(sorted(many), meter) if many else {}
-    parts = chosen(many, there)
-    found = by_groups(ids + parts, spec.get("groups", GROUPS))
-    elsewhere = [one for one in ids + parts if one not in found]
+    parts = pieces_to_weigh(many, there)
+    weighed = by_groups(ids + parts, spec.get("groups", GROUPS))
+    elsewhere = [job for job in ids + parts if job not in weighed]
     if elsewhere:
-        found.update(by_steps(elsewhere, meter))
-    new = [one for one in spec.get("new", ()) if one in found and "limit" not in found[one]]
+        weighed.update(by_steps(elsewhere, meter))
+    new = [job for job in spec.get("new", ()) if job in weighed and "limit" not in weighed[job]]
     there.update(running(new, meter) if new else {})
-    answer = {"jobs": {}, "pieces": {}}  # type: dict[str, Any]
-    for one, row in found.items():
-        told = there.get(one, {})
-        row.update((name, told[name]) for name in ("nodes", "given") if name in told)
-        if one in parts:
-            answer["pieces"].setdefault(told["of"], {})[told["piece"]] = dict(row, left=told["left"])
+    answer: "SchedulerMemory" = {"jobs": {}, "pieces": {}, "counts": meter.counts}
+    for job, row in weighed.items():
+        if job in there:
+            row["nodes"], row["given"] = there[job].nodes, there[job].given
+        if job in parts:
+            row["left"] = there[job].left
+            answer["pieces"].setdefault(there[job].base, {})[there[job].piece] = row
         else:
-            answer["jobs"][one] = row
-    if spec.get("about") and any(row["by"] == "sstat" for row in found.values()):
+            answer["jobs"][job] = row
+    if spec.get("about") and any(row["by"] == "sstat" for row in weighed.values()):
         answer["about"] = counted_by(meter)
-    answer["counts"] = meter.counts
     return answer

@@ -4,9 +4,9 @@ them, as long as those are quick to read; then by their resident sizes."""
 import os
 import re
 import time
-from typing import Any
 
 from dogwatch.remote.probe.wire import slurp
+from dogwatch.remote.shapes import Trees
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
 MOST_TREES = 4096
@@ -54,7 +54,7 @@ def in_use() -> int:
     return (int(sizes[b"MemTotal"]) - int(sizes[b"MemAvailable"])) << 10
 
 
-def weigh_trees(pids: "list[int]", seconds: float) -> "dict[str, Any]":
+def weigh_trees(pids: "list[int]", seconds: float) -> "Trees":
     """Bytes by root, and how many processes were weighed; the biggest come last, since they take longest to read."""
     rows, roots = all_processes(), set(pids[:MOST_TREES])
     found = [(row[2], pid, root_of(pid, roots, rows)) for pid, row in rows.items()]

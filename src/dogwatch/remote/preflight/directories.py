@@ -4,9 +4,8 @@ import errno
 import glob
 import os
 import stat
-from typing import Any
 
-from dogwatch.remote.integrity.body import BROKEN, INTACT, Budget
+from dogwatch.remote.integrity.body import BROKEN, INTACT, UNCLEAR, Budget
 from dogwatch.remote.integrity.tree import check_path
 
 MOST_LISTED = 10000
@@ -25,30 +24,31 @@ def as_text(path: bytes) -> str:
     return path.decode("utf-8", "surrogateescape")
 
 
-def inspect_directory(path: str) -> "dict[str, Any]":
+def inspect_directory(path: str) -> object:
     """Whether a directory is there or could be made, whether it takes a file, what is in it, and its room."""
-    row: "dict[str, Any]" = {"path": path, "is": "missing", "entries": [], "more": False, "why": None}
+    kind, why, entries = "missing", None, []
     try:
-        mode = os.stat(as_bytes(path)).st_mode
-        row["is"] = "directory" if stat.S_ISDIR(mode) else "file"
+        kind = "directory" if stat.S_ISDIR(os.stat(as_bytes(path)).st_mode) else "file"
+        if kind == "directory":
+            entries = sorted(as_text(name) for name in os.listdir(as_bytes(path))[: MOST_LISTED + 1])
     except OSError as error:
         if error.errno not in (errno.ENOENT, errno.ENOTDIR):
-            row["why"] = error.strerror
-        if os.path.islink(as_bytes(path)):
-            row["why"] = "it is a link to something that is not there"
+            why = error.strerror
+        if os.path.islink(as_bytes(path)) and kind == "missing":
+            why = "it is a link to something that is not there"
     nearest = path
     while not os.path.isdir(as_bytes(nearest)) and nearest != "/":
         nearest = os.path.dirname(nearest) or "/"
-    row["nearest"] = nearest
-    row["refused"] = refusal(nearest)
-    if row["is"] == "directory":
-        try:
-            entries = sorted(as_text(name) for name in os.listdir(as_bytes(path))[: MOST_LISTED + 1])
-            row["entries"], row["more"] = entries[:200], len(entries)
-        except OSError as error:
-            row["why"] = error.strerror
-    row["room"] = room(nearest)
-    return row
+    return {
+        "path": path,
+        "is": kind,
+        "entries": entries[:200],
+        "more": len(entries),
+        "why": why,
+        "nearest": nearest,
+        "refused": refusal(nearest),
+        "room": room(nearest),
+    }
 
 
 def refusal(directory: str) -> "str | None":
@@ -69,7 +69,7 @@ def refusal(directory: str) -> "str | None":
         os.unlink(name)
 
 
-def room(directory: str) -> "dict[str, Any]":
+def room(directory: str) -> object:
     row = os.statvfs(as_bytes(directory))
     taken = row.f_blocks - row.f_bfree
     return {
@@ -81,22 +81,49 @@ def room(directory: str) -> "dict[str, Any]":
     }
 
 
-def inspect_inputs(pattern: str, seconds: float) -> "dict[str, Any]":
+class Inputs:
+    """What is there of the files that a pattern means; `broken`, `unreadable` and `odd` say why."""
+
+    def __init__(self, pattern: str, split: bool, many: bool) -> None:
+        self.pattern, self.split, self.many = pattern, split, many
+        self.files = self.bytes = self.intact = self.unclear = 0
+        self.unreadable: "list[tuple[str, str | None]]" = []
+        self.broken: "list[tuple[str, str]]" = []
+        self.odd: "list[tuple[str, str]]" = []
+
+    def take(self, path: str, budget: Budget) -> None:
+        try:
+            about = os.stat(as_bytes(path))
+        except OSError as error:
+            self.unreadable.append((path, error.strerror))
+            return
+        if not stat.S_ISREG(about.st_mode):
+            self.odd += [(path, word) for test, word in KINDS if test(about.st_mode)]
+            return
+        self.files += 1
+        self.bytes += about.st_size
+        if not os.access(as_bytes(path), os.R_OK):
+            self.unreadable.append((path, "Permission denied"))
+            return
+        for row in check_path(path, budget):
+            self.intact += row["verdict"] == INTACT
+            self.unclear += row["verdict"] == UNCLEAR
+            self.broken += [(row["file"], row["why"])] if row["verdict"] == BROKEN else []
+
+
+def inspect_inputs(pattern: str, seconds: float) -> object:
     """The files that a path or pattern means, whether each can be read, and whether its format holds."""
-    real = as_text(os.path.realpath(as_bytes(pattern)))
-    row: "dict[str, Any]" = {"pattern": pattern, "files": 0, "bytes": 0, "intact": 0, "unclear": 0, "split": False}
-    row.update(unreadable=[], broken=[], odd=[], many=False)
+    real, split = as_text(os.path.realpath(as_bytes(pattern))), True
     if os.path.isdir(as_bytes(real)):
-        row["split"], paths = True, under(real)
+        paths = under(real)
     elif os.path.lexists(as_bytes(pattern)) or not glob.has_magic(pattern):
-        paths = [pattern] if os.path.lexists(as_bytes(pattern)) else []
+        split, paths = False, [pattern] if os.path.lexists(as_bytes(pattern)) else []
     else:
-        row["split"], paths = True, sorted(as_text(path) for path in glob.iglob(as_bytes(pattern), recursive=True))
-    row["many"] = len(paths) > MOST_INPUTS
-    budget = Budget(seconds, INPUT_BYTES)
+        paths = sorted(as_text(path) for path in glob.iglob(as_bytes(pattern), recursive=True))
+    inputs, budget = Inputs(pattern, split, len(paths) > MOST_INPUTS), Budget(seconds, INPUT_BYTES)
     for path in paths[:MOST_INPUTS]:
-        take_input(as_text(os.path.realpath(as_bytes(path))), row, budget)
-    return row
+        inputs.take(as_text(os.path.realpath(as_bytes(path))), budget)
+    return vars(inputs)
 
 
 def under(top: str) -> "list[str]":
@@ -110,62 +137,37 @@ def under(top: str) -> "list[str]":
     return found
 
 
-def take_input(path: str, row: "dict[str, Any]", budget: Budget) -> None:
-    try:
-        about = os.stat(as_bytes(path))
-    except OSError as error:
-        row["unreadable"].append([path, error.strerror])
-        return
-    if not stat.S_ISREG(about.st_mode):
-        kind = next((word for test, word in KINDS if test(about.st_mode)), None)
-        if kind is not None:
-            row["odd"].append([path, kind])
-        return
-    row["files"] += 1
-    row["bytes"] += about.st_size
-    if not os.access(as_bytes(path), os.R_OK):
-        row["unreadable"].append([path, "Permission denied"])
-        return
-    for verdict_row in check_path(path, budget):
-        if verdict_row["verdict"] == BROKEN:
-            row["broken"].append([verdict_row["file"], verdict_row["why"]])
-        else:
-            row["intact" if verdict_row["verdict"] == INTACT else "unclear"] += 1
-
-
-def inspect_checkpoints(pattern: str, seconds: float) -> "dict[str, Any]":
+def inspect_checkpoints(pattern: str, seconds: float) -> object:
     """How many checkpoints there are to go on from, and whether the newest is whole."""
-    stats = []
-    for path in glob.iglob(as_bytes(pattern)):
-        try:
-            stats.append((os.stat(path).st_mtime, as_text(path)))
-        except OSError:
-            continue
-    row: "dict[str, Any]" = {"pattern": pattern, "count": len(stats), "newest": None, "broken": [], "judged": 0}
-    if stats:
-        row["newest"] = newest = max(stats)[1]
-        for found in check_path(as_text(os.path.realpath(as_bytes(newest))), Budget(seconds, INPUT_BYTES)):
-            row["judged"] += found["verdict"] == INTACT
-            if found["verdict"] == BROKEN:
-                row["broken"].append([found["file"], found["why"]])
-    return row
+    stats = stats_of(pattern)
+    newest = as_text(max(stats)[1]) if stats else None
+    real = [as_text(os.path.realpath(as_bytes(newest)))] if newest is not None else []
+    rows = [row for path in real for row in check_path(path, Budget(seconds, INPUT_BYTES))]
+    broken = [(row["file"], row["why"]) for row in rows if row["verdict"] == BROKEN]
+    judged = sum(row["verdict"] == INTACT for row in rows)
+    return {"pattern": pattern, "count": len(stats), "newest": newest, "broken": broken, "judged": judged}
 
 
-def inspect_logs(pattern: str) -> "dict[str, Any]":
+def inspect_logs(pattern: str) -> object:
     """The ends of logs that earlier runs left, to try patterns on."""
-    stats = []
+    logs = [row for row in stats_of(pattern) if stat.S_ISREG(row[2].st_mode) and row[2].st_size]
+    tails = {}
+    for _, path, about in sorted(logs)[-MOST_LOGS:]:
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            tails[as_text(path)] = os.pread(fd, TAIL, max(0, about.st_size - TAIL)).decode("latin-1")
+        finally:
+            os.close(fd)
+    return {"count": len(logs), "tails": tails}
+
+
+def stats_of(pattern: str) -> "list[tuple[float, bytes, os.stat_result]]":
+    """(time of change, path, all else) of what a glob matches."""
+    rows = []
     for path in glob.iglob(as_bytes(pattern)):
         try:
             about = os.stat(path)
         except OSError:
             continue
-        if stat.S_ISREG(about.st_mode) and about.st_size:
-            stats.append((about.st_mtime, path, about.st_size))
-    row: "dict[str, Any]" = {"count": len(stats), "tails": {}}
-    for _, path, size in sorted(stats)[-MOST_LOGS:]:
-        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        try:
-            row["tails"][as_text(path)] = os.pread(fd, TAIL, max(0, size - TAIL)).decode("latin-1")
-        finally:
-            os.close(fd)
-    return row
+        rows.append((about.st_mtime, path, about))
+    return rows

@@ -6,37 +6,29 @@ import re
 import signal
 import socket
 import time
-from typing import Any
 
 from dogwatch.remote.gpus.figures import run_tools, tool
-from dogwatch.remote.gpus.owners import name_owners
-from dogwatch.remote.gpus.read_gpus import WAYS
+from dogwatch.remote.gpus.read_gpus import first_reading
 from dogwatch.remote.preflight.program import head_of
 
 
-def inspect_gpus(env: "dict[str, str]", seconds: float) -> "dict[str, Any]":
+def inspect_gpus(env: "dict[str, str]", seconds: float) -> object:
     """Every GPU by the first way that works, and the newest CUDA that the driver runs; `by` is null without any."""
     os.environ.clear()  # of this child: the tools are found as the job will find them
     os.environ.update(env)
-    found: "dict[str, Any]" = {"by": None, "gpus": [], "driver": "", "cuda": None, "failed": {}}
     until = time.monotonic() + seconds
-    for by, read_gpus in WAYS:
-        told = read_gpus(max(1.0, min(0.6 * seconds, until - time.monotonic())))
-        if told.get("why"):
-            found["failed"][by] = told["why"]
-        if told.get("gpus"):
-            found.update(told, by=by)
-            break
-    name_owners(found["gpus"])
-    program = tool("nvidia-smi") if found["by"] in ("nvml", "nvidia-smi") else None
+    by, reading, failed = first_reading(0.6 * seconds, until, [])
+    program = tool("nvidia-smi") if by in ("nvml", "nvidia-smi") else None
+    cuda = None
     if program is not None:
         ((banner, _),) = run_tools([[program]], max(1.0, until - time.monotonic()))
-        spoken = re.search(r"CUDA Version: {1,20}(\d{1,3})\.(\d{1,3})", banner)
-        found["cuda"] = [int(spoken.group(1)), int(spoken.group(2))] if spoken else None
-    return found
+        version = re.search(r"CUDA Version: {1,20}(\d{1,3})\.(\d{1,3})", banner)
+        cuda = [int(version.group(1)), int(version.group(2))] if version else None
+    gpus, driver = reading.get("gpus", []), reading.get("driver", "")
+    return {"by": by, "gpus": gpus, "driver": driver, "cuda": cuda, "failed": failed}
 
 
-def inspect_limits(signals: "list[str]") -> "dict[str, Any]":
+def inspect_limits(signals: "list[str]") -> object:
     """What a program started here would inherit: the size of its core dumps, where they go, what it would ignore."""
     import resource
 
@@ -53,7 +45,7 @@ def inspect_limits(signals: "list[str]") -> "dict[str, Any]":
     }
 
 
-def inspect_network(host: str, port: int, seconds: float) -> "dict[str, Any]":
+def inspect_network(host: str, port: int, seconds: float) -> object:
     """Whether a connection opens; nothing is said on it."""
     began = time.monotonic()
     try:

@@ -4,9 +4,9 @@ import json
 import os
 import re
 import time
-from typing import Any
 
-from dogwatch.remote.preflight.side_by_side import found_on_path, heard
+from dogwatch.remote.preflight.side_by_side import found_on_path, run_program
+from dogwatch.remote.shapes import PreflightCall, Program
 
 PYTHONS = re.compile(r"\A(?:python|pypy)[0-9.]{0,8}\Z")
 SHELLS = ("sh", "bash", "dash", "zsh", "ksh", "csh", "tcsh", "fish")
@@ -121,11 +121,19 @@ def shebang(path: str) -> "list[str]":
     return words
 
 
-def described(words: "list[str]", env: "dict[str, str]", cwd: str, signals: "list[str]") -> "dict[str, Any]":
+def described(words: "list[str]", env: "dict[str, str]", cwd: str, signals: "list[str]") -> "Program":
     """What the first word is, which Python runs it if one does, and the script that is read for its handlers."""
     path = found_on_path(words[0], env, cwd)
-    row: "dict[str, Any]" = {"path": path, "kind": "other", "python": None, "flags": [], "script": None, "first": None}
-    row["there"] = path is not None or os.path.lexists(os.path.join(cwd, words[0]).encode("utf-8", "surrogateescape"))
+    there = path is not None or os.path.lexists(os.path.join(cwd, words[0]).encode("utf-8", "surrogateescape"))
+    row: "Program" = {
+        "path": path,
+        "kind": "other",
+        "python": None,
+        "flags": [],
+        "script": None,
+        "first": None,
+        "there": there,
+    }
     if path is None:
         return row
     name, rest = os.path.basename(words[0]), words[1:]
@@ -183,33 +191,32 @@ def handled(text: str, signals: "list[str]") -> "dict[str, int | None]":
     return found
 
 
-def inspect_program(call: "dict[str, Any]", env: "dict[str, str]", cwd: str, seconds: float) -> "dict[str, Any]":
+def inspect_program(call: "PreflightCall", env: "dict[str, str]", cwd: str, seconds: float) -> object:
     """The program, and what its Python says of itself; of another program, what the `python` on the PATH says."""
     began = time.monotonic()
-    row: "dict[str, Any]" = {"program": None, "inside": None, "modules": {}, "python_why": None, "guessed": False}
-    if call.get("words"):
-        row["program"] = described(call["words"], env, cwd, call.get("signals") or [])
-    program = row["program"] or {}
-    python = program.get("python")
-    if python is None and (not program or program["kind"] != "python"):
+    words = call.get("words")
+    program = described(words, env, cwd, call.get("signals") or []) if words else None
+    guessed = program is None or program["kind"] != "python"
+    python = program["python"] if program else None
+    if guessed:
         python = found_on_path("python", env, cwd) or found_on_path("python3", env, cwd)
-        row["guessed"] = True
-    if python is None:
-        row["python_why"] = "no python was found on the PATH"
-        return row
-    flags = [flag for flag in program.get("flags") or [] if IMPORT_FLAGS.match(flag)]
-    first = None if any("I" in flag for flag in flags) else program.get("first")
-    asked = {"modules": call.get("modules") or [], "try": bool(call.get("try")), "first": first}
-    said = heard([python] + flags + ["-c", INSIDE, json.dumps(asked)], env, seconds - (time.monotonic() - began), cwd)
-    # What packages print while they are imported is passed over; so is what was said before the deadline came.
-    for line in said["out"].split("\n"):
-        if line.startswith("\x1e"):
-            told = json.loads(line[1:])
-            if isinstance(told, dict):
-                row["inside"] = told
-            else:
-                row["modules"][told[0]] = told[1]
-    row["python"], row["python_why"] = python, said["why"]
-    if row["inside"] is None and said["why"] is None:
-        row["python_why"] = "ended with %s: %s" % (said["code"], said["err"].strip()[-200:])
-    return row
+    flags = [flag for flag in (program["flags"] if program else []) if IMPORT_FLAGS.match(flag)]
+    first = program["first"] if program and not any("I" in flag for flag in flags) else None
+    asked = json.dumps({"modules": call.get("modules") or [], "try": bool(call.get("try")), "first": first})
+    why: "str | None" = "no python was found on the PATH"
+    modules: "dict[str, object]" = {}
+    inside = None
+    if python is not None:
+        ran = run_program([python] + flags + ["-c", INSIDE, asked], env, seconds - (time.monotonic() - began), cwd)
+        why = ran["why"]
+        # What packages print while they are imported is passed over; so is what was said before the deadline came.
+        for line in ran["out"].split("\n"):
+            fact = json.loads(line[1:]) if line.startswith("\x1e") else []
+            if isinstance(fact, dict):
+                inside = fact
+            elif fact:
+                modules[fact[0]] = fact[1]
+        if inside is None and why is None:
+            why = "ended with %s: %s" % (ran["code"], ran["err"].strip()[-200:])
+    facts = {"program": program, "inside": inside, "modules": modules, "python": python}
+    return dict(facts, python_why=why, guessed=guessed)

@@ -7,10 +7,11 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable
-from typing import Any
+
+from dogwatch.remote.shapes import Found, ProgramOutput
 
 ANSWER_CAP = 4 << 20
-SAID_CAP = 1 << 20
+OUTPUT_CAP = 1 << 20
 UNANSWERABLE = (OSError, ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError, MemoryError)
 
 
@@ -20,7 +21,7 @@ class Asked:
     def __init__(self, question: "Callable[[], object]", seconds: float) -> None:
         self.began = time.monotonic()
         self.until = self.began + seconds
-        self.said = bytearray()
+        self.text = bytearray()
         self.why = "it ended without an answer"
         self.fd, outward = os.pipe()
         self.pid = os.fork()
@@ -31,7 +32,7 @@ class Asked:
                 os._exit(1)
         os.close(outward)
 
-    def end(self) -> "dict[str, Any]":
+    def end(self) -> "Found":
         """Its answer. What it started goes with it; one that hangs in the kernel is not waited for."""
         os.close(self.fd)
         for kill in (os.killpg, os.kill):
@@ -45,9 +46,11 @@ class Asked:
             pass
         seconds = round(time.monotonic() - self.began, 3)
         try:
-            return dict(json.loads(self.said.decode("ascii")), seconds=seconds)
+            answer: "Found" = json.loads(self.text.decode("ascii"))
         except ValueError:
-            return {"ok": False, "why": self.why, "seconds": seconds}
+            answer = {"ok": False, "why": self.why, "seconds": seconds}
+        answer["seconds"] = seconds
+        return answer
 
 
 def answer_it(question: "Callable[[], object]", outward: int, seconds: float) -> None:
@@ -58,18 +61,16 @@ def answer_it(question: "Callable[[], object]", outward: int, seconds: float) ->
     os.closerange(3, outward)
     os.closerange(outward + 1, 4096)
     try:
-        answer = {"ok": True, "found": question()}
+        answer: "Found" = {"ok": True, "seconds": 0.0, "found": question()}
     except UNANSWERABLE as error:
-        answer = {"ok": False, "why": "%s: %.200s" % (type(error).__name__, error)}
+        answer = {"ok": False, "seconds": 0.0, "why": "%s: %.200s" % (type(error).__name__, error)}
     text = json.dumps(answer).encode("ascii")
     while text:
         text = text[os.write(outward, text) :]
     os._exit(0)
 
 
-def side_by_side(
-    questions: "dict[str, tuple[Callable[[], object], float]]", until: float
-) -> "dict[str, dict[str, Any]]":
+def side_by_side(questions: "dict[str, tuple[Callable[[], object], float]]", until: float) -> "dict[str, Found]":
     """What each question found, by its name; each has its own seconds, and none has more than are left."""
     asked = {name: Asked(one, min(most, until - time.monotonic())) for name, (one, most) in questions.items()}
     waiting = dict(asked)
@@ -77,7 +78,7 @@ def side_by_side(
         now = time.monotonic()
         for name in [name for name, one in waiting.items() if one.until <= now]:
             waiting[name].why = "it did not answer in %.0f s" % (now - waiting[name].began)
-            waiting[name].said.clear()
+            waiting[name].text.clear()
             del waiting[name]
         by_pipe = {one.fd: name for name, one in waiting.items()}
         left = min([one.until for one in waiting.values()] or [now]) - now
@@ -85,15 +86,15 @@ def side_by_side(
         for fd in ready:
             one = waiting[by_pipe[fd]]
             chunk = os.read(fd, 65536)
-            one.said += chunk
-            if not chunk or len(one.said) > ANSWER_CAP:
+            one.text += chunk
+            if not chunk or len(one.text) > ANSWER_CAP:
                 del waiting[by_pipe[fd]]
     return {name: one.end() for name, one in asked.items()}
 
 
-def heard(argv: "list[str]", env: "dict[str, str]", seconds: float, cwd: "str | None" = None) -> "dict[str, Any]":
-    """What a command of the place said, and its code; `why` when there is no telling. It dies with its asker."""
-    said: "dict[str, Any]" = {"code": None, "out": "", "err": "", "why": None}
+def run_program(argv: "list[str]", env: "dict[str, str]", seconds: float, cwd: str) -> "ProgramOutput":
+    """What a program of the place printed, and its code; `why` when it could not be run to its end."""
+    output: "ProgramOutput" = {"code": None, "out": "", "err": "", "why": None}
     try:
         child = subprocess.Popen(
             [word.encode("utf-8", "surrogateescape") for word in argv],
@@ -104,24 +105,24 @@ def heard(argv: "list[str]", env: "dict[str, str]", seconds: float, cwd: "str | 
                 name.encode("utf-8", "surrogateescape"): value.encode("utf-8", "surrogateescape")
                 for name, value in env.items()
             },
-            cwd=None if cwd is None else cwd.encode("utf-8", "surrogateescape"),
+            cwd=cwd.encode("utf-8", "surrogateescape"),
         )
     except (OSError, ValueError) as error:
-        said["why"] = "could not be started: %s" % (getattr(error, "strerror", None) or error)
-        return said
+        output["why"] = "could not be started: %s" % (getattr(error, "strerror", None) or error)
+        return output
     try:
         out, err = child.communicate(timeout=max(0.1, seconds))
     except subprocess.TimeoutExpired:
-        said["why"] = "did not answer in %.0f s" % seconds
+        output["why"] = "did not answer in %.0f s" % seconds
         child.kill()
         try:
             out, err = child.communicate(timeout=0.5)
         except subprocess.TimeoutExpired:  # what it started holds its pipes
-            return said
-    said["code"] = child.returncode
-    said["out"] = out[:SAID_CAP].decode("utf-8", "replace")
-    said["err"] = err[-4096:].decode("utf-8", "replace")
-    return said
+            return output
+    output["code"] = child.returncode
+    output["out"] = out[:OUTPUT_CAP].decode("utf-8", "replace")
+    output["err"] = err[-4096:].decode("utf-8", "replace")
+    return output
 
 
 def found_on_path(word: str, env: "dict[str, str]", cwd: str, more: "tuple[str, ...]" = ()) -> "str | None":

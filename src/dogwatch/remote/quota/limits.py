@@ -3,21 +3,17 @@
 A project quota of ext4 and XFS needs no question: such a directory's free space is already that of its project.
 """
 
-import json
 import os
 import re
-import select
-import signal
 import struct
 import time
-from typing import Any
 
-from dogwatch.remote.probe.command import trusted_program
+from dogwatch.remote.probe.command import run_command, trusted_program
+from dogwatch.remote.probe.commands import OWN_PATH, command_environment, search_path
+from dogwatch.remote.shapes import Quota, QuotaCall, Quotas, Space
 
 MOST_PATHS = 64
 ONE_COMMAND = 3.0
-STUCK_QUOTAS = 3
-STUCK: "list[int]" = []  # children that did not answer, until the kernel lets go of them
 Q_GETQUOTA = 0x800007
 KINDS = (("user", 0), ("group", 1))
 DQBLK = struct.Struct(
@@ -25,7 +21,7 @@ DQBLK = struct.Struct(
 )  # limits of blocks of 1 KiB, bytes used, limits of files, files used, times, what is valid
 NUMBER = re.compile(r"\A\[?([0-9]{1,15})\]?\*?\Z")
 ESCAPED = re.compile(rb"\\([0-7]{3})")
-PATHS = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
+PATHS = ["/usr/local/bin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/sbin", "/sbin"]
 
 
 def raw_path(path: str) -> bytes:
@@ -62,7 +58,7 @@ def whole(word: str) -> "int | None":
     return int(found.group(1)) if found else None
 
 
-def parse_columns(text: str, who: str) -> "list[dict[str, Any]]":
+def parse_columns(text: str, who: str) -> "list[Quota]":
     """Rows of `quota -w -p` and of `lfs quota -q`, which end alike: kilobytes used, quota, limit, grace, files, quota,
     limit, grace. A `*` marks what is over its quota, and a long name stands on a line of its own."""
     found = []
@@ -78,17 +74,12 @@ def parse_columns(text: str, who: str) -> "list[dict[str, Any]]":
     return found
 
 
-def limits(who: str, used: int, soft: int, hard: int, files: int, files_soft: int, files_hard: int) -> "dict[str, Any]":
-    row: "dict[str, Any]" = {"who": who, "used": used, "soft": soft, "limit": hard or soft}
-    row.update(files=files, files_soft=files_soft, files_limit=files_hard or files_soft)
-    return row
+def limits(who: str, used: int, soft: int, hard: int, files: int, files_soft: int, files_hard: int) -> "Quota":
+    space: "Space" = {"who": who, "used": used, "soft": soft, "limit": hard or soft}
+    return {**space, "files": files, "files_soft": files_soft, "files_limit": files_hard or files_soft}
 
 
-def is_limited(row: "dict[str, Any]") -> bool:
-    return bool(row["limit"] or row["files_limit"])
-
-
-def of_kernel(source: bytes, ids: "tuple[int, int]") -> "list[dict[str, Any]]":
+def of_kernel(source: bytes, ids: "tuple[int, int]") -> "list[Quota]":
     """What quotactl(2) says of a local file system; nothing where quotas are off or there is no such call."""
     try:
         import ctypes
@@ -106,48 +97,25 @@ def of_kernel(source: bytes, ids: "tuple[int, int]") -> "list[dict[str, Any]]":
     return found
 
 
-def said(argv: "list[str]", until: float) -> str:
-    """What a command of the host prints, or nothing; it has its own deadline and takes its children with it."""
-    left = min(ONE_COMMAND, until - time.monotonic())
-    if left <= 0:
-        return ""
-    import subprocess
-
-    search = os.environ.get("PATH", "") + ":" + PATHS
-    program = trusted_program(argv[0], search.split(":"))
+def output_of(argv: "list[str]", until: float) -> str:
+    """What a command of the host prints, or nothing."""
+    program = trusted_program(argv[0], search_path([OWN_PATH] + PATHS))
     if program is None:
         return ""
-    environment = {"PATH": search, "LC_ALL": "C"}
-    try:
-        child = subprocess.Popen(
-            [raw_path(word) for word in [program] + argv[1:]],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env=environment,
-            cwd="/",
-            start_new_session=True,
-        )
-    except (OSError, ValueError):
-        return ""
-    try:
-        text, _ = child.communicate(timeout=left)
-    except subprocess.TimeoutExpired:
-        os.killpg(child.pid, signal.SIGKILL)  # not waited for: what hangs in the kernel dies later
-        return ""
-    return text[: 1 << 20].decode("utf-8", "replace")
+    until = min(until, time.monotonic() + ONE_COMMAND)
+    return run_command(argv, command_environment({}, []), [os.path.dirname(program)], until, 1 << 20)["out"]
 
 
-def of_lustre(point: str, path: str, ids: "tuple[int, int]", until: float) -> "list[dict[str, Any]]":
-    found = parse_columns(said(["lfs", "quota", "-q", "-u", str(ids[0]), point], until), "user")
-    found += parse_columns(said(["lfs", "quota", "-q", "-g", str(ids[1]), point], until), "group")
-    project = said(["lfs", "project", "-d", path], until).split()
+def of_lustre(point: str, path: str, ids: "tuple[int, int]", until: float) -> "list[Quota]":
+    found = parse_columns(output_of(["lfs", "quota", "-q", "-u", str(ids[0]), point], until), "user")
+    found += parse_columns(output_of(["lfs", "quota", "-q", "-g", str(ids[1]), point], until), "group")
+    project = output_of(["lfs", "project", "-d", path], until).split()
     if project and project[0].isdigit() and project[0] != "0":
-        found += parse_columns(said(["lfs", "quota", "-q", "-p", project[0], point], until), "project")
+        found += parse_columns(output_of(["lfs", "quota", "-q", "-p", project[0], point], until), "project")
     return found
 
 
-def quotas_of(path: bytes, table: "list[tuple[bytes, str, bytes]]", until: float) -> "list[dict[str, Any]]":
+def quotas_of(path: bytes, table: "list[tuple[bytes, str, bytes]]", until: float) -> "list[Quota]":
     """The limits that hold for us where a path is or would be."""
     while not os.path.isdir(path) and path not in (b"/", b""):
         path = os.path.dirname(path)
@@ -160,56 +128,25 @@ def quotas_of(path: bytes, table: "list[tuple[bytes, str, bytes]]", until: float
     if kind == "lustre":
         return of_lustre(shown_point, path.decode("utf-8", "surrogateescape"), ids, until)
     if kind.startswith("nfs"):
-        return parse_columns(said(["quota", "-w", "-p", "-u", "-f", shown_point], until), "user")
+        return parse_columns(output_of(["quota", "-w", "-p", "-u", "-f", shown_point], until), "user")
     return of_kernel(source, ids) if source.startswith(b"/dev/") else []
 
 
-def extra_probe(call: "dict[str, Any]") -> "dict[str, Any]":
-    """The limits of each path, only where there are some. A child finds them out: what it loads for that is gone with
-    it, and so is whatever hangs."""
-    until = time.monotonic() + float(call["seconds"])
-    STUCK[:] = [pid for pid in STUCK if os.waitpid(pid, os.WNOHANG)[0] == 0]
-    if len(STUCK) >= STUCK_QUOTAS:
-        return {"quotas": {}}
-    back, inner = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        try:
-            os.setsid()
-            with os.fdopen(inner, "wb") as sink:
-                sink.write(json.dumps(found_limits(call["paths"], until)).encode("ascii"))
-        finally:
-            os._exit(0)
-    os.close(inner)
-    text, whole = b"", False
-    while select.select([back], [], [], max(0.0, until + 1.0 - time.monotonic()))[0]:
-        chunk = os.read(back, 65536)
-        whole = not chunk
-        if whole:
-            break
-        text += chunk
-    os.close(back)
-    if whole:
-        os.waitpid(pid, 0)
-    else:
-        for kill in (os.killpg, os.kill):
-            try:
-                kill(pid, signal.SIGKILL)
-            except OSError:
-                continue
-        STUCK.append(pid)
-    return {"quotas": json.loads(text.decode("ascii")) if whole and text else {}}
+def extra_probe(call: "QuotaCall") -> "Quotas":
+    """The limits of each path, only where there are some."""
+    return {"quotas": found_limits(call["paths"], time.monotonic() + call["seconds"])}
 
 
-def found_limits(paths: "list[str]", until: float) -> "dict[str, Any]":
+def found_limits(paths: "list[str]", until: float) -> "dict[str, list[Quota]]":
     with open("/proc/self/mountinfo", "rb") as text:
         table = mounts(text.read(4 << 20))
     answer = {}
     for path in paths[:MOST_PATHS]:
         try:
-            found = [row for row in quotas_of(raw_path(path), table, until) if is_limited(row)]
+            rows = quotas_of(raw_path(path), table, until)
         except OSError:
             continue
-        if found:
-            answer[path] = found
+        limited = [row for row in rows if row["limit"] or row["files_limit"]]
+        if limited:
+            answer[path] = limited
     return answer

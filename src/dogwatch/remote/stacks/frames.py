@@ -8,6 +8,7 @@ import time
 from typing import Any
 
 from dogwatch.remote.probe.command import trusted_program
+from dogwatch.remote.shapes import Family, Frame, Spied, Stacks, StacksCall, Thread
 
 MOST = 4  # processes looked at
 MOST_FRAMES = 24
@@ -18,7 +19,7 @@ CAP = 4 << 20
 PLACES = ("/usr/local/bin", "/usr/bin", "/opt/conda/bin")
 
 
-def extra_probe(call: "dict[str, Any]") -> "dict[str, Any]":
+def extra_probe(call: "StacksCall") -> "Stacks":
     """`pids` are a job's own processes: they and all that descend from them are its family, of which the busiest
     Python programs are looked at, within `seconds`; with `spy` false, the family is only counted."""
     began = time.monotonic()
@@ -26,7 +27,7 @@ def extra_probe(call: "dict[str, Any]") -> "dict[str, Any]":
     rows = table()
     members = family(set(int(pid) for pid in call["pids"]), rows)
     chosen = chosen_of(members, rows) if call.get("spy", True) else []
-    found = [one_process(pid, rows[pid], until) for pid in chosen]
+    found = [spy_on(pid, rows[pid], until) for pid in chosen]
     time.sleep(max(0.0, MEASURE - (time.monotonic() - began)))
     counted = count(members, rows, table(), time.monotonic() - began)
     return {"processes": found, "ptrace": ptrace_scope(), "family": counted}
@@ -37,7 +38,7 @@ def count(
     before: "dict[int, tuple[str, int, int]]",
     after: "dict[int, tuple[str, int, int]]",
     seconds: float,
-) -> "dict[str, Any]":
+) -> "Family":
     """What a family does: who of it has ended and was not waited for, who is stopped or hangs in the kernel, and the
     processor time of all, in per cent of one core."""
     both = [pid for pid in members if pid in after]
@@ -95,14 +96,14 @@ def chosen_of(members: "list[int]", rows: "dict[int, tuple[str, int, int]]") -> 
     return sorted(pythons or living, key=lambda pid: (-rows[pid][2], pid))[:MOST]
 
 
-def one_process(pid: int, row: "tuple[str, int, int]", until: float) -> "dict[str, Any]":
+def spy_on(pid: int, row: "tuple[str, int, int]", until: float) -> "Spied":
     argv = [word.decode("utf-8", "replace") for word in command_of(pid).split(b"\0") if word]
     try:
         waits = head("/proc/%d/wchan" % pid, 256).decode("ascii", "replace").strip()
     except OSError:
         waits = ""
     # A process stuck in the kernel would hang whoever reads it, too.
-    threads, why = ([], "it hangs in the kernel") if row[0] == "D" else spied(pid, until)
+    threads, why = spied(pid, until) if row[0] != "D" else ([], "it hangs in the kernel")
     waits = waits if waits != "0" else ""
     return {
         "pid": pid,
@@ -114,7 +115,7 @@ def one_process(pid: int, row: "tuple[str, int, int]", until: float) -> "dict[st
     }
 
 
-def spied(pid: int, until: float) -> "tuple[list[dict[str, Any]], str]":
+def spied(pid: int, until: float) -> "tuple[list[Thread], str]":
     """The threads of a Python program with their innermost frames first, or why they cannot be told."""
     program = found_spy(pid)
     if not program:
@@ -127,18 +128,18 @@ def spied(pid: int, until: float) -> "tuple[list[dict[str, Any]], str]":
         out, why = run([program, "dump", "--json", "--nonblocking", "--pid", str(pid)], min(left, 5.0))
         if not why:
             try:
-                return [thread_of(one) for one in json.loads(out.decode("utf-8", "replace"))[:64]], ""
+                return [thread_of(thread) for thread in json.loads(out.decode("utf-8", "replace"))[:64]], ""
             except (ValueError, KeyError, TypeError, AttributeError):
                 why = "py-spy printed something that Dogwatch cannot parse"
     return [], why
 
 
-def thread_of(said: "dict[str, Any]") -> "dict[str, Any]":
-    frames = [
+def thread_of(thread: "Any") -> "Thread":
+    frames: "list[Frame]" = [
         {"name": str(frame["name"])[:200], "file": str(frame["filename"])[:400], "line": int(frame["line"])}
-        for frame in said["frames"][:MOST_FRAMES]
+        for frame in thread["frames"][:MOST_FRAMES]
     ]
-    return {"name": str(said.get("thread_name") or "")[:100], "active": bool(said.get("active")), "frames": frames}
+    return {"name": str(thread.get("thread_name") or "")[:100], "active": bool(thread.get("active")), "frames": frames}
 
 
 def run(argv: "list[str]", seconds: float) -> "tuple[bytes, str]":

@@ -60,7 +60,7 @@ class FileChecks:
             self._quota_due = mono + QUOTA_EVERY
             paths = sorted({path for one in jobs.values() for path in disk_paths(one.job)})[:MOST_PATHS]
             if paths:
-                probes["quota"] = extra_probe("quota", QuotaCall(paths, self._seconds))
+                probes["quota"] = extra_probe("quota", QuotaCall(paths, self._seconds), seconds=int(self._seconds) + 1)
         return probes
 
     def _calls(self, jobs: Mapping[str, WatchedJob]) -> dict[str, JobFilesCall]:
