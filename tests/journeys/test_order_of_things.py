@@ -118,3 +118,15 @@ def test_old_logs_are_no_progress_of_a_job_that_never_started(crew, dogwatch):
     assert "no worker started" in watched.stdout
     assert jobs(dogwatch)["absent"]["progress"] is None
     assert "% done" not in watched.stdout + dogwatch("events").stdout
+
+
+def test_whoever_waits_for_a_job_learns_that_it_was_forgotten(dogwatch, spawn, tmp_path):
+    """`forget` in another terminal: `wait` and `watch` end with 4 and say so, where they would have waited for ever."""
+    for name in ("kept", "dropped"):
+        assert dogwatch("run", "--detach", "--name", name, "--", "sleep", 30).returncode == 0
+    alone, watch, both = spawn("wait", "dropped"), spawn("watch", "dropped"), spawn("wait", "dropped", "kept")
+    wait_until(lambda: jobs(dogwatch)["dropped"]["state"] == "running")
+    assert dogwatch("forget", "dropped").returncode == 0
+    assert (alone.wait(timeout=20), watch.wait(timeout=20)) == (4, 4)
+    assert "dropped was forgotten" in (tmp_path / "spawn-0.err").read_text()
+    assert both.poll() is None

@@ -95,6 +95,17 @@ def documents(store: Store, refs: Sequence[str]) -> list[JobDocument]:
     return [found[ref] for ref in refs if ref in found]
 
 
+def still_watched(store: Store, refs: Sequence[str]) -> list[JobDocument]:
+    """These jobs without those that somebody has forgotten before they ended: nothing will be known of their end."""
+    jobs = documents(store, refs)
+    lost = job_rows.forgotten(store, [job["ref"] for job in jobs if not is_over(job)])
+    left = [job for job in jobs if job["ref"] not in lost]
+    if lost and not left:
+        who = plain(jobs[0]["name"], 80) if len(jobs) == 1 else f"each of these {len(jobs)} jobs"
+        raise NoSuchJob(f"{who} was forgotten (`dogwatch forget`) and is no longer watched")
+    return left
+
+
 def real_folders(job: JobDocument) -> dict[str, str]:
     """Where the folders of a job's files were at first sight, as a question about them has it."""
     return {row["path"]: row["real"] for row in job.get("folders") or ()}

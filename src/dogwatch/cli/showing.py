@@ -60,7 +60,7 @@ def show(
 
         def fetch() -> View:
             background_watch.mind()
-            jobs = queries.documents(store, refs)
+            jobs = queries.still_watched(store, refs)
             events = _recent(store, refs)
             seen = queries.watching(store)
             watch: ViewWatch = {
@@ -73,7 +73,7 @@ def show(
 
         if not _shown(fetch, clock, screen, quiet=json):
             return INTERRUPTED  # the terminal went away, and with it whoever watched
-        jobs = queries.documents(store, refs)
+        jobs = queries.still_watched(store, refs)
     if json:
         emit({"jobs": jobs})
     return FINE if queries.ended_well(jobs) else ENDED_BADLY

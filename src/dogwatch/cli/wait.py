@@ -63,9 +63,9 @@ def run(args: Namespace) -> int:
             ) as background_watch,
         ):
             reached = _until(
-                lambda: queries.documents(store, refs), first, args.what, background_watch.mind, clock, limit
+                lambda: queries.still_watched(store, refs), first, args.what, background_watch.mind, clock, limit
             )
-        jobs = queries.documents(store, refs)
+        jobs = queries.still_watched(store, refs)
     if args.json:
         emit({"jobs": jobs, "timed_out": not reached})
     else:
