@@ -122,6 +122,7 @@ def test_elapsed_is_shown_of_the_limit(more, shown):
         ({}, "12m"),
         ({"eta_at": NOW + 720}, "12m"),
         ({"eta_at": "2027-01-15T07:55:00.000Z"}, "overdue 5m"),
+        ({"eta_at": NOW + 720, "time_limit_at": NOW + 60}, "past limit"),
         ({"eta_at": None}, "-"),
         ({"eta_at": None, "no_eta_reason": "cannot finish: worker 2 exited"}, "cannot finish"),
         ({"state": "ended", "outcome": "failed"}, "-"),

@@ -135,6 +135,9 @@ def _eta(job: Job, now: float) -> str:
     due = _moment(job["eta_at"]) if job["state"] in ("running", "missing") else None
     if due is None:
         return (words.short_reason(job["no_eta_reason"]) if job["state"] == "running" else "") or words.UNKNOWN
+    limit = _moment(job["time_limit_at"])
+    if limit is not None and limit < due:
+        return "past limit"
     return words.roughly(due - now) if due >= now - 1 else f"overdue {words.roughly(now - due)}"
 
 
