@@ -25,6 +25,7 @@ MOST = 1 << 20
 LEVELS = ("critical", "warning", "info", "progress")
 _HOURS = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)\s?-\s?([01]?\d|2[0-3]):([0-5]\d)")
 CORE = frozenset({"alerts", "price_per_gpu_hour", "bundles"})
+ALERTS = ("quiet_hours", "repeat", "digest", "heartbeat", "heartbeat_every", "channel")
 ROUTED = ("name", "kind", "levels", "jobs", "rules")  # what every channel may say besides its own keys
 _HOUR = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)")
 Route: TypeAlias = Mapping[str, list[str]]  # the `levels`, `jobs` and `rules` that a channel takes; without a key all
@@ -103,7 +104,7 @@ class _Reader:
         tables = {name: plugin for name, plugin in _accounts().items() if name in tree} if set(tree) - CORE else {}
         self._known("", tree, (*tables, *sorted(CORE)))
         alerts = self._table("alerts", tree.get("alerts", {}))
-        self._known("alerts.", alerts, ("quiet_hours", "repeat", "digest", "heartbeat", "heartbeat_every", "channel"))
+        self._known("alerts.", alerts, ALERTS)
         listed = alerts.get("channel", [])
         if not isinstance(listed, list):
             raise self._wrong("alerts.channel", "is written [[alerts.channel]], once for each channel")
