@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support import wait_until
+
 MEMORY = 1 << 30
 # Read as a batch script is: in a process that has a gigabyte and ten seconds.
 READS_A_SCRIPT = """
@@ -84,3 +86,33 @@ def test_what_is_no_log_is_not_read_as_one(dogwatch, tmp_path: Path) -> None:
             job.kill()
     assert len(shown.stdout) < 30_000
     assert json.loads(dogwatch("status", "odd", "--json", "--no-poll").stdout)["jobs"][0]["state"] == "running"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"code": {"x": 1}}',
+        '{"code": 1e999, "at": "x"}',
+        '{"code": 99999999999999999999999999999999}',
+        '{"pid": -5, "start": NaN}',
+        '{"error": ' + "[" * 900 + "]" * 900 + "}",
+        '{"oom": {"counter": {"a": [1]}, "kernel_log": 7, "more": 1}}',
+        '{"boot": "' + "x" * 900_000 + '"}',
+        "[" * 100_000,
+    ],
+)
+def test_a_record_of_nonsense_costs_no_other_job_its_poll(dogwatch, home: Path, text: str) -> None:
+    """A job can write into the directory of its own run; the others of the machine are watched on."""
+    for name in ("good", "bad"):
+        assert dogwatch("run", "--detach", "--name", name, "--", "sleep", "120").returncode == 0
+    (folder,) = (home / "runs").glob("bad-*")
+    true = wait_until((folder / "supervisor.json").read_text)
+    for name in ("worker-0.end.json", "supervisor.json", "worker-1.start.json"):
+        (folder / "new").write_text(text)
+        os.replace(folder / "new", folder / name)
+    done = dogwatch("patrol")
+    (folder / "supervisor.json").write_text(true)  # by which what was started is ended after the test
+    (folder / "worker-0.end.json").unlink()
+    (folder / "worker-1.start.json").unlink()
+    assert "unreachable" not in done.stdout + done.stderr
+    assert json.loads(dogwatch("status", "good", "--json", "--no-poll").stdout)["jobs"][0]["state"] == "running"

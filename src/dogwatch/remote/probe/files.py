@@ -152,11 +152,34 @@ RUN_FOLDERS: "dict[bytes, RunFolder]" = {}
 RECORD_NAME = re.compile(rb"^(?:(spec|supervisor)|worker-(\d{1,6})\.(start|end))\.json$")
 
 
+RECORD_NUMBERS = {"pid": 0, "start": 0, "workers": 0, "at": -(1 << 40), "code": -(1 << 40), "signal": -(1 << 40)}
+RECORD_TEXTS = ("run", "boot", "error")
+
+
 def load_record(path: bytes) -> "Record":
-    record: "Record" = json.loads(read_small_file(path).decode("utf-8"))
-    if not isinstance(record, dict):
+    return usable_record(json.loads(read_small_file(path).decode("utf-8")))
+
+
+def usable_record(found: "Any") -> "Record":
+    """The fields of a record that are used. One of a wrong kind is refused here: in the answer it would be refused with
+    what is said of every other job."""
+    if not isinstance(found, dict):
         raise Refused("a record must be an object")
-    return record
+    used: "Any" = {name: found[name] for name in (*RECORD_NUMBERS, *RECORD_TEXTS) if found.get(name) is not None}
+    for name, value in used.items():
+        if name in RECORD_TEXTS:
+            if not isinstance(value, str):
+                raise Refused("its %s is not a text" % name)
+            used[name] = value[:4096]
+        elif isinstance(value, bool) or not isinstance(value, (int, float) if name == "at" else int):
+            raise Refused("its %s is not a number" % name)
+        elif not RECORD_NUMBERS[name] <= value < 1 << 49:
+            raise Refused("its %s is out of range" % name)
+    oom = found.get("oom")
+    if oom is not None:
+        used["oom"] = {"counter": bool(oom.get("counter")), "log_read": bool(oom.get("log_read"))}
+        used["oom"]["kernel_log"] = str(oom["kernel_log"])[:4096] if oom.get("kernel_log") else None
+    return used  # type: ignore[no-any-return]
 
 
 class RunFolder:
