@@ -7,6 +7,7 @@ import pytest
 from tests.slurm.scenes import LASTING, Scenes
 from tests.slurm.watch import Document, findings, words
 
+DOUBT = "Slurm says COMPLETED, but its step {id}.0 (false) is FAILED 1:0"
 LIMIT = "it reached its time limit of 1 min"
 
 
@@ -35,7 +36,7 @@ def seen(scenes: Scenes) -> dict[str, Document]:
         ("limit", ("ended", "timed_out", "TIMEOUT", LIMIT), None, 15),
         ("trapped", ("ended", "timed_out", "TIMEOUT", LIMIT), None, None),
         ("node", ("ended", "node_failed", "NODE_FAIL", "a node failed (gpu03)"), None, None),
-        ("inner", ("ended", "succeeded", "COMPLETED", ""), 0, None),
+        ("inner", ("ended", "unknown", "COMPLETED", f"{DOUBT}, and nothing else shows that the work is done"), 0, None),
         (
             "cancelled",
             ("ended", "cancelled", "CANCELLED by {alice}", "cancelled by its owner (alice)"),
@@ -71,7 +72,9 @@ def test_the_ending_is_told_in_these_words(seen, scenes, name, expected, code, s
     """State, outcome, Slurm's own word and the reason; code and signal only where somebody recorded them."""
     uid = scenes.lab.run("alice", "id", "-u", check=True).stdout.strip()
     job = seen[name]
-    assert words(job) == tuple(word.replace("{alice}", uid) for word in expected)
+    assert words(job) == tuple(
+        word.replace("{alice}", uid).replace("{id}", str(scenes.jobs[name])) for word in expected
+    )
     assert (job["exit_code"], job["signal"], job["attempts"]) == (code, signal, 1)
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dogwatch.api import stacks
+from dogwatch.sources import kind_of
 from dogwatch.text import is_suspended, plain
 
 if TYPE_CHECKING:
@@ -86,7 +87,8 @@ def _is_running(job: Case) -> Branch:
         return Branch(asked, "not polled yet", ("dogwatch patrol",), stop=True)
     if is_suspended(job.get("native")):
         says = "it is suspended: it holds its nodes and does not run until it is resumed"
-        return Branch(asked, says, (f"scontrol resume {plain(job['id'], 40)} (as a Slurm operator)",), stop=True)
+        command = kind_of(job["source"]).how_to_resume(plain(job["id"], 40))
+        return Branch(asked, says, (command,) if command else (), stop=True)
     if job.get("family", {}).get("processes") == 0:
         says = "none of its processes exists any more: it has ended since the last poll"
         return Branch(asked, says, ("dogwatch patrol",), stop=True)

@@ -189,6 +189,10 @@ class Kind:
         """The id that its scheduler's commands take; nothing without a scheduler."""
         return job_id if self.is_scheduler else ""
 
+    def how_to_resume(self, job_id: str) -> str:
+        """The command that resumes a suspended job, and who may run it; nothing without a scheduler."""
+        return ""
+
     def memory_settings(self) -> dict[str, Any]:
         """What the extra probe needs to ask for memory, beside ids."""
         return {}

@@ -96,6 +96,18 @@ def test_an_array_whose_waiting_part_was_cancelled_is_counted_whole() -> None:
     assert watcher.known.state.outcome is Outcome.CANCELLED
 
 
+def test_a_group_that_queue_and_accounting_spell_differently_is_counted_once() -> None:
+    """squeue writes how many may run at once, and the accounting may still have the group as it was before."""
+    watcher = Watcher()
+    watcher.look(row("RUNNING", "12_0") + row("PENDING", "12_[1-9%2]", StartTime="N/A"))
+    cancelled = record("CANCELLED by 1000", id="12_[1-9]", Start="None", ElapsedRaw=0)
+    watcher.look(row("COMPLETED", "12_0") + row("CANCELLED", "12_[1-9%2]"), whole(id="12_0") + cancelled, at=NOW + 60)
+    assert (watcher.tasks.count, watcher.tasks.states) == (10, {"cancelled": 9, "succeeded": 1})
+    stale = record("PENDING", id="12_[0-9]", Start="Unknown", End="Unknown")
+    watcher.look("", whole(id="12_0") + stale + cancelled, at=NOW + 600)
+    assert (watcher.tasks.count, watcher.tasks.states) == (10, {"cancelled": 9, "succeeded": 1})
+
+
 def test_one_task_that_nobody_knows_the_ending_of_makes_the_array_wait_and_then_unknown() -> None:
     """A task whose record still says RUNNING has not succeeded."""
     watcher = Watcher()

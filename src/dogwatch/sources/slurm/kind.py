@@ -37,6 +37,9 @@ class Slurm(Scheduler):
     def has_log_of_its_own(self, job: Job) -> bool:
         return True
 
+    def how_to_resume(self, job_id: str) -> str:
+        return f"scontrol resume {job_id} (as a Slurm operator)"
+
     def memory_settings(self) -> dict[str, Any]:
         return {"path": requests.PATH, "environment": requests.ENVIRONMENT, "unset": requests.UNSET}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 
 _PART = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9})(?::([0-9]{1,9}))?)?")
@@ -23,9 +23,12 @@ class Span:
     def __contains__(self, task: int) -> bool:
         return any(task in part for part in self.ranges)
 
-    def but(self, others: Iterable[int]) -> int:
-        """How many ids are left without `others`."""
-        return len(self) - sum(1 for task in others if task in self)
+    def but(self, tasks: Set[int], earlier: Sequence[Span] = ()) -> int:
+        """How many ids are left without `tasks` and those of `earlier` spans."""
+        if not earlier:
+            return len(self) - sum(1 for task in tasks if task in self)
+        own = (task for part in self.ranges for task in part[:_PARTS] if task not in tasks)
+        return sum(1 for task in own if not any(task in span for span in earlier))
 
 
 def span(text: str) -> Span:

@@ -7,7 +7,7 @@ Tasks that ended leave the queue one by one, so the words they ended with are no
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from dogwatch.model import Ended, Outcome, Running, Task, Tasks, Waiting
@@ -70,10 +70,21 @@ def pieces(rows: Sequence[Row], records: Mapping[str, Record], noted: Mapping[st
         elif not _within(task, groups):
             found[task] = Piece(task, record=record)
     _add_noted(found, groups, noted)
-    singles = [int(task) for task in found if task.isdecimal() and len(task) < 10]
-    for span, piece in groups:
-        piece.count = max(0 if span.whole else 1, span.but(singles))
+    _count_groups(groups, {int(task) for task in found if task.isdecimal() and len(task) < 10})
     return [piece for piece in found.values() if piece.count]
+
+
+def _count_groups(groups: Sequence[tuple[spans.Span, Piece]], singles: Set[int]) -> None:
+    """Every task counts once: the queue and the accounting may spell the same group differently, and the accounting may
+    still have it as it was. Of a list that Slurm cut short there is at least one task that nothing else names."""
+    earlier: list[spans.Span] = []
+    for span, piece in sorted(groups, key=lambda group: (group[1].row is None, not _is_final(group[1]))):
+        piece.count = span.but(singles, earlier) or (0 if span.whole else 1)
+        earlier.append(span)
+
+
+def _is_final(piece: Piece) -> bool:
+    return piece.record is not None and piece.record.final
 
 
 def note(before: Mapping[str, str], found: Iterable[Piece]) -> dict[str, str]:
