@@ -36,6 +36,17 @@ def test_the_help_in_the_readme_is_the_programs_own() -> None:
     assert block[1].strip() == overview().strip()
 
 
+def test_the_diagnosis_in_the_readme_is_the_programs_own(dogwatch, tmp_path) -> None:
+    """Cause, advice and whether to retry, for a log that ends with the line that is quoted there."""
+    block = re.search(r"^\$ dogwatch why high-lr\n(.*?)^```", README, re.S | re.M)
+    assert block is not None
+    _, title, quoted, advice, retry = block[1].splitlines()
+    raised = ["Traceback (most recent call last):", '  File "train.py", line 9, in train', quoted.partition(": ")[2]]
+    (tmp_path / "worker-0.log").write_text("\n".join(["step 1/9 loss: 0.5", *raised]) + "\n")
+    printed = dogwatch("why", "--log", tmp_path / "worker-0.log", "--exit-code", "1").stdout.splitlines()
+    assert [line for line in (title, advice, retry) if line not in printed] == []
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_every_command_that_a_page_names_exists(page: str) -> None:
     """Every `dogwatch COMMAND` and `make TARGET` that is written there."""
