@@ -29,6 +29,7 @@ from dogwatch.transport.ssh import Ssh
 from dogwatch.watcher.loop.watcher import Watcher
 from dogwatch.watcher.tick.place_poller import PlacePoller
 from dogwatch.wire.answer import checked
+from dogwatch.wire.json_value import JsonObject
 from tests.lab.ground import why_not
 from tests.lab.lab import Lab
 from tests.lab.lease import SESSION, only_one
@@ -248,7 +249,7 @@ def _captured(lab: Lab, clock: Clock) -> tuple[dict[str, Any], list[str], dict[s
     jobs = [_job("lab", id, clock) for id in (*running, *waiting)]
     way = Ssh("lab", "lab", str(lab.ssh_config), clock)
     path = lab.show(running[0])["StdOut"]
-    request = {
+    request: JsonObject = {
         **source.ask(jobs, {}, clock.now()).to_request(),
         "disks": ["/"],
         "logs": {"x": {"globs": [path], "known": {}}},

@@ -15,6 +15,7 @@ import pytest
 
 from dogwatch.remote import extra_probe
 from dogwatch.transport.interface import Answer, Transport
+from dogwatch.wire.json_value import JsonObject
 from tests.support import wait_until
 
 SOURCE = Path(__file__).with_name("nvml.c")
@@ -123,7 +124,12 @@ def build(directory: Path) -> dict[str, Path]:
 
 def look(transport: Transport, *, wait: int = 20, seconds: float = 3.0, **call: Any) -> dict[str, Any]:
     """What the extra probe says, asked as a poll asks."""
-    spec = {"program": extra_probe("gpus"), "call": {"seconds": seconds, **call}, "seconds": 20, "wait": wait}
+    spec: JsonObject = {
+        "program": extra_probe("gpus"),
+        "call": {"seconds": seconds, **call},
+        "seconds": 20,
+        "wait": wait,
+    }
     answer = transport.ask({"extra_probes": {"gpus": spec}}, 40.0)
     assert isinstance(answer, Answer), answer
     row: dict[str, Any] = answer.body["extra_probes"]["gpus"]

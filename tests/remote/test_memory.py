@@ -18,6 +18,7 @@ from dogwatch.model import Unreachable
 from dogwatch.remote import extra_probe
 from dogwatch.remote.memory import steps, trees
 from dogwatch.transport.local import Here
+from dogwatch.wire.json_value import JsonObject
 
 MB = 1 << 20
 PARENT = """
@@ -56,7 +57,7 @@ def test_pages_that_a_tree_shares_count_once(tmp_path: Path) -> None:
         assert child.stdout is not None
         assert len(child.stdout.read(4)) == 4
         transport = Here()
-        asked = {
+        asked: JsonObject = {
             "program": extra_probe("memory"),
             "call": {"pids": [child.pid], "seconds": 10.0},
             "seconds": 20,

@@ -10,6 +10,7 @@ from typing import Any
 
 from dogwatch.transport.interface import Answer
 from dogwatch.transport.local import Here
+from dogwatch.wire.json_value import JsonObject
 from tests.support import wait_until
 
 
@@ -20,7 +21,7 @@ def packed(body: str) -> str:
 
 def asked(here: Here, body: str, *, seconds: int = 20, wait: int = 20, **call: Any) -> dict[str, Any]:
     """What an extra probe with this body says, beside a look at a process."""
-    spec = {"program": packed(body), "call": call, "seconds": seconds, "wait": wait}
+    spec: JsonObject = {"program": packed(body), "call": call, "seconds": seconds, "wait": wait}
     answer = here.ask({"process": {"pids": {"job": [[os.getpid(), None, None]]}}, "extra_probes": {"it": spec}}, 40.0)
     assert isinstance(answer, Answer), answer
     assert answer.body["process"]["ok"] is True

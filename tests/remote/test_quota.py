@@ -25,6 +25,7 @@ from dogwatch.remote import extra_probe
 from dogwatch.transport.interface import Answer
 from dogwatch.transport.local import Here
 from dogwatch.watcher.job.disks import DiskSpace, tightest
+from dogwatch.wire.json_value import JsonObject
 from dogwatch.wire.programs import Quota
 from dogwatch.wire.sections import Disk
 from tests.support import wait_until, with_the_probe
@@ -208,7 +209,7 @@ def test_the_whole_way_through_the_probe_answers_where_there_are_no_quotas(tmp_p
     """Paths that are not there, are odd or are hostile are no trouble."""
     here = Here()
     try:
-        call = {"paths": [str(tmp_path), "/no/such/place", "/proc/1/x", "/\udce4"], "seconds": 2.0}
+        call: JsonObject = {"paths": [str(tmp_path), "/no/such/place", "/proc/1/x", "/\udce4"], "seconds": 2.0}
         answer = here.ask({"extra_probes": {"quota": {"program": extra_probe("quota"), "call": call}}}, 10.0)
     finally:
         here.close()
@@ -219,10 +220,10 @@ def test_the_whole_way_through_the_probe_answers_where_there_are_no_quotas(tmp_p
 def test_a_file_system_that_hangs_is_given_up_after_its_time(tmp_path: Path) -> None:
     """The poll gets all else that it asked for, and a reason in place of the quotas."""
     text = with_the_probe("quota") + b"\ndef quotas_of(*_):\n    time.sleep(1000)\n"
-    spec = {"program": base64.b64encode(zlib.compress(text)).decode(), "seconds": 1}
+    spec: JsonObject = {"program": base64.b64encode(zlib.compress(text)).decode(), "seconds": 1}
     here = Here()
     try:
-        call = {"paths": [str(tmp_path)], "seconds": 1.0}
+        call: JsonObject = {"paths": [str(tmp_path)], "seconds": 1.0}
         for _ in range(2):
             answer = here.ask({"disks": ["/"], "extra_probes": {"quota": {**spec, "call": call}}}, 30.0)
             assert isinstance(answer, Answer)

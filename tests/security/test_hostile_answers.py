@@ -17,6 +17,7 @@ from dogwatch.transport import extra_probe
 from dogwatch.transport.interface import Answer
 from dogwatch.transport.local import Here
 from dogwatch.wire.answer import LONGEST_SAID, Malformed, read
+from dogwatch.wire.json_value import JsonObject
 
 WRAPPED = ("object", lambda value: {"x": value})
 LIES = [
@@ -30,8 +31,8 @@ LIES = [
     ("truth", lambda value: True),
 ]
 
-ROWS = {"ids": ["1"], "separator": "|", "id": 0, "state": 0}
-REST = {"of": "list", "states": ["R"]}
+ROWS: JsonObject = {"ids": ["1"], "separator": "|", "id": 0, "state": 0}
+REST: JsonObject = {"of": "list", "states": ["R"]}
 
 
 def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
@@ -76,7 +77,7 @@ def truth(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         (programs / name).chmod(0o755)
     here = Here()
     with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"]) as job:
-        request = {
+        request: JsonObject = {
             "process": {"pids": {"job": [[job.pid, None, None]]}, "find": {"one": {"pids": [job.pid]}}},
             "commands": {
                 "list": {"argv": ["squeue"], "path": [str(programs)], "rows": ROWS},

@@ -19,6 +19,7 @@ from dogwatch.model import Unreachable
 from dogwatch.transport.interface import Answer, Transport
 from dogwatch.transport.ssh import Ssh
 from dogwatch.transport.target import Target
+from dogwatch.wire.json_value import JsonObject
 from tests.support import wait_until
 from tests.transport.sshd import Link, Sshd, descendants, make_key, name_of, probes
 
@@ -276,7 +277,7 @@ def test_nothing_is_left_there_after_twenty_cut_probes(link: Link, transport: Ss
     note = tmp_path / "note"
     note.touch()
     script(tmp_path / "squeue", SLOW.format(note=note))
-    request = {"commands": {"list": {"argv": ["squeue", "-h"], "path": [str(tmp_path)]}}, "disks": ["/"]}
+    request: JsonObject = {"commands": {"list": {"argv": ["squeue", "-h"], "path": [str(tmp_path)]}}, "disks": ["/"]}
     for number in range(1, 21):
         cutter = threading.Thread(target=cut_when, args=(link, note, 2 * number))
         cutter.start()
@@ -302,7 +303,7 @@ def test_a_host_that_is_late_ends_its_own_commands(sshd: Sshd, transport: Ssh, t
     note = tmp_path / "note"
     script(tmp_path / "squeue", SLOW.format(note=note))
     sshd.start()
-    request = {"commands": {"list": {"argv": ["squeue", "-h"], "path": [str(tmp_path)]}}, "disks": ["/"]}
+    request: JsonObject = {"commands": {"list": {"argv": ["squeue", "-h"], "path": [str(tmp_path)]}}, "disks": ["/"]}
     answer = whole(transport.ask(request, 8.0))
     assert answer.body["commands"]["ran"]["list"]["why"] == "late"
     assert answer.body["disks"]["ok"] is True
@@ -352,7 +353,7 @@ def test_a_killed_asker_leaves_nothing_there(sshd: Sshd, tmp_path: Path) -> None
     note = tmp_path / "note"
     script(tmp_path / "squeue", SLOW.format(note=note))
     sshd.start()
-    request = {"commands": {"list": {"argv": ["squeue", "-h"], "path": [str(tmp_path)]}}}
+    request: JsonObject = {"commands": {"list": {"argv": ["squeue", "-h"], "path": [str(tmp_path)]}}}
     code = f"from dogwatch.transport.ssh import Ssh\nSsh('lab', 'box', {str(sshd.config)!r}).ask({request!r}, 60)"
     asker = subprocess.Popen([sys.executable, "-c", code], start_new_session=True)
     try:

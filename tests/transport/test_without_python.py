@@ -22,6 +22,7 @@ from dogwatch.transport import without_python
 from dogwatch.transport.interface import Answer
 from dogwatch.transport.ssh import Ssh
 from dogwatch.wire.commands import CommandsSection
+from dogwatch.wire.json_value import JsonObject
 from tests.sources.slurm import lines
 from tests.support import wait_until
 from tests.transport.sshd import Link, Sshd, probes
@@ -232,7 +233,8 @@ def test_what_else_was_asked_is_said_to_be_unread(sshd: Sshd, transport: Ssh, tm
     """The silence of a log is then ours, and no job's."""
     host = Host(tmp_path / "bin", "dash")
     sshd.start(env=f"PATH={host.directory}")
-    request = {"logs": {"a": {"globs": ["/x"]}}, "files": {}, "disks": ["/"], "texts": {"t": {}}, "process": {}}
+    logs: JsonObject = {"a": {"globs": ["/x"]}}
+    request: JsonObject = {"logs": logs, "files": {}, "disks": ["/"], "texts": {"t": {}}, "process": {}}
     answer = transport.ask(request, LONG)
     assert isinstance(answer, Answer)
     body = answer.body

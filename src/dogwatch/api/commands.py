@@ -10,7 +10,9 @@ import re
 import secrets
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TypedDict
+
+from msgspec import UNSET, to_builtins
 
 from dogwatch.api import workers
 from dogwatch.clock import Clock
@@ -22,8 +24,26 @@ from dogwatch.store.rows import registration as register
 from dogwatch.store.rows.tick import load
 from dogwatch.text import named, plain
 from dogwatch.transport.interface import Transport
+from dogwatch.wire.json_value import JsonObject
+from dogwatch.wire.questions import ProcessQuestions, Questions, Search
+from dogwatch.wire.sections import NO_PROCESSES, Find, Who
 
 HERE = "here"
+
+
+class ProcessTrack(TypedDict, total=False):
+    """How the processes of a job are found again: a `run` of ours, or `workers` that somebody else started. With `find`
+    not all of them were there yet."""
+
+    run: str
+    logs: list[str]
+    progress: list[str]
+    gpus: list[str]
+    find: JsonObject
+    workers: list[Who]
+    numbers: Sequence[int | None]
+
+
 POLL_DEADLINE = 10.0
 
 
@@ -41,7 +61,7 @@ def add_run(
     expect: Expectation,
 ) -> str:
     """Register a kept run that is about to start."""
-    track = {"run": directory, "logs": list(logs), "progress": list(progress), "gpus": list(gpus or ())}
+    track: ProcessTrack = {"run": directory, "logs": list(logs), "progress": list(progress), "gpus": list(gpus or ())}
     return _register(store, clock, run_id, name, description, track, replace(expect, logs=tuple(logs)), clock.now())
 
 
@@ -76,29 +96,25 @@ def add_processes(
         raise UsageError(
             f"{len(pids)} pids were given and {expect.workers} workers are expected; give all pids or another number"
         )
-    find = {
-        "pids": pids or None,
-        "pidfile": pidfile,
-        "name": match,
-        "uid": workers.uid_of(user),
-        "want": expect.workers,
-    }
-    find["fresh"] = int(expect.launch_timeout)
-    answer = _look(transport, find)
-    workers.insist(answer, find, wait_for_them=wait_for_them)
-    found = answer["workers"]
+    search = Search(
+        pids or None, pidfile, match, workers.uid_of(user), expect.workers, fresh=int(expect.launch_timeout)
+    )
+    answer = _look(transport, search)
+    workers.insist(answer, search, wait_for_them=wait_for_them)
+    found = answer.workers
     told = name if name is not None else match or (os.path.basename(pidfile) if pidfile else None) or _command(answer)
     title = plain(told, 80) if name is None else named(told, "job name")
-    track: dict[str, Any] = {"find": find, "workers": found, "gpus": list(gpus or ())}
-    track["numbers"] = answer.get("numbers") or [None] * len(found)
-    if found and (pids or expect.workers is None or len(found) >= expect.workers):
-        del track["find"]
+    track: ProcessTrack = {"workers": found, "gpus": list(gpus or ())}
+    track["numbers"] = answer.numbers or [None] * len(found)
+    if not found or not (pids or expect.workers is None or len(found) >= expect.workers):
+        track["find"] = to_builtins(search)
+    else:
         expect = replace(expect, workers=expect.workers or len(found))
     same, job_id = _already(store, found)
     if same is not None:
         return same
     job_id = job_id or f"{_slug(title)}-{secrets.token_hex(3)}"
-    started = min((process["started"] for process in answer["process"] if process.get("started")), default=None)
+    started = min((process.started for process in answer.process if process.started), default=None)
     try:
         return _register(store, clock, job_id, title, description, track, expect, started)
     except UsageError:  # somebody who typed the same at the same moment was first
@@ -120,7 +136,7 @@ def _register(
     job_id: str,
     name: str,
     description: str,
-    track: dict[str, Any],
+    track: ProcessTrack,
     expect: Expectation,
     submitted: float | None,
 ) -> str:
@@ -141,18 +157,18 @@ def _register(
     return job.ref
 
 
-def _look(transport: Transport, find: dict[str, Any]) -> dict[str, Any]:
-    answer = transport.ask({"process": {"runs": {}, "pids": {}, "find": {"it": find}}}, POLL_DEADLINE)
+def _look(transport: Transport, search: Search) -> Find:
+    questions = Questions(process=ProcessQuestions(find={"it": search}))
+    answer = transport.ask(questions.to_request(), POLL_DEADLINE)
     if isinstance(answer, Unreachable):
         raise CouldNotPoll(f"could not read the processes of this machine: {answer.why}")
-    section = answer.body.get("process") or {}
-    if not section.get("ok"):
-        raise CouldNotPoll(f"could not read the processes of this machine: {section.get('why', 'no reason given')}")
-    found: dict[str, Any] = section["find"]["it"]
-    return found
+    section = answer.checked.process or NO_PROCESSES
+    if not section.ok or section.find is UNSET:
+        raise CouldNotPoll(f"could not read the processes of this machine: {section.why or 'no reason given'}")
+    return section.find["it"]
 
 
-def _already(store: Store, found: Sequence[Sequence[Any]]) -> tuple[str | None, str]:
+def _already(store: Store, found: Sequence[Who]) -> tuple[str | None, str]:
     """The ref under which just these processes are watched already, if they are; and an id for them."""
     if not found:
         return None, ""
@@ -166,9 +182,8 @@ def _already(store: Store, found: Sequence[Sequence[Any]]) -> tuple[str | None, 
     return None, f"{job_id}-{secrets.token_hex(2)}" if taken else job_id
 
 
-def _command(answer: dict[str, Any]) -> str:
-    processes = answer.get("process") or [{}]
-    return str(processes[0].get("command") or "process")
+def _command(answer: Find) -> str:
+    return (answer.process[0].command if answer.process else None) or "process"
 
 
 def _slug(text: str) -> str:

@@ -21,6 +21,9 @@ from dogwatch.store.interface import Store
 from dogwatch.store.rows import jobs as job_rows
 from dogwatch.text import plain
 from dogwatch.transport.interface import Transport
+from dogwatch.wire.answer import Rows
+from dogwatch.wire.json_value import JsonObject
+from dogwatch.wire.sections import Texts
 
 if TYPE_CHECKING:
     from dogwatch.wire.documents.diagnosis import ChangedDocument, DifferenceDocument
@@ -106,12 +109,20 @@ def _scheduler_settings(before: AttemptDocument, now: AttemptDocument) -> Iterat
 
 def _part(transport: Transport, job: JobDocument, path: str, offset: int, deadline: float) -> str:
     """What a log says from an offset on."""
-    spec: dict[str, Any] = {"globs": [], "known": {path: offset}, "max": HEAD_BYTES, "real": real_folders(job)}
+    spec: JsonObject = {"globs": [], "known": {path: offset}, "max": HEAD_BYTES, "real": real_folders(job)}
     answer = transport.ask({"texts": {"part": spec}}, deadline)
     if isinstance(answer, Unreachable):
         return ""
-    files = ((answer.body.get("texts") or {}).get("part") or {}).get("files") or {}
-    return str((files.get(path) or {}).get("text") or "").encode("latin-1", "replace").decode("utf-8", "replace")
+    return _texts(answer.checked.texts).get(path, "")
+
+
+def _texts(section: Rows[Texts]) -> dict[str, str]:
+    """The texts by path, of all rows of a section."""
+    return {
+        path: file.text.encode("latin-1", "replace").decode("utf-8", "replace")
+        for row in section.rows.values()
+        for path, file in row.files.items()
+    }
 
 
 def ask(transport: Transport, job: JobDocument, good: JobDocument, deadline: float) -> dict[str, str]:
@@ -122,7 +133,7 @@ def ask(transport: Transport, job: JobDocument, good: JobDocument, deadline: flo
     specs = {spec: None for one in (job, good) if (spec := _spec_path(one))}
     heads = {path: 0 for one in (job, good) for path in _log_paths(one)}
     real = {"real": {**real_folders(good), **real_folders(job)}}
-    wanted: dict[str, Any] = {}
+    wanted: dict[str, JsonObject] = {}
     if specs:
         wanted["specs"] = {"globs": [], "known": specs, "max": SPEC_BYTES, **real}
     if heads:
@@ -130,13 +141,7 @@ def ask(transport: Transport, job: JobDocument, good: JobDocument, deadline: flo
     answer = transport.ask({"texts": wanted}, deadline) if wanted else None
     if answer is None or isinstance(answer, Unreachable):
         return {}
-    section: Mapping[str, Any] = answer.body.get("texts") or {}
-    parts = [section[name]["files"] for name in wanted if isinstance(section.get(name), dict)]
-    return {
-        path: entry["text"].encode("latin-1", "replace").decode("utf-8", "replace")
-        for files in parts
-        for path, entry in files.items()
-    }
+    return _texts(answer.checked.texts)
 
 
 def compare(job: JobDocument, good: JobDocument, papers: Mapping[str, str]) -> ChangedDocument:

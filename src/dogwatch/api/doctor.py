@@ -22,6 +22,7 @@ from dogwatch.transport import extra_probe
 from dogwatch.transport.interface import Transport
 from dogwatch.transport.local import NO_PROC
 from dogwatch.transport.without_python import LIMITS, REMEDY
+from dogwatch.wire.programs import Gpus
 
 if TYPE_CHECKING:
     from dogwatch.wire.documents.watch import GpuFacts, PlaceFacts
@@ -51,21 +52,20 @@ def examine(location: Location, now: float) -> list[Line]:
 
 def gpus(transport: Transport) -> Line:
     """How the GPUs of this machine are read, by reading them."""
-    found, why = extra_probe.send(transport, "gpus", {"seconds": GPU_SECONDS}, 5.0 * GPU_SECONDS)
-    if why == NO_PROC:
-        return Line("ok", "this machine", why)
-    if found is None:
-        return Line("warn", "GPUs", f"cannot be read: {plain(why, 300)}", "`nvidia-smi` may say more")
-    failed = "; ".join([*(found.get("failed") or {}).values(), *filter(None, [found.get("why")])])
-    if not found.get("gpus"):
+    found = extra_probe.send(transport, "gpus", {"seconds": GPU_SECONDS}, 5.0 * GPU_SECONDS, Gpus)
+    if found == NO_PROC:
+        return Line("ok", "this machine", NO_PROC)
+    if isinstance(found, str):
+        return Line("warn", "GPUs", f"cannot be read: {plain(found, 300)}", "`nvidia-smi` may say more")
+    failed = "; ".join([*found.failed.values(), *filter(None, [found.why])])
+    if not found.gpus:
         if failed:
             return Line("warn", "GPUs", f"cannot be read: {plain(failed, 300)}", "`nvidia-smi` may say more")
         return Line("ok", "GPUs", "none found (no NVML, nvidia-smi, amd-smi or rocm-smi)")
-    names = Counter(plain(str(gpu.get("name") or "a GPU"), 60) for gpu in found["gpus"] if not gpu.get("parent"))
-    told = ", ".join(f"{count} × {name}" for name, count in names.items())
-    by, driver = WAYS.get(found["by"], found["by"]), plain(str(found.get("driver") or ""), 40)
-    by = plain(str(found.get("program") or by), 200)
-    text = f"{told}, read by {by}" + (f" (driver {driver})" if driver else "")
+    names = Counter(plain(gpu.name or "a GPU", 60) for gpu in found.gpus if not gpu.parent)
+    counted = ", ".join(f"{count} × {name}" for name, count in names.items())
+    by, driver = WAYS.get(found.by or "", found.by or ""), plain(found.driver, 40)
+    text = f"{counted}, read by {plain(found.program or by, 200)}" + (f" (driver {driver})" if driver else "")
     return Line("warn" if failed else "ok", "GPUs", text + (f"; {plain(failed, 200)}" if failed else ""))
 
 

@@ -169,15 +169,15 @@ def try_out(way: Ssh, deadline: float = TEST_DEADLINE) -> Trial:
     answer = way.ask(asked.to_request(), deadline)
     if isinstance(answer, Unreachable):
         return Trial(False, answer.duration, answer.kind, answer.why)
-    body = answer.body
+    checked = answer.checked
     return Trial(
         True,
         answer.duration,
-        python=body.get("python"),
-        host=body.get("host"),
+        python=checked.python,
+        host=checked.host,
         skew=_skew(answer),
-        scheduler=_scheduler(answer.checked.commands or NO_COMMANDS),
-        limits=LIMITS if body.get("python") is None else None,
+        scheduler=_scheduler(checked.commands or NO_COMMANDS),
+        limits=LIMITS if checked.python is None else None,
     )
 
 
@@ -232,12 +232,11 @@ def _living(store: Store, name: str) -> list[str]:
 
 def _skew(answer: Answer) -> float | None:
     """How far the host's clock is ahead of ours. It was read before the scheduler was asked, after the way there."""
-    try:
-        wall = float(answer.body["clock"]["wall"])
-        busy = float((answer.body.get("commands") or {}).get("seconds") or 0.0)
-    except (KeyError, TypeError, ValueError):
+    clock, commands = answer.checked.clock, answer.checked.commands
+    if clock is None:
         return None
-    return round(wall - (answer.at + max(0.0, answer.duration - busy) / 2), 1)
+    busy = 0.0 if commands is None else commands.seconds
+    return round(clock.wall - (answer.at + max(0.0, answer.duration - busy) / 2), 1)
 
 
 def _scheduler(section: CommandsSection) -> Installation | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dogwatch.api.queries import real_folders
 from dogwatch.errors import CouldNotPoll, UsageError
@@ -13,6 +13,8 @@ from dogwatch.model.job import scheduler_here
 from dogwatch.sources import kind_of
 from dogwatch.text import plain
 from dogwatch.transport.interface import Transport
+from dogwatch.wire.json_value import JsonObject
+from dogwatch.wire.sections import Texts
 
 if TYPE_CHECKING:
     from dogwatch.wire.documents.commands import TailDocument
@@ -64,37 +66,36 @@ class Reading:
     def tails(self, lines: int) -> list[Tail]:
         """The last `lines` lines of each log; UsageError when there is none yet."""
         section = self._ask(lines)
-        if not section["files"] and not section["unreadable"]:
+        if not section.files and not section.unreadable:
             wanted = ", ".join(plain(one, 200) for one in (*self._globs, *self._offsets)[:4])
             raise UsageError(f"{self._ref} has no log yet: nothing matches {wanted}{self._advice}")
-        if not section["files"]:
-            path, why = next(iter(section["unreadable"].items()))
-            raise CouldNotPoll(f"could not read the log: {plain(path, 200)}: {plain(str(why), 600)}")
+        if not section.files:
+            path, why = next(iter(section.unreadable.items()))
+            raise CouldNotPoll(f"could not read the log: {plain(path, 200)}: {plain(why, 600)}")
         return self._taken(section)
 
     def more(self) -> list[Tail]:
         """What was written since, a log that is new included."""
         return [tail for tail in self._taken(self._ask(_ALL_LINES)) if tail.raw]
 
-    def _taken(self, section: Mapping[str, Any]) -> list[Tail]:
-        found = [
-            Tail(path, entry["text"].encode("latin-1", "replace"), entry["offset"])
-            for path, entry in sorted(section["files"].items())
+    def _taken(self, section: Texts) -> list[Tail]:
+        tails = [
+            Tail(path, file.text.encode("latin-1", "replace"), file.offset)
+            for path, file in sorted(section.files.items())
         ]
-        self._offsets |= {tail.path: tail.offset for tail in found}
-        return found
+        self._offsets |= {tail.path: tail.offset for tail in tails}
+        return tails
 
-    def _ask(self, lines: int) -> dict[str, Any]:
-        asked = {"globs": self._globs, "known": self._offsets, "real": self._real}
-        spec = {**asked, "lines": lines, "max": MOST_BYTES, "files": MOST_FILES}
+    def _ask(self, lines: int) -> Texts:
+        logs: JsonObject = {"globs": self._globs, "known": self._offsets, "real": self._real}
+        spec = {**logs, "lines": lines, "max": MOST_BYTES, "files": MOST_FILES}
         answer = self._transport.ask({"texts": {"log": spec}}, self._deadline)
         if isinstance(answer, Unreachable):
             raise CouldNotPoll(f"could not read the log: {answer.why}")
-        section: dict[str, Any] = answer.body.get("texts") or {}
-        if not section.get("ok"):
-            raise CouldNotPoll(f"could not read the log: {section.get('why', 'no reason given')}")
-        found: dict[str, Any] = section["log"]
-        return found
+        texts = answer.checked.texts
+        if not texts.ok or "log" not in texts.rows:
+            raise CouldNotPoll(f"could not read the log: {texts.why or 'no reason given'}")
+        return texts.rows["log"]
 
 
 def _no_worker(job: JobDocument, worker: int, known: Mapping[int, Sequence[str | None]]) -> str:

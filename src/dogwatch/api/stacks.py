@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
+
+from msgspec import to_builtins
 
 from dogwatch.redaction import redacted
 from dogwatch.text import plain
 from dogwatch.transport import extra_probe
 from dogwatch.transport.interface import Transport
+from dogwatch.wire.json_value import JsonObject
+from dogwatch.wire.programs import Spied, Stacks
 
 if TYPE_CHECKING:
-    from dogwatch.wire.documents.answers import FamilyAnswer, ProcessAnswer
+    from dogwatch.wire.documents.answers import FamilyAnswer
     from dogwatch.wire.documents.diagnosis import FrameDocument, StackDocument
     from dogwatch.wire.documents.job import JobDocument
 
@@ -82,12 +86,13 @@ def ask(transport: Transport, job: JobDocument) -> list[StackDocument]:
 
 def look(transport: Transport, job: JobDocument, spy: bool = True) -> FileChecks:
     """One question for both; without `spy` nobody's stack is read."""
-    call = {"pids": pids(job), "seconds": SECONDS, "spy": spy}
-    found, why = extra_probe.send(transport, "stacks", call, 1.6 * SECONDS)
-    if found is None:
-        return FileChecks([_nothing(why)] if spy else None)
-    told = [_document(process, found.get("ptrace")) for process in found["processes"]]
-    return FileChecks((told or [_nothing("none is there")]) if spy else None, found.get("family"))
+    call: JsonObject = {"pids": pids(job), "seconds": SECONDS, "spy": spy}
+    found = extra_probe.send(transport, "stacks", call, 1.6 * SECONDS, Stacks)
+    if isinstance(found, str):
+        return FileChecks([_nothing(found)] if spy else None)
+    processes = [_document(process, found.ptrace) for process in found.processes]
+    family = cast("FamilyAnswer", to_builtins(found.family))
+    return FileChecks((processes or [_nothing("none is there")]) if spy else None, family)
 
 
 def says(process: StackDocument) -> str:
@@ -103,21 +108,21 @@ def says(process: StackDocument) -> str:
     return "; ".join(part for part in (waits, why) if part) or f"nothing is known of {name}"
 
 
-def _document(process: ProcessAnswer, ptrace: int | None) -> StackDocument:
-    threads = process["threads"]
-    main = next((one for one in threads if one["name"] == "MainThread"), threads[0] if threads else None)
+def _document(process: Spied, ptrace: int | None) -> StackDocument:
+    threads = process.threads
+    main = next((thread for thread in threads if thread.name == "MainThread"), threads[0] if threads else None)
     frames: list[FrameDocument] = [
-        {"name": _clean(frame["name"]), "file": _clean(frame["file"]), "line": frame["line"]}
-        for frame in (main["frames"] if main else [])[:MOST_FRAMES]
+        {"name": _clean(frame.name), "file": _clean(frame.file), "line": frame.line}
+        for frame in (main.frames if main else [])[:MOST_FRAMES]
     ]
-    why = str(process["why"])
+    why = process.why
     if why.startswith("this user may not") and ptrace:
         why += f" (kernel.yama.ptrace_scope is {ptrace}): ask as root, or run the job under a parent that may"
     return {
-        "pid": process["pid"],
-        "command": _clean(process["command"]),
-        "doing": process["doing"],
-        "waits_for": next((word for part, word in _WAITS if part in process["waits"]), None),
+        "pid": process.pid,
+        "command": _clean(process.command),
+        "doing": process.doing,
+        "waits_for": next((word for part, word in _WAITS if part in process.waits), None),
         "threads": len(threads),
         "frames": frames,
         "why": _clean(why),

@@ -6,10 +6,12 @@ A row is what `dogwatch check --json` prints: `file`, `format`, `verdict`, `why`
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dogwatch.transport import extra_probe
 from dogwatch.transport.interface import Transport
+from dogwatch.wire.json_value import JsonObject
+from dogwatch.wire.programs import FileVerdict, Integrity
 
 if TYPE_CHECKING:
     from dogwatch.wire.documents.log import FileDocument
@@ -56,12 +58,23 @@ def remedy(verdict: str, why: str | None) -> str:
 
 
 def _ask(
-    transport: Transport, question: dict[str, Any], what: str, seconds: float, most: int = MOST_BYTES
+    transport: Transport, question: JsonObject, what: str, seconds: float, most: int = MOST_BYTES
 ) -> list[FileDocument]:
     call = {**question, "seconds": seconds, "bytes": most}
     deadline = seconds + GRACE
-    found, why = extra_probe.send(transport, "integrity", call, deadline + 0.3 * deadline)
-    return [_unknown(what, why)] if found is None else list(found["files"])
+    found = extra_probe.send(transport, "integrity", call, deadline + 0.3 * deadline, Integrity)
+    return [_unknown(what, found)] if isinstance(found, str) else [_document(row) for row in found.files]
+
+
+def _document(row: FileVerdict) -> FileDocument:
+    return {
+        "file": row.file,
+        "format": row.format,
+        "verdict": row.verdict,
+        "why": row.why,
+        "size": row.size,
+        "records": row.records,
+    }
 
 
 def _unknown(path: str, why: str) -> FileDocument:

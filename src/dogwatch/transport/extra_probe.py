@@ -1,36 +1,32 @@
-"""Extra probes: sending one to a place, and what it brought."""
+"""Extra probes: sending one to a place, and what it found."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import TypeVar
 
 from dogwatch.model import Unreachable
 from dogwatch.remote import extra_probe
 from dogwatch.transport.interface import Transport
+from dogwatch.wire.json_value import JsonObject
+from dogwatch.wire.programs import Why
+
+Found = TypeVar("Found")
 
 
-def spec(name: str, call: Mapping[str, Any], **terms: int) -> dict[str, Any]:
-    """An extra probe as a request has it. The poll waits for it to the end, unless `terms` say for how long to
-    `wait`: then it runs beside the poll for at most so many `seconds`, and a later poll may get its answer."""
-    return {"program": extra_probe(name), "call": call, **terms}
+def spec(name: str, call: JsonObject) -> JsonObject:
+    """An extra probe as a request has it; the poll waits for it to the end."""
+    return {"program": extra_probe(name), "call": call}
 
 
-def send(
-    transport: Transport, name: str, call: Mapping[str, Any], deadline: float, **terms: int
-) -> tuple[dict[str, Any] | None, str]:
-    """What one extra probe brought that is asked for by itself; or nothing, and why."""
-    answer = transport.ask({"extra_probes": {name: spec(name, call, **terms)}}, deadline)
-    return (None, answer.why) if isinstance(answer, Unreachable) else brought(answer.body, name)
-
-
-def brought(body: Mapping[str, Any], key: str) -> tuple[dict[str, Any] | None, str]:
-    """What an extra probe brought by an answer; or nothing, and why."""
-    section = body.get("extra_probes")
-    row = section.get(key) if isinstance(section, dict) else None
-    if not isinstance(row, dict):
-        why = section.get("why") if isinstance(section, dict) else None
-        return None, str(why or "no reason was given")
-    if row.get("pending"):
-        return None, "it is not done yet"
-    return (None, str(row["why"])) if set(row) == {"why"} else (row, "")
+def send(transport: Transport, name: str, call: JsonObject, deadline: float, kind: type[Found]) -> Found | str:
+    """What one extra probe found that is asked for by itself; or why it found nothing."""
+    answer = transport.ask({"extra_probes": {name: spec(name, call)}}, deadline)
+    if isinstance(answer, Unreachable):
+        return answer.why
+    section = answer.checked.extra_probes
+    row = section.rows.get(name)
+    if isinstance(row, kind):
+        return row
+    if isinstance(row, Why):
+        return "it is not done yet" if row.pending else row.why
+    return section.why or "no reason was given"

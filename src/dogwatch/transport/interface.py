@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -10,6 +9,7 @@ from dogwatch.model import Unreachable
 
 if TYPE_CHECKING:
     from dogwatch.wire.answer import CheckedAnswer
+    from dogwatch.wire.json_value import JsonObject
 
 DEADLINE = 10.0
 
@@ -35,6 +35,6 @@ class Transport(Protocol):
     """A way to one place. `ask` takes the probe's sections, returns within the deadline and never raises
     for a place that cannot be reached; one caller at a time."""
 
-    def ask(self, request: Mapping[str, Any], deadline: float = DEADLINE) -> Answer | Unreachable: ...
+    def ask(self, request: JsonObject, deadline: float = DEADLINE) -> Answer | Unreachable: ...
 
     def close(self) -> None: ...

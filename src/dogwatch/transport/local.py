@@ -6,9 +6,8 @@ import json
 import os
 import select
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from dogwatch.clock import Clock
 from dogwatch.model import Unreachable
@@ -16,7 +15,8 @@ from dogwatch.remote import MARK, START_PROBE, probe_text
 from dogwatch.transport.child import Child, KilledChildren, fd_of, start
 from dogwatch.transport.interface import DEADLINE, Answer
 from dogwatch.transport.log_requests import Repeats
-from dogwatch.wire.answer import CheckedAnswer, Malformed, checked, read
+from dogwatch.wire.answer import CheckedAnswer, Malformed, read
+from dogwatch.wire.json_value import JsonObject
 
 NO_PROC = (
     "this machine has no /proc, so its own processes and files cannot be watched; "
@@ -59,13 +59,12 @@ class Here:
         """The probe child that the next request would go to, if one was started."""
         return self._child.pid if self._child else None
 
-    def ask(self, request: Mapping[str, Any], deadline: float = DEADLINE) -> Answer | Unreachable:
+    def ask(self, request: JsonObject, deadline: float = DEADLINE) -> Answer | Unreachable:
         at, began = self._clock.now(), self._clock.mono()
         try:
-            answer = self._ask({**self._repeats.shorten(request), "deadline": deadline}, began + deadline)
-            if more := self._repeats.again(request, answer.body):
-                self._repeats.add(answer.body, self._ask({**more, "deadline": deadline}, began + deadline).body)
-                answer = checked(answer.body)
+            answer = self._ask(self._repeats.shorten(request), deadline, began + deadline)
+            if more := self._repeats.again(request, answer):
+                self._repeats.add(answer, self._ask(more, deadline, began + deadline))
         except _Void as void:
             why = str(void)
             if void.mad:
@@ -77,17 +76,17 @@ class Here:
         self._drop()
         self._killed.close()
 
-    def _ask(self, request: dict[str, Any], until: float) -> CheckedAnswer:
-        request["nonce"] = os.urandom(8).hex()
-        line = json.dumps(request).encode("ascii") + b"\n"
-        reply, sentinel = self._exchange(self._living(), line, until, request["deadline"])
-        if sentinel != b"DOGWATCH-END %s %d" % (request["nonce"].encode("ascii"), len(reply)):
+    def _ask(self, request: JsonObject, deadline: float, until: float) -> CheckedAnswer:
+        nonce = os.urandom(8).hex()
+        line = json.dumps({**request, "deadline": deadline, "nonce": nonce}).encode("ascii") + b"\n"
+        reply, sentinel = self._exchange(self._living(), line, until, deadline)
+        if sentinel != b"DOGWATCH-END %s %d" % (nonce.encode("ascii"), len(reply)):
             raise _Void("the probe's answer was incomplete")
         try:
             answer = read(reply)
         except Malformed as error:
             raise _Void(f"the probe's answer cannot be used: {error}") from error
-        if answer.nonce != request["nonce"]:
+        if answer.nonce != nonce:
             raise _Void("the probe answered a different request")
         if answer.error is not None:
             raise _Void(f"the probe refused the request: {answer.error}", mad=False)

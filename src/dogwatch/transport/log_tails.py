@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+
+from dogwatch.wire.json_value import JsonValue
 
 LINES, BYTES, MOST_LOGS = 500, 256 << 10, 32
 
 
-def tails(globs: Sequence[str]) -> dict[str, Any]:
+def tails(globs: Sequence[str]) -> dict[str, JsonValue]:
     """The row of a `texts` section that brings the last lines of each log."""
     return {"globs": list(globs), "known": {}, "lines": LINES, "max": BYTES, "files": MOST_LOGS}

@@ -7,9 +7,7 @@ import os
 import select
 import signal
 import subprocess
-from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any
 
 from dogwatch.clock import Clock
 from dogwatch.model import Unreachable
@@ -20,6 +18,7 @@ from dogwatch.transport.interface import Answer
 from dogwatch.transport.ssh_failure import GARBLED, LATE, NO_PYTHON, REFUSED, explain_failure, last_line
 from dogwatch.transport.target import SSH, Target
 from dogwatch.wire.answer import CheckedAnswer, Malformed, read
+from dogwatch.wire.json_value import JsonObject
 
 DEADLINE = 90.0  # a queue that hangs takes 30 s, the accounting 40 s, and both are worth waiting for
 OUTPUT_CAP = 100_000_000
@@ -58,7 +57,7 @@ class Ssh:
         self._no_python_until = float("-inf")
         self._connections = 0
 
-    def ask(self, request: Mapping[str, Any], deadline: float = DEADLINE) -> Answer | Unreachable:
+    def ask(self, request: JsonObject, deadline: float = DEADLINE) -> Answer | Unreachable:
         at, began = self._clock.now(), self._clock.mono()
         self._connections = 0
         try:
@@ -70,7 +69,7 @@ class Ssh:
             return Unreachable(self.place, at, self._clock.mono() - began, str(unreachable), unreachable.kind)
         return Answer(self.place, at, self._clock.mono() - began, answer, self._connections)
 
-    def _ask_python(self, request: Mapping[str, Any], deadline: float) -> CheckedAnswer | None:
+    def _ask_python(self, request: JsonObject, deadline: float) -> CheckedAnswer | None:
         """The probe's answer; None when there is no Python to run it."""
         nonce, budget = os.urandom(16).hex(), max(deadline / 2, deadline - ON_THE_WAY)
         line = json.dumps({**request, "nonce": nonce, "deadline": budget}).encode("ascii")
@@ -82,7 +81,7 @@ class Ssh:
             raise
         return self._opened(reply, nonce)
 
-    def _ask_sh(self, request: Mapping[str, Any], deadline: float) -> CheckedAnswer:
+    def _ask_sh(self, request: JsonObject, deadline: float) -> CheckedAnswer:
         nonce, budget = os.urandom(16).hex(), max(deadline / 2, deadline - ON_THE_WAY)
         try:
             script = without_python.program(request, nonce, budget)

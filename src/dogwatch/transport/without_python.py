@@ -10,13 +10,13 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 import msgspec
 
 from dogwatch.remote import MARK, sh_poll
 from dogwatch.wire.answer import CheckedAnswer, Malformed, checked
-from dogwatch.wire.commands import MOST_BYTES, OWN_PATH, SECTION, Command, FollowUp
+from dogwatch.wire.commands import MOST_BYTES, OWN_PATH, SECTION, Command, CommandsSection, FollowUp, Ran
+from dogwatch.wire.json_value import JsonObject, JsonValue
 
 LIMITS = "there is no python3, so only the scheduler is asked there: logs, files, disks and GPU figures are not read"
 REMEDY = "put a python3 (3.6 or newer) on the PATH that `ssh HOST python3` has there"
@@ -40,7 +40,7 @@ class Unusable(ValueError):
     """A request that cannot be put into words of sh, or an answer that is not one."""
 
 
-def program(request: Mapping[str, Any], nonce: str, budget: float) -> bytes:
+def program(request: JsonObject, nonce: str, budget: float) -> bytes:
     """The script for `sh`. What would start it comes last, so that one cut short on its way does nothing."""
     commands = _commands(request)
     head = [f"nonce={shlex.quote(nonce)}", *_settings(list(commands.values()))]
@@ -57,7 +57,7 @@ def program(request: Mapping[str, Any], nonce: str, budget: float) -> bytes:
     return text
 
 
-def _commands(request: Mapping[str, Any]) -> dict[str, Command]:
+def _commands(request: JsonObject) -> dict[str, Command]:
     """The commands that sh can run, by name."""
     try:
         given = msgspec.convert(request.get(SECTION) or {}, dict[str, Command])
@@ -123,35 +123,31 @@ def _quoted(word: str) -> str:
     return "".join(variables.get(part) or shlex.quote(part) for part in parts if part) or "''"
 
 
-def read(reply: bytes, request: Mapping[str, Any], nonce: str) -> CheckedAnswer:
+def read(reply: bytes, request: JsonObject, nonce: str) -> CheckedAnswer:
     """The answer as the probe would have given it; whatever was asked beside commands is said to be unread."""
     parts = _parts(reply.decode("utf-8", "replace"), nonce)
-    told = parts.get("about", "").split("\n")
-    if len(told) < 3 or not _NUMBER.fullmatch(told[0]):
+    head = parts.get("about", "").split("\n")
+    if len(head) < 3 or not _NUMBER.fullmatch(head[0]):
         raise Unusable("the answer has no head")
-    found: dict[str, Any] = {
-        "nonce": nonce,
-        "clock": {"wall": float(told[0]), "boottime": None},
-        "host": told[2],
-        "boot": told[3] if len(told) > 3 and told[3] else None,
-        "python": None,
-    }
-    if request.get(SECTION) is not None:
-        found[SECTION] = _section(parts, _commands(request), told[1])
-    for name in _FILES:
-        if request.get(name) is not None:
-            found[name] = {"ok": False, "why": LIMITS, "late": list(request[name])}
-    for name in ("process", "disks"):
-        if request.get(name) is not None:
-            found[name] = {"ok": False, "why": LIMITS}
+    wall, me, host = float(head[0]), head[1], head[2]
+    boot = head[3] if len(head) > 3 and head[3] else None
+    about = {"nonce": nonce, "clock": {"wall": wall, "boottime": None}, "host": host, "boot": boot, "python": None}
+    asked = {name: section for name, section in request.items() if section is not None}
+    sections = {name: msgspec.to_builtins(_section(parts, _commands(request), me)) for name in asked if name == SECTION}
+    sections |= {name: {"ok": False, "why": LIMITS, "late": _names(asked[name])} for name in _FILES if name in asked}
+    sections |= {name: {"ok": False, "why": LIMITS} for name in ("process", "disks") if name in asked}
     try:
-        return checked(found)
+        return checked({**about, **sections})
     except Malformed as error:
         raise Unusable(str(error)) from None
 
 
-def _section(parts: Mapping[str, str], commands: Mapping[str, Command], me: str) -> dict[str, Any]:
-    ran: dict[str, Any] = {}
+def _names(section: JsonValue) -> list[str]:
+    return list(section) if isinstance(section, Mapping) else []
+
+
+def _section(parts: Mapping[str, str], commands: Mapping[str, Command], me: str) -> CommandsSection:
+    ran: dict[str, Ran] = {}
     counts: dict[str, int] = {}
     asked = {f"run{number}" for number in range(len(commands))}
     if any(part.startswith("run") and part.partition(".")[0] not in asked for part in parts):
@@ -163,13 +159,13 @@ def _section(parts: Mapping[str, str], commands: Mapping[str, Command], me: str)
                 raise Unusable(f"the answer has no {name}")
             continue
         if command.follow_up is not None:
-            run["ids"] = [one for one in parts.get(f"ids{number}", "").split(",") if one]
+            run.ids = [job_id for job_id in parts.get(f"ids{number}", "").split(",") if job_id]
         ran[name] = run
         counts[command.argv[0]] = counts.get(command.argv[0], 0) + 1
-    return {"ok": True, "seconds": 0.0, "me": me, "ran": ran, "counts": counts}
+    return CommandsSection(ok=True, me=me, ran=ran, counts=counts)
 
 
-def _run(parts: Mapping[str, str], name: str) -> dict[str, Any] | None:
+def _run(parts: Mapping[str, str], name: str) -> Ran | None:
     """What a command said, as the probe tells it; one that was ended for being late, or is not there, has no code."""
     if name not in parts:
         return None
@@ -178,8 +174,7 @@ def _run(parts: Mapping[str, str], name: str) -> dict[str, Any] | None:
         raise Unusable(f"the answer does not say how {name} ended")
     whys = {KILLED: "late", NOT_FOUND: "not found", NOT_EXECUTABLE: "not found"}
     why = whys.get(int(code))
-    run = {"rc": None if why else int(code), "out": "" if why else parts[name], "err": err[-ERR_TAIL:]}
-    return run | {"seconds": 0.0, "why": why}
+    return Ran(rc=None if why else int(code), out="" if why else parts[name], err=err[-ERR_TAIL:], seconds=0.0, why=why)
 
 
 def _parts(text: str, nonce: str) -> dict[str, str]:

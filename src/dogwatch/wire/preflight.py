@@ -1,8 +1,10 @@
-"""What the checklist of `dogwatch preflight` found at a place: one struct for each question that it asks there."""
+"""What the checklist of `dogwatch preflight` found at a place: one struct for each question that it asks there.
+
+`programs.Preflight` is the whole answer."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from msgspec import Meta, Struct
 
@@ -13,25 +15,6 @@ _Few = Meta(max_length=4096)
 _Listed = Meta(max_length=MOST_ROWS)
 PathAndWhy = tuple[Path, Said]
 Version = tuple[Count, Count]
-
-
-class Answered(Struct):
-    """The answer to one question, or why there is none. `found` is checked by the judge who knows its type."""
-
-    ok: bool
-    seconds: Seconds = 0.0
-    why: Said = "no reason was given"
-    found: Any = None
-
-
-class Preflight(Struct):
-    """All answers by question, and the environment in which the job would start."""
-
-    found: Annotated[dict[Path, Answered], _Few]
-    variables: Annotated[dict[Name, bool], _Few]
-    shown: Annotated[dict[Name, Said | None], _Few]
-    cwd: Path
-    there: bool
 
 
 class Room(Struct):

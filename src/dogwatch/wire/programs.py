@@ -212,7 +212,26 @@ class Stacks(Strict):
     family: Family
 
 
-# By the key under which a request carries the program. The checklist is asked for by a person and read line by line.
+class Answered(Struct):
+    """The answer to one question of the checklist, or why there is none; `found` has a struct in preflight.py."""
+
+    ok: bool
+    seconds: Seconds = 0.0
+    why: Said = "no reason was given"
+    found: Any = None
+
+
+class Preflight(Struct):
+    """All answers by question, and the environment in which the job would start."""
+
+    found: Annotated[dict[Path, Answered], Few]
+    variables: Annotated[dict[Name, bool], Few]
+    shown: Annotated[dict[Name, Said | None], Few]
+    cwd: Path
+    there: bool
+
+
+# By the key under which a request carries the program.
 PROGRAMS: dict[str, Any] = {
     "gpus": Gpus,
     "integrity": Integrity,
@@ -220,5 +239,5 @@ PROGRAMS: dict[str, Any] = {
     "quota": Quotas,
     "memory": Ram,
     "stacks": Stacks,
-    "preflight": dict[Name, Any],
+    "preflight": Preflight,
 }

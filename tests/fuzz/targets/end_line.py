@@ -12,11 +12,13 @@ from dogwatch.sources.slurm import requests
 from dogwatch.transport import without_python
 from dogwatch.transport.ssh import Exchange, _Unreachable
 from dogwatch.transport.ssh_failure import explain_failure
+from dogwatch.wire.json_value import JsonObject
 from tests.fuzz.dice import Dice, is_clean, refused_well
 
 NONCE = "00ff" * 8
 CODES = (None, 0, 1, 127, 137, 255)
-REQUEST = {"commands": to_builtins(requests.poll([], ["12"], [], 1_000_000, 0.0)), "logs": {"job": {}}, "disks": ["/"]}
+COMMANDS = to_builtins(requests.poll([], ["12"], [], 1_000_000, 0.0))
+REQUEST: JsonObject = {"commands": COMMANDS, "logs": {"job": {}}, "disks": ["/"]}
 
 
 class Pipes:

@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from dogwatch.api.checklist import Line
 from dogwatch.api.preflight import directories, gpus, patterns, program
 from dogwatch.api.preflight.facts import FAIL, PASS, WARN, Facts
@@ -19,7 +17,7 @@ from dogwatch.api.preflight.plan import Plan
 from dogwatch.errors import COULD_NOT_POLL, ENDED_BADLY, FINE
 from dogwatch.transport import extra_probe
 from dogwatch.transport.interface import Transport
-from dogwatch.wire.preflight import Preflight
+from dogwatch.wire.programs import Preflight
 
 if TYPE_CHECKING:
     from dogwatch.wire.documents.commands import PreflightDocument
@@ -36,13 +34,11 @@ def examine(
 ) -> tuple[list[Line], str | None]:
     """The checklist, judged; or no line and why the place could not be asked. `environment` is what the job will
     inherit, where the place itself does not know."""
-    found, why = extra_probe.send(transport, "preflight", plan.call(seconds, environment), seconds + GRACE + ON_THE_WAY)
-    if found is None:
-        return [], why
-    try:
-        facts = Facts(msgspec.convert(found, Preflight))
-    except msgspec.ValidationError as error:
-        return [], f"the answer cannot be used: {error}"
+    call, deadline = plan.call(seconds, environment), seconds + GRACE + ON_THE_WAY
+    answer = extra_probe.send(transport, "preflight", call, deadline, Preflight)
+    if isinstance(answer, str):
+        return [], answer
+    facts = Facts(answer)
     return [line for judge in JUDGES for line in judge(plan, facts)], None
 
 

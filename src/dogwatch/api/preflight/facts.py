@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import msgspec
 
-from dogwatch.wire.preflight import Preflight
+from dogwatch.wire.programs import Preflight
 
 PASS, WARN, FAIL = "pass", "warn", "fail"
 Found = TypeVar("Found")

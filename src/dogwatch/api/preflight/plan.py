@@ -6,10 +6,10 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from dogwatch.errors import UsageError
 from dogwatch.text import plain
+from dogwatch.wire.json_value import JsonObject
 
 _SIZE = re.compile(r"(\d{1,12}(?:\.\d{1,6})?)\s?(?:([kmgt])(i?)b?|b)?", re.ASCII | re.IGNORECASE)
 _POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
@@ -87,7 +87,7 @@ class Plan:
         said = (self.gpu_ids, self.gpu_memory, self.batch_size, self.memory_per_item)
         return any(one is not None for one in said)
 
-    def call(self, seconds: float, environment: Mapping[str, str] | None) -> dict[str, Any]:
+    def call(self, seconds: float, environment: Mapping[str, str] | None) -> JsonObject:
         """The question about it, as the extra probe takes it."""
         checkpoints = self.checkpoint_dir or self.output_dir
         return {

@@ -22,30 +22,3 @@ class FamilyAnswer(TypedDict, total=False):
     stopped: list[int]
     blocked: list[int]
     cpu_percent: float
-
-
-class FrameAnswer(TypedDict):
-    """A frame of a stack."""
-
-    name: str
-    file: str
-    line: int
-
-
-class ThreadAnswer(TypedDict):
-    """A thread with its frames, innermost first."""
-
-    name: str
-    active: bool
-    frames: list[FrameAnswer]
-
-
-class ProcessAnswer(TypedDict):
-    """A process whose stack was asked for."""
-
-    pid: int
-    command: str
-    doing: str
-    waits: str
-    threads: list[ThreadAnswer]
-    why: str
