@@ -40,7 +40,7 @@ def test_the_checklist_is_one_round_trip_to_the_place(preflight: Preflight, box:
     assert told.document["host"] == "box"
     assert told.of("command") == ("pass", f"{box.home}/./train.sh")
     assert told.of("variables") == ("fail", "not set or empty where it will run: ONLY_HERE")
-    assert told.of("output directory") == ("pass", f"{box.home}/out is not there and can be made")
+    assert told.of("output directory") == ("pass", f"{box.home}/out does not exist yet and can be created")
     assert told.of("inputs")[1].endswith(" bytes, all readable, 1 intact")
     assert connections(box) == before + 1
     wait_until(lambda: not probes())

@@ -31,7 +31,7 @@ def test_a_place_that_is_ready_passes(preflight: Preflight, tmp_path: Path) -> N
     assert told.code == (1 if failed else 0)
     assert told.document["verdict"] == ("fail" if failed else "warn")
     assert told.document["host"] == "here"
-    assert told.of("output directory") == ("pass", f"{out} is not there and can be made")
+    assert told.of("output directory") == ("pass", f"{out} does not exist yet and can be created")
     assert told.of("inputs")[1].endswith(" bytes, all readable, 4 intact")
     assert told.of("split") == ("pass", f"4 files of {data}/shard-*.jsonl for 2 workers: 2 each")
     assert told.of("logging") == ("pass", "unbuffered: python -u")
@@ -209,7 +209,7 @@ preflight:
 @pytest.mark.parametrize(
     ("words", "part"),
     [
-        ((), "what will be started?"),
+        ((), "nothing to check; give CONFIG"),
         (("--network", "nowhere", "--", "true"), "HOST:PORT"),
         (("--gpu-memory", "lots", "--", "true"), "40GB"),
         (("--signal", "9!", "--", "true"), "TERM"),

@@ -34,7 +34,7 @@ def test_packages_are_looked_for_by_the_interpreter_of_the_command(preflight: Pr
     """What our own Python has does not count, and finding a package does not import it."""
     told = preflight("--require", "torch", "pytest", "slow_one", "--", fresh / "bin" / "python", "-c", "pass")
     assert told.of("package torch") == ("pass", "2.5.1")
-    assert told.of("package pytest") == ("fail", f"is not there for {fresh}/bin/python")
+    assert told.of("package pytest") == ("fail", f"is not installed for {fresh}/bin/python")
     assert told.verdict("package slow_one") == "pass"
     assert told.of("interpreter")[1].endswith(f", environment {fresh}")
     assert told.code == 1

@@ -54,6 +54,18 @@ def test_a_failure_lists_each_worker_that_did_not_succeed():
     ]
 
 
+def test_workers_that_ended_alike_share_a_line():
+    """The same error of eight workers is said once, with their numbers; only one has its own."""
+    crew: Any = [{**w, "outcome": "failed", "exit_code": 1, "signal": None} for w in sample.workers(9)]
+    for at, worker in enumerate(crew):
+        worker["reason"] = f"exit code 1; ValueError: no data (worker-{at}.log:9)" if at != 4 else "exit code 1; killed"
+    told = summary(sample.ended(workers=crew) | {"outcome": "failed", "exit_code": 1, "reason": ""}, NOW)
+    assert told[-2:] == [
+        "    0-3, 5-8   failed: exit code 1; ValueError: no data",
+        "    4          failed: exit code 1; killed",
+    ]
+
+
 def test_an_unknown_outcome_is_never_dressed_up():
     """Nobody recorded how it ended, and that is what is said."""
     told = summary(sample.ended(outcome="unknown", exit_code=None, evidence=[]), NOW)

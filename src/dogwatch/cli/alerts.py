@@ -6,7 +6,7 @@ import shlex
 from argparse import REMAINDER, SUPPRESS, ArgumentParser, Namespace
 from typing import TYPE_CHECKING, Any
 
-from dogwatch.cli.out import JOB, emit, json_flag, say
+from dogwatch.cli.out import JOB, emit, json_flag, lay_out, say
 from dogwatch.errors import COULD_NOT_POLL, FINE, UsageError
 
 if TYPE_CHECKING:
@@ -281,7 +281,6 @@ def _retry(args: Namespace, store: Store, clock: Clock) -> int:
 
 def _explain(args: Namespace, store: Store, clock: Clock) -> int:
     from dogwatch.api import alerts, queries
-    from dogwatch.text import plain
 
     ref = queries.find(store, [args.rest], say) if args.rest else None
     if args.n < 1:
@@ -292,37 +291,33 @@ def _explain(args: Namespace, store: Store, clock: Clock) -> int:
     elif not rows:
         print("no alert yet, or no channel: nothing was decided")
     for row in () if args.json else rows:
-        print(f"{_moment(row['at'])}  {row['decision']:<16} {plain(row['channel'], 40)}")
-        print(f"    {plain(row['name'], 60)}: {plain(row['text'], 120)}")
-        print(f"    {plain(row['reason'], 160)}")
+        lay_out([f"{_moment(row['at'])}  {row['decision']:<16} {row['channel']}"])
+        lay_out([f"    {row['name']}: {row['text']}", f"    {row['reason']}"])
     return FINE
 
 
 def _show(args: Namespace, store: Store, clock: Clock) -> int:
     from dogwatch.api import alerts
-    from dogwatch.text import plain
 
     seen = alerts.overview(store, clock.now())
     if args.json:
         emit(seen)
         return FINE
     for one in seen["open"]:
-        word, name = "acked" if one["acknowledged"] else "open", plain(one["name"] or one["subject"], 60)
-        print(f"{word:<9} {one['level']:<9} {name}: {plain(one['text'], 160)}")
+        word = "acked" if one["acknowledged"] else "open"
+        lay_out([f"{word:<9} {one['level']:<9} {one['name'] or one['subject']}: {one['text']}"])
     for silence in seen["silences"]:
         until = f"until {_moment(silence['until'])}" if silence["until"] else "until it resolves"
-        rule = "" if silence["rule"] == "*" else f" ({plain(silence['rule'], 40)})"
-        print(f"silenced  #{silence['id']:<8} {plain(silence['subject'], 80)}{rule} {until}")
-        if silence["why"]:
-            print(f"          {plain(silence['why'], 120)}")
+        rule = "" if silence["rule"] == "*" else f" ({silence['rule']})"
+        why = [f"          {silence['why']}"] if silence["why"] else []
+        lay_out([f"silenced  #{silence['id']:<8} {silence['subject']}{rule} {until}", *why])
     for unsent in seen["undelivered"][:SHOWN]:
         tries = "1 try" if unsent["tries"] == 1 else f"{unsent['tries']} tries"
-        later = f"next try {_moment(unsent['next_try'])}" if unsent["next_try"] else "try again: dogwatch alerts retry"
-        print(f"{unsent['state']:<9} {plain(unsent['channel'], 40)}, {tries}; {later}")
-        if unsent["detail"]:
-            print(f"          {plain(unsent['detail'], 160)}")
-        for text in unsent["notifications"][:3]:
-            print(f"          {plain(text, 140)}")
+        retry = "try again: dogwatch alerts retry"
+        later = f"next try {_moment(unsent['next_try'])}" if unsent["next_try"] else retry
+        texts = [unsent["detail"], *unsent["notifications"][:3]]
+        head = f"{unsent['state']:<9} {unsent['channel']}, {tries}; {later}"
+        lay_out([head, *(f"          {text}" for text in texts if text)])
     if len(seen["undelivered"]) > SHOWN:
         print(f"and {len(seen['undelivered']) - SHOWN} more that were not delivered; --json lists them all")
     if seen["held"]:

@@ -79,7 +79,8 @@ def _evidence(job: JobDocument, now: float) -> str:
 
 
 def _worker(worker: WorkerDocument) -> str:
-    parts = [f"pid {worker['pid']}" if worker.get("pid") else "", phrases.tidy(worker.get("doing") or "?", 20)]
+    doing = "running" if worker.get("doing") == "sleeping" else worker.get("doing")
+    parts = [f"pid {worker['pid']}" if worker.get("pid") else "", phrases.tidy(doing or "?", 20)]
     parts.append(f"GPU {phrases.tidy(worker['gpu'], 40)}" if worker.get("gpu") else "")
     parts.append(f"CPU {worker['cpu_percent']:.0f} %" if worker.get("cpu_percent") is not None else "")
     parts.append(words.size(worker["memory_bytes"]) if worker.get("memory_bytes") else "")

@@ -44,7 +44,7 @@ _DOING = {
     "slow": Condition(6, "▼", "v", "yellow", "slow"),
     "waiting": Condition(7, "·", ".", "", "not started"),
     "running": Condition(8, "●", "*", "green", "running"),
-    "sleeping": Condition(8, "○", "o", "green", "sleeping"),
+    "sleeping": Condition(8, "●", "*", "green", "running"),  # the kernel's word for waiting a moment
     "done": Condition(9, "✓", "+", "dim", "done"),
 }
 

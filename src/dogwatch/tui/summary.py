@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,8 @@ if TYPE_CHECKING:
     from dogwatch.wire.documents.job import JobDocument
     from dogwatch.wire.documents.machine import WorkerDocument
 
-_MOST_WORKERS = 32
+_MOST = 32  # lines about workers
+_LOG_LINE = re.compile(r" \([^()]*:\d+\)")  # where a worker's own log says it
 _MOST_INCIDENTS = 8
 
 
@@ -124,7 +126,7 @@ def _incidents(job: JobDocument, now: float) -> list[tuple[str, str]]:
 
 
 def _workers(job: JobDocument) -> list[tuple[str, str]]:
-    """Nothing but a number when every worker succeeded; else a line for each that did not."""
+    """Nothing but a number when every worker succeeded; else a line for those that did not and ended alike."""
     workers = job.get("workers") or ()
     bad = [worker for worker in workers if worker.get("outcome") != "succeeded"]
     if not workers:
@@ -140,10 +142,25 @@ def _workers(job: JobDocument) -> list[tuple[str, str]]:
     lost = f"{len(bad) - len(unknown)} of {len(workers)} did not succeed" if len(bad) > len(unknown) else ""
     ended = f"{len(unknown)} of {len(workers)} ended, exit code unknown" if unknown else ""
     lines = [("workers", "; ".join(filter(None, (lost, ended))))]
-    lines += [(f"  {worker.get('index')}", _ending(worker)) for worker in bad[:_MOST_WORKERS]]
-    if len(bad) > _MOST_WORKERS:
-        lines.append(("", f"and {len(bad) - _MOST_WORKERS} more"))
+    alike: dict[str, list[WorkerDocument]] = {}
+    for worker in bad:
+        alike.setdefault(_LOG_LINE.sub("", _ending(worker)), []).append(worker)
+    groups = list(alike.items())
+    lines += [(f"  {_numbers(them)}", _ending(them[0]) if len(them) == 1 else text) for text, them in groups[:_MOST]]
+    if len(groups) > _MOST:
+        lines.append(("", f"and {sum(len(them) for _, them in groups[_MOST:])} more"))
     return lines
+
+
+def _numbers(workers: Sequence[WorkerDocument]) -> str:
+    """Their numbers, as in 0-3, 7."""
+    runs: list[list[int]] = []
+    for number in sorted(worker["index"] for worker in workers):
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
 
 
 def _ending(worker: WorkerDocument) -> str:

@@ -47,7 +47,7 @@ def _directory(plan: Plan, what: str, name: str, found: Directory) -> Line:
         verb = "be written to" if found.kind == "directory" else f"be made in {found.nearest}"
         return Line(FAIL, name, f"{path} cannot {verb}: {found.refused}", "correct that, or choose another directory")
     if found.kind == "missing":
-        return Line(PASS, name, f"{path} is not there and can be made")
+        return Line(PASS, name, f"{path} does not exist yet and can be created")
     left = [entry for entry in found.entries if not _ours(plan, path, entry)]
     if what == "output" and left and not plan.resume:
         text = f"{path} is not empty: {several(left)}" + (" …" if found.more > len(found.entries) else "")

@@ -77,7 +77,7 @@ def _packages(plan: Plan, found: Program) -> Iterator[Line]:
             remedy = "give it more time with --most, or try without --try-import"
             yield Line(FAIL, f"package {name}", f"could not be checked: {why}", remedy)
         elif not module.found:
-            why = f"cannot be imported: {module.why}" if module.why else f"is not there for {found.python}"
+            why = f"cannot be imported: {module.why}" if module.why else f"is not installed for {found.python}"
             yield Line(FAIL, f"package {name}", why, f"{found.python} -m pip install {name.partition('.')[0]}")
         elif module.bare:
             text = "is a directory without code, probably one of that name in the working directory"
