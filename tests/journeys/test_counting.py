@@ -102,6 +102,10 @@ SHAPES = {
     "a count without a total": ("print(f'Processed {n} items', flush=True)", 100, 0, "100 of 100 items"),
     "a count that goes beyond": ("print(f'{n} items processed', flush=True)", 150, 1, "150 of 100 items"),
     "a count that stops early": ("print(f'{n} docs done', flush=True)", 60, 1, "only 60 of 100 items"),
+    "records that count two things": (
+        'print(\'{"step": %d, "processed": %d, "total": 100}\' % (n // 10, n), flush=True)',
+        *(100, 0, "100 of 100 items"),
+    ),
     "batches": ("print(f'Batch {n // 10}/10 loss: 0.3', flush=True)", 100, 0, "10 of 10 batches, not its 100 items"),
 }
 

@@ -101,14 +101,3 @@ def test_forgetting_never_guesses_which_of_two(dogwatch):
     assert done.returncode == 4
     assert all(ref in done.stderr for ref in refs)
     assert len(json.loads(dogwatch("ls", "--json").stdout)["jobs"]) == 2
-
-
-def test_the_first_line_of_the_list_can_be_taken(dogwatch, environment):
-    """`dogwatch ls | head -1` prints the head and no complaint about a closed pipe."""
-    for number in range(30):
-        start(dogwatch, f"job-{number}", "true")
-    line = f"{sys.executable} -m dogwatch ls --all | head -1"
-    done = subprocess.run(["sh", "-c", line], env=environment, capture_output=True, text=True, timeout=60)
-    assert done.stdout.split()[0] == "NAME"
-    assert "Traceback" not in done.stderr
-    assert "Broken" not in done.stderr

@@ -24,6 +24,7 @@ _DONE = (
     "done",
 )
 _TOTAL = ("total_steps", "max_steps", "num_steps", "total_iterations", "max_iters", "total_items", "total")
+_ITEMS, _TOTAL_ITEMS = ("processed", "completed", "done"), ("total_items", "total")
 _EPOCHS = ("total_epochs", "num_epochs", "max_epochs", "epochs")
 _UNITS = {
     "num_updates": "updates",
@@ -96,8 +97,14 @@ def _steps(numbers: dict[str, float], unit: str) -> list[LogEvent]:
         epochs = [Step(epoch, total or None, "epochs", None, rank)]
     if done is None:
         return epochs or _percent(numbers)
-    total = next((numbers[key] for key in _TOTAL if _counts(numbers.get(key))), None)
+    items = next((key for key in _ITEMS if done not in _ITEMS and _counts(numbers.get(key))), None)
+    totals = [key for key in _TOTAL if _counts(numbers.get(key)) and not (items and key in _TOTAL_ITEMS)]
+    total = numbers[totals[0]] if totals else None
     rate = numbers.get("rate")
+    if items:  # the total of a line that counts both is that of the items
+        of = next((numbers[key] for key in _TOTAL_ITEMS if _counts(numbers.get(key))), None)
+        both = [(done, total, _UNITS.get(done, "steps")), (items, of, unit or "items")]
+        return [Step(numbers[key], whole or None, what, None, RUN) for key, whole, what in both]
     inside = done == "iter" and bool(epochs) and total is None
     step = Step(numbers[done], total or None, unit or _UNITS.get(done, "steps"), rate if _counts(rate) else None, RUN)
     return [Step(step.done, None, step.unit, step.rate, INNER), *epochs] if inside else [step]
