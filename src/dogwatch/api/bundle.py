@@ -32,6 +32,7 @@ from dogwatch.transport.log_tails import BYTES, LINES, tails
 if TYPE_CHECKING:
     from dogwatch.wire.answer import CheckedAnswer
     from dogwatch.wire.documents.job import JobDocument
+    from dogwatch.wire.json_value import JsonObject, JsonValue
     from dogwatch.wire.sections import Disk, Files
 
 MOST_EVENTS, MOST_FILES = 5_000, 2_000
@@ -142,14 +143,14 @@ def ask_place(transport: Transport, store: Store, ref: str) -> Answer | Unreacha
     return transport.ask(_request(job), HERE_DEADLINE if job["place"] == "here" else FAR_DEADLINE)
 
 
-def _request(job: JobDocument) -> dict[str, Any]:
+def _request(job: JobDocument) -> JsonObject:
     globs, outputs, checkpoints = _patterns(job)
-    real = {"real": queries.real_folders(job)}
-    files = {"outputs": outputs, "checkpoints": checkpoints, "cap": MOST_FILES, **real}
+    real = queries.real_folders(job)
+    files: JsonObject = {"outputs": outputs, "checkpoints": checkpoints, "cap": MOST_FILES, "real": real}
     disks = sorted({os.path.dirname(one.partition("*")[0]) or "/" for one in (*globs, *outputs, *checkpoints)})[:16]
-    request: dict[str, Any] = {"disks": disks}
+    request: dict[str, JsonValue] = {"disks": disks}
     if globs:
-        request["texts"] = {"log": {**tails(globs), **real}}
+        request["texts"] = {"log": {**tails(globs), "real": real}}
     if outputs or checkpoints:
         request["files"] = {"job": files}
     return request
@@ -196,7 +197,7 @@ def _lines(text: bytes) -> list[str]:
     return redacted_lines([plain(line, LINE_CHARACTERS) for line in shown[-LINES - 1 :]])
 
 
-def _versions(answer: CheckedAnswer | None) -> dict[str, Any]:
+def _versions(answer: CheckedAnswer | None) -> JsonObject:
     own = {"dogwatch": __version__, "python": platform.python_version(), "system": platform.platform()}
     if answer is None:
         return {**own, "place": None}
