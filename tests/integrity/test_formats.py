@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import random
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import zstandard
@@ -142,3 +143,17 @@ def test_json_lines_under_the_name_of_json_are_judged_as_lines(judge, tmp_path):
         assert judge(path)["verdict"] == verdict, text
     path.write_bytes(b'{"a": 1}\n' * 7)
     assert judge(path)["records"] == 7
+
+
+@pytest.mark.parametrize("size", [0, 1, (1 << 20) - 1, 1 << 20, (1 << 20) + 1, 10 << 20])
+@pytest.mark.parametrize("frames", [1, 3])
+def test_a_zstandard_file_whose_content_fills_the_buffer_is_intact(
+    judge, tmp_path: Path, size: int, frames: int
+) -> None:
+    """Ten megabytes of zeros are a few hundred bytes, and unpack to whole buffers; cut by a byte, it is damaged."""
+    packed = b"".join(zstandard.ZstdCompressor().compress(bytes(size)) for _ in range(frames))
+    path = tmp_path / "zeros.zst"
+    path.write_bytes(packed)
+    assert judge(path)["verdict"] == "intact"
+    path.write_bytes(packed[:-1])
+    assert judge(path)["verdict"] == "damaged"

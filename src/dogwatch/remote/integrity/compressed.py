@@ -167,7 +167,8 @@ def unpacked_zstd(body: Body) -> "Iterator[bytes]":
                     raise Broken("is damaged: %s" % library.ZSTD_getErrorName(wanted).decode("ascii", "replace"))
                 body.budget.take(got.place // CHEAPER)
                 yield room.raw[: got.place]
-                if given.place == given.size and got.place < got.size:
+                # 0: the frame is complete and all of it is out, also when it has just filled the room.
+                if given.place == given.size and (wanted == 0 or got.place < got.size):
                     break
         if wanted:
             raise Broken("ends in the middle of its compressed data")
