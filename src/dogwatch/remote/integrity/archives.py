@@ -114,16 +114,8 @@ def check_tar(body: Body) -> Report:
     return walk_tar(body.pieces(), True)
 
 
-def check_tar_gz(body: Body) -> Report:
-    return walk_tar(unpacked(body, "gzip"), False)
-
-
-def check_tar_xz(body: Body) -> Report:
-    return walk_tar(unpacked(body, "xz"), False)
-
-
-def check_tar_bz2(body: Body) -> Report:
-    return walk_tar(unpacked(body, "bzip2"), False)
+def check_packed_tar(body: Body, kind: str) -> Report:
+    return walk_tar(unpacked(body, kind), False)
 
 
 class Stream:

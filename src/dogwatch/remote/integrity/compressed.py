@@ -62,18 +62,6 @@ def outputs(member: "Any", piece: bytes) -> "Iterator[bytes]":
             return
 
 
-def check_gzip(body: Body) -> Report:
-    return check_stream(body, "gzip")
-
-
-def check_bzip2(body: Body) -> Report:
-    return check_stream(body, "bzip2")
-
-
-def check_xz(body: Body) -> Report:
-    return check_stream(body, "xz")
-
-
 def check_stream(body: Body, kind: str) -> Report:
     for _ in unpacked(body, kind):
         pass

@@ -147,14 +147,6 @@ def last_line_of(body: Body, read: int) -> Report:
     return Report(note="only its first %d lines and the last one were read" % read)
 
 
-def check_csv(body: Body) -> Report:
-    return check_table(body, ",")
-
-
-def check_tsv(body: Body) -> Report:
-    return check_table(body, "\t")
-
-
 def check_table(body: Body, separator: str) -> Report:
     """Rows of equal width, as many as the header has; a last row that is short was cut."""
     if separator == ",":

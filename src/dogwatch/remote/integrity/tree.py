@@ -5,17 +5,10 @@ import os
 import re
 import stat
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
-from dogwatch.remote.integrity.archives import (
-    check_npz,
-    check_tar,
-    check_tar_bz2,
-    check_tar_gz,
-    check_tar_xz,
-    check_torch,
-    check_zip,
-)
+from dogwatch.remote.integrity.archives import check_npz, check_packed_tar, check_tar, check_torch, check_zip
 from dogwatch.remote.integrity.arrays import HDF5, NPY, check_gguf, check_hdf5, check_npy, check_safetensors
 from dogwatch.remote.integrity.body import (
     BROKEN,
@@ -29,11 +22,11 @@ from dogwatch.remote.integrity.body import (
     Unclear,
     is_blank,
 )
-from dogwatch.remote.integrity.compressed import check_bzip2, check_gzip, check_xz, check_zstd
+from dogwatch.remote.integrity.compressed import check_stream, check_zstd
 from dogwatch.remote.integrity.images import PNG, check_bmp, check_gif, check_jpeg, check_png, check_riff
 from dogwatch.remote.integrity.pickles import check_pickle
 from dogwatch.remote.integrity.tables import ARROW, FEATHER_1, PARQUET, check_arrow, check_feather, check_parquet
-from dogwatch.remote.integrity.texts import check_csv, check_json, check_jsonl, check_tsv
+from dogwatch.remote.integrity.texts import check_json, check_jsonl, check_table
 from dogwatch.remote.probe.allowed_paths import RealFolders
 from dogwatch.remote.shapes import FileVerdict
 
@@ -47,17 +40,17 @@ SHARD = re.compile(r"\A(.{1,120}?)[-_]?(\d{3,6})-of-(\d{3,6})(\.[A-Za-z0-9_.]{1,
 
 # By how a name ends; the longest ending first.
 BY_NAME: "tuple[tuple[str, str, Any], ...]" = (
-    (".tar.gz", "tar.gz", check_tar_gz),
-    (".tgz", "tar.gz", check_tar_gz),
-    (".tar.xz", "tar.xz", check_tar_xz),
-    (".tar.bz2", "tar.bz2", check_tar_bz2),
+    (".tar.gz", "tar.gz", partial(check_packed_tar, kind="gzip")),
+    (".tgz", "tar.gz", partial(check_packed_tar, kind="gzip")),
+    (".tar.xz", "tar.xz", partial(check_packed_tar, kind="xz")),
+    (".tar.bz2", "tar.bz2", partial(check_packed_tar, kind="bzip2")),
     (".index.json", "json", check_json),
     (".json", "json", check_json),
     (".ipynb", "json", check_json),
     (".jsonl", "jsonl", check_jsonl),
     (".ndjson", "jsonl", check_jsonl),
-    (".csv", "csv", check_csv),
-    (".tsv", "tsv", check_tsv),
+    (".csv", "csv", partial(check_table, separator=",")),
+    (".tsv", "tsv", partial(check_table, separator="\t")),
     (".parquet", "parquet", check_parquet),
     (".arrow", "arrow", check_arrow),
     (".feather", "arrow", check_arrow),
@@ -67,9 +60,9 @@ BY_NAME: "tuple[tuple[str, str, Any], ...]" = (
     (".hdf5", "hdf5", check_hdf5),
     (".safetensors", "safetensors", check_safetensors),
     (".gguf", "gguf", check_gguf),
-    (".gz", "gzip", check_gzip),
-    (".bz2", "bzip2", check_bzip2),
-    (".xz", "xz", check_xz),
+    (".gz", "gzip", partial(check_stream, kind="gzip")),
+    (".bz2", "bzip2", partial(check_stream, kind="bzip2")),
+    (".xz", "xz", partial(check_stream, kind="xz")),
     (".zst", "zstd", check_zstd),
     (".tar", "tar", check_tar),
     (".zip", "zip", check_zip),
@@ -92,9 +85,9 @@ BY_MARK: "tuple[tuple[int, bytes, str, Any], ...]" = (
     (0, FEATHER_1, "feather", check_feather),
     (0, b"GGUF", "gguf", check_gguf),
     (0, b"PK\x03\x04", "zip", check_zip),
-    (0, b"\x1f\x8b", "gzip", check_gzip),
-    (0, b"BZh", "bzip2", check_bzip2),
-    (0, b"\xfd7zXZ\0", "xz", check_xz),
+    (0, b"\x1f\x8b", "gzip", partial(check_stream, kind="gzip")),
+    (0, b"BZh", "bzip2", partial(check_stream, kind="bzip2")),
+    (0, b"\xfd7zXZ\0", "xz", partial(check_stream, kind="xz")),
     (0, b"\x28\xb5\x2f\xfd", "zstd", check_zstd),
     (257, b"ustar", "tar", check_tar),
     (0, b"\xff\xd8\xff", "jpeg", check_jpeg),

@@ -1,32 +1,21 @@
 """What trees of processes hold: by their proportional sizes, in which a page that several share counts once among
 them, as long as those are quick to read; then by their resident sizes."""
 
-import os
 import re
 import time
 
+from dogwatch.remote.probe.processes import PAGE, process_stats
 from dogwatch.remote.probe.wire import slurp
 from dogwatch.remote.shapes import Trees
 
-PAGE = os.sysconf("SC_PAGE_SIZE")
 MOST_TREES = 4096
 PSS = re.compile(rb"^Pss:\s{1,40}(\d{1,18}) kB", re.M)
 
 
 def all_processes() -> "dict[int, tuple[int, int, int]]":
     """(parent, session, resident bytes) by pid, of all that have not ended."""
-    rows = {}
-    for entry in os.listdir("/proc"):
-        if not entry.isdigit():
-            continue
-        try:
-            text = slurp("/proc/" + entry + "/stat", 2048)
-        except OSError:
-            continue
-        fields = text[text.rindex(b")") + 2 :].split() if b")" in text else []
-        if len(fields) > 21 and fields[0] not in (b"Z", b"X"):
-            rows[int(entry)] = (int(fields[1]), int(fields[3]), int(fields[21]) * PAGE)
-    return rows
+    living = [(pid, fields) for pid, fields in process_stats() if fields[0] not in (b"Z", b"X")]
+    return {pid: (int(fields[1]), int(fields[3]), int(fields[21]) * PAGE) for pid, fields in living}
 
 
 def root_of(pid: int, roots: "set[int]", rows: "dict[int, tuple[int, int, int]]") -> "int | None":

@@ -6,7 +6,7 @@ import os
 import stat
 
 from dogwatch.remote.integrity.body import BROKEN, INTACT, UNCLEAR, Budget
-from dogwatch.remote.integrity.tree import check_path
+from dogwatch.remote.integrity.tree import check_path, raw, shown
 
 MOST_LISTED = 10000
 MOST_INPUTS = 5000
@@ -16,28 +16,20 @@ MOST_LOGS = 4
 KINDS = ((stat.S_ISFIFO, "a FIFO"), (stat.S_ISSOCK, "a socket"), (stat.S_ISCHR, "a device"), (stat.S_ISBLK, "a disk"))
 
 
-def as_bytes(path: str) -> bytes:
-    return path.encode("utf-8", "surrogateescape")
-
-
-def as_text(path: bytes) -> str:
-    return path.decode("utf-8", "surrogateescape")
-
-
 def inspect_directory(path: str) -> object:
     """Whether a directory is there or could be made, whether it takes a file, what is in it, and its room."""
     kind, why, entries = "missing", None, []
     try:
-        kind = "directory" if stat.S_ISDIR(os.stat(as_bytes(path)).st_mode) else "file"
+        kind = "directory" if stat.S_ISDIR(os.stat(raw(path)).st_mode) else "file"
         if kind == "directory":
-            entries = sorted(as_text(name) for name in os.listdir(as_bytes(path))[: MOST_LISTED + 1])
+            entries = sorted(shown(name) for name in os.listdir(raw(path))[: MOST_LISTED + 1])
     except OSError as error:
         if error.errno not in (errno.ENOENT, errno.ENOTDIR):
             why = error.strerror
-        if os.path.islink(as_bytes(path)) and kind == "missing":
+        if os.path.islink(raw(path)) and kind == "missing":
             why = "it is a link to something that is not there"
     nearest = path
-    while not os.path.isdir(as_bytes(nearest)) and nearest != "/":
+    while not os.path.isdir(raw(nearest)) and nearest != "/":
         nearest = os.path.dirname(nearest) or "/"
     return {
         "path": path,
@@ -53,7 +45,7 @@ def inspect_directory(path: str) -> object:
 
 def refusal(directory: str) -> "str | None":
     """Why a directory takes no file, by making one and taking it away again; None when it does."""
-    name = as_bytes(os.path.join(directory, ".dogwatch-preflight-%d" % os.getpid()))
+    name = raw(os.path.join(directory, ".dogwatch-preflight-%d" % os.getpid()))
     try:
         fd = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     except OSError as error:
@@ -70,10 +62,10 @@ def refusal(directory: str) -> "str | None":
 
 
 def room(directory: str) -> object:
-    row = os.statvfs(as_bytes(directory))
+    row = os.statvfs(raw(directory))
     taken = row.f_blocks - row.f_bfree
     return {
-        "device": os.stat(as_bytes(directory)).st_dev,
+        "device": os.stat(raw(directory)).st_dev,
         "free": row.f_bavail * row.f_frsize,
         "total": (taken + row.f_bavail) * row.f_frsize,
         "inodes_free": row.f_favail,
@@ -93,7 +85,7 @@ class Inputs:
 
     def take(self, path: str, budget: Budget) -> None:
         try:
-            about = os.stat(as_bytes(path))
+            about = os.stat(raw(path))
         except OSError as error:
             self.unreadable.append((path, error.strerror))
             return
@@ -102,7 +94,7 @@ class Inputs:
             return
         self.files += 1
         self.bytes += about.st_size
-        if not os.access(as_bytes(path), os.R_OK):
+        if not os.access(raw(path), os.R_OK):
             self.unreadable.append((path, "Permission denied"))
             return
         for row in check_path(path, budget):
@@ -113,25 +105,25 @@ class Inputs:
 
 def inspect_inputs(pattern: str, seconds: float) -> object:
     """The files that a path or pattern means, whether each can be read, and whether its format holds."""
-    real, split = as_text(os.path.realpath(as_bytes(pattern))), True
-    if os.path.isdir(as_bytes(real)):
+    real, split = shown(os.path.realpath(raw(pattern))), True
+    if os.path.isdir(raw(real)):
         paths = under(real)
-    elif os.path.lexists(as_bytes(pattern)) or not glob.has_magic(pattern):
-        split, paths = False, [pattern] if os.path.lexists(as_bytes(pattern)) else []
+    elif os.path.lexists(raw(pattern)) or not glob.has_magic(pattern):
+        split, paths = False, [pattern] if os.path.lexists(raw(pattern)) else []
     else:
-        paths = sorted(as_text(path) for path in glob.iglob(as_bytes(pattern), recursive=True))
+        paths = sorted(shown(path) for path in glob.iglob(raw(pattern), recursive=True))
     inputs, budget = Inputs(pattern, split, len(paths) > MOST_INPUTS), Budget(seconds, INPUT_BYTES)
     for path in paths[:MOST_INPUTS]:
-        inputs.take(as_text(os.path.realpath(as_bytes(path))), budget)
+        inputs.take(shown(os.path.realpath(raw(path))), budget)
     return vars(inputs)
 
 
 def under(top: str) -> "list[str]":
     """The files below a directory that are not hidden."""
     found: "list[str]" = []
-    for folder, folders, files in os.walk(as_bytes(top)):
+    for folder, folders, files in os.walk(raw(top)):
         folders[:] = sorted(name for name in folders if not name.startswith(b"."))
-        found += [as_text(os.path.join(folder, name)) for name in sorted(files) if not name.startswith(b".")]
+        found += [shown(os.path.join(folder, name)) for name in sorted(files) if not name.startswith(b".")]
         if len(found) > MOST_INPUTS:
             break
     return found
@@ -140,8 +132,8 @@ def under(top: str) -> "list[str]":
 def inspect_checkpoints(pattern: str, seconds: float) -> object:
     """How many checkpoints there are to go on from, and whether the newest is whole."""
     stats = stats_of(pattern)
-    newest = as_text(max(stats)[1]) if stats else None
-    real = [as_text(os.path.realpath(as_bytes(newest)))] if newest is not None else []
+    newest = shown(max(stats)[1]) if stats else None
+    real = [shown(os.path.realpath(raw(newest)))] if newest is not None else []
     rows = [row for path in real for row in check_path(path, Budget(seconds, INPUT_BYTES))]
     broken = [(row["file"], row["why"]) for row in rows if row["verdict"] == BROKEN]
     judged = sum(row["verdict"] == INTACT for row in rows)
@@ -155,7 +147,7 @@ def inspect_logs(pattern: str) -> object:
     for _, path, about in sorted(logs)[-MOST_LOGS:]:
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
-            tails[as_text(path)] = os.pread(fd, TAIL, max(0, about.st_size - TAIL)).decode("latin-1")
+            tails[shown(path)] = os.pread(fd, TAIL, max(0, about.st_size - TAIL)).decode("latin-1")
         finally:
             os.close(fd)
     return {"count": len(logs), "tails": tails}
@@ -164,7 +156,7 @@ def inspect_logs(pattern: str) -> object:
 def stats_of(pattern: str) -> "list[tuple[float, bytes, os.stat_result]]":
     """(time of change, path, all else) of what a glob matches."""
     rows = []
-    for path in glob.iglob(as_bytes(pattern)):
+    for path in glob.iglob(raw(pattern)):
         try:
             about = os.stat(path)
         except OSError:

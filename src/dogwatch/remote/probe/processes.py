@@ -79,6 +79,19 @@ def process_row(pid: int, doing: str, start: "int | None", boot: "str | None") -
     return dict(row, pid=pid, doing=doing, start=start, boot=boot)  # type: ignore[return-value]
 
 
+def process_stats() -> "Iterator[tuple[int, list[bytes]]]":
+    """(pid, the fields of its stat file from the third on) of every process."""
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            try:
+                text = slurp("/proc/" + entry + "/stat", 2048)
+            except OSError:
+                continue
+            fields = text[text.rfind(b")") + 2 :].split(None, 22)
+            if len(fields) > 21:
+                yield int(entry), fields
+
+
 def open_stat(pid: int) -> "tuple[int, str]":
     """(fd, "") of a process that can be seen, or (-1, gone | hidden): only a failed kill proves gone."""
     try:

@@ -4,12 +4,11 @@ Asked only of jobs that have been silent for a while. It is read by the file han
 for a lock that a process stuck in the kernel may hold.
 """
 
-import os
 import time
 from typing import Any
 
 from dogwatch.remote.probe.paths import Allowance
-from dogwatch.remote.probe.processes import BOOTTIME, TICKS
+from dogwatch.remote.probe.processes import BOOTTIME, TICKS, process_stats
 from dogwatch.remote.probe.wire import Refused, number, slurp
 from dogwatch.remote.shapes import Usage
 
@@ -42,19 +41,11 @@ def process_table(allowance: Allowance) -> Table:
 
 def read_table(allowance: Allowance) -> "dict[int, tuple[bytes, int, int, int, int, int]]":
     rows: "dict[int, tuple[bytes, int, int, int, int, int]]" = {}
-    for entry in os.listdir("/proc"):
-        if not entry.isdigit():
-            continue
+    for pid, fields in process_stats():
         if allowance.spent():
             return {}
-        try:
-            text = slurp("/proc/" + entry + "/stat", 2048)
-        except OSError:
-            continue
-        fields = text[text.rindex(b")") + 2 :].split(None, 20) if b")" in text else []
-        if len(fields) > 19:
-            ticks = int(fields[11]) + int(fields[12]) + int(fields[13]) + int(fields[14])
-            rows[int(entry)] = (fields[0], int(fields[1]), int(fields[2]), int(fields[3]), ticks, int(fields[19]))
+        ticks = int(fields[11]) + int(fields[12]) + int(fields[13]) + int(fields[14])
+        rows[pid] = (fields[0], int(fields[1]), int(fields[2]), int(fields[3]), ticks, int(fields[19]))
     return rows
 
 

@@ -2,19 +2,19 @@
 
 import json
 import os
-import signal
-import subprocess
 import time
 from typing import Any
 
-from dogwatch.remote.probe.command import trusted_program
+from dogwatch.remote.probe.command import run_command, trusted_program
+from dogwatch.remote.probe.commands import command_environment
+from dogwatch.remote.probe.processes import TICKS, process_stats
+from dogwatch.remote.probe.wire import slurp
 from dogwatch.remote.shapes import Family, Frame, Spied, Stacks, StacksCall, Thread
 
 MOST = 4  # processes looked at
 MOST_FRAMES = 24
 MOST_NAMED = 4
 MEASURE = 0.5  # seconds over which processor time is measured
-TICKS = os.sysconf("SC_CLK_TCK")
 CAP = 4 << 20
 PLACES = ("/usr/local/bin", "/usr/bin", "/opt/conda/bin")
 
@@ -58,7 +58,7 @@ def count(
 def ended_with(pid: int) -> "int | None":
     """The wait status of a zombie; the kernel shows 0 to strangers, which would read as success."""
     try:
-        fields = head("/proc/%d/stat" % pid, 2048).rpartition(b")")[2].split()
+        fields = slurp("/proc/%d/stat" % pid, 2048).rpartition(b")")[2].split()
         own = os.geteuid() in (0, os.stat("/proc/%d" % pid).st_uid)
     except OSError:
         return None
@@ -68,14 +68,8 @@ def ended_with(pid: int) -> "int | None":
 def table() -> "dict[int, tuple[str, int, int]]":
     """(state, parent, CPU ticks) by pid."""
     rows = {}
-    for entry in os.listdir("/proc"):
-        if entry.isdigit():
-            try:
-                text = head("/proc/" + entry + "/stat", 2048)
-            except OSError:
-                continue
-            fields = text[text.rindex(b")") + 2 :].split()
-            rows[int(entry)] = (fields[0].decode("ascii"), int(fields[1]), int(fields[11]) + int(fields[12]))
+    for pid, fields in process_stats():
+        rows[pid] = (fields[0].decode("ascii"), int(fields[1]), int(fields[11]) + int(fields[12]))
     return rows
 
 
@@ -99,7 +93,7 @@ def chosen_of(members: "list[int]", rows: "dict[int, tuple[str, int, int]]") -> 
 def spy_on(pid: int, row: "tuple[str, int, int]", until: float) -> "Spied":
     argv = [word.decode("utf-8", "replace") for word in command_of(pid).split(b"\0") if word]
     try:
-        waits = head("/proc/%d/wchan" % pid, 256).decode("ascii", "replace").strip()
+        waits = slurp("/proc/%d/wchan" % pid, 256).decode("ascii", "replace").strip()
     except OSError:
         waits = ""
     # A process stuck in the kernel would hang whoever reads it, too.
@@ -125,10 +119,10 @@ def spied(pid: int, until: float) -> "tuple[list[Thread], str]":
         left = until - time.monotonic()
         if left <= 0.2:
             break
-        out, why = run([program, "dump", "--json", "--nonblocking", "--pid", str(pid)], min(left, 5.0))
+        out, why = dump(program, pid, min(left, 5.0))
         if not why:
             try:
-                return [thread_of(thread) for thread in json.loads(out.decode("utf-8", "replace"))[:64]], ""
+                return [thread_of(thread) for thread in json.loads(out)[:64]], ""
             except (ValueError, KeyError, TypeError, AttributeError):
                 why = "py-spy printed something that Dogwatch cannot parse"
     return [], why
@@ -142,26 +136,19 @@ def thread_of(thread: "Any") -> "Thread":
     return {"name": str(thread.get("thread_name") or "")[:100], "active": bool(thread.get("active")), "frames": frames}
 
 
-def run(argv: "list[str]", seconds: float) -> "tuple[bytes, str]":
-    """What a program said, or why it did not."""
-    try:
-        child = subprocess.Popen(
-            argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
-        )
-    except OSError as error:
-        return b"", "py-spy cannot be run: %s" % error.strerror
-    try:
-        out, err = child.communicate(timeout=seconds)
-    except subprocess.TimeoutExpired:
-        os.killpg(child.pid, signal.SIGKILL)
-        child.communicate()
-        return b"", "py-spy did not answer in %.0f s" % seconds
-    if child.returncode == 0 and len(out) <= CAP:
-        return out, ""
-    text = err.decode("utf-8", "replace")
-    if "permission denied" in text.lower() or "operation not permitted" in text.lower():
-        return b"", "no permission to read that process"
-    return b"", "py-spy: " + (text.strip().splitlines() or ["it failed"])[0][:200]
+def dump(program: str, pid: int, seconds: float) -> "tuple[str, str]":
+    """What py-spy prints of a process, or why it does not."""
+    argv = ["py-spy", "dump", "--json", "--nonblocking", "--pid", str(pid)]
+    until, folder = time.monotonic() + seconds, os.path.dirname(program)
+    ran = run_command(argv, command_environment({}, []), [folder], until, CAP)
+    text, complaint = ran["err"].lower(), ran["err"].strip().splitlines() or ["it failed"]
+    if ran["rc"] == 0:
+        return ran["out"], ""
+    if ran["why"] == "late":
+        return "", "py-spy did not answer in %.0f s" % seconds
+    if "permission denied" in text or "operation not permitted" in text:
+        return "", "no permission to read that process"
+    return "", "py-spy cannot be run: %s" % ran["why"] if ran["why"] else "py-spy: " + complaint[0][:200]
 
 
 def found_spy(pid: int) -> str:
@@ -176,21 +163,13 @@ def found_spy(pid: int) -> str:
 
 def command_of(pid: int) -> bytes:
     try:
-        return head("/proc/%d/cmdline" % pid, 4096)
+        return slurp("/proc/%d/cmdline" % pid, 4096)
     except OSError:
         return b""
 
 
 def ptrace_scope() -> "int | None":
     try:
-        return int(head("/proc/sys/kernel/yama/ptrace_scope", 16))
+        return int(slurp("/proc/sys/kernel/yama/ptrace_scope", 16))
     except (OSError, ValueError):
         return None
-
-
-def head(path: str, cap: int) -> bytes:
-    fd = os.open(path, os.O_RDONLY)
-    try:
-        return os.read(fd, cap)
-    finally:
-        os.close(fd)
