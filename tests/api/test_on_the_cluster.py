@@ -119,5 +119,5 @@ def test_a_host_without_python_is_watched_and_doctor_says_what_is_not_seen(asked
     jobs = {job["id"]: job for job in json.loads(asked("ls", "--all", "--json", "--no-poll").stdout)["jobs"]}
     assert (jobs[failed]["outcome"], jobs[failed]["exit_code"], jobs[failed]["native"]) == ("failed", 4, "FAILED")
     checks = {check["what"]: check for check in json.loads(asked("doctor", "--json").stdout)["checks"]}
-    assert checks["place lab-bare"]["verdict"] == "warn"
-    assert "logs, files, disks and GPU figures are not read" in checks["place lab-bare"]["text"]
+    assert checks["host lab-bare"]["verdict"] == "warn"
+    assert "logs, files, disks and GPU figures are not read" in checks["host lab-bare"]["text"]

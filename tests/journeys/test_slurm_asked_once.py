@@ -54,7 +54,7 @@ def watch_all(dogwatch, lab: Lab, names: list[str], host: str) -> None:
 def counted(dogwatch) -> dict[str, int]:
     """What `doctor` says of the connections that the last tick made to the cluster."""
     checks = json.loads(dogwatch("doctor", "--json").stdout)["checks"]
-    counts: dict[str, int] = next(check["counts"] for check in checks if check["what"] == "place lab")
+    counts: dict[str, int] = next(check["counts"] for check in checks if check["what"] == "host lab")
     return counts
 
 

@@ -101,7 +101,7 @@ def _history(store: Store, now: float) -> Iterator[Line]:
     for first, last, why in damaged:
         yield Line("bad", "history", f"events {first} to {last}: {why}")
     if not damaged:
-        yield Line("ok", "history", "the history is complete")
+        yield Line("ok", "history", "complete")
 
 
 def _backups(store: Store, now: float) -> Iterator[Line]:
@@ -143,11 +143,11 @@ def _places(store: Store, now: float) -> Iterator[Line]:
         unreachable_since = places.unreachable_since(store, place["name"])
         if unreachable_since is not None:
             said = f"unreachable since {local(unreachable_since, now)}: {place['unreachable_why']}; {told}"
-            yield Line("warn", f"place {place['name']}", said, counts=counts)
+            yield Line("warn", f"host {place['name']}", said, counts=counts)
         elif place["answered_at"] and place["facts"].get("python", "") is None:
-            yield Line("warn", f"place {place['name']}", f"{told}; {LIMITS}", REMEDY, counts)
+            yield Line("warn", f"host {place['name']}", f"{told}; {LIMITS}", REMEDY, counts)
         else:
-            yield Line("ok", f"place {place['name']}", told, counts=counts)
+            yield Line("ok", f"host {place['name']}", told, counts=counts)
 
 
 def _connections(facts: PlaceFacts) -> dict[str, int]:

@@ -112,7 +112,8 @@ def _checkpoints(job: JobDocument, now: float) -> list[tuple[str, str]]:
 
 
 def _incidents(job: JobDocument, now: float) -> list[tuple[str, str]]:
-    found = phrases.findings([job])
+    said_above = {"all_ended", "not_verified"}  # by the reason, the cause and the checks
+    found = [pair for pair in phrases.findings([job]) if pair[1].get("rule") not in said_above]
     lines = [
         (
             f"{words.level(str(finding.get('level')))} {words.clock(finding.get('since'), now)}",
