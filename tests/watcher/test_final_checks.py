@@ -161,6 +161,9 @@ def test_of_a_newest_checkpoint_that_is_broken_the_newest_sound_one_is_named(tra
     ]
 
 
+UNCOUNTED = ", and nothing in them counts its 100,000 items"
+
+
 @pytest.mark.parametrize(
     ("progress", "said"),
     [
@@ -169,7 +172,9 @@ def test_of_a_newest_checkpoint_that_is_broken_the_newest_sound_one_is_named(tra
         (counted(99_000, 100_000.0), "passed: 99,000 of 100,000 items by its logs"),
         (counted(400, 400.0, "steps"), "unknown: its logs count 400 of 400 steps, not its 100,000 items"),
         (counted(300, 400.0, "steps"), "failed: only 300 of 400 steps by its logs"),
-        (counted(300, None, "steps"), "failed: only 300 of 100,000 items by its logs"),
+        (counted(300, None, "steps"), f"unknown: its logs count 300 steps{UNCOUNTED}"),
+        (counted(300, 100_000.0, "steps"), f"unknown: its logs count 300 steps{UNCOUNTED}"),
+        (counted(80_000, None, "steps"), "failed: only 80,000 of 100,000 items by its logs"),
         (None, "unknown: nothing in its logs counts its 100,000 items"),
     ],
 )

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
-from dogwatch.estimate.series import SHARED
+from dogwatch.estimate.series import NOT_ITEMS, SHARED
 from dogwatch.logs.interface import INNER
 from dogwatch.model import Ended, Finished, Job, Known, Observation, Outcome, Progress, Worker
 from dogwatch.model.progress import TOO_MUCH
@@ -78,7 +78,8 @@ def checks(
     if job.expect.outputs:
         found += _outputs(job, memory, listed, intact, began)
     if job.expect.total_items:
-        found.append(_items(job.expect.total_items, progress))
+        own_total = any(step.total for step in memory.progress.steps.values())
+        found.append(_items(job.expect.total_items, progress, own_total=own_total))
     if job.expect.checkpoints:
         found += _checkpoints(memory, listed, intact)
     if memory.ending.tries >= MOST_TRIES:
@@ -208,11 +209,13 @@ def _soundness(count: IntegrityCount | None) -> Check:
     return Check("soundness", PASSED, text + unread)
 
 
-def _items(total: int, progress: Progress | None) -> Check:
-    """The items that were said, against a counter of items; a counter of something else, against its own total."""
+def _items(total: int, progress: Progress | None, *, own_total: bool) -> Check:
+    """The items that were said, against a counter of items; a counter of something else, against its own total. Steps
+    without one may be batches of several items, as long as they are at most half as many."""
     if progress is None:
         return Check("items", UNKNOWN, f"nothing in its logs counts its {total:,} items")
-    if progress.unit in SHARED and not progress.total:
+    steps = progress.unit in NOT_ITEMS - SHARED and not own_total and progress.total in (None, total)
+    if (progress.unit in SHARED and not progress.total) or (steps and 2 * progress.step <= total):
         text = f"its logs count {progress.step:,.0f} {progress.unit}, and nothing in them counts its {total:,} items"
         return Check("items", UNKNOWN, text)
     done, of, unit = progress.step, float(total), "items"
