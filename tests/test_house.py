@@ -362,7 +362,7 @@ def test_the_check_of_every_change_is_make_test():
 
 
 # Lines of src that carry a mapping of anything; a document has a definition in wire/documents. It only ever shrinks.
-MOST_UNTYPED = 742
+MOST_UNTYPED = 100
 
 
 def test_mappings_of_anything_become_fewer():
@@ -392,6 +392,7 @@ def test_make_lists_its_targets():
         "fuzz",
         "lint",
         "docs",
+        "pictures",
         "dist",
         "sentences",
         "bench",

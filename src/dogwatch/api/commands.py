@@ -10,40 +10,24 @@ import re
 import secrets
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TypedDict
 
-from msgspec import UNSET, to_builtins
+from msgspec import UNSET
 
 from dogwatch.api import workers
 from dogwatch.clock import Clock
 from dogwatch.errors import CouldNotPoll, UsageError
 from dogwatch.model import Expectation, Job, Unreachable
+from dogwatch.sources.process import ProcessTrack
 from dogwatch.store.interface import Store
 from dogwatch.store.rows import jobs
 from dogwatch.store.rows import registration as register
 from dogwatch.store.rows.tick import load
 from dogwatch.text import named, plain
 from dogwatch.transport.interface import Transport
-from dogwatch.wire.json_value import JsonObject
 from dogwatch.wire.questions import ProcessQuestions, Questions, Search
 from dogwatch.wire.sections import NO_PROCESSES, Find, Who
 
 HERE = "here"
-
-
-class ProcessTrack(TypedDict, total=False):
-    """How the processes of a job are found again: a `run` of ours, or `workers` that somebody else started. With `find`
-    not all of them were there yet."""
-
-    run: str
-    logs: list[str]
-    progress: list[str]
-    gpus: list[str]
-    find: JsonObject
-    workers: list[Who]
-    numbers: Sequence[int | None]
-
-
 POLL_DEADLINE = 10.0
 
 
@@ -61,7 +45,7 @@ def add_run(
     expect: Expectation,
 ) -> str:
     """Register a kept run that is about to start."""
-    track: ProcessTrack = {"run": directory, "logs": list(logs), "progress": list(progress), "gpus": list(gpus or ())}
+    track = ProcessTrack(run=directory, logs=list(logs), progress=list(progress), gpus=list(gpus or ()))
     return _register(store, clock, run_id, name, description, track, replace(expect, logs=tuple(logs)), clock.now())
 
 
@@ -104,10 +88,9 @@ def add_processes(
     found = answer.workers
     told = name if name is not None else match or (os.path.basename(pidfile) if pidfile else None) or _command(answer)
     title = plain(told, 80) if name is None else named(told, "job name")
-    track: ProcessTrack = {"workers": found, "gpus": list(gpus or ())}
-    track["numbers"] = answer.numbers or [None] * len(found)
+    track = ProcessTrack(workers=found, gpus=list(gpus or ()), numbers=[*(answer.numbers or [])] or [None] * len(found))
     if not found or not (pids or expect.workers is None or len(found) >= expect.workers):
-        track["find"] = to_builtins(search)
+        track.find = search
     else:
         expect = replace(expect, workers=expect.workers or len(found))
     same, job_id = _already(store, found)
@@ -149,7 +132,7 @@ def _register(
         description=named(description, "description") if description else "",
         submitted=submitted,
         registered=clock.now(),
-        track=track,
+        track=track.to_json(),
         expect=expect,
     )
     register.register(store, job, clock.now(), clock.mono())

@@ -48,7 +48,7 @@ PROCESS_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,79}")
 WORST_FIRST = (Outcome.OUT_OF_MEMORY, Outcome.FAILED, Outcome.UNKNOWN, Outcome.SUCCEEDED)
 
 
-class WorkerNotes(Struct, omit_defaults=True):
+class WorkerHistory(Struct, omit_defaults=True):
     """What is remembered of a worker that somebody else started: when it started, the logs it writes, the memory kills
     counted while it lived, when it was first seen gone, and the status that it showed as a zombie."""
 
@@ -67,7 +67,7 @@ class ProcessTrack(Struct, omit_defaults=True):
     find: Search | None = None
     workers: list[Who] = []
     numbers: list[int | None] = []
-    ends: dict[str, WorkerNotes] = {}
+    ends: dict[str, WorkerHistory] = {}
     attempt: str = ""
     logs: list[str] = []
     progress: list[str] = []
@@ -290,7 +290,7 @@ def _attached(job: Job, processes: Sequence[Process], search: Find | None, at: f
         attempt=attempt,
         workers=[member.identity for member in members],
         numbers=[member.number for member in members],
-        ends={str(i): member.seen for i, member in enumerate(members) if member.seen != WorkerNotes()},
+        ends={str(i): member.seen for i, member in enumerate(members) if member.seen != WorkerHistory()},
     )
     return observation if learnt == track else replace(observation, track=learnt.to_json())
 
@@ -302,7 +302,7 @@ class _Member:
     identity: Who
     process: Process
     number: int | None
-    seen: WorkerNotes
+    seen: WorkerHistory
 
 
 def _members(track: ProcessTrack, processes: Sequence[Process], search: Find | None) -> list[_Member]:
@@ -310,15 +310,15 @@ def _members(track: ProcessTrack, processes: Sequence[Process], search: Find | N
     is there was a launcher or another's; one that has ended was a worker."""
     ends, numbers = track.ends, track.numbers
     known = [
-        _Member(who, process, numbers[i] if i < len(numbers) else None, copy(ends.get(str(i)) or WorkerNotes()))
+        _Member(who, process, numbers[i] if i < len(numbers) else None, copy(ends.get(str(i)) or WorkerHistory()))
         for i, (who, process) in enumerate(zip(track.workers, processes, strict=False))
     ]
     if search is None or not search.workers:
         return known
-    notes = {member.identity: member.seen for member in known}
+    history = {member.identity: member.seen for member in known}
     given: Sequence[int | None] = search.numbers or [None] * len(search.workers)
     new = [
-        _Member(who, process, number, notes.get(who) or WorkerNotes())
+        _Member(who, process, number, history.get(who) or WorkerHistory())
         for who, process, number in zip(search.workers, search.process, given, strict=False)
     ]
     listed = set(search.workers)
@@ -328,28 +328,28 @@ def _members(track: ProcessTrack, processes: Sequence[Process], search: Find | N
 
 
 def _attached_worker(job: Job, index: int, member: _Member, at: float) -> Worker:
-    process, notes = member.process, member.seen
+    process, history = member.process, member.seen
     worker = _worker(job, index, "gone", None, process)
     kills = None if process.oom is None else process.oom.kills
     if worker.doing in ALIVE:
-        notes.kills = notes.kills if kills is None else kills
-        notes.started = worker.started if notes.started is None else notes.started
-        notes.logs = _own_logs(job, process.writes) or notes.logs
-        return _with_logs(replace(worker, started=notes.started), notes.logs)
-    notes.gone_at = at if notes.gone_at is None else notes.gone_at
-    worker = _with_logs(replace(worker, started=notes.started, ended=notes.gone_at), notes.logs)
+        history.kills = history.kills if kills is None else kills
+        history.started = worker.started if history.started is None else history.started
+        history.logs = _own_logs(job, process.writes) or history.logs
+        return _with_logs(replace(worker, started=history.started), history.logs)
+    history.gone_at = at if history.gone_at is None else history.gone_at
+    worker = _with_logs(replace(worker, started=history.started, ended=history.gone_at), history.logs)
     if worker.doing == "zombie" and process.exit is not None:
-        notes.exit_status = process.exit
-    if (status := notes.exit_status) is not None:
+        history.exit_status = process.exit
+    if (status := history.exit_status) is not None:
         code, signum = None if status & 0x7F else status >> 8 & 0xFF, status & 0x7F or None
-        end = Record(at=notes.gone_at, code=code, signal=signum, oom=OomEnd(kernel_log=process.kernel_log))
+        end = Record(at=history.gone_at, code=code, signal=signum, oom=OomEnd(kernel_log=process.kernel_log))
         return _recorded(worker, end, None)
     if worker.doing == "zombie":
         return replace(
             worker, outcome=Outcome.UNKNOWN, reason="exited (zombie); its parent has not read the exit code yet"
         )
     why = UNWATCHED if process.start == 0 else UNRECORDED
-    if kills is not None and notes.kills is not None and kills > notes.kills:
+    if kills is not None and history.kills is not None and kills > history.kills:
         why += "; the kernel killed a process in its cgroup at that time (out of memory)"
     return _vanished(worker, process, why)
 
