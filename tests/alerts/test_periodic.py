@@ -133,7 +133,7 @@ def test_the_heartbeat_stops_when_every_channel_has_failed_for_ten_minutes(
         one.close()
 
 
-def job(**more: object) -> dict[str, object]:
+def job(**more: object) -> Any:
     return {"ref": "here/process:1", "name": "a", "state": "running", "outcome": None, "since": NOON, **more}
 
 

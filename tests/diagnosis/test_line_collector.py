@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
-
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dogwatch.diagnosis import LineCollector, collect_lines
 from dogwatch.diagnosis.collected_lines import MOST_HITS, MOST_TEXT
-from dogwatch.diagnosis.line_collector import HELD
+from dogwatch.diagnosis.line_collector import HELD, CollectorState
 from dogwatch.logs import scan
 
 TRACEBACK = b'Traceback (most recent call last):\n  File "/srv/a.py", line 1, in f\n    g()\n'
@@ -53,7 +52,7 @@ def test_the_fast_engine_hears_what_the_other_one_does(parts, times):
     text, heard = b"".join(parts) * times, []
     for fast in (False, True):
         scan.prefer(fast)
-        heard.append(collect_lines([text, b"\nFATAL ERROR: \n"]).to_json())
+        heard.append(collect_lines([text, b"\nFATAL ERROR: \n"]))
     scan.prefer(None)
     assert heard[0] == heard[1]
 
@@ -65,7 +64,7 @@ def test_a_state_goes_through_json_and_on(parts, at):
     first, second = b"".join(parts[:at]), b"".join(parts[at:])
     collector = LineCollector()
     collector.feed(first)
-    collector = LineCollector.restore(json.loads(json.dumps(collector.state())))
+    collector = LineCollector.restore(msgspec.json.decode(msgspec.json.encode(collector.state()), type=CollectorState))
     collector.feed(second)
     assert said(collector.collected()) == said(collect_lines([first, second]))
 

@@ -86,7 +86,7 @@ def known(pieces: list[bytes], compiled: bool) -> tuple[object, ...]:
     state["records"] = [one for one in state["records"] if one[0] != "epoch zero"]
     for part in ("records", "metrics"):
         state[part] = sorted(map(repr, state[part]))
-    return state, gather.collected().to_json(), alone.collected().to_json()
+    return state, gather.collected(), alone.collected()
 
 
 @pytest.mark.usefixtures("_small")

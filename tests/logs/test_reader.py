@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import example, given, settings
@@ -134,7 +135,8 @@ def test_a_restored_reader_goes_on_where_the_other_stopped(before, after):
 
 def test_a_state_of_another_version_is_forgotten():
     """A saved state that this program cannot read costs a fresh start, not an error."""
-    assert Reader.restore({"v": 99, "strange": True}).feed(b"step 1/2\n").step is not None
+    strange: Any = {"v": 99, "strange": True}
+    assert Reader.restore(strange).feed(b"step 1/2\n").step is not None
 
 
 def test_a_partial_line_waits():

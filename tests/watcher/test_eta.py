@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from dogwatch.estimate.series import combine, rates
-from dogwatch.model import Ended, Eta, Outcome, Progress, Running, Step
+from dogwatch.model import Ended, Eta, Job, Outcome, Progress, Running, Step
 from dogwatch.transport.interface import Answer
 from dogwatch.transport.local import Here
 from dogwatch.watcher.job.eta import good_for, outlook
@@ -17,6 +18,8 @@ from dogwatch.watcher.job.memory import Memory
 from dogwatch.watcher.job.read_files import News, Readers, read_logs
 from dogwatch.watcher.job.state.progress import counted_at, recall, remember
 from dogwatch.watcher.job.state.workers import keep_worker_point
+
+JOB = Job("here/process:x", "here", "process", "x", "x")
 
 
 def progress(memory: Memory, total: float) -> Progress:
@@ -48,7 +51,7 @@ def test_a_job_that_is_met_in_its_middle_has_an_estimate_at_once(tmp_path: Path)
     mono = 5000.0
     recall(memory.progress, news.told, news.ages(log.stat().st_mtime + 20), whole, mono)
     remember(memory.progress, mono, whole)
-    eta = outlook(memory, progress(memory, 1000), mono, {})
+    eta = outlook(memory, progress(memory, 1000), mono, JOB)
     assert eta is not None
     assert eta.remaining == pytest.approx(700 * 60 - 20, rel=0.05)
 
@@ -64,7 +67,7 @@ def test_a_log_without_times_tells_no_history(tmp_path: Path) -> None:
     recall(memory.progress, news.told, news.ages(0.0), whole, 5000.0)
     remember(memory.progress, 5000.0, whole)
     assert len(memory.progress.points) == 1
-    assert outlook(memory, progress(memory, 1000), 5000.0, {}) is None
+    assert outlook(memory, progress(memory, 1000), 5000.0, JOB) is None
 
 
 def test_an_attempt_that_starts_over_is_foretold_by_the_one_before() -> None:
@@ -75,7 +78,7 @@ def test_an_attempt_that_starts_over_is_foretold_by_the_one_before() -> None:
     remember(memory.progress, 5000.0, Step(0.0, 1000.0, "steps"))
     memory = Memory.from_json(json.loads(json.dumps(memory.to_json())))
     assert memory.progress.points[-1].done == 0
-    eta = outlook(memory, progress(memory, 1000), 5000.0, {})
+    eta = outlook(memory, progress(memory, 1000), 5000.0, JOB)
     assert eta is not None
     assert eta.remaining == pytest.approx(2000, rel=0.05)
     assert eta.confidence < 0.9
@@ -86,7 +89,7 @@ def test_a_total_that_grows_with_the_work_is_followed() -> None:
     memory = Memory()
     for step in range(0, 1001, 50):
         remember(memory.progress, float(step), Step(float(step), 1000.0 + step / 2, "items"))
-    eta = outlook(memory, progress(memory, 1500), 1000.0, {})
+    eta = outlook(memory, progress(memory, 1500), 1000.0, JOB)
     assert eta is not None
     assert eta.remaining == pytest.approx(1000, rel=0.03)
 
@@ -102,7 +105,7 @@ def test_a_job_waits_for_its_slowest_worker() -> None:
         whole = combine(memory.progress.steps)
         assert whole is not None
         remember(memory.progress, float(second), whole)
-    eta = outlook(memory, progress(memory, 4000), 400.0, {"logs": logs})
+    eta = outlook(memory, progress(memory, 4000), 400.0, replace(JOB, track={"logs": logs}))
     assert eta is not None
     assert eta.remaining == pytest.approx(1600, rel=0.08)
 

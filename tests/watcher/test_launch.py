@@ -94,7 +94,7 @@ def test_a_worker_that_ends_at_once_fails_the_launch_with_its_cause():
     assert event.text == f"worker 1 ended 3 s after its start: exit code 1; {likely}"
     assert (event.kind, event.level, event.body["worker"]) == ("launch.failed", "critical", 1)
     assert launch.document["state"] == "failed"
-    case = Case(launch.job, RUNNING, tuple(signs.workers), launch=launch.memory.launch.record)
+    case = Case(launch.job, RUNNING, tuple(signs.workers), lost_at_launch=launching.lost_worker(launch.memory))
     (finding,) = worker_gone.judge(case, 0.0)
     assert finding.text == f"worker 1 (pid 11) crashed after 3 s; 1 other worker still running: exit code 1; {likely}"
 

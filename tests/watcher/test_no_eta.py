@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dogwatch.estimate.silence_limit import Gaps
-from dogwatch.model import Eta, Progress, StallState, Step, Straggler, Verdict, Worker
+from dogwatch.model import Eta, Job, Progress, StallState, Step, Straggler, Verdict, Worker
 from dogwatch.watcher.job import no_eta
 from dogwatch.watcher.job.document import worker_document
 from dogwatch.watcher.job.memory import Memory
@@ -13,6 +13,7 @@ from dogwatch.watcher.job.state.progress import ProgressState
 from dogwatch.watcher.job.state.silence import SilenceClock
 from dogwatch.watcher.job.state.workers import WorkerState
 
+JOB = Job("here/process:x", "here", "process", "x", "x")
 ETA = Eta(540.0, 500.0, 600.0, 0.9)
 LOGS = [f"/logs/worker_{index}.log" for index in range(4)]
 WORKING = Verdict(StallState.WORKING, 0.0, silence_limit=300.0)
@@ -33,7 +34,7 @@ def why(memory: Memory, workers: list[Worker] | None = None, **told: object) -> 
     progress = Progress(2000.0, 4000.0, "items", 10.0, 10.0, 0.0)
     return no_eta.reason(
         memory,
-        {},
+        JOB,
         str(given["native"]),
         crew() if workers is None else workers,
         progress,
@@ -125,9 +126,9 @@ def test_a_counter_that_stands_for_longer_than_the_silence_limit_gives_no_estima
 def test_where_nothing_can_be_estimated_it_says_what_is_missing() -> None:
     """Not only that there is no estimate."""
     assert why(of_shares(), eta=None) == "no end in sight"
-    assert no_eta.reason(Memory(), {}, "", (), None, None, WORKING, None, 0.0) == "no progress counted yet"
+    assert no_eta.reason(Memory(), JOB, "", (), None, None, WORKING, None, 0.0) == "no progress counted yet"
     endless = Progress(5.0, None, "items", 1.0, 1.0, 0.0)
-    assert no_eta.reason(Memory(), {}, "", (), endless, None, WORKING, None, 0.0) == "no total known"
+    assert no_eta.reason(Memory(), JOB, "", (), endless, None, WORKING, None, 0.0) == "no total known"
 
 
 def test_a_worker_that_does_not_count_any_more_shows_no_rate() -> None:

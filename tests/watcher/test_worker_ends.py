@@ -26,17 +26,17 @@ def test_logs_are_told_apart_by_the_number_in_their_names() -> None:
     """The plainest name comes first, and a log that a worker was seen to write is not given to another."""
     memory = Memory(log=logs("worker_0.log", "worker_1.log", "worker_1_stderr.log", "other_0.log"))
     held = Worker(1, "running", log="/l/other_0.log", logs=("/l/other_0.log",))
-    zero, one = with_own_logs([Worker(0, "running"), held], memory, {})
+    zero, one = with_own_logs([Worker(0, "running"), held], memory, JOB)
     assert (zero.log, zero.logs) == ("/l/worker_0.log", ("/l/worker_0.log",))
     assert one.logs == ("/l/other_0.log",)
-    _, one = with_own_logs([Worker(0, "running"), Worker(1, "running")], memory, {})
+    _, one = with_own_logs([Worker(0, "running"), Worker(1, "running")], memory, JOB)
     assert one.logs == ("/l/worker_1.log", "/l/worker_1_stderr.log")
 
 
 def test_logs_that_are_counted_from_one_belong_to_workers_that_are_counted_from_zero() -> None:
     """worker_1.log to worker_2.log of two workers."""
     memory = Memory(log=logs("worker_1.log", "worker_2.log"))
-    assert [w.log for w in with_own_logs([Worker(0, "running"), Worker(1, "running")], memory, {})] == [
+    assert [w.log for w in with_own_logs([Worker(0, "running"), Worker(1, "running")], memory, JOB)] == [
         *memory.log.cursors
     ]
 

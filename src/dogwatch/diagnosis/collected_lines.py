@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
 
 from dogwatch.diagnosis.interface import Role
 
@@ -125,14 +124,6 @@ class CollectedLines:
         """What was said belongs to an attempt that is over."""
         self.hits.clear()
         self.after = Gap()
-
-    def to_json(self) -> dict[str, Any]:
-        return {"hits": [asdict(hit) for hit in self.hits], "after": asdict(self.after), "says": self.says}
-
-    @classmethod
-    def from_json(cls, body: dict[str, Any]) -> CollectedLines:
-        hits = [Hit(**{**hit, "role": Role(hit["role"]), "before": Gap(**hit["before"])}) for hit in body["hits"]]
-        return cls(hits, Gap(**body["after"]), body.get("says", 0))
 
     def copy(self) -> CollectedLines:
         return CollectedLines(

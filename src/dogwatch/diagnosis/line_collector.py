@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 import re2
 
@@ -101,6 +99,18 @@ _ACTIVITY = (_PROGRESS, *(_linear(pattern.decode()) for pattern in (_DONE, _CLOS
 _RARE = (scan.loose(_DONE), scan.loose(_CLOSED))
 
 
+@dataclass(slots=True)
+class CollectorState:
+    """A line collector between two watchers; `held` are bytes that wait for the rest of their line."""
+
+    v: int
+    held: str
+    line: int | None
+    above: str
+    collected: CollectedLines
+    opening: list[int]
+
+
 class LineCollector:
     """Reads one log, piece by piece; `collected()` may be asked at any time and changes nothing. With its `state()`
     another can go on. `first_line` is None where nobody knows how many lines are above."""
@@ -164,21 +174,19 @@ class LineCollector:
             self._line += newlines(part.text, begin, stop) if block.lines is None else block.lines
         return stop
 
-    def state(self) -> dict[str, Any]:
-        """All that is known and held back, as JSON can carry it."""
-        held = self._held.decode("latin-1")
-        collected = self._collected.to_json()
-        own = {"v": STATE_VERSION, "held": held, "line": self._line, "above": self._above}
-        return {**own, "collected": collected, "opening": self._opening.state()}
+    def state(self) -> CollectorState:
+        """All that is known and held back."""
+        held, collected = self._held.decode("latin-1"), self._collected.copy()
+        return CollectorState(STATE_VERSION, held, self._line, self._above, collected, self._opening.state())
 
     @classmethod
-    def restore(cls, state: Mapping[str, Any]) -> LineCollector:
+    def restore(cls, state: CollectorState) -> LineCollector:
         """One that goes on where another stopped; a state of another release is forgotten."""
-        collector = cls(state.get("line"))
-        if state.get("v") == STATE_VERSION:
-            collector._held, collector._above = state["held"].encode("latin-1"), state["above"]
-            collector._collected = CollectedLines.from_json(state["collected"])
-            collector._opening = Opening.restore(state.get("opening", ()))
+        collector = cls(state.line)
+        if state.v == STATE_VERSION:
+            collector._held, collector._above = state.held.encode("latin-1"), state.above
+            collector._collected = state.collected.copy()
+            collector._opening = Opening.restore(state.opening)
         return collector
 
 

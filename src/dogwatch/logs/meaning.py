@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypedDict
 
 from dogwatch.logs.choose_counter import Known, Slot, choose_counter
 from dogwatch.logs.formats import named
 from dogwatch.logs.interface import BEGUN, COARSE, INNER, OWNER, PLAIN, RUN, STEPS, SUITE
-from dogwatch.logs.structure import Structure
+from dogwatch.logs.structure import Structure, StructureState
 from dogwatch.model import Finished, Interval, LogEvent, Metric, Origin, Phase, Resumed, Step, Total, Trouble
 
 MOST_COUNTERS = 12  # of one format; the newest are kept
@@ -54,6 +54,14 @@ class Record:
     at: int
     first: int
     marks: tuple[LogEvent, ...]
+
+
+class MeaningState(TypedDict, total=False):
+    """A meaning as JSON can carry it."""
+
+    records: list[Any]
+    metrics: list[Any]
+    structure: StructureState | None
 
 
 class Meaning:
@@ -156,7 +164,7 @@ class Meaning:
             None if step is None or step.rank >= OWNER or step.unit not in COARSE else heard.items(),
         )
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> MeaningState:
         """As JSON can carry it."""
         return {
             "records": [
@@ -171,7 +179,7 @@ class Meaning:
         }
 
     @classmethod
-    def restore(cls, state: Mapping[str, Any]) -> Meaning:
+    def restore(cls, state: MeaningState) -> Meaning:
         """The meaning that gave `state`."""
         meaning = cls()
         for kind, name, at, first, marks in state["records"]:

@@ -7,16 +7,16 @@ piece is cut does not change what is known after the last one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dogwatch.logs.distinct_lines import DistinctLines, distinct_lines, is_worth_it, line_ends
 from dogwatch.logs.docker_json import WITHIN, is_docker_json, unwrapped
 from dogwatch.logs.escapes import without_escapes
 from dogwatch.logs.formats import plan
 from dogwatch.logs.literal_search import DistinctLinesSearch, TextSearch, keep_search
-from dogwatch.logs.meaning import Meaning, Reading
+from dogwatch.logs.meaning import Meaning, MeaningState, Reading
 from dogwatch.logs.read_backwards import read_piece
 from dogwatch.model import Trouble
 
@@ -27,6 +27,15 @@ __all__ = ["LINE_LIMIT", "Reader", "Reading"]
 
 LINE_LIMIT = 65536
 STATE_VERSION = 3
+
+
+class ReaderState(MeaningState, total=False):
+    """A reader as JSON can carry it; of another version of the program it may lack anything but `v`."""
+
+    v: int
+    partial: str
+    offset: int
+    wraps: bool
 
 
 class Reader:
@@ -142,7 +151,7 @@ class Reader:
         reading = self.meaning.reading()
         return replace(reading, troubles=troubles) if troubles else reading
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> ReaderState:
         """All that is known and held back, as JSON can carry it."""
         return {
             "v": STATE_VERSION,
@@ -153,7 +162,7 @@ class Reader:
         }
 
     @classmethod
-    def restore(cls, state: Mapping[str, Any], patterns: UserPatterns | None = None) -> Reader:
+    def restore(cls, state: ReaderState, patterns: UserPatterns | None = None) -> Reader:
         """A reader that goes on where the one that gave `state` stopped; a state of another version of the
         program is forgotten, which only costs the time until the log's next lines."""
         reader = cls(patterns)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypedDict
 
 from dogwatch.logs import shape
 from dogwatch.logs.choose_counter import Slot
@@ -196,6 +196,15 @@ class Shape:
         return field is None or field.is_constant
 
 
+class StructureState(TypedDict):
+    """A structure as JSON can carry it."""
+
+    read: list[int]
+    header: str
+    wanted: list[str]
+    shapes: list[Any]
+
+
 class Structure:
     """Reads whole lines, piece by piece, in bounded memory; says which numbers count."""
 
@@ -316,7 +325,7 @@ class Structure:
             weight = BAR if sure == shape.LOOP else PLAIN
             yield max(counting.values()), Slot(each.at, step, weight, f"{name} {place}", each.first)
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> StructureState:
         """As JSON can carry it."""
         return {
             "read": [self._read, self._border, self._looked],
@@ -335,7 +344,7 @@ class Structure:
         }
 
     @classmethod
-    def restore(cls, state: Mapping[str, Any]) -> Structure:
+    def restore(cls, state: StructureState) -> Structure:
         """The structure that gave `state`."""
         found = cls()
         found._read, found._border, found._looked = state["read"]

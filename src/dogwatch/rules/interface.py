@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, NamedTuple
 
 from dogwatch.model import (
     Closing,
@@ -22,6 +22,9 @@ from dogwatch.model import (
     Verdict,
     Worker,
 )
+
+if TYPE_CHECKING:
+    from dogwatch.wire.documents.diagnosis import DiagnosisDocument
 
 NO_FACTS = Facts()
 
@@ -138,6 +141,13 @@ class Check:
     text: str
 
 
+class LostWorker(NamedTuple):
+    """The worker that a launch failed for, and the likeliest cause."""
+
+    worker: int | None
+    why: str
+
+
 @dataclass(slots=True)  # made ten thousand times in a poll, three times faster than a frozen one
 class Case:
     """A job as the rules see it. `age` is the seconds of really watching it since it was added, `checkpoints` when
@@ -161,7 +171,7 @@ class Case:
     eta: Eta | None = None
     facts: Facts = NO_FACTS
     moved: Sequence[str] | None = None
-    diagnosis: Mapping[str, Any] | None = None
+    diagnosis: DiagnosisDocument | None = None
     checkpoints: tuple[float, ...] = ()
     gone_in: Mapping[tuple[str, str], float] = field(default_factory=dict)
     gpus: tuple[Gpu, ...] = ()
@@ -169,7 +179,7 @@ class Case:
     made: Made | None = None
     held: Held | None = None
     loss: Loss | None = None
-    launch: Mapping[str, Any] | None = None
+    lost_at_launch: LostWorker | None = None
     compared: frozenset[str] = frozenset()
     unsure: frozenset[str] = frozenset()
     stood: float = 0.0

@@ -33,10 +33,10 @@ def gone(case: Case, what: str) -> Closing:
 
 def _why(case: Case, worker: Worker) -> str:
     """The likeliest cause of a worker that ended in the first minute, where its own logs did not tell."""
-    launch = case.launch
-    if launch is None or launch.get("worker") != worker.index or not launch.get("why") or "likely" in worker.reason:
+    lost = case.lost_at_launch
+    if lost is None or lost.worker != worker.index or not lost.why or "likely" in worker.reason:
         return ""
-    return f"; {launch['why']}"
+    return f"; {lost.why}"
 
 
 def _others(case: Case, worker: Worker) -> str:

@@ -37,7 +37,7 @@ MOST_BYTES = 100_000_000
 MOST_PARTS = 2_000_000
 _PART = re.compile(rb'(?s)"(?:[^"\\]++|\\.)*+"?|[\[{,]')
 HEAD = frozenset(("ok", "seconds", "why", "late"))
-TOP: dict[str, Any] = {
+TOP = {
     "nonce": str,
     "clock": Clock,
     "boot": str | None,

@@ -232,7 +232,7 @@ class Preflight(Struct):
 
 
 # By the key under which a request carries the program.
-PROGRAMS: dict[str, Any] = {
+PROGRAMS = {
     "gpus": Gpus,
     "integrity": Integrity,
     "closer": Integrity,

@@ -250,12 +250,12 @@ class Usage(Strict):
 
 
 # Sections of which each row is the answer about one job; beside the rows stands their head.
-ROWS: dict[str, Any] = {
+ROWS = {
     "logs": Logs,
     "texts": Texts,
     "files": Files,
     "gpu_metrics": GpuMetrics | None,
     "usage": Usage,
 }
-WHOLE: dict[str, Any] = {"process": ProcessSection, "commands": CommandsSection, "disks": Disks}
+WHOLE = {"process": ProcessSection, "commands": CommandsSection, "disks": Disks}
 NO_PROCESSES = ProcessSection(ok=False, why="the answer has no processes")

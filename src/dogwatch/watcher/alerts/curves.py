@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from dogwatch.errors import StoreError
 from dogwatch.model import Curve, Level
@@ -38,5 +37,5 @@ def _of_job(store: Store, ref: str, name: str, upto: float, jobs: int) -> Iterat
     yield from [curve for curve in others if curve.points][: 1 if jobs > 1 else None]
 
 
-def _points(readings: Sequence[tuple[float, Mapping[str, Any]]], key: str) -> tuple[tuple[float, float], ...]:
+def _points(readings: Sequence[tuple[float, Mapping[str, float]]], key: str) -> tuple[tuple[float, float], ...]:
     return tuple((at, float(body[key])) for at, body in readings if isinstance(body.get(key), int | float))

@@ -6,7 +6,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING
 
 from dogwatch.clock import Clock
 from dogwatch.model import Closing, Finding, Level, Notification
@@ -17,6 +17,9 @@ from dogwatch.store.rows.channels import ChannelRow
 from dogwatch.store.rows.findings import open_findings
 from dogwatch.store.rows.notifications import Flapping, queue_all
 from dogwatch.watcher.alerts.policy import FLAP_REST
+
+if TYPE_CHECKING:
+    from dogwatch.wire.documents.job import BriefJob
 
 REGULARLY = 20.0
 PROGRESS_EVERY = 1800.0
@@ -104,7 +107,7 @@ def digest_key(day: date) -> str:
     return key("digest", day)
 
 
-def digest(known: Sequence[Mapping[str, Any]], open_findings: int, day: date, now: float) -> Notification:
+def digest(known: Sequence[BriefJob], open_findings: int, day: date, now: float) -> Notification:
     """Once a day, also when nothing happened: that is the point of it."""
     running = [job for job in known if job["state"] == "running"]
     ended = [job for job in known if job["state"] == "ended" and (job["since"] or 0.0) >= now - 86400]
@@ -116,7 +119,7 @@ def digest(known: Sequence[Mapping[str, Any]], open_findings: int, day: date, no
     return Notification(digest_key(day), "watch", Level.INFO, text, "digest", str(day), now)
 
 
-def progress(known: Iterable[Mapping[str, Any]], now: float, every: float = PROGRESS_EVERY) -> Iterator[Notification]:
+def progress(known: Iterable[BriefJob], now: float, every: float = PROGRESS_EVERY) -> Iterator[Notification]:
     """How far running jobs are, every half an hour."""
     for job in known:
         if job["state"] != "running" or job["fraction"] is None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from dogwatch.estimate.depletion import EVERY
 from dogwatch.rules.interface import Case, Held
+from dogwatch.watcher.job import launch
 from dogwatch.watcher.job.error_groups import error_groups
 from dogwatch.watcher.job.file_checks import made_by, saved_at
 from dogwatch.watcher.job.freshness import unsure
@@ -58,7 +59,7 @@ def _new_case(tick: JobTick) -> Case:
         made=made_by(memory, tick.progress, tick.after.state) if memory.produced.told else None,
         held=_held(tick) if tick.workers or memory.ram.known or tick.probe_answer.learnt else None,
         loss=tick.watched.loss,
-        launch=memory.launch.record,
+        lost_at_launch=launch.lost_worker(memory),
         compared=tick.watched.fresh.compared,
         unsure=unsure(tick.watched),
         stood=stood(tick.job, memory),

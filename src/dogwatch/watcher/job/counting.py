@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from dogwatch.estimate.series import combine
 from dogwatch.model import Job, Step, Tasks
@@ -12,7 +11,7 @@ from dogwatch.watcher.job.memory import Memory
 from dogwatch.watcher.job.read_files import News, worker_of
 from dogwatch.watcher.job.state.workers import keep_worker_point
 from dogwatch.watcher.job.task_progress import of_tasks
-from dogwatch.watcher.job.worker_logs import merged
+from dogwatch.watcher.job.worker_logs import listed_logs, merged
 
 
 @dataclass(slots=True)
@@ -25,7 +24,7 @@ class Counts:
     at: float
     until: float
     said: News | None
-    track: Mapping[str, Any]
+    track: object
     total_items: float | None
     tasks: Tasks | None = None
 
@@ -46,7 +45,7 @@ def count(
     if before is not None and not anew and are_of(before, news.said, job) and before.tasks == tasks:
         before.until = mono
         return before
-    listed = {path: index for kind in ("logs", "progress") for index, path in enumerate(job.track.get(kind) or ())}
+    listed = listed_logs(job)
     chosen = news.items if items else {}
     memory.progress.steps.update({path: chosen.get(path, step) for path, step in news.steps.items()})
     told = frozenset(job.track.get("progress") or ())

@@ -82,7 +82,7 @@ def _no_eta(tick: JobTick) -> str:
         return ""
     watched, native = tick.watched, tick.after.native
     found = (tick.workers, tick.progress, tick.eta, watched.verdict, watched.straggler)
-    why = no_estimate.reason(tick.memory, tick.job.track, native, *found, tick.mono)
+    why = no_estimate.reason(tick.memory, tick.job, native, *found, tick.mono)
     return why or ("no progress" if stood(tick.job, tick.memory) else "")
 
 

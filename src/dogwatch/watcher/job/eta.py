@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any
 
 from dogwatch.estimate.eta import estimate
 from dogwatch.estimate.several_workers import Worker, last_of
 from dogwatch.estimate.totals import expected
-from dogwatch.model import Eta, Point, Progress, Step
+from dogwatch.model import Eta, Job, Point, Progress, Step
 from dogwatch.watcher.job.memory import Memory
 from dogwatch.watcher.job.read_files import worker_of
+from dogwatch.watcher.job.worker_logs import listed_logs
 
 SHARE, LONGEST = 0.02, 30.0  # of the time left, and seconds, after which an estimate is made anew
 
 
-def outlook(memory: Memory, progress: Progress, mono: float, track: Mapping[str, Any]) -> Eta | None:
+def outlook(memory: Memory, progress: Progress, mono: float, job: Job) -> Eta | None:
     """When the job will be done; of several workers with totals of their own, when the last of them will."""
     history: list[tuple[float, float | None]] = [(done, total) for done, total in memory.progress.totals]
     total = expected([*history, (progress.step, progress.total)])
     whole = estimate(memory.progress.points, total, mono, memory.progress.earlier)
-    return last_of(whole, _workers(memory, track), mono) if len(memory.workers.points) > 1 else whole
+    return last_of(whole, _workers(memory, job), mono) if len(memory.workers.points) > 1 else whole
 
 
 def good_for(found: Eta | None, *, stands: bool) -> float:
@@ -32,15 +31,15 @@ def good_for(found: Eta | None, *, stands: bool) -> float:
     return min(LONGEST, SHARE * found.remaining)
 
 
-def _workers(memory: Memory, track: Mapping[str, Any]) -> list[Worker]:
+def _workers(memory: Memory, job: Job) -> list[Worker]:
     """Those that count in one log only, up to a total that it states."""
-    listed = {path: index for kind in ("logs", "progress") for index, path in enumerate(track.get(kind) or ())}
+    listed = listed_logs(job)
     logs: dict[str, list[Step]] = {}
     for path, step in memory.progress.steps.items():
         logs.setdefault(str(worker_of(path, listed)), []).append(step)
-    found = []
+    counting = []
     for worker, points in memory.workers.points.items():
         steps = logs.get(worker, [])
         if len(steps) == 1 and steps[0].total:
-            found.append(Worker([Point(at, done) for at, done in points], steps[0].total))
-    return found
+            counting.append(Worker([Point(at, done) for at, done in points], steps[0].total))
+    return counting

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING
 
 from dogwatch.logs.interface import INNER
 from dogwatch.model import (
@@ -27,7 +27,10 @@ from dogwatch.rules.interface import Check
 from dogwatch.watcher.job.final_checks import FAILED, PASSED, PENDING, Final, short_of
 from dogwatch.watcher.job.memory import Memory
 from dogwatch.watcher.job.read_files import News
-from dogwatch.watcher.job.worker_logs import keys, merged
+from dogwatch.watcher.job.worker_logs import keys, listed_logs, merged
+
+if TYPE_CHECKING:
+    from dogwatch.wire.documents.diagnosis import DiagnosisDocument
 
 # Which part of the evidence a check belongs to.
 PARTS = {"items": "items", "checkpoint": "checkpoints", "workers": "workers"}
@@ -44,14 +47,14 @@ def concluded(
     news: News,
     after: Known,
     checks: Sequence[Check],
-    fell: Mapping[str, Any] | None,
+    failure: DiagnosisDocument | None,
 ) -> Known:
-    """The ending with its final outcome, as far as that is decided; once decided it stays. `fell` is what its logs show
-    of an error that ended it, by themselves."""
+    """The ending with its final outcome, as far as that is decided; once decided it stays. `failure` is what its
+    logs show of an error that ended it, by themselves."""
     state = after.state
     if not isinstance(state, Ended) or after.final is not None:
         return after
-    log, text = _log_end(job, memory, progress, news, after, fell)
+    log, text = _log_end(job, memory, progress, news, after, failure)
     items, outputs, checkpoints, workers = (_part(part, checks) for part in PARTS_IN_ORDER)
     is_at_total = log is LogEnd.FINISHED and progress is not None and (progress.fraction or 0.0) >= 1 - SHORT
     doubt = "" if is_at_total else memory.facts.contradiction
@@ -88,13 +91,13 @@ def _part(part: str, checks: Sequence[Check]) -> Found:
 
 
 def _log_end(
-    job: Job, memory: Memory, progress: Progress | None, news: News, after: Known, fell: Mapping[str, Any] | None
+    job: Job, memory: Memory, progress: Progress | None, news: News, after: Known, failure: DiagnosisDocument | None
 ) -> tuple[LogEnd, str]:
     """How its logs end, and the words for it. An exit status that is known needs more to be contradicted."""
     state = after.state
     unknown = isinstance(state, Ended) and state.outcome is Outcome.UNKNOWN
-    if fell is not None and (unknown or not news.finished):
-        return LogEnd.FAILED, error_words(fell)
+    if failure is not None and (unknown or not news.finished):
+        return LogEnd.FAILED, error_words(failure)
     against = _stopped_short(job, memory, progress, news) if unknown else ""
     against = against or short_of(job, memory, progress, news.finished, after)
     if against:
@@ -105,10 +108,10 @@ def _log_end(
     return (LogEnd.FINISHED, done) if done else (LogEnd.SILENT, "")
 
 
-def error_words(fell: Mapping[str, Any]) -> str:
+def error_words(failure: DiagnosisDocument) -> str:
     """The line that shows the error, or what it means."""
-    quote = next((one for one in fell["evidence"] if one["file"]), None)
-    return str(quote["text"] if quote is not None else fell["title"])
+    quote = next((one for one in failure["evidence"] if one["file"]), None)
+    return str(quote["text"] if quote is not None else failure["title"])
 
 
 def _stopped_short(job: Job, memory: Memory, progress: Progress | None, news: News) -> str:
@@ -120,7 +123,7 @@ def _stopped_short(job: Job, memory: Memory, progress: Progress | None, news: Ne
             return f"worker {worker}: {end.words}"
     done = [0.0, *(point.done for point in memory.progress.points)]
     stride = min((later - earlier for earlier, later in pairwise(done) if later > earlier), default=0.0)
-    listed = {path: at for kind in ("logs", "progress") for at, path in enumerate(job.track.get(kind) or ())}
+    listed = listed_logs(job)
     for log, step in merged(
         memory.progress.steps, listed, job.expect.workers, items=bool(job.expect.total_items)
     ).items():
@@ -133,7 +136,7 @@ def _stopped_short(job: Job, memory: Memory, progress: Progress | None, news: Ne
 
 def _finished(job: Job, memory: Memory, news: News) -> str:
     """What every log that counts says of its end: its words that the work is done, or a counter at its total."""
-    listed = {path: at for kind in ("logs", "progress") for at, path in enumerate(job.track.get(kind) or ())}
+    listed = listed_logs(job)
     streams: dict[Hashable, str] = {}
     for log, key in keys({**memory.progress.steps, **dict.fromkeys(news.claims)}, listed, job.expect.workers).items():
         told = news.claims.get(log) or _arrived(memory, memory.progress.steps.get(log))

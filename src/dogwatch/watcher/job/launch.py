@@ -12,6 +12,7 @@ from dogwatch.clock import recorded
 from dogwatch.model import Ended, Gpu, GpuPast, Job, Known, Outcome, Running, Worker
 from dogwatch.model.gpu import Stray
 from dogwatch.model.outcome import GOOD
+from dogwatch.rules.interface import LostWorker
 from dogwatch.store.rows.tick import Event
 from dogwatch.watcher.job.folders import directories
 from dogwatch.watcher.job.memory import Memory
@@ -124,6 +125,12 @@ def is_open(memory: Memory) -> bool:
     """Whether a poll may still add something to the record."""
     launch = memory.launch.record
     return not memory.launch.verified or (launch is not None and launch["state"] != UNSEEN and not _complete(launch))
+
+
+def lost_worker(memory: Memory) -> LostWorker | None:
+    """The worker that the launch failed for, if it did."""
+    record = memory.launch.record
+    return None if record is None or "why" not in record else LostWorker(record.get("worker"), record["why"])
 
 
 def document(memory: Memory) -> LaunchDocument | None:

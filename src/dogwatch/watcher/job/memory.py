@@ -7,9 +7,9 @@ the very line and size it had taken into account.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, ValidationError, convert, field, to_builtins
 from msgspec.structs import fields
@@ -32,6 +32,9 @@ from dogwatch.watcher.job.state.silence import SilenceState
 from dogwatch.watcher.job.state.tempo import TempoState
 from dogwatch.watcher.job.state.usage import UsageState
 from dogwatch.watcher.job.state.workers import WorkerState
+
+if TYPE_CHECKING:
+    from dogwatch.store.rows.row import Json
 
 
 class Memory(Struct, omit_defaults=True):
@@ -68,16 +71,16 @@ class Memory(Struct, omit_defaults=True):
         self.log.may_stop = False
         self.facts, self.learnt = self.facts.of_next_attempt(), replace(self.learnt, integrity=None)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """As plain JSON values, without what is as it was at first."""
-        body: dict[str, Any] = to_builtins(self)
+        body = to_builtins(self)
         for part in ("facts", "learnt"):
             if part in body:
                 body[part] = {key: value for key, value in body[part].items() if value is not None and value != ""}
         return body
 
     @classmethod
-    def from_json(cls, body: Mapping[str, Any]) -> Memory:
+    def from_json(cls, body: Json) -> Memory:
         """A memory of an older release lacks what it did not know; one of a newer has more: both open. A state that
         cannot be read begins anew, and the others stay."""
         try:
@@ -86,7 +89,7 @@ class Memory(Struct, omit_defaults=True):
             return cls(**dict(_readable(body)))
 
 
-def _readable(body: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def _readable(body: Json) -> Iterator[tuple[str, Any]]:
     for each in fields(Memory):
         with contextlib.suppress(ValidationError, KeyError):
             yield each.name, convert(body[each.name], each.type)

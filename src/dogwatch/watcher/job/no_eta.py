@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Any
 
 from dogwatch.estimate.silence_limit import SAFETY
 from dogwatch.estimate.stall import COUNTER_MOVES, stands_too_long
-from dogwatch.model import Eta, Outcome, Progress, StallState, Step, Straggler, Verdict, Worker
+from dogwatch.model import Eta, Job, Outcome, Progress, StallState, Step, Straggler, Verdict, Worker
 from dogwatch.text import is_suspended
 from dogwatch.watcher.job.memory import Memory
 from dogwatch.watcher.job.read_files import worker_of
 from dogwatch.watcher.job.stall import LIVING
+from dogwatch.watcher.job.worker_logs import listed_logs
 
 OVER = frozenset({"gone", "zombie"})
 COMPLETE = 0.999  # of its own total: rounding, or a last line that was never flushed
@@ -23,7 +23,7 @@ NEWEST = 5  # moves of a worker that show how it counts
 
 def reason(
     memory: Memory,
-    track: Mapping[str, Any],
+    job: Job,
     native: str,
     workers: Sequence[Worker],
     progress: Progress | None,
@@ -34,21 +34,21 @@ def reason(
 ) -> str:
     """In words, why no estimate is shown of a running job; nothing where the estimate holds."""
     return (
-        _exited(memory, track, workers, progress)
+        _exited(memory, job, workers, progress)
         or _held(native, workers)
         or _stands(memory, verdict)
-        or _one_stands(memory, track, workers, verdict, straggler, mono)
+        or _one_stands(memory, job, workers, verdict, straggler, mono)
         or ("" if eta is not None else _unknown(progress))
     )
 
 
-def _exited(memory: Memory, track: Mapping[str, Any], workers: Sequence[Worker], progress: Progress | None) -> str:
+def _exited(memory: Memory, job: Job, workers: Sequence[Worker], progress: Progress | None) -> str:
     """Workers that left before their share was done. Where each counts up to a total of its own the shares are fixed,
     and nobody does what is left of one; where none does, the others may take it over."""
     over = [worker for worker in workers if worker.doing in OVER]
     if not over or len(workers) < 2:
         return ""
-    shares, fixed, short = own_counters(memory, track), [], []
+    shares, fixed, short = own_counters(memory, job), [], []
     for worker in over:
         step = own_share(shares, worker, progress)
         if step is not None and step.total:
@@ -84,17 +84,17 @@ def _is_whole(step: Step, progress: Progress | None) -> bool:
     return progress is not None and progress.total is not None and (step.total or 0.0) >= progress.total
 
 
-def own_counters(memory: Memory, track: Mapping[str, Any]) -> dict[str, Step]:
+def own_counters(memory: Memory, job: Job) -> dict[str, Step]:
     """The counter of each worker, by the log that has come furthest where it has several."""
-    listed = {path: index for kind in ("logs", "progress") for index, path in enumerate(track.get(kind) or ())}
-    found: dict[str, Step] = {}
+    listed = listed_logs(job)
+    counters: dict[str, Step] = {}
     for path, step in memory.progress.steps.items():
         index = worker_of(path, listed)
         if index is not None:
-            known = found.get(str(index))
+            known = counters.get(str(index))
             if known is None or (bool(step.total), step.done) > (bool(known.total), known.done):
-                found[str(index)] = step
-    return found
+                counters[str(index)] = step
+    return counters
 
 
 def _named(indexes: Sequence[int]) -> str:
@@ -116,7 +116,7 @@ def _held(native: str, workers: Sequence[Worker]) -> str:
 
 def _one_stands(
     memory: Memory,
-    track: Mapping[str, Any],
+    job: Job,
     workers: Sequence[Worker],
     verdict: Verdict | None,
     straggler: Straggler | None,
@@ -128,7 +128,7 @@ def _one_stands(
         return f"worker {straggler.worker} stalled"
     if verdict is None or verdict.silence_limit is None or len(workers) < 2:
         return ""
-    shares, hung = own_counters(memory, track), []
+    shares, hung = own_counters(memory, job), []
     for worker in workers:
         step, points = shares.get(str(worker.index)), memory.workers.points.get(str(worker.index), [])
         if step is None or not step.total or step.done >= step.total or len(points) < NEWEST:

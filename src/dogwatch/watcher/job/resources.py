@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dogwatch.model import Gpu, GpuFigures, Progress, Worker
 
@@ -117,7 +117,7 @@ def measured(
     progress: Progress | None,
     workers: Sequence[Worker],
     sample: Sample | None,
-    outputs: Mapping[str, Any],
+    outputs: Mapping[str, Sequence[Sequence[float]]],
     losses: Mapping[str, Sequence[Sequence[float | None]]] | None = None,
 ) -> dict[str, float]:
     """What is known of a job now, as a reading; empty when that is nothing."""

@@ -97,7 +97,7 @@ def _logs_at_end(tick: JobTick) -> set[str]:
     if isinstance(tick.after.state, Ended):
         return names(tick.memory.log)
     over = [worker for worker in tick.workers if worker.doing in OVER and worker.outcome is not None]
-    own = with_own_logs(tick.workers, tick.memory, tick.job.track) if over else ()
+    own = with_own_logs(tick.workers, tick.memory, tick.job) if over else ()
     return {log for worker in own if worker.doing in OVER for log in worker.logs} & names(tick.memory.log)
 
 
@@ -189,7 +189,7 @@ def _estimate(tick: JobTick) -> Eta | None:
         return None
     watched, passed = tick.watched, tick.mono - tick.watched.eta_at
     if not tick.rests and not 0 <= passed < good_for(watched.eta, stands=tick.stands):
-        watched.eta, watched.eta_at = outlook(tick.memory, tick.progress, tick.mono, tick.job.track), tick.mono
+        watched.eta, watched.eta_at = outlook(tick.memory, tick.progress, tick.mono, tick.job), tick.mono
     if watched.eta is None or watched.eta_at == tick.mono:
         return watched.eta
     left, low, high = (max(0.0, each - passed) for each in (watched.eta.remaining, watched.eta.low, watched.eta.high))

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 from dogwatch.model import Job, Outcome, Progress, Step, Worker
 from dogwatch.text import plain
@@ -17,6 +17,10 @@ from dogwatch.watcher.job.read_files import worker_of
 from dogwatch.watcher.job.state.log import names
 from dogwatch.watcher.job.state.workers import WorkerEnd
 from dogwatch.watcher.job.watched import WatchedJob
+from dogwatch.watcher.job.worker_logs import listed_logs
+
+if TYPE_CHECKING:
+    from dogwatch.wire.documents.diagnosis import DiagnosisDocument
 
 OVER = frozenset({"gone", "zombie"})
 MOST_JUDGED = 16  # workers of one job that are gone; the rest say what these say
@@ -24,10 +28,10 @@ LONGEST = 300
 FURTHER, WENT_ON = 1.5, 1.25  # times its own count that others reached, and theirs when it was found gone
 
 
-def with_own_logs(workers: Sequence[Worker], memory: Memory, track: Mapping[str, Any]) -> tuple[Worker, ...]:
+def with_own_logs(workers: Sequence[Worker], memory: Memory, job: Job) -> tuple[Worker, ...]:
     """Each worker with the logs it writes: those it was given or seen to write, else those with its number in their
     name. Logs are counted from 1 where they number as many as the workers do from there."""
-    listed = {path: index for kind in ("logs", "progress") for index, path in enumerate(track.get(kind) or ())}
+    listed = listed_logs(job)
     known = names(memory.log)
     taken = {path for worker in workers for path in (*worker.logs, worker.log)}
     numbered = {path: number for path in sorted(known - taken) if (number := worker_of(path, listed)) is not None}
@@ -54,11 +58,11 @@ def with_ends(
     """The workers with their logs, those that have ended with what these say of it. It is kept, and read again where
     there is `news`."""
     memory = one.memory
-    own = with_own_logs(workers, memory, job.track) if workers else ()
+    own = with_own_logs(workers, memory, job) if workers else ()
     over = [worker for worker in own if worker.doing in OVER and worker.outcome is not None][:MOST_JUDGED]
     if not over:
         return own
-    shares = own_counters(memory, job.track)
+    shares = own_counters(memory, job)
     ended = {}
     for worker in over:
         kept = memory.workers.ends.get(str(worker.index))
@@ -79,7 +83,7 @@ def _ended(worker: Worker, words: str, short: bool | None, failed: bool) -> Work
 
 
 def _judged(
-    worker: Worker, memory: Memory, shares: Mapping[str, Any], log_evidence: LogEvidence, progress: Progress | None
+    worker: Worker, memory: Memory, shares: Mapping[str, Step], log_evidence: LogEvidence, progress: Progress | None
 ) -> WorkerEnd:
     """What its logs say of its end, whether it left before its share was done, and whether they show a failure."""
     if worker.outcome == Outcome.SUCCEEDED:
@@ -114,11 +118,11 @@ def _beside_others(
     return judged._replace(words=words, short=True)
 
 
-def cause_words(found: Mapping[str, Any]) -> str:
+def cause_words(diagnosis: DiagnosisDocument) -> str:
     """The line that shows why it ended, where it stands, and what that is; nothing where no log shows it."""
-    quote = next((one for one in found["evidence"] if one["file"]), None)
+    quote = next((one for one in diagnosis["evidence"] if one["file"]), None)
     if quote is None:
         return ""
     where = os.path.basename(quote["file"]) + (f":{quote['line']}" if quote["line"] is not None else "")
     words = f"{plain(quote['text'], LONGEST)} ({where})"
-    return words if found["cause"] == "unknown" else f"{words}; likely {found['cause']}: {found['title']}"
+    return words if diagnosis["cause"] == "unknown" else f"{words}; likely {diagnosis['cause']}: {diagnosis['title']}"

@@ -9,7 +9,7 @@ from collections.abc import Hashable, Iterable, Mapping
 from functools import lru_cache
 
 from dogwatch.estimate.series import NOT_ITEMS
-from dogwatch.model import Step
+from dogwatch.model import Job, Step
 
 # Parts of a file's name that say which stream of a process it holds, and nothing of the worker.
 _OF_A_STREAM = frozenset(
@@ -25,6 +25,11 @@ _PARTS = re.compile(r"[-_.:+ ]+")
 _OF_SO_MANY = re.compile(r"[-_.]of[-_.]\d+", re.IGNORECASE)
 _DATE = re.compile(r"\d{6,}|\d{4}[-_.]\d{1,2}[-_.]\d{1,2}(?:[T_ -]?\d{1,2}[-_.:h]\d{1,2}(?:[-_.:m]\d{1,2})?)?")
 _OWN = ("worker", "local_rank", "rank", "replica", "proc", "process", "task", "shard", "w", "r", "p", "gpu", "device")
+
+
+def listed_logs(job: Job) -> dict[str, int]:
+    """The logs that a run lists, each with the number of its worker."""
+    return {path: index for kind in ("logs", "progress") for index, path in enumerate(job.track.get(kind) or ())}
 
 
 @lru_cache(maxsize=4096)

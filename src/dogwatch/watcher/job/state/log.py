@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from msgspec import Struct, field
 
+from dogwatch.diagnosis.line_collector import CollectorState
+from dogwatch.logs.reader import ReaderState
 from dogwatch.model import ErrorGroup, Interval
 from dogwatch.wire.requests import LogCursor
 
@@ -19,8 +20,8 @@ class LogState(Struct, omit_defaults=True):
     to those who read."""
 
     cursors: dict[str, LogCursor] = field(default_factory=dict)
-    readers: dict[str, dict[str, Any]] = field(default_factory=dict)
-    gathered: dict[str, dict[str, Any]] = field(default_factory=dict)
+    readers: dict[str, ReaderState] = field(default_factory=dict)
+    gathered: dict[str, CollectorState] = field(default_factory=dict)
     errors: dict[str, ErrorGroup] = field(default_factory=dict)
     intervals: list[Interval] = field(default_factory=list)  # that configurations in the logs state
     seen: bool = False
