@@ -159,8 +159,8 @@ def test_escape_codes_of_a_registry_do_not_reach_a_terminal(store, tmp_path) -> 
         ("", "line 1 column 1"),
         ('{"type": "slurm"}', "line 1 column 1: a registry is a list"),
         ("[\n" + "[" * 200_000, "line 2 column 32: nested deeper"),
-        ('[{"id":\n ' + "9" * 6000 + "}]", "line 2 column 2: a number too large"),
-        ('[{"id": 1e999}]', "line 1 column 9: a number too large"),
+        ('[{"id":\n ' + "9" * 6000 + "}]", "line 2 column 2: a number that is too large"),
+        ('[{"id": 1e999}]', "line 1 column 9: a number that is too large"),
         ('[{"id": NaN}]', "line 1 column 9: NaN is not"),
         ('[{"id": -Infinity}]', "line 1 column 9: -Infinity is not"),
         ('[\n{"id": 1,\n "id": 2}]', 'line 3 column 2: the key "id" is given twice'),
@@ -385,7 +385,7 @@ def test_a_broken_file_is_exit_2_only_when_it_was_named(dogwatch, tmp_path) -> N
     around = dogwatch("sync", "--dir", tmp_path)
     assert (around.returncode, "line 2 column 4" in around.stderr) == (0, True)
     nothing = dogwatch("sync", "--dir", tmp_path / "nowhere")
-    assert (nothing.returncode, "there is no registry" in nothing.stderr) == (0, True)
+    assert (nothing.returncode, "no registry here" in nothing.stderr) == (0, True)
 
 
 JSON = st.recursive(
