@@ -83,6 +83,7 @@ def test_the_same_job_again_after_it_ended_is_another(crew, dogwatch):
 
 
 KILLED = """
+time.sleep(4)
 for n in range(1, 31):
     say(f"iter {n} loss {1 / n:.3f}")
     time.sleep(0.2)
@@ -130,3 +131,23 @@ def test_whoever_waits_for_a_job_learns_that_it_was_forgotten(dogwatch, spawn, t
     assert (alone.wait(timeout=20), watch.wait(timeout=20)) == (4, 4)
     assert "dropped was forgotten" in (tmp_path / "spawn-0.err").read_text()
     assert both.poll() is None
+
+
+UNEVEN = """
+time.sleep(4)
+for n in range(1, 8 if me == 0 else 26):
+    say(f"Processed {n} items")
+    time.sleep(0.2)
+say("Finished processing, all done")
+with open(output, "w") as file:
+    file.write("[1, 2, 3]")
+"""
+
+
+def test_a_worker_with_less_to_do_is_no_trouble_when_its_log_says_that_it_is_done(crew, dogwatch):
+    """Shares of 7 and 25 items without a total: the first one leaves early, nobody is warned, and the job completed."""
+    crew.start("uneven.py", 2, text=UNEVEN)
+    watched = dogwatch("watch", *flags(crew, "uneven"))
+    assert watched.returncode == 0, watched.stdout
+    assert "exited" not in watched.stdout
+    assert jobs(dogwatch)["uneven"]["outcome"] == "completed"

@@ -33,9 +33,10 @@ def headline(report: ReportDocument) -> str:
 
 def how_it_went(report: ReportDocument) -> str:
     """The outcome or the state, and after how long."""
-    said = phrases.outcome(report) if report["state"] == "ended" else f"{report['state'] or 'not polled yet'}, so far"
     total = report["time"]["total_seconds"]
-    return said + (f" after {words.span(total)}" if total is not None else "")
+    if report["state"] != "ended":
+        return f"{report['state'] or 'not polled yet'}{'' if total is None else f' for {words.span(total)}'} so far"
+    return phrases.outcome(report) + (f" after {words.span(total)}" if total is not None else "")
 
 
 def facts(report: ReportDocument, now: float, day: float | None = None) -> Iterator[tuple[str, str]]:

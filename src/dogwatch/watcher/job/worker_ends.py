@@ -67,7 +67,9 @@ def with_ends(
     for worker in over:
         kept = memory.workers.ends.get(str(worker.index))
         if kept is None or news:
-            claims = any(one.readers.of(log, memory).meaning.reading().finished for log in worker.logs)
+            logs = {*worker.logs, *(log for log in names(memory.log) if worker_of(log, {}) == worker.index)}
+            said = [one.readers.of(log, memory).meaning.reading() for log in logs]
+            claims = any(reading.finished is not None and reading.phase == "finished" for reading in said)
             judged = _judged(worker, memory, shares, one.readers.log_evidence, progress)
             kept = memory.workers.ends[str(worker.index)] = _beside_others(worker, judged, kept, shares, claims)
         ended[worker.index] = _ended(worker, kept.words, kept.short, kept.failed)
@@ -102,15 +104,18 @@ def _judged(
 def _beside_others(
     worker: Worker, judged: WorkerEnd, before: WorkerEnd | None, shares: Mapping[str, Step], claims: bool
 ) -> WorkerEnd:
-    """Where no total tells its share: a worker that stopped counting without a word, while the others went on far
-    beyond, left early. Workers that share one queue stop at different counts, but all of them at its end."""
+    """Where no total tells its share: a worker whose log ends with the words that it is done has done it. One that
+    stopped counting without a word, while the others went on far beyond, left early; workers that share one queue stop
+    at different counts, but all of them at its end."""
     step = shares.get(str(worker.index))
     rest = [
         other.done for index, other in shares.items() if index != str(worker.index) and step and other.unit == step.unit
     ]
     furthest = max(rest, default=None)
     judged = judged._replace(others=before.others if before is not None else furthest)
-    if step is None or step.total or judged.failed or claims or furthest is None or judged.others is None:
+    if claims and judged.short is None and not judged.failed:
+        return judged._replace(short=False)
+    if step is None or step.total or judged.failed or furthest is None or judged.others is None:
         return judged
     if furthest < FURTHER * step.done or furthest < WENT_ON * judged.others:
         return judged
