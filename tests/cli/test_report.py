@@ -107,8 +107,8 @@ def test_a_bundle_by_hand(dogwatch, tmp_path: Path) -> None:
     ("flags", "said"),
     [
         (["--price", "cheap"], "--price takes a number"),
-        (["--json", "--html", "x"], "choose one"),
-        (["--html", "x", "--bundle", "y"], "choose one"),
+        (["--json", "--html", "x"], "cannot be used together"),
+        (["--html", "x", "--bundle", "y"], "cannot be used together"),
         (["--html", "/nowhere/x.html"], "cannot be written"),
         (["--bundle", "/nowhere/else/x"], "cannot be written"),
     ],

@@ -270,7 +270,7 @@ def test_what_changed_since_the_last_good_run_is_told(dogwatch) -> None:
 
 
 MISBEHAVING = {
-    "zombie": ("k = os.fork() or os._exit(3); time.sleep(600)", "nobody took notice (zombie "),
+    "zombie": ("k = os.fork() or os._exit(3); time.sleep(600)", "its parent has not read its exit code (zombie "),
     "deadlock": ("l = threading.Lock(); l.acquire(); l.acquire()", "its processes sleep"),
     "spin": ("exec('while True: pass')", "compute without writing anything"),
     "stopped": ("os.kill(os.getpid(), 19); time.sleep(600)", "is stopped by a signal"),
