@@ -58,6 +58,7 @@ def test_a_job_that_runs_is_printed_as_it_is_defined(dogwatch):
     """So is where it stands in the decision tree, with its processes."""
     started = dogwatch("run", "--json", "--detach", "--", "sleep", "600")
     ref = conforms(started, job.JobDocument)["ref"]
+    dogwatch("patrol")  # `status` waits two seconds for a poll, which a busy machine may not manage
     (running,) = conforms(dogwatch("status", "--json", ref), watch.ListingDocument)["jobs"]
     assert running["state"] == "running"
     assert conforms(dogwatch("why", "--json", "--stacks", ref), diagnosis.WhyDocument)["standing"]["stacks"]

@@ -1,7 +1,7 @@
 """Where jobs live. One file or folder per kind; `interface.py` says what a source must offer.
 
 A source turns jobs into its section of the probe request, and the probe's answer into Observations.
-It has no verb that changes a job, starts nothing and reads no file: it may import `model` and `wire` only.
+It has no verb that changes a job, starts nothing and reads no file: it may import `model` only.
 To add one: a file here whose name is its kind, with a module-level `PLUGIN = SourcePlugin(...)`; another package names
 its own under the entry point group `dogwatch.sources`. `dogwatch.testing.check_source` checks either.
 """
@@ -46,7 +46,7 @@ def kind_of(name: str) -> Kind:
 @cache
 def kinds() -> tuple[str, ...]:
     """The sources that come with Dogwatch, by name."""
-    return tuple(sorted(part.name for part in iter_modules(__path__) if part.name not in ("interface", "foreign")))
+    return tuple(sorted(one.name for one in iter_modules(__path__) if one.name not in ("interface", "foreign")))
 
 
 def schedulers() -> list[Scheduler]:

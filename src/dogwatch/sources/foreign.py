@@ -11,7 +11,7 @@ from msgspec import convert, to_builtins
 
 from dogwatch.model import Facts, Job, Known, Observation, RareFacts
 from dogwatch.plugins import FAILURES
-from dogwatch.sources.interface import KnownJobs, PlainSource, RareAnswers, Source, SourcePlugin
+from dogwatch.sources.interface import PlainSource, RareAnswers, SourcePlugin
 from dogwatch.wire.commands import CommandsSection
 from dogwatch.wire.questions import ProcessQuestions, Questions
 from dogwatch.wire.sections import ProcessSection
@@ -19,7 +19,7 @@ from dogwatch.wire.sections import ProcessSection
 T = TypeVar("T")
 
 
-class MissingSource(Source):
+class MissingSource:
     """Stands for a source that is not installed or cannot be loaded: its jobs cannot be seen, and why."""
 
     section = "process"
@@ -34,6 +34,24 @@ class MissingSource(Source):
         self, answer: ProcessSection | CommandsSection, jobs: Sequence[Job], known: Mapping[str, Known], at: float
     ) -> tuple[frozenset[str], dict[str, Observation]]:
         return frozenset(), {}
+
+    def also_ask(
+        self,
+        jobs: Sequence[Job],
+        known: Mapping[str, Known],
+        facts: Mapping[str, Facts],
+        rare: Mapping[str, RareFacts],
+        turn: int,
+    ) -> Questions:
+        return Questions()
+
+    def also_read(
+        self, answers: RareAnswers, jobs: Sequence[Job], facts: Mapping[str, Facts], rare: Mapping[str, RareFacts]
+    ) -> Mapping[str, RareFacts]:
+        return {}
+
+    def trouble(self, answer: ProcessSection | CommandsSection, jobs: Sequence[Job]) -> str | None:
+        return None
 
     def blind(self, answer: ProcessSection | CommandsSection, jobs: Sequence[Job]) -> dict[str, str]:
         return {job.ref: self._why for job in jobs}
@@ -82,15 +100,24 @@ class ForeignSource(MissingSource):
         nothing: tuple[frozenset[str], dict[str, Observation]] = (frozenset(), {})
         return self._safely(read, nothing)
 
-    def also_ask(self, jobs: Sequence[Job], known: KnownJobs, turn: int) -> Questions:
-        facts = _as_json(jobs, known)
-        return self._safely(lambda source: _questions(source.also_ask(jobs, known.states, facts, turn)), Questions())
+    def also_ask(
+        self,
+        jobs: Sequence[Job],
+        known: Mapping[str, Known],
+        facts: Mapping[str, Facts],
+        rare: Mapping[str, RareFacts],
+        turn: int,
+    ) -> Questions:
+        plain = _as_json(jobs, facts, rare)
+        return self._safely(lambda source: _questions(source.also_ask(jobs, known, plain, turn)), Questions())
 
-    def also_read(self, answers: RareAnswers, jobs: Sequence[Job], known: KnownJobs) -> Mapping[str, RareFacts]:
+    def also_read(
+        self, answers: RareAnswers, jobs: Sequence[Job], facts: Mapping[str, Facts], rare: Mapping[str, RareFacts]
+    ) -> Mapping[str, RareFacts]:
         refs = {job.ref for job in jobs}
 
         def read(source: PlainSource) -> dict[str, RareFacts]:
-            learnt = source.also_read(to_builtins(answers._asdict()), jobs, _as_json(jobs, known))
+            learnt = source.also_read(to_builtins(answers._asdict()), jobs, _as_json(jobs, facts, rare))
             return {ref: convert(news, RareFacts) for ref, news in learnt.items() if ref in refs}
 
         return self._safely(read, {})
@@ -113,10 +140,11 @@ class _StrictQuestions(Questions, forbid_unknown_fields=True, omit_defaults=True
     """Nothing but what the probe can be asked."""
 
 
-def _as_json(jobs: Sequence[Job], known: KnownJobs) -> dict[str, dict[str, Any]]:
-    """The facts of these jobs."""
-    refs = [job.ref for job in jobs if job.ref in known.facts]
-    return {ref: to_builtins(known.facts[ref]) | to_builtins(known.rare[ref]) for ref in refs}
+def _as_json(
+    jobs: Sequence[Job], facts: Mapping[str, Facts], rare: Mapping[str, RareFacts]
+) -> dict[str, dict[str, Any]]:
+    """What is known of these jobs."""
+    return {job.ref: to_builtins(facts[job.ref]) | to_builtins(rare[job.ref]) for job in jobs if job.ref in facts}
 
 
 def _checked(seen: Observation) -> Observation:

@@ -25,14 +25,6 @@ class RareAnswers(NamedTuple):
     gpu_metrics: Mapping[str, GpuMetrics | None]
 
 
-class KnownJobs(NamedTuple):
-    """What is known of the jobs of a place, by ref."""
-
-    states: Mapping[str, Known]
-    facts: Mapping[str, Facts]
-    rare: Mapping[str, RareFacts]
-
-
 class Source(Protocol):
     """A kind of thing that jobs live in. `section` names its part of the probe's request and answer. Sources may share
     one: what is asked stands there by ref, and a source reads the rows of its own jobs only."""
@@ -53,20 +45,27 @@ class Source(Protocol):
         """
         ...
 
-    def also_ask(self, jobs: Sequence[Job], known: KnownJobs, turn: int) -> Questions:
-        """For what is asked once or seldom; `turn` counts polls."""
-        from dogwatch.wire.questions import Questions
+    def also_ask(
+        self,
+        jobs: Sequence[Job],
+        known: Mapping[str, Known],
+        facts: Mapping[str, Facts],
+        rare: Mapping[str, RareFacts],
+        turn: int,
+    ) -> Questions:
+        """For what is asked once or seldom; `rare` is what is known of that, and `turn` counts polls."""
+        ...
 
-        return Questions()
-
-    def also_read(self, answers: RareAnswers, jobs: Sequence[Job], known: KnownJobs) -> Mapping[str, RareFacts]:
+    def also_read(
+        self, answers: RareAnswers, jobs: Sequence[Job], facts: Mapping[str, Facts], rare: Mapping[str, RareFacts]
+    ) -> Mapping[str, RareFacts]:
         """What the answers to those say that is new, by ref."""
-        return {}
+        ...
 
     def trouble(self, answer: Section, jobs: Sequence[Job]) -> str | None:
         """Why this answer says nothing about any job, in one sentence: then the place is unreachable. None when it
         does."""
-        return None
+        ...
 
     def blind(self, answer: Section, jobs: Sequence[Job]) -> Mapping[str, str]:
         """The jobs that this answer cannot speak for, each with the reason in words."""

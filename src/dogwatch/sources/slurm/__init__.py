@@ -13,11 +13,11 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from dogwatch.model import Ended, Job, Known, Missing, Observation, RareFacts
-from dogwatch.sources.interface import KnownJobs, RareAnswers, Source, SourcePlugin
+from dogwatch.model import Ended, Facts, Job, Known, Missing, Observation, RareFacts
+from dogwatch.sources.interface import RareAnswers, SourcePlugin
 from dogwatch.sources.slurm import accounting, queue, rarely_asked, requests, words
 from dogwatch.sources.slurm.accounting import Record
-from dogwatch.sources.slurm.judge import Accounting, JobAnswer, judge_job
+from dogwatch.sources.slurm.judge import Books, Said, judge_job
 from dogwatch.sources.slurm.logs import logs_of, usual_logs
 from dogwatch.sources.slurm.times import number
 from dogwatch.sources.slurm.track import tracks
@@ -34,7 +34,7 @@ DAY = 86400.0
 LONG_AGO = 30 * DAY  # a job whose submit time nobody knows may have ended long before somebody asked about it
 
 
-class SlurmSource(Source):
+class SlurmSource:
     """See the module: one squeue and at most one sacct for all jobs of a cluster; one observation per job."""
 
     kind = "slurm"
@@ -62,28 +62,36 @@ class SlurmSource(Source):
         rows, _ = _queue(answer, wanted)
         if rows is None:
             return frozenset(), {}
-        accounting_state, why, records = _accounting(answer, wanted)
+        books, why, records = _books(answer, wanted)
         consulted = _consulted(answer, rows, ours, known)
         cluster = requests.cluster(answer).name or ""
         accounting_run = answer.ran.get(requests.ACCOUNTING)
         names = {} if accounting_run is None else accounting_run.users
         observations = {}
         for job in ours:
-            was_asked = job.id in consulted or accounting_state is Accounting.NONE
-            asked = accounting_state if was_asked else Accounting.NOT_ASKED
+            asked = books if job.id in consulted or books is Books.NONE else Books.NOT_ASKED
             again = requests.may_requeue(answer, job.id)
-            job_answer = JobAnswer(rows.get(job.id, ()), records.get(job.id, ()), asked, why, cluster, again, names)
+            said = Said(rows.get(job.id, ()), records.get(job.id, ()), asked, why, cluster, again, names)
             before = known.get(job.ref, _UNKNOWN)
-            observations[job.ref] = _unchanged.again(job, before, job_answer, at) or _unchanged.keep(
-                job, before, job_answer, _with_logs(job, before, judge_job(job, before, job_answer, at))
+            observations[job.ref] = _unchanged.again(job, before, said, at) or _unchanged.keep(
+                job, before, said, _with_logs(job, before, judge_job(job, before, said, at))
             )
         return frozenset(observations), observations
 
-    def also_ask(self, jobs: Sequence[Job], known: KnownJobs, turn: int) -> Questions:
-        return rarely_asked.ask(jobs, known, turn)
+    def also_ask(
+        self,
+        jobs: Sequence[Job],
+        known: Mapping[str, Known],
+        facts: Mapping[str, Facts],
+        rare: Mapping[str, RareFacts],
+        turn: int,
+    ) -> Questions:
+        return rarely_asked.ask(jobs, known, facts, rare, turn)
 
-    def also_read(self, answers: RareAnswers, jobs: Sequence[Job], known: KnownJobs) -> dict[str, RareFacts]:
-        return rarely_asked.read(answers, jobs, known)
+    def also_read(
+        self, answers: RareAnswers, jobs: Sequence[Job], facts: Mapping[str, Facts], rare: Mapping[str, RareFacts]
+    ) -> dict[str, RareFacts]:
+        return rarely_asked.read(answers, jobs, facts, rare)
 
     def trouble(self, answer: Section, jobs: Sequence[Job]) -> str | None:
         """Why this answer says nothing about any job, in one sentence; None when it does."""
@@ -104,7 +112,7 @@ class SlurmSource(Source):
 
     def without_accounting(self, answer: CommandsSection) -> bool:
         """Whether this cluster keeps no accounting at all, so that none will ever say more."""
-        return _accounting(answer, frozenset())[0] is Accounting.NONE
+        return _books(answer, frozenset())[0] is Books.NONE
 
     def ask_mine(self, at: float) -> Questions:
         """For all jobs of the user who asks; `listed` reads the answer."""
@@ -185,19 +193,19 @@ def _rows(out: str, wanted: frozenset[str] | None) -> dict[str, list[queue.Row]]
     return queue.parse(out, wanted)
 
 
-def _accounting(answer: CommandsSection, wanted: frozenset[str]) -> tuple[Accounting, str, dict[str, list[Record]]]:
+def _books(answer: CommandsSection, wanted: frozenset[str]) -> tuple[Books, str, dict[str, list[Record]]]:
     """How the accounting fared, why, and its records by id."""
     run = answer.ran.get(requests.ACCOUNTING)
     if run is None:
-        return Accounting.NOT_ASKED, "the accounting was not asked yet", {}
+        return Books.NOT_ASKED, "the accounting was not asked yet", {}
     if run.why or run.rc != 0:
         why = words.fault(run.why, run.rc, run.err, "sacct")
         missing = run.why == "not found" or why.startswith(words.NO_ACCOUNTING)
-        return (Accounting.NONE if missing else Accounting.DOWN), why, {}
+        return (Books.NONE if missing else Books.DOWN), why, {}
     records = accounting.parse(run.out, wanted)
     if records is None:
-        return Accounting.DOWN, "sacct printed something that Dogwatch cannot parse", {}
-    return Accounting.ANSWERED, "", records
+        return Books.DOWN, "sacct printed something that Dogwatch cannot parse", {}
+    return Books.ANSWERED, "", records
 
 
 def _consulted(

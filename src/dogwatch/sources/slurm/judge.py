@@ -27,13 +27,13 @@ from dogwatch.sources.slurm.tasks import Piece
 from dogwatch.sources.slurm.track import SlurmTrack, tracks
 from dogwatch.sources.slurm.verdict import Verdict
 
-ACCOUNTING_LAG = 300.0  # how long the accounting may lag behind the queue
+PATIENCE = 300.0  # how long the accounting may lag behind the queue
 MOST_TRIES = 5  # looks in which the accounting may fail to tell of the runs before this one
-ASK_UNKNOWN_FOR = 3600.0  # how long an ending that nobody knows is still asked about
-EVIDENCE_BY = "Slurm"
+LATE_WITNESS = 3600.0  # how long an ending that nobody knows is still asked about
+WITNESS = "Slurm"
 
 
-class Accounting(StrEnum):
+class Books(StrEnum):
     """Whether the accounting was asked about a job, and answered."""
 
     ANSWERED = "answered"
@@ -42,13 +42,13 @@ class Accounting(StrEnum):
     NOT_ASKED = "not asked"
 
 
-class JobAnswer(NamedTuple):
+class Said(NamedTuple):
     """What one poll has to say of one job: its lines in the queue, its records, and how the accounting fared; of one
     that was preempted whether Slurm may put it back, and of one that was cancelled the names of uids."""
 
     rows: Sequence[Row] = ()
     records: Sequence[Record] = ()
-    accounting: Accounting = Accounting.NOT_ASKED
+    books: Books = Books.NOT_ASKED
     why: str = ""
     cluster: str = ""
     requeue: bool | None = None
@@ -61,7 +61,7 @@ class _Case:
 
     job: Job
     known: Known
-    answer: JobAnswer
+    said: Said
     at: float
     who: Identity
     track: SlurmTrack
@@ -74,37 +74,35 @@ class _Case:
     def patient(self) -> bool:
         """Whether the accounting may still come up with what it lacks."""
         since = self.track.missing_since
-        return self.answer.accounting is Accounting.ANSWERED and not (
-            since is not None and self.at - since >= ACCOUNTING_LAG
-        )
+        return self.said.books is Books.ANSWERED and not (since is not None and self.at - since >= PATIENCE)
 
     @property
     def long_gone(self) -> bool:
         """Whether it has been out of the queue for longer than a requeue takes."""
         state = self.known.state
-        return isinstance(state, Missing) and self.at - state.since >= ACCOUNTING_LAG
+        return isinstance(state, Missing) and self.at - state.since >= PATIENCE
 
 
-def judge_job(job: Job, known: Known, answer: JobAnswer, at: float) -> Observation:
+def judge_job(job: Job, known: Known, said: Said, at: float) -> Observation:
     """What this poll says of `job`; an Observation of Missing for one that is in nobody's books yet."""
-    case = _Case(job, known, answer, at, identity(job, known), copy(tracks.of(job)), attempt=known.attempt)
+    case = _Case(job, known, said, at, identity(job, known), copy(tracks.of(job)), attempt=known.attempt)
     rows: list[Row] = []
-    for row in answer.rows:
+    for row in said.rows:
         (rows if case.who.owns(row) else case.strangers).append(row)
     if case.track.missing_since is not None and case.track.missing_since > at:
         case.track.missing_since = None
-    pieces = tasks.pieces_of(rows, _records(case, rows), _ended_before(case))
-    for piece in pieces:
+    found = tasks.pieces(rows, _records(case, rows), _ended_before(case))
+    for piece in found:
         if piece.row is not None and piece.record is not None and not _of_this_run(piece.record, piece.row):
             piece.record = None
         piece.verdict = _of_piece(case, piece)
-    _learn(case, rows, pieces)
-    _learn_runs(case, pieces)
-    whole = tasks.roll_up(pieces, case.first_start) if pieces else Verdict(None, "")
+    _learn(case, rows, found)
+    _learn_runs(case, found)
+    whole = tasks.roll_up(found, case.first_start) if found else Verdict(None, "")
     if whole.state is None:
-        return _open(case, pieces, whole)
+        return _open(case, found, whole)
     case.track.missing_since = None
-    return _observation(case, pieces, whole)
+    return _observation(case, found, whole)
 
 
 def _records(case: _Case, rows: Sequence[Row]) -> dict[str, Record]:
@@ -130,7 +128,7 @@ def _records(case: _Case, rows: Sequence[Row]) -> dict[str, Record]:
 def _of_one_job(case: _Case, rows: Sequence[Row]) -> Sequence[Record]:
     """The records, without those of an older job that had the id when a controller that lost its state gave it out
     again. A known submit time tells them apart; without one, what the queue lists does, else the newest record."""
-    records = case.answer.records
+    records = case.said.records
     if case.who.submits or not records:
         return records
     if not rows:
@@ -182,7 +180,7 @@ def _of_piece(case: _Case, piece: Piece) -> Verdict:
     if record is not None and record.final:
         if record.word == "PREEMPTED" and not stays and case.patient and not case.long_gone:
             return Verdict(None, record.native, "preempted; Slurm may still put it back in the queue")
-        return verdict.of_record(record, row, _seen_until(case.known), case.answer.names)
+        return verdict.of_record(record, row, _seen_until(case.known), case.said.names)
     if row is not None:
         if verdict.may_hide_memory(row) and case.patient:
             return Verdict(None, row.native, f"{row.native} {row.exit}; the accounting does not say why yet")
@@ -197,17 +195,17 @@ def _is_over(case: _Case) -> bool:
     the last poll. One that it puts back is COMPLETING, and then PENDING."""
     known = case.known
     stayed = "PREEMPTED" in known.native and case.attempt == known.attempt
-    return case.answer.requeue is False or stayed
+    return case.said.requeue is False or stayed
 
 
 def _seen_until(known: Known) -> float | None:
     return known.confirmed_at if isinstance(known.state, (Running, Missing)) else None
 
 
-def _learn(case: _Case, rows: Sequence[Row], pieces: Sequence[Piece]) -> None:
+def _learn(case: _Case, rows: Sequence[Row], found: Sequence[Piece]) -> None:
     """What the next poll needs to find this very job again."""
     track = case.track
-    lines: Sequence[Row | Record] = rows or [piece.record for piece in pieces if piece.record is not None]
+    lines: Sequence[Row | Record] = rows or [piece.record for piece in found if piece.record is not None]
     if lines:
         first = lines[0]
         several = any(line.task for line in lines)
@@ -216,16 +214,16 @@ def _learn(case: _Case, rows: Sequence[Row], pieces: Sequence[Piece]) -> None:
             track.submit = first.submit
         if track.unnamed and first.name:
             track.unnamed, track.name = False, first.name
-    track.cluster = track.cluster or case.answer.cluster or None
-    track.ended = tasks.note(_ended_before(case), pieces) if any(piece.task for piece in pieces) else {}
+    track.cluster = track.cluster or case.said.cluster or None
+    track.ended = tasks.note(_ended_before(case), found) if any(piece.task for piece in found) else {}
 
 
-def _learn_runs(case: _Case, pieces: Sequence[Piece]) -> None:
+def _learn_runs(case: _Case, found: Sequence[Piece]) -> None:
     """When the first task of an array started, which nobody can tell once it has left the queue; and of a job that was
     put back in the queue the runs before this one, for which the accounting is asked a few times."""
     track = case.track
-    if any(piece.task for piece in pieces):
-        starts = [start for piece in pieces if (start := tasks.started(piece)) is not None]
+    if any(piece.task for piece in found):
+        starts = [start for piece in found if (start := tasks.started(piece)) is not None]
         before = track.first_start if case.attempt == case.known.attempt else None
         case.first_start = min([*starts, *([] if before is None else [before])], default=None)
         track.first_start = track.first_start if case.first_start is None else case.first_start
@@ -233,40 +231,40 @@ def _learn_runs(case: _Case, pieces: Sequence[Piece]) -> None:
     restarts = restarts_of(case.attempt)
     if restarts and case.attempt != case.known.attempt:
         track.run_polls = 0
-    case.runs = runs_of(case.who.before([record for record in case.answer.records if not record.task]))
-    if track.run_polls is None or case.answer.accounting is Accounting.NOT_ASKED:
+    case.runs = runs_of(case.who.before([record for record in case.said.records if not record.task]))
+    if track.run_polls is None or case.said.books is Books.NOT_ASKED:
         return
     track.run_polls += 1
     if len(case.runs) >= restarts or track.run_polls >= MOST_TRIES:
         track.run_polls = None
 
 
-def _open(case: _Case, pieces: Sequence[Piece], whole: Verdict) -> Observation:
+def _open(case: _Case, found: Sequence[Piece], whole: Verdict) -> Observation:
     """Nobody says how it ended, or whether: keep waiting, or give up with the reason."""
-    known, listed = case.known, any(piece.row is not None for piece in pieces)
+    known, listed = case.known, any(piece.row is not None for piece in found)
     if isinstance(known.state, Ended) and case.attempt == known.attempt:
         case.track.missing_since = None
-        silence_limit = ASK_UNKNOWN_FOR if known.state.outcome is Outcome.UNKNOWN else ACCOUNTING_LAG
-        settled = case.answer.accounting is Accounting.NONE or _waited(case, silence_limit)
+        silence_limit = LATE_WITNESS if known.state.outcome is Outcome.UNKNOWN else PATIENCE
+        settled = case.said.books is Books.NONE or _waited(case, silence_limit)
         return _made(case, Verdict(known.state, "", known.reason), facts=None, settled=settled)
-    if case.answer.accounting is not Accounting.ANSWERED:
-        if case.answer.accounting is not Accounting.NOT_ASKED:
+    if case.said.books is not Books.ANSWERED:
+        if case.said.books is not Books.NOT_ASKED:
             case.track.missing_since = None
         return _unanswered(case)
     if case.patient and not (case.strangers and not listed):
         if case.track.missing_since is None:
             case.track.missing_since = case.at
         if listed:
-            row = next(piece.row for piece in pieces if piece.row is not None)
+            row = next(piece.row for piece in found if piece.row is not None)
             waiting = whole._replace(state=verdict.still(known.state, row.start, row.nodes), says=row.native)
-            return _made(case, waiting, facts=facts_of(pieces, case.first_start))
-        return _missing(case, _why_missing(case, pieces, whole))
+            return _made(case, waiting, facts=facts_of(found, case.first_start))
+        return _missing(case, _why_missing(case, found, whole))
     case.track.missing_since = None
-    for piece in pieces:
+    for piece in found:
         if piece.verdict.state is None:
             piece.verdict = verdict.unknown(_why_unknown(case, piece), piece.verdict.native)
-    lost = tasks.roll_up(pieces, case.first_start) if pieces else verdict.unknown(_why_unknown(case, None), "", case.at)
-    return _observation(case, pieces, lost)
+    lost = tasks.roll_up(found, case.first_start) if found else verdict.unknown(_why_unknown(case, None), "", case.at)
+    return _observation(case, found, lost)
 
 
 def _unanswered(case: _Case) -> Observation:
@@ -276,10 +274,10 @@ def _unanswered(case: _Case) -> Observation:
         why = "preempted, and Slurm did not put it back in the queue"
         state = Ended(Outcome.PREEMPTED, at=case.known.since, reason=why)
         return _made(case, Verdict(state, "PREEMPTED", why, "PREEMPTED"), facts=None)
-    if case.long_gone and case.answer.accounting is Accounting.NONE:
-        why = f"it left the queue, and {case.answer.why}; outcome unknown"
+    if case.long_gone and case.said.books is Books.NONE:
+        why = f"it left the queue, and {case.said.why}; outcome unknown"
         return _made(case, verdict.unknown(why, at=case.known.since), facts=None)
-    why = case.answer.why or "the accounting was not asked about it this time"
+    why = case.said.why or "the accounting was not asked about it this time"
     return _missing(case, f"it left the queue, and how it ended is not known: {why}")
 
 
@@ -287,8 +285,8 @@ def _missing(case: _Case, why: str) -> Observation:
     return _made(case, Verdict(Missing(case.at), "", why), facts=None)
 
 
-def _why_missing(case: _Case, pieces: Sequence[Piece], whole: Verdict) -> str:
-    record = next((piece.record for piece in pieces if piece.record is not None), None)
+def _why_missing(case: _Case, found: Sequence[Piece], whole: Verdict) -> str:
+    record = next((piece.record for piece in found if piece.record is not None), None)
     if whole.reason:
         return whole.reason
     if record is not None:
@@ -313,30 +311,30 @@ def _why_unknown(case: _Case, piece: Piece | None) -> str:
     return "it left the queue, and the accounting has no record of it; outcome unknown"
 
 
-def _observation(case: _Case, pieces: Sequence[Piece], whole: Verdict) -> Observation:
-    facts, contradiction = facts_of(pieces, case.first_start), whole.contradiction
+def _observation(case: _Case, found: Sequence[Piece], whole: Verdict) -> Observation:
+    facts, contradiction = facts_of(found, case.first_start), whole.contradiction
     if not isinstance(whole.state, Ended):
         return _made(case, whole, facts=facts)
     before = case.known.state
     taken_for = before.outcome if isinstance(before, Ended) and case.attempt == case.known.attempt else None
     if taken_for not in (None, Outcome.UNKNOWN, whole.state.outcome):
         contradiction = f"it was taken for {taken_for}, but {whole.reason or whole.says}"
-    used = efficiency([piece.record for piece in pieces if piece.record is not None])
+    used = efficiency([piece.record for piece in found if piece.record is not None])
     if used is not None or contradiction:
         facts = replace(facts or Facts(), efficiency=used, contradiction=contradiction)
-    return _made(case, whole, facts=facts, settled=_settled(case, pieces, whole.state))
+    return _made(case, whole, facts=facts, settled=_settled(case, found, whole.state))
 
 
-def _settled(case: _Case, pieces: Sequence[Piece], ended: Ended) -> bool:
+def _settled(case: _Case, found: Sequence[Piece], ended: Ended) -> bool:
     """Whether nothing more is to be expected of the accounting."""
-    if ended.outcome is Outcome.UNKNOWN and not all(piece.record and piece.record.final for piece in pieces):
-        return _waited(case, ASK_UNKNOWN_FOR)
-    if pieces and all(piece.record is not None and piece.record.final and piece.record.whole for piece in pieces):
+    if ended.outcome is Outcome.UNKNOWN and not all(piece.record and piece.record.final for piece in found):
+        return _waited(case, LATE_WITNESS)
+    if found and all(piece.record is not None and piece.record.final and piece.record.whole for piece in found):
         return True
-    return case.answer.accounting is Accounting.NONE or _waited(case)
+    return case.said.books is Books.NONE or _waited(case)
 
 
-def _waited(case: _Case, silence_limit: float = ACCOUNTING_LAG) -> bool:
+def _waited(case: _Case, silence_limit: float = PATIENCE) -> bool:
     """Whether the ending has been known for that long. Its first evidence says since when."""
     known = case.known
     if not isinstance(known.state, Ended) or case.attempt != known.attempt:
@@ -346,7 +344,7 @@ def _waited(case: _Case, silence_limit: float = ACCOUNTING_LAG) -> bool:
 
 def _made(case: _Case, whole: Verdict, facts: Facts | None, settled: bool = True) -> Observation:
     assert whole.state is not None
-    evidence = (Evidence(EVIDENCE_BY, whole.says, case.at),) if whole.says else ()
+    evidence = (Evidence(WITNESS, whole.says, case.at),) if whole.says else ()
     attempt = _raised(case, whole) or (attempt_key(None, 0) if isinstance(whole.state, Ended) else "")
     track = None if case.track == tracks.of(case.job) else to_builtins(case.track)
     if case.runs:

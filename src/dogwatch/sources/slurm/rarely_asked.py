@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from dogwatch.model import Facts, Job, Known, RareFacts, Running
-from dogwatch.sources.interface import KnownJobs, RareAnswers
+from dogwatch.sources.interface import RareAnswers
 from dogwatch.sources.slurm import gpu_metrics, requests
 from dogwatch.sources.slurm.logs import logs_of
 from dogwatch.sources.slurm.track import tracks
@@ -21,36 +21,44 @@ _UNKNOWN = Known()
 _NO_FACTS, _NOTHING = Facts(), RareFacts()
 
 
-def ask(jobs: Sequence[Job], known: KnownJobs, turn: int) -> Questions:
+def ask(
+    jobs: Sequence[Job],
+    known: Mapping[str, Known],
+    facts: Mapping[str, Facts],
+    rare: Mapping[str, RareFacts],
+    turn: int,
+) -> Questions:
     """Commands for batch scripts, and files of GPU figures, where there is anything to ask."""
-    running = [job for job in jobs if isinstance(known.states.get(job.ref, _UNKNOWN).state, Running)]
+    running = [job for job in jobs if isinstance(known.get(job.ref, _UNKNOWN).state, Running)]
+    scripts = [job for job in running if _wants_script(job, facts.get(job.ref, _NO_FACTS), rare.get(job.ref, _NOTHING))]
     asked = Questions()
-    for job in [job for job in running if _wants_script(job, known)][:SCRIPTS_AT_ONCE]:
+    for job in scripts[:SCRIPTS_AT_ONCE]:
         asked.add(Questions(commands=requests.script(job.id)))
     if turn % EVERY == 0:
         for job in running:
-            if path := _metrics_path(job, known.facts.get(job.ref, _NO_FACTS)):
-                asked.gpu_metrics[job.ref] = GpuMetricsFile(path, known.rare.get(job.ref, _NOTHING).real or {})
+            if path := _metrics_path(job, facts.get(job.ref, _NO_FACTS)):
+                asked.gpu_metrics[job.ref] = GpuMetricsFile(path, rare.get(job.ref, _NOTHING).real or {})
     return asked
 
 
-def read(answers: RareAnswers, jobs: Sequence[Job], known: KnownJobs) -> dict[str, RareFacts]:
+def read(
+    answers: RareAnswers, jobs: Sequence[Job], facts: Mapping[str, Facts], rare: Mapping[str, RareFacts]
+) -> dict[str, RareFacts]:
     """The logs that a script redirects to, and the newest GPU figures."""
     scripts, metrics = requests.scripts(answers.commands), answers.gpu_metrics
     learnt = {}
     for job in (job for job in jobs if job.ref in metrics or job.id in scripts) if scripts or metrics else ():
-        logs = _script_logs(job, known.facts.get(job.ref, _NO_FACTS), scripts.get(job.id))
+        logs = _script_logs(job, facts.get(job.ref, _NO_FACTS), scripts.get(job.id))
         row = metrics.get(job.ref)
         gpu = gpu_metrics.newest(row.header, row.text) if row is not None else None
-        summary = None if gpu is None else gpu_metrics.add(known.rare.get(job.ref, _NOTHING).gpu_summary, gpu)
+        summary = None if gpu is None else gpu_metrics.add(rare.get(job.ref, _NOTHING).gpu_summary, gpu)
         if logs is not None or gpu is not None:
             learnt[job.ref] = RareFacts(script_logs=logs, gpu=gpu, gpu_summary=summary)
     return learnt
 
 
-def _wants_script(job: Job, known: KnownJobs) -> bool:
-    unread = known.rare.get(job.ref, _NOTHING).script_logs is None
-    return unread and bool(known.facts.get(job.ref, _NO_FACTS).stdout) and not tracks.of(job).log_given
+def _wants_script(job: Job, facts: Facts, rare: RareFacts) -> bool:
+    return not tracks.of(job).log_given and bool(facts.stdout) and rare.script_logs is None
 
 
 def _script_logs(job: Job, facts: Facts, run: Ran | None) -> tuple[str, ...] | None:

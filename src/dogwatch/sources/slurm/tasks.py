@@ -45,7 +45,7 @@ class Piece:
     verdict: Verdict = field(default=Verdict(None, ""))
 
 
-def pieces_of(rows: Sequence[Row], records: Mapping[str, Record], noted: Mapping[str, str]) -> list[Piece]:
+def pieces(rows: Sequence[Row], records: Mapping[str, Record], noted: Mapping[str, str]) -> list[Piece]:
     """Every piece once. What the queue lists as waiting outranks a record that has not noticed."""
     if len(rows) == 1 and not rows[0].task:
         return [Piece("", row=rows[0], record=records.get(""))]
@@ -87,13 +87,13 @@ def _is_final(piece: Piece) -> bool:
     return piece.record is not None and piece.record.final
 
 
-def note(before: Mapping[str, str], pieces: Iterable[Piece]) -> dict[str, str]:
+def note(before: Mapping[str, str], found: Iterable[Piece]) -> dict[str, str]:
     """The words of tasks that ended, with those that were noted before: native word → task ids."""
     taken: dict[int, str] = {}
     for native, text in before.items():
         for part in spans.span(text).ranges:
             taken.update(dict.fromkeys(part[:MOST_NOTED], native))
-    for piece in pieces:
+    for piece in found:
         if piece.task.isdecimal():
             taken.pop(int(piece.task), None)
             if piece.verdict.ended:
@@ -104,46 +104,46 @@ def note(before: Mapping[str, str], pieces: Iterable[Piece]) -> dict[str, str]:
     return {native: spans.spell(tasks) for native, tasks in sorted(by_word.items())}
 
 
-def roll_up(pieces: Sequence[Piece], first_start: float | None = None) -> Verdict:
+def roll_up(found: Sequence[Piece], first_start: float | None = None) -> Verdict:
     """The job as the sum of its pieces: under way while one is, since the first of them started (`first_start`, where
     that one has left the queue), and ended as its worst piece ended."""
-    if len(pieces) == 1 and pieces[0].count == 1:
-        return pieces[0].verdict
-    tally = _tally(pieces)
-    going = [piece for piece in pieces if isinstance(piece.verdict.state, (Running, Waiting))]
+    if len(found) == 1 and found[0].count == 1:
+        return found[0].verdict
+    tally = _tally(found)
+    going = [piece for piece in found if isinstance(piece.verdict.state, (Running, Waiting))]
     if going:
-        return _under_way(pieces, going, tally, first_start)
-    if any(piece.verdict.state is None for piece in pieces):
+        return _under_way(found, going, tally, first_start)
+    if any(piece.verdict.state is None for piece in found):
         return Verdict(None, tally, says=tally)
-    return _all_ended(pieces, tally)
+    return _all_ended(found, tally)
 
 
-def _under_way(pieces: Sequence[Piece], going: Sequence[Piece], tally: str, first_start: float | None) -> Verdict:
+def _under_way(found: Sequence[Piece], going: Sequence[Piece], tally: str, first_start: float | None) -> Verdict:
     running = [piece.verdict.state for piece in going if isinstance(piece.verdict.state, Running)]
-    if not running and len(going) == len(pieces):
+    if not running and len(going) == len(found):
         first = going[0].verdict
         return Verdict(first.state, tally, first.reason, tally)
     starts = [state.since for state in running if state.since is not None]
-    starts += [start for piece in pieces if (start := started(piece)) is not None]
+    starts += [start for piece in found if (start := started(piece)) is not None]
     starts += [] if first_start is None else [first_start]
     where = ",".join(dict.fromkeys(state.where for state in running if state.where))
     reason = "" if running else f"between tasks: {going[0].verdict.reason}"
     return Verdict(Running(min(starts, default=None), where[:200]), tally, reason, tally)
 
 
-def _all_ended(pieces: Sequence[Piece], tally: str) -> Verdict:
-    ended = [(piece, piece.verdict.state) for piece in pieces if isinstance(piece.verdict.state, Ended)]
+def _all_ended(found: Sequence[Piece], tally: str) -> Verdict:
+    ended = [(piece, piece.verdict.state) for piece in found if isinstance(piece.verdict.state, Ended)]
     outcome = min((state.outcome for _, state in ended), key=WORST_FIRST.index)
     worst = [(piece, state) for piece, state in ended if state.outcome is outcome]
     last = max((state.at for _, state in ended if state.at is not None), default=None)
     first = worst[0][1]
-    reason = "" if outcome is Outcome.SUCCEEDED else _how_many(worst, pieces)
-    against = next((piece.verdict.contradiction for piece in pieces if piece.verdict.contradiction), "")
+    reason = "" if outcome is Outcome.SUCCEEDED else _how_many(worst, found)
+    against = next((piece.verdict.contradiction for piece in found if piece.verdict.contradiction), "")
     return Verdict(Ended(outcome, first.exit_code, first.signal, last, reason), tally, reason, tally, against)
 
 
-def _how_many(worst: Sequence[tuple[Piece, Ended]], pieces: Sequence[Piece]) -> str:
-    count, total = (sum(piece.count for piece in group) for group in ([p for p, _ in worst], pieces))
+def _how_many(worst: Sequence[tuple[Piece, Ended]], found: Sequence[Piece]) -> str:
+    count, total = (sum(piece.count for piece in group) for group in ([p for p, _ in worst], found))
     named = [f"{piece.task} ({state.reason})" if state.reason else piece.task for piece, state in worst[:_NAMED]]
     more = "" if len(worst) <= _NAMED else " …"
     outcome = worst[0][1].outcome.value.replace("_", " ")
@@ -184,10 +184,10 @@ def _word(state: State | None) -> str:
     return state.outcome.value if isinstance(state, Ended) else word(state) or "missing"
 
 
-def _tally(pieces: Sequence[Piece]) -> str:
+def _tally(found: Sequence[Piece]) -> str:
     """`2 RUNNING, 6 PENDING`: Slurm's words with how often each stands there."""
     counts: Counter[str] = Counter()
-    for piece in pieces:
+    for piece in found:
         counts[words.bare(piece.verdict.native) or "?"] += piece.count
     return ", ".join(f"{count} {native}" for native, count in counts.most_common())
 

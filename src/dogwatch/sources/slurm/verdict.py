@@ -49,10 +49,10 @@ def of_row(row: Row, before: State | None) -> Verdict:
         return Verdict(Running(row.start, row.nodes), row.native, words.RUNNING[row.word], row.native)
     if row.word in words.WAITING:
         why = words.WAITING[row.word] or _pending(row)
-        return Verdict(Waiting(why), row.native, why, _quoted(row.native, row.reason))
+        return Verdict(Waiting(why), row.native, why, _said(row.native, row.reason))
     if row.word in words.ENDED:
         state = _ending(row.word, row.native, row.exit, row.end, cut=False, limit=row.limit, nodes=row.nodes)
-        return Verdict(state, row.native, state.reason, _quoted(row.native, row.exit))
+        return Verdict(state, row.native, state.reason, _said(row.native, row.exit))
     if row.word == "REVOKED":
         why = "another cluster of the federation has it"
     else:
@@ -85,7 +85,7 @@ def of_record(
         by=by,
         why=record.reason if record.start is None else "",
     )
-    verdict = Verdict(state, record.native, state.reason, _quoted(record.native, record.exit), canceller=by)
+    verdict = Verdict(state, record.native, state.reason, _said(record.native, record.exit), canceller=by)
     if state.outcome is Outcome.SUCCEEDED:
         if row is None and _invented(record, seen_until):
             return _not_believed(verdict, state)
@@ -173,7 +173,7 @@ def _pending(row: Row) -> str:
     return found.words
 
 
-def _quoted(native: str, more: object) -> str:
+def _said(native: str, more: object) -> str:
     return f"{native} {more}" if more and str(more) != "None" else native
 
 
@@ -185,7 +185,7 @@ def _starved(record: Record) -> str | None:
     """The step that ran out of memory, or the highest exit code of all steps when it says so."""
     for step in record.steps:
         if step.word == "OUT_OF_MEMORY":
-            return f"step {record.id}.{step.id}{_named(step)} ran out of memory ({_quoted(step.native, step.exit)})"
+            return f"step {record.id}.{step.id}{_named(step)} ran out of memory ({_said(step.native, step.exit)})"
     if record.derived is not None and record.derived.says_memory:
         return f"a step ran out of memory (derived exit code {record.derived})"
     return None
@@ -199,8 +199,8 @@ def _contradiction(record: Record) -> str:
         again = any(later.name == step.name and later.word == "COMPLETED" for later in record.steps[at + 1 :])
         repeated = repeated or (failed and again)
         if failed and step.id != "extern" and not again:
-            quoted = _quoted(step.native, step.exit)
-            return f"Slurm says {record.native}, but its step {record.id}.{step.id}{_named(step)} is {quoted}"
+            said = _said(step.native, step.exit)
+            return f"Slurm says {record.native}, but its step {record.id}.{step.id}{_named(step)} is {said}"
     if not repeated and record.derived is not None and not record.derived.clean:
         return f"Slurm says {record.native}, but the highest exit code of its steps is {record.derived}"
     return ""
