@@ -36,6 +36,7 @@ class Repeats:
         known = {job: row for job, row in answer.logs.rows.items() if not row.again}
         answer.logs.rows = {**known, **more.logs.rows}
         answer.logs.late = [*answer.logs.late, *more.logs.late]
+        answer.body["logs"] = {**answer.body["logs"], **more.body["logs"]}
 
     def _named(self, job: str, spec: JsonValue) -> JsonValue:
         mark, before = self._asked.get(job, (0, None))
