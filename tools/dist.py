@@ -15,7 +15,13 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 COMPILED = "dogwatch/logs/native.lib"
 # Files that are no modules: they are easily left out of a package, and nothing notices before they are used.
-NEEDED = ("dogwatch/py.typed", "dogwatch/remote/poll.sh", "dogwatch/remote/supervisor.py", "dogwatch/cli/main.py", "dogwatch/cli/completion.zsh")
+NEEDED = (
+    "dogwatch/py.typed",
+    "dogwatch/remote/poll.sh",
+    "dogwatch/remote/supervisor.py",
+    "dogwatch/cli/main.py",
+    "dogwatch/cli/completion.zsh",
+)
 MAN_PAGE = ".data/data/share/man/man1/dogwatch.1"
 # What a package index takes. A plain linux_x86_64 is refused: nobody has promised which systems it runs on.
 PURE = re.compile(r"dogwatch-[0-9.]+-py3-none-any\.whl")
