@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -41,7 +42,7 @@ def test_a_link_that_is_too_slow_gets_smaller_questions(home: Path, tmp_path: Pa
     log = tmp_path / "train.log"
     log.write_text("step 1/20000\n")
     expect, clock = Expectation(logs=(str(log),)), Clock()
-    track: dict[str, Any] = {"find": {"name": "no process is called this", "pidfile": None, "pids": [], "want": 1}}
+    track: dict[str, Any] = {"find": {"name": "one", "pidfile": None, "pids": [os.getpid()], "want": 1}}
     job = Job("slow/process:1", "slow", "process", "1", name="one", registered=1.0, track=track, expect=expect)
     transport, place = Slow(), Place("slow", "ssh", {}, 0.0)
     with open_store(str(home)) as store:
