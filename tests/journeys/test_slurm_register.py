@@ -1,4 +1,4 @@
-"""Registering a Slurm job is one step, right behind sbatch (issue 18, point 14)."""
+"""Registering a Slurm job is one step, right behind sbatch."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_what_sbatch_prints_is_piped_into_add(desk: Desk):
     done = desk("add", "slurm", "-", "--host", "lab", "--description", "the big one", input=printed)
     assert done.stdout == f"lab/slurm:{id_of(printed)}\n"
     assert "train-7b: " in done.stderr
-    assert "nothing polls it yet: `dogwatch service on`" in done.stderr
+    assert "no watcher is running; start one: dogwatch service on" in done.stderr
     for words in (("status", "train-7b"), ("report", "train-7b"), ("ls", "--json"), ("patrol",)):
         assert "the big one" in desk(*words).stdout, words
 
@@ -103,7 +103,7 @@ def test_a_job_that_left_the_controller_gets_its_log_or_says_what_to_give(desk: 
         desk.lab.wait_purged(int(job))
     done = desk("add", "slurm", usual, odd, "--host", "lab")
     assert "usual: FAILED" in done.stderr
-    assert f"looked for in {home} by the usual names, and --log PATH names it" in done.stderr
+    assert f"looking in {home} for the usual names" in done.stderr
     desk.patrol_until(lambda jobs: all(jobs[job]["state"] == "ended" for job in (usual, odd)))
     assert "CUDA" in desk("why", usual, code=None).stdout
     assert "CUDA out of memory" in desk("logs", usual).stdout

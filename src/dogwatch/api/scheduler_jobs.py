@@ -175,10 +175,10 @@ def _notes(
     state = plain(found.native, 40) + (f" on {plain(found.nodes, 60)}" if found.nodes else "")
     notes = [f"{plain(name, 80)}: {state}"]
     if not found.queued and not log_given:
-        where = plain(found.workdir, 200) if found.workdir else f"its work directory, which {kind.title} does not tell"
+        where = plain(found.workdir, 200) if found.workdir else f"its work directory, which {kind.title} did not report"
         notes.append(
-            f"{plain(name, 80)}: it left the controller, which alone knows where its log is; it is searched in"
-            f" {where} by the usual names, and --log PATH names it if it is elsewhere"
+            f"{plain(name, 80)}: {kind.title} no longer knows where its log is; looking in {where} for the usual names."
+            " If the log is elsewhere, give it: --log PATH"
         )
     return tuple(notes)
 
