@@ -64,7 +64,7 @@ def test_the_recurring_poll_keeps_the_registry_and_ends_itself(project: Project,
     registry ends the recurring poll."""
     first = worker("first", "exit 0")
     project.write(entry(first.pid, "embed the corpus"))
-    assert "adopted" in project("sync").stdout
+    assert "watched as" in project("sync").stdout
     assert project("service", "on", "--yes").returncode == 0
     table = tmp_path / "stand-in" / "table"
     second = worker("second", "exit 0")

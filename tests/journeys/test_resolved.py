@@ -203,7 +203,7 @@ def test_a_hang_is_not_resolved_because_the_others_have_finished(dogwatch, spawn
         wait_until(lambda: events(dogwatch, "finding.opened")[-1]["body"]["rule"] == "stalled", timeout=40)
     assert events(dogwatch, "finding.resolved") == []
     leave(daemon)
-    assert "stood still" in dogwatch("status", "train").stdout
+    assert "no progress" in dogwatch("status", "train").stdout
     assert good_news(hook) == []
 
 

@@ -101,12 +101,15 @@ def test_a_cluster_without_accounting_is_watched_by_its_queue(watch):
     lab = watch.lab
     with lab.without_accounting():
         seen = lab.sbatch("alice", "exit 3")
-        unseen = lab.sbatch("alice", "echo Training complete; sleep 600", "-o", "unseen.log")
+        gate = lab.home("alice") / "unseen-may-end"
+        gate.unlink(missing_ok=True)
+        script = f"echo Training complete; while [ ! -e {gate} ]; do sleep 0.1; done"
+        unseen = lab.sbatch("alice", script, "-o", "unseen.log")
         lab.wait_state(unseen, "RUNNING")
         watch.add(seen, unseen)
         assert words(watch.until_ended(seen)[str(seen)]) == ("ended", "failed", "FAILED", "exit code 3")
         lab.configure(**{**conf.NO_ACCOUNTING, "MinJobAge": 2})
-        lab.scancel(unseen)
+        gate.touch()
         lab.wait_purged(unseen)
         watch.patrol()
         none = "this cluster keeps no accounting (Slurm accounting storage is disabled)"

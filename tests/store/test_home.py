@@ -78,7 +78,7 @@ def test_a_home_that_is_a_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "home").write_text("")
     with pytest.raises(HomeRefused, match="not a directory"):
         prepare(str(tmp_path / "home"))
-    with pytest.raises(HomeRefused, match="no directory"):
+    with pytest.raises(HomeRefused, match="not a directory"):
         prepare(str(tmp_path / "home" / "below"))
 
 
@@ -96,14 +96,14 @@ def test_a_home_of_somebody_else_is_refused(tmp_path: Path) -> None:
     assert not below.exists()
 
 
-@pytest.mark.parametrize(("mode", "why"), [(0o777, "anybody"), (0o775, "group")])
+@pytest.mark.parametrize(("mode", "why"), [(0o777, "everybody"), (0o775, "group")])
 def test_a_parent_that_others_may_write_is_refused_by_name(tmp_path: Path, mode: int, why: str) -> None:
     """Who may write to a parent may put another home in place of ours; the sticky bit prevents that."""
     parent = tmp_path / "shared"
     parent.mkdir()
     parent.chmod(mode)
     os.chown(parent, -1, 54321) if os.geteuid() == 0 else None
-    if os.geteuid() == 0 or why == "anybody":
+    if os.geteuid() == 0 or why == "everybody":
         with pytest.raises(HomeRefused, match=f"{parent}, above .* {why}"):
             prepare(str(parent / "home"))
     parent.chmod(mode | stat.S_ISVTX)
