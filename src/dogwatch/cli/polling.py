@@ -53,4 +53,6 @@ def say_who_polls(home: str) -> None:
         if there.by == "cron" and service.cron_runs() is False:
             say("no cron daemon is running on this machine, so nothing is polled")
     elif not who["alive"]:
-        say("no watcher is running; start one: dogwatch service on (every 15 min, also after logout) or dogwatch daemon")
+        say(
+            "no watcher is running; start one: dogwatch service on (every 15 min, also after logout) or dogwatch daemon"
+        )
