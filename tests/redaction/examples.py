@@ -138,7 +138,7 @@ NAMED = [
     (f"https://a.blob.core.windows.net/c/b?sv=2022-11-02&sp=r&sig={MIXED[:40]}%3D", MIXED[:40]),
     (f"Endpoint=sb://x.servicebus.windows.net/;SharedAccessKey={MIXED[:43]}=", MIXED[:43]),
     (f'"private_key_id": "{HEX}{HEX[:8]}"', HEX),
-    (f"//registry.npmjs.org/:_authToken={MIXED[:36]}", MIXED[:36]),
+    (f"//npm.example/:_authToken={MIXED[:36]}", MIXED[:36]),
     (f"TWILIO_AUTH_TOKEN={HEX}", HEX),
     (f"CLOUDFLARE_API_TOKEN={MIXED[:40]}", MIXED[:40]),
     (f"X-Auth-Key: {HEX}abcde", HEX),
