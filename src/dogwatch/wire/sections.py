@@ -78,7 +78,7 @@ class Find(Strict):
     others: Count | None = None
     choice: Annotated[list[Choice], Meta(max_length=4096)] | None = None
     count: Count | None = None
-    numbers: Annotated[list[Whole], Listed] | None = None
+    numbers: Annotated[list[Count], Listed] | None = None
     age: Seconds | None = None
     gone: Annotated[list[Count], Listed] | None = None
     named: Count | None = None

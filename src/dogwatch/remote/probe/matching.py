@@ -122,7 +122,7 @@ def own_number(argv: "list[str]") -> "int | None":
         match = OWN_NUMBER.match(word)
         if match:
             told = match.group(1) or (argv[at + 1] if at + 1 < len(argv) else "")
-            if told.isdigit() and len(told) < 6:
+            if told.isdecimal() and len(told) < 6:
                 found.add(int(told))
     return found.pop() if len(found) == 1 else None
 
