@@ -40,7 +40,7 @@ class CheckpointsDocument(TypedDict):
     intact: Annotated[str | None, doc("the latest one that is known to be intact")]
     intact_at: Annotated[Time | None, doc("when that was written")]
     intact_iteration: Annotated[int | None, doc("the iteration that it holds")]
-    guessed: Annotated[bool, doc("whether nobody named them and they were found by their names")]
+    guessed: Annotated[bool, doc("true if they were found by name and not given by the user")]
 
 
 class QuotaDocument(TypedDict):

@@ -11,7 +11,7 @@ class QuoteDocument(TypedDict):
     """A line that shows a cause, the best first."""
 
     file: Annotated[str, doc("the log; empty for a word from outside the logs")]
-    line: Annotated[int | None, doc("from 1, counting newlines; null where nobody counted")]
+    line: Annotated[int | None, doc("from 1, counting newlines; null if unknown")]
     text: Annotated[str, doc("cleaned, secrets redacted, at most 400 characters")]
 
 
@@ -116,7 +116,7 @@ class DifferenceDocument(TypedDict):
     before: Annotated[str | None, doc("null where it was not set, `…` for a secret")]
     now: Annotated[str | None, doc("the same in this run")]
     file: NotRequired[Annotated[str | None, doc("of a log, which")]]
-    line: NotRequired[Annotated[int | None, doc("of a log, where; null where nobody counted")]]
+    line: NotRequired[Annotated[int | None, doc("of a log, where; null if unknown")]]
 
 
 class ChangedDocument(TypedDict):

@@ -123,7 +123,7 @@ class LaunchCheckDocument(TypedDict):
     ]
     ok: Annotated[bool, doc("whether it was seen")]
     seconds: Annotated[float | None, doc("after how long it came", 2.1)]
-    within: Annotated[bool, doc("true where nobody saw when, and it came in that time")]
+    within: Annotated[bool, doc("true if the exact time is unknown and this is the upper limit")]
     text: Annotated[str | None, doc("what is not there")]
 
 
@@ -134,7 +134,7 @@ class LaunchDocument(TypedDict):
         str,
         doc(
             "`verifying`; `verified` (all that can be asked of it was seen); `unproven` (the time is over, and "
-            "something was not); `failed` (a worker did not start, or ended at once); `unseen` (nobody watched it)",
+            "something was not); `failed` (a worker did not start, or ended at once); `unseen` (not watched then)",
             "verified",
         ),
     ]

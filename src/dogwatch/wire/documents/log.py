@@ -64,7 +64,7 @@ class LogDocument(TypedDict):
             "training",
         ),
     ]
-    ending: Annotated[str, doc("`finished`, `failed`, `cut` (it stops in mid-run without a word) or `unknown`", "cut")]
+    ending: Annotated[str, doc("`finished`, `failed`, `cut` (it stops in mid-run) or `unknown`", "cut")]
     eta: Annotated[
         SpanDocument | None,
         doc("what was left when the log last spoke; null where the log has ended, has no times or no total"),
@@ -129,6 +129,6 @@ class FileDocument(TypedDict):
     file: Annotated[str, doc("the file")]
     format: Annotated[str | None, doc("what it is")]
     verdict: Annotated[str, doc("`intact`, `damaged`, `cannot tell`")]
-    why: Annotated[str, doc("what is wrong, or why nobody can tell")]
+    why: Annotated[str, doc("what is wrong, or why it could not be checked")]
     size: Annotated[int | None, doc("its size")]
     records: Annotated[int | None, doc("its lines or records, where that is known")]

@@ -63,14 +63,14 @@ class GpuProcessDocument(TypedDict):
     user: Annotated[str | None, doc("whose it is")]
     name: Annotated[str | None, doc("its program")]
     memory_bytes: Annotated[int | None, doc("what it holds of the GPU's memory")]
-    ours: Annotated[bool | None, doc("whether it is the job's; null where nobody can say")]
+    ours: Annotated[bool | None, doc("whether it belongs to the job; null if unknown")]
 
 
 class GpuDocument(TypedDict):
     """One GPU of a job."""
 
     index: Annotated[int, doc("as the driver counts; a slice has that of its whole", 0)]
-    uuid: Annotated[str, doc("what names it for good", "GPU-5f…")]
+    uuid: Annotated[str, doc("its permanent identifier", "GPU-5f…")]
     name: Annotated[str, doc("its model", "NVIDIA H100 80GB HBM3")]
     percent: Annotated[float | None, doc("of the time in which it did anything", 97.0)]
     memory_used_bytes: Annotated[int | None, doc("what is used of its memory", 64424509440)]

@@ -51,7 +51,7 @@ class CostDocument(TypedDict):
     """What it cost, where somebody named a price."""
 
     price_per_gpu_hour: Annotated[float, doc("as it was named")]
-    gpu_hours: Annotated[float | None, doc("null when nobody knows how many GPUs it has")]
+    gpu_hours: Annotated[float | None, doc("null if the number of GPUs is unknown")]
     amount: Annotated[float | None, doc("the one times the other")]
 
 
@@ -94,7 +94,7 @@ GapDocument = TypedDict(
         "text": Annotated[str, doc("why, in words")],
     },
 )
-GapDocument.__doc__ = "A time in which nobody watched the job or its place did not answer, while it lasted."
+GapDocument.__doc__ = "A time in which the job was not watched, or its host did not answer."
 
 
 class ReadingDocument(TypedDict):
@@ -131,7 +131,7 @@ class ReportDocument(NamedDocument):
     outputs: Annotated[OutputSumDocument, doc("the output files")]
     attempts: Annotated[list[ReportAttemptDocument], doc("its attempts")]
     incidents: Annotated[list[IncidentDocument], doc("the newest 500, oldest first")]
-    gaps: Annotated[list[GapDocument], doc("when nobody saw it")]
+    gaps: Annotated[list[GapDocument], doc("when it was not watched")]
     readings: Annotated[list[ReadingDocument], doc("what was measured, oldest first, evenly thinned to at most 240")]
     bundle: NotRequired[
         Annotated[str | None, doc("the directory with the diagnostics of its failure, if there is one")]

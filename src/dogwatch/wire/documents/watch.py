@@ -42,7 +42,7 @@ EventBody = TypedDict(
             str,
             doc(
                 "of `finding.closed`: `ended_with_job`, `ended_with_attempt`, `ended_with_worker`, `replaced` (by "
-                "another finding, mostly a worse one), `not_watched` (forgotten, or added anew)"
+                "another finding, mostly a worse one), `not_watched` (forgotten, or added again)"
             ),
         ],
         "why": Annotated[str, doc("why a place does not answer")],
@@ -79,7 +79,7 @@ KINDS = {
     "`finding.closed`": "a finding stands no longer, and nothing shows that it got better; body: `rule`, `what`, `how`",
     "`place.unreachable`, `place.answered`": "a place stopped answering (body: `why`) or answers again",
     "`watch.started`, `watch.stopped`": "a watcher took or gave back the lease",
-    "`watch.gap`": "nobody was watching for a while",
+    "`watch.gap`": "the job was not watched for a while",
     "`store.repaired`, `store.full`": "the store was restored from a backup, or had no room",
 }
 
