@@ -20,6 +20,7 @@ import hypothesis
 import pytest
 
 from dogwatch.transport.local import Here
+from tests.lab.box import boxes as boxes
 from tests.support import wait_until
 
 needs_root = pytest.mark.needs_root
