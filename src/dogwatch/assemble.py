@@ -460,10 +460,12 @@ def start_run(
     run = launch.prepare(
         opened.location.path(), name, argv, workers=workers, gpus=gpus, env=env, cwd=cwd, now=clock.now()
     )
+    transport = here(clock)
     try:
         ref = commands.add_run(
             opened,
             clock,
+            transport,
             run_id=run.id,
             directory=run.directory,
             name=name,
@@ -477,6 +479,8 @@ def start_run(
         with contextlib.suppress(OSError):  # the disk that took no registration may not let go either
             launch.discard(run)
         raise
+    finally:
+        transport.close()
     try:
         launch.start(run)
     except DogwatchError:

@@ -36,6 +36,6 @@ def test_every_kept_crash_belongs_to_a_target() -> None:
 def test_a_search_begins_with_the_seeds_and_counts_what_it_tried(tmp_path: Path) -> None:
     """A second of it: no crash, some executions, and the inputs in the folder that was named."""
     ran = run("charset", 1, tmp_path)
-    assert (ran.code, ran.crash) == (0, None), ran.said
+    assert (ran.code, ran.crash) == (0, None), ran.output
     assert ran.executions > 0
     assert {path.read_bytes() for path in (tmp_path / "charset").iterdir()} >= set(load("charset").seeds())

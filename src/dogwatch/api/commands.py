@@ -8,12 +8,12 @@ from __future__ import annotations
 import os
 import re
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from msgspec import UNSET
 
-from dogwatch.api import workers
+from dogwatch.api import real_folders, workers
 from dogwatch.clock import Clock
 from dogwatch.errors import CouldNotPoll, UsageError
 from dogwatch.model import Expectation, Job, Unreachable
@@ -34,6 +34,7 @@ POLL_DEADLINE = 10.0
 def add_run(
     store: Store,
     clock: Clock,
+    transport: Transport,
     *,
     run_id: str,
     directory: str,
@@ -45,8 +46,11 @@ def add_run(
     expect: Expectation,
 ) -> str:
     """Register a kept run that is about to start."""
+    real = real_folders.ask(transport, replace(expect, logs=()))  # its logs are in our own home
     track = ProcessTrack(run=directory, logs=list(logs), progress=list(progress), gpus=list(gpus or ()))
-    return _register(store, clock, run_id, name, description, track, replace(expect, logs=tuple(logs)), clock.now())
+    return _register(
+        store, clock, run_id, name, description, track, replace(expect, logs=tuple(logs)), clock.now(), real
+    )
 
 
 def run_ids(store: Store) -> set[str]:
@@ -83,7 +87,7 @@ def add_processes(
     search = Search(
         pids or None, pidfile, match, workers.uid_of(user), expect.workers, fresh=int(expect.launch_timeout)
     )
-    answer = _look(transport, search)
+    answer, real = _look(transport, search, expect)
     workers.insist(answer, search, wait_for_them=wait_for_them)
     found = answer.workers
     told = name if name is not None else match or (os.path.basename(pidfile) if pidfile else None) or _command(answer)
@@ -99,7 +103,7 @@ def add_processes(
     job_id = job_id or f"{_slug(title)}-{secrets.token_hex(3)}"
     started = min((process.started for process in answer.process if process.started), default=None)
     try:
-        return _register(store, clock, job_id, title, description, track, expect, started)
+        return _register(store, clock, job_id, title, description, track, expect, started, real)
     except UsageError:  # somebody who typed the same at the same moment was first
         same, _ = _already(store, found)
         if same is None:
@@ -122,6 +126,7 @@ def _register(
     track: ProcessTrack,
     expect: Expectation,
     submitted: float | None,
+    real: Mapping[str, str],
 ) -> str:
     job = Job(
         ref=f"{HERE}/process:{job_id}",
@@ -135,20 +140,21 @@ def _register(
         track=track.to_json(),
         expect=expect,
     )
-    register.register(store, job, clock.now(), clock.mono())
+    register.register(store, job, clock.now(), clock.mono(), real)
     store.location.wake()
     return job.ref
 
 
-def _look(transport: Transport, search: Search) -> Find:
-    questions = Questions(process=ProcessQuestions(find={"it": search}))
+def _look(transport: Transport, search: Search, expect: Expectation) -> tuple[Find, Mapping[str, str]]:
+    """The processes, and where the folders of the job's files are."""
+    questions = Questions(process=ProcessQuestions(find={"it": search}), files=real_folders.question(expect))
     answer = transport.ask(questions.to_request(), POLL_DEADLINE)
     if isinstance(answer, Unreachable):
         raise CouldNotPoll(f"could not read the processes of this machine: {answer.why}")
     section = answer.checked.process or NO_PROCESSES
     if not section.ok or section.find is UNSET:
         raise CouldNotPoll(f"could not read the processes of this machine: {section.why or 'no reason given'}")
-    return section.find["it"]
+    return section.find["it"], real_folders.read(answer.checked)
 
 
 def _already(store: Store, found: Sequence[Who]) -> tuple[str | None, str]:

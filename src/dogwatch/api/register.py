@@ -105,7 +105,7 @@ def watch_scheduler_jobs(
     try:
         if wanted.mine:
             return scheduler_jobs.add_mine(kind, store, clock, transport, place.name)
-        answer = scheduler_jobs.look_up(kind, transport, place, ids, wanted.user, clock)
+        looked_up = scheduler_jobs.look_up(kind, transport, place, ids, wanted.user, expect, clock)
     finally:
         transport.close()
     added = scheduler_jobs.add_ids(
@@ -114,7 +114,7 @@ def watch_scheduler_jobs(
         clock,
         place,
         ids,
-        answer,
+        looked_up,
         name=wanted.name,
         description=wanted.description,
         user=wanted.user,

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from dogwatch.api import real_folders
 from dogwatch.clock import Clock
 from dogwatch.errors import CouldNotPoll, NoSuchJob, UsageError
 from dogwatch.model import Expectation, Job, Unreachable
@@ -17,7 +18,7 @@ from dogwatch.store.interface import Store
 from dogwatch.store.rows import jobs, places
 from dogwatch.store.rows import registration as register
 from dogwatch.text import named, plain
-from dogwatch.transport.interface import Transport
+from dogwatch.transport.interface import Answer, Transport
 from dogwatch.wire.commands import NO_COMMANDS
 
 if TYPE_CHECKING:
@@ -87,16 +88,37 @@ def place_here(store: Store, kind: Scheduler) -> Place:
     return place
 
 
+class LookedUp(NamedTuple):
+    """What a scheduler said of ids, and where the folders of the jobs' files are now."""
+
+    said: Lookup | Unreachable
+    real: Mapping[str, str] = {}
+
+
 def look_up(
-    kind: Scheduler, transport: Transport, place: Place, ids: Sequence[JobId], user: str | None, clock: Clock
-) -> Lookup | Unreachable:
+    kind: Scheduler,
+    transport: Transport,
+    place: Place,
+    ids: Sequence[JobId],
+    user: str | None,
+    expect: Expectation,
+    clock: Clock,
+) -> LookedUp:
     """What the scheduler says of these ids now; NoSuchJob names those that it does not know, and Unreachable says why
     it cannot be asked, which is no reason not to watch them."""
-    wanted = [one.id for one in ids]
-    answer = transport.ask(kind.ask_for(wanted, clock.now()).to_request(), LOOKUP_DEADLINE)
-    where = "this machine" if is_here(place.kind) else place.name
+    questions = kind.ask_for([one.id for one in ids], clock.now())
+    questions.files |= real_folders.question(expect)
+    answer = transport.ask(questions.to_request(), LOOKUP_DEADLINE)
     if isinstance(answer, Unreachable):
-        return answer
+        return LookedUp(answer)
+    return LookedUp(_read(kind, answer, place, ids, user), real_folders.read(answer.checked))
+
+
+def _read(
+    kind: Scheduler, answer: Answer, place: Place, ids: Sequence[JobId], user: str | None
+) -> Lookup | Unreachable:
+    wanted = [one.id for one in ids]
+    where = "this machine" if is_here(place.kind) else place.name
     section = answer.checked.commands or NO_COMMANDS
     if program := kind.missing(section):
         raise UsageError(
@@ -126,7 +148,7 @@ def add_ids(
     clock: Clock,
     place: Place,
     ids: Sequence[JobId],
-    said: Lookup | Unreachable,
+    looked_up: LookedUp,
     *,
     name: str | None,
     description: str,
@@ -134,7 +156,7 @@ def add_ids(
     expect: Expectation,
 ) -> list[Added]:
     """Watch these jobs, with what the scheduler said of them."""
-    added = []
+    added, said = [], looked_up.said
     for one in ids:
         found = None if isinstance(said, Unreachable) else said.found.get(one.id)
         ref = add(
@@ -152,6 +174,7 @@ def add_ids(
             cluster=one.cluster,
             expect=expect,
             log_given=bool(expect.logs),
+            real=looked_up.real,
         )
         job = jobs.documents(store, refs=[ref])[0]
         notes = _notes(kind, place, job["name"], found, said, bool(expect.logs))
@@ -199,6 +222,7 @@ def add(
     cluster: str | None = None,
     expect: Expectation | None = None,
     log_given: bool = False,
+    real: Mapping[str, str] = {},
 ) -> str:
     """Watch one job of a place that is known; it need not be reachable now. Its ref, also if it was watched already.
     A submit time proves which job is meant only if the scheduler told it: people and registries tell the minute.
@@ -229,7 +253,7 @@ def add(
         track=track,
         expect=expect or Expectation(),
     )
-    register.register(store, job, clock.now(), clock.mono())
+    register.register(store, job, clock.now(), clock.mono(), real)
     store.location.wake()
     return ref
 

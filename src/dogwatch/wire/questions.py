@@ -8,6 +8,7 @@ from typing import Any
 from msgspec import Struct, to_builtins
 
 from dogwatch.wire.commands import Command
+from dogwatch.wire.requests import FileRequest
 from dogwatch.wire.sections import Who
 
 
@@ -44,6 +45,7 @@ class Questions(Struct, omit_defaults=True):
     process: ProcessQuestions | None = None
     commands: dict[str, Command] | None = None
     gpu_metrics: dict[str, GpuMetricsFile] = {}
+    files: dict[str, FileRequest] = {}
 
     def add(self, more: Questions) -> None:
         """Ask for this too; what is asked is told apart by ref, or by the name of a command."""
@@ -55,6 +57,7 @@ class Questions(Struct, omit_defaults=True):
         if more.commands is not None:
             self.commands = (self.commands or {}) | more.commands
         self.gpu_metrics |= more.gpu_metrics
+        self.files |= more.files
 
     def to_request(self) -> dict[str, Any]:
         """As JSON has it."""

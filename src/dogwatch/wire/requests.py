@@ -41,9 +41,12 @@ class TextRequest(Struct, omit_defaults=True):
 
 
 class FileRequest(Struct, omit_defaults=True):
-    outputs: list[str]
-    checkpoints: list[str]
+    """Outputs and checkpoints to list. Of the globs in `folders` nothing is listed: only where their folders are."""
+
+    outputs: list[str] = []
+    checkpoints: list[str] = []
     real: dict[str, str] = {}
+    folders: list[str] = []
 
 
 class GpuCall(Struct):

@@ -11,8 +11,8 @@ import zlib
 from collections.abc import Callable
 from typing import Any
 
-from dogwatch.remote.probe.allowed_paths import OPEN
-from dogwatch.remote.probe.paths import Allowance, expand, newest, real_folders, regular
+from dogwatch.remote.probe.allowed_paths import OPEN, RealFolders
+from dogwatch.remote.probe.paths import Allowance, entries_of, expand, folder_of, newest, real_folders, regular
 from dogwatch.remote.probe.texts import read_texts
 from dogwatch.remote.probe.unchanged_logs import SETTLED_AFTER, logs_section
 from dogwatch.remote.probe.usage import usage_section
@@ -24,8 +24,11 @@ WEIGHED, WEIGHED_ENTRIES, WEIGHED_LEVELS = 4, 512, 3
 
 
 def list_files(spec: Fields, allowance: Allowance) -> "Files":
-    """Outputs and checkpoints with size and time of change, newest last; the oldest give way to the cap."""
+    """Outputs and checkpoints with size and time of change, newest last; the oldest give way to the cap. Of the
+    globs in `folders` only the folders' real names are told."""
     cap, real = spec.number("cap", 1, 100000, 2000), real_folders(spec)
+    for glob in spec.texts("folders"):
+        real.learn(folder_of(glob))
     answer: "Files" = {"capped": False, "missing": [], "unreadable": {}, "outputs": [], "checkpoints": []}
     for name, listed in (("outputs", answer["outputs"]), ("checkpoints", answer["checkpoints"])):
         finds = expand(spec.texts(name), allowance, real)
@@ -36,7 +39,7 @@ def list_files(spec: Fields, allowance: Allowance) -> "Files":
         }
         listed += [listed_file(path, rows[path]) for path in newest(rows, cap)]
         for file in [file for file in listed if file["size"] is None][-WEIGHED:]:
-            file["inside"] = weigh(enc(file["path"]), allowance)
+            file["inside"] = weigh(enc(file["path"]), allowance, real)
         answer["capped"] = answer["capped"] or finds.capped or len(rows) > cap
         answer["missing"] += finds.missing
         answer["unreadable"].update(finds.unreadable)
@@ -48,22 +51,21 @@ def listed_file(path: bytes, row: "os.stat_result") -> "ListedFile":
     return {"path": dec(path), "size": row.st_size if stat.S_ISREG(row.st_mode) else None, "mtime": row.st_mtime}
 
 
-def weigh(top: bytes, allowance: Allowance) -> "list[float]":
+def weigh(top: bytes, allowance: Allowance, real: RealFolders) -> "list[float]":
     """[files, bytes, newest change] in a directory, a few levels deep: what tells whether it is still written."""
     files, size, last, level, left = 0, 0, 0.0, [top], WEIGHED_ENTRIES
     for _ in range(WEIGHED_LEVELS):
         deeper: "list[bytes]" = []
         for folder in level:
             try:
-                with os.scandir(folder) as entries:
-                    for entry in entries:
-                        left -= 1
-                        if left < 0 or allowance.spent():
-                            return [files, size, last]
-                        row = entry.stat(follow_symlinks=False)
-                        if stat.S_ISDIR(row.st_mode):
-                            deeper.append(entry.path)
-                        files, size, last = files + 1, size + row.st_size, max(last, row.st_mtime)
+                for entry in entries_of(folder, real):
+                    left -= 1
+                    if left < 0 or allowance.spent():
+                        return [files, size, last]
+                    row = entry.stat(follow_symlinks=False)
+                    if stat.S_ISDIR(row.st_mode):
+                        deeper.append(folder + b"/" + entry.name)
+                    files, size, last = files + 1, size + row.st_size, max(last, row.st_mtime)
             except OSError:
                 continue
         level = deeper

@@ -7,7 +7,7 @@ import zlib
 from typing import Any
 
 from dogwatch.remote.probe.allowed_paths import RealFolders
-from dogwatch.remote.probe.paths import Allowance, Finds, expand, newest, regular
+from dogwatch.remote.probe.paths import Allowance, Finds, entries_of, expand, newest, regular
 from dogwatch.remote.probe.wire import Fields, Refused, dec, enc
 from dogwatch.remote.shapes import LogFile, Logs
 
@@ -59,20 +59,19 @@ def find_moved(known: "dict[bytes, KnownLog]", finds: Finds) -> "dict[bytes, byt
         return {}
     now = {row.st_ino: path for path, row in finds.stats.items()}
     for directory in {os.path.dirname(lost[ino]) for ino in lost if ino not in now}:
-        for ino, path in siblings(directory):
+        for ino, path in siblings(directory, finds.real):
             if ino in lost and ino not in now:
                 now[ino] = path
     return {now[ino]: lost[ino] for ino in lost if ino in now}
 
 
-def siblings(directory: bytes) -> "list[tuple[int, bytes]]":
+def siblings(directory: bytes, real: RealFolders) -> "list[tuple[int, bytes]]":
     found: "list[tuple[int, bytes]]" = []
     try:
-        with os.scandir(directory) as entries:
-            for entry in entries:
-                found.append((entry.inode(), directory.rstrip(b"/") + b"/" + entry.name))
-                if len(found) >= SIBLINGS:
-                    break
+        for entry in entries_of(directory, real):
+            found.append((entry.inode(), directory.rstrip(b"/") + b"/" + entry.name))
+            if len(found) >= SIBLINGS:
+                break
     except OSError:
         pass  # the directory's own trouble was told when its path was looked for
     return found

@@ -6,7 +6,7 @@ import os
 import re
 import stat
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from dogwatch.remote.probe.allowed_paths import RealFolders
@@ -116,11 +116,10 @@ def expand(globs: "list[str]", allowance: Allowance, real: RealFolders) -> Finds
             path = enc(glob)
             if path in finds.stats:
                 continue
+            real.learn(folder_of(glob))
             if MAGIC.search(glob):
-                real.learn(folder_of(glob))
                 walk([part for part in glob.split("/") if part], finds, allowance)
             else:
-                real.learn(os.path.dirname(path.rstrip(b"/")) or b"/")
                 finds.lstat(path)
         except Refused as problem:
             finds.unreadable[glob] = str(problem)
@@ -130,7 +129,9 @@ def expand(globs: "list[str]", allowance: Allowance, real: RealFolders) -> Finds
 
 
 def folder_of(glob: str) -> bytes:
-    """The folder above the first wildcard of a glob."""
+    """The folder above the last name of a path, or above the first wildcard of a glob."""
+    if not MAGIC.search(glob):
+        return os.path.dirname(enc(glob).rstrip(b"/")) or b"/"
     parts = [part for part in glob.split("/") if part]
     return enc("/" + "/".join(parts[: next(at for at, part in enumerate(parts) if MAGIC.search(part))]))
 
@@ -146,6 +147,16 @@ def walk(parts: "list[str]", finds: Finds, allowance: Allowance) -> None:
             if last:
                 for path in heads:
                     finds.lstat(path)
+
+
+def entries_of(folder: bytes, real: RealFolders) -> "Iterator[os.DirEntry[bytes]]":
+    """What is in a directory that lies where its path may lead; the paths of entries are not to be used."""
+    fd = real.open_folder(folder)
+    try:
+        with os.scandir(b"/proc/self/fd/%d" % fd) as entries:
+            yield from entries
+    finally:
+        os.close(fd)
 
 
 def scan(head: bytes, part: str, last: bool, finds: Finds, allowance: Allowance) -> "list[bytes]":

@@ -16,6 +16,8 @@ from dogwatch.store.rows.notifications import queue
 from dogwatch.store.rows.places import REMOVED, add_place
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from dogwatch.model.job import Job
     from dogwatch.store.interface import Store, Transaction
     from dogwatch.wire.documents.job import JobDocument
@@ -33,9 +35,9 @@ def _unseen(job: Job, at: float) -> JobRow:
     return JobRow(**{**asdict(job), "registered": job.registered or at}, detail={}, evidence=[])
 
 
-def register(store: Store, job: Job, at: float, mono: float) -> int:
-    """Take a job under watch; a ref that was forgotten or has ended starts anew with its history kept.
-    Returns the number of its job.added event."""
+def register(store: Store, job: Job, at: float, mono: float, real: Mapping[str, str] = {}) -> int:
+    """Take a job under watch; a ref that was forgotten or has ended starts anew with its history kept. `real` is where
+    the folders of its files are now. Returns the number of its job.added event."""
     with store.writing() as tx:
         held = tx.row(JobRow, "WHERE ref = ?", job.ref)
         if held is not None and held.active:
@@ -52,7 +54,7 @@ def register(store: Store, job: Job, at: float, mono: float) -> int:
             closed = _close(tx, job.ref, at)
             if held.submitted != job.submitted:  # an id that came back is another job
                 readings.drop(tx, key)
-        memories.remember(tx, {key: {}})
+        memories.remember(tx, {key: {"learnt": {"real": dict(real)}} if real else {}})
         added = Event("job.added", f"{job.name} is watched", ref=job.ref, place=job.place)
         return events.append(tx, at, mono, *closed, added)
 
