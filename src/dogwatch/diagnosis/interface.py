@@ -60,9 +60,9 @@ class OnScheduler:
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """A row of the table. `advice` is what to do about it; `tell` names the commands that would tell it from its
-    `neighbours`, which are what it is most easily taken for. Every one of `examples` shows it, none of
-    `counterexamples` does. One whose `tell` has no words elsewhere happens to jobs of a scheduler only."""
+    """A row of the catalog. `advice` is what to do about it. `neighbours` are the causes that are easily confused with
+    it, and `tell` names the commands that tell them apart; a cause whose `tell` has no words `elsewhere` happens to
+    jobs of a scheduler only."""
 
     name: str
     title: str
@@ -70,8 +70,6 @@ class Cause:
     advice: tuple[str | OnScheduler, ...]
     patterns: tuple[Pattern, ...] = ()
     role: Role = Role.ROOT
-    examples: tuple[str, ...] = ()
-    counterexamples: tuple[str, ...] = ()
     neighbours: tuple[str, ...] = ()
     tell: str | OnScheduler = ""
 

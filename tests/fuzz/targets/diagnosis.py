@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 
-from dogwatch.diagnosis import CAUSES, Evidence, Log, diagnose
+from dogwatch.diagnosis import Evidence, Log, diagnose
 from dogwatch.diagnosis.document import document
 from dogwatch.diagnosis.tracebacks import bare, body_of
+from tests.diagnosis.examples import EXAMPLES_OF
 from tests.fuzz.dice import Dice, is_clean
 
 SIZE = 65536
@@ -38,5 +39,5 @@ def seeds() -> list[bytes]:
         b"slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2026-01-01T00:00:00 DUE TO TIME LIMIT ***\n",
         b"[rank1]: Exception in thread T:\nterminate called after throwing an instance of 'c10::Error'\n",
     ]
-    logs += [example.encode() for cause in CAUSES.values() for example in cause.examples[:2]]
+    logs += [line.encode() for lines in EXAMPLES_OF.values() for line in lines[:2]]
     return [bytes([2, 1, 2, 2, 16, 40]) + log for log in logs]

@@ -1,1 +1,2 @@
-"""The causes as data: one file per family, each row with its patterns, advice and example lines that are tests."""
+"""The causes as data: one file per family, each row with its patterns and advice. Lines that show each of them are in
+tests/diagnosis/examples.txt."""

@@ -75,38 +75,6 @@ rows = (
             Pattern("the following module(s) are unknown", weight=0.7, role=Role.CASCADE),
             Pattern("failed to import", r"failed to import \S{1,120} because of the following error", 0.7, raised=True),
         ),
-        examples=(
-            "ValueError: Couldn't instantiate the backend tokenizer from one of:",
-            "ValueError: numpy.dtype size changed, may indicate binary incompatibility. Expected 88 from C header",
-            "ModuleNotFoundError: No module named 'flash_attn'",
-            "/opt/env/bin/python: Error while finding module specification for 'acme.train' "
-            "(ModuleNotFoundError: No module named 'acme')",
-            "/usr/bin/python3: No module named torch.distributed.run",
-            "Can't locate Text/Acme.pm in @INC (you may need to install it) (@INC contains: /etc/perl)",
-            "ERROR: LoadError: ArgumentError: Package Acme not found in current path.",
-            'OSError: [WinError 126] The specified module could not be found. Error loading "C:\\env\\lib\\shm.dll"',
-            "ERROR: No matching distribution found for acme-kernels==2.7",
-            "  × No solution found when resolving dependencies:",
-            "OSError: CUDA_HOME environment variable is not set. Please set it to your CUDA install root.",
-            "ImportError: /opt/env/lib/python3.11/site-packages/flash_attn_2_cuda.so: undefined symbol: "
-            "_ZN2at4_ops5zeros",
-            "ImportError: /lib64/libm.so.6: version `GLIBC_2.29' not found (required by /opt/env/lib/libtriton.so)",
-            "./train: /lib64/libstdc++.so.6: version `GLIBCXX_3.4.29' not found (required by ./train)",
-            "RuntimeError: operator torchvision::roi_align does not exist",
-            "RuntimeError: Tried to instantiate class '_fast_C.Queue', but it does not exist! Ensure ...",
-            "RuntimeError: The detected CUDA version (12.6) mismatches the version that was used to compile PyTorch "
-            "(11.8)",
-            "RuntimeError: nvrtc: error: failed to open libnvrtc-builtins.so.11.3.",
-            "RuntimeError: acme-kernels is needed for this: run `pip install acme-kernels`",
-            "gymnasium.error.DependencyNotInstalled: Box2D is not installed",
-            "Error locating target 'acme.data.Crystals', set env var HYDRA_FULL_ERROR=1 to see chained exception.",
-            "train: error while loading shared libraries: libcudart.so.12: cannot open shared object file: "
-            "No such file or directory",
-        ),
-        counterexamples=(
-            "WARNING: No module named 'apex', using torch.optim",
-            "apex is not installed; continuing without",
-        ),
         neighbours=("code_error", "cuda_unavailable"),
         tell="which python; pip list | grep NAME",
     ),

@@ -92,50 +92,6 @@ rows = (
                 "free memory on device", r"free memory on device.{0,120}less than desired gpu memory utilization", 0.94
             ),
         ),
-        examples=(
-            "[2026-01-05 22:51:07] Error: out of memory - /opt/nmt/src/tensors/gpu/device.cu:30",
-            "ValueError: Some modules are dispatched on the CPU. Make sure you have enough GPU RAM to fit the "
-            "quantized model.",
-            "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 3.12 GiB. GPU 2 has a total "
-            "capacity of 79.11 GiB of which 1.02 GiB is free.",
-            "RuntimeError: CUDA out of memory. Tried to allocate 44.00 MiB (GPU 0; 7.79 GiB total capacity; "
-            "6.40 GiB already allocated)",
-            "RuntimeError: CUDA error: out of memory",
-            "RuntimeError: CUDA driver error: out of memory",
-            "RuntimeError: Not enough memory. Please try to increase --mem-fraction-static.",
-            "jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to "
-            "allocate 8589934592 bytes.",
-            "tensorflow.python.framework.errors_impl.ResourceExhaustedError: OOM when allocating tensor with "
-            "shape[64,512,768] and type float on /job:localhost/replica:0/task:0/device:GPU:0 by "
-            "allocator GPU_0_bfc",
-            "ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization` "
-            "when initializing the engine.",
-            "RuntimeError: Unable to find a valid cuDNN algorithm to run convolution",
-            "tensorflow.python.framework.errors_impl.InternalError: Failed copying input tensor: Dst tensor is not "
-            "initialized.",
-            "RuntimeError: CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`",
-            "cupy.cuda.memory.OutOfMemoryError: Out of memory allocating 2,147,483,648 bytes (allocated so "
-            "far: 0 bytes).",
-            "RuntimeError: CudaArray_New: allocation failed.",
-            "RuntimeError: XLA:TPU compile permanent error. Ran out of memory in memory space hbm. Used 41.20G of "
-            "15.75G hbm.",
-            "  (0) RESOURCE_EXHAUSTED: Attempting to reserve 5.10G at the bottom of memory. That was not possible. "
-            "There are 4.02G free.",
-            "llama_model_load: error loading model: unable to allocate CUDA0 buffer",
-            "acme.Error: [07:41:20] src/device_api.cc:91: Check failed: e == cudaSuccess || e == "
-            "cudaErrorCudartUnloading: CUDA: out of memory",
-            "GPUassert: hipErrorOutOfMemory src/neighbours.cu 71",
-            "GPUassert: out of memory field.cu 212",
-            'CUDA error at solver.cu:98 code=2(cudaErrorMemoryAllocation) "cudaMalloc(&d_x, n)"',
-            "Error allocating 81264640 bytes of device memory (out of memory). Driver report 20971520 bytes free",
-            "MemoryError: Error allocating 81264640 bytes of device memory (out of memory).",
-        ),
-        counterexamples=(
-            "step 300 | loss 2.11 | oom=0 | mem 41.2GiB",
-            "WARNING: CUDA out of memory in forward pass, skipping this batch",
-            "slurmstepd: error: Detected 1 oom_kill event in StepId=77.0. Some of the step tasks have been OOM Killed.",
-            "Set expandable_segments to avoid CUDA out of memory errors",
-        ),
         neighbours=("host_oom",),
         tell="nvidia-smi --query-compute-apps=pid,used_memory --format=csv",
     ),
@@ -223,35 +179,6 @@ rows = (
             Pattern("cpuallocator", r"defaultcpuallocator: (?:can'?t allocate memory|not enough memory)", 0.96),
             Pattern("oom when allocating", r"oom when allocating tensor.{0,300}device:cpu", 0.93, raised=True),
         ),
-        examples=(
-            "Job exceeded a memory resource limit (vmem, pvmem, etc.). Job was aborted",
-            "slurmstepd: error: Detected 3 oom_kill events in StepId=4711.batch. Some of the step tasks have "
-            "been OOM Killed.",
-            "slurmstepd: error: Detected 1 oom-kill event(s) in step 99.0 cgroup. Some of your processes may "
-            "have been killed by the cgroup out-of-memory handler.",
-            "slurmstepd: error: Step 815.0 exceeded memory limit (8388999 > 8388608), being killed",
-            "srun: error: node7: task 0: Out Of Memory",
-            'job 71.2 exceeds job hard limit "h_vmem" of queue "long@n4" (8.1G > limit:8.0G) - sending SIGKILL',
-            "systemd[1]: job-9.scope: A process of this unit has been killed by the OOM killer.",
-            "[88123.4] Out of memory: Killed process 4242 (python) total-vm:91234567kB, anon-rss:61234567kB",
-            "numpy.core._exceptions._ArrayMemoryError: Unable to allocate 31.2 GiB for an array with shape "
-            "(65536, 65536) and data type float64",
-            "OSError: [Errno 12] Cannot allocate memory",
-            "RuntimeError: [enforce fail at alloc_cpu.cpp:117] err == 0. DefaultCPUAllocator: can't allocate "
-            "memory: you tried to allocate 68719476736 bytes. Error code 12 (Cannot allocate memory)",
-            "ray.exceptions.OutOfMemoryError: Task was killed due to the node running low on memory.",
-            "5151         pretrain-1        gpu OUT_OF_ME+    0:125",
-            "ERROR:memwatch:This job has exceeded its memory quota and will be terminated",
-            "Evicted: Pod The node had condition: [MemoryPressure].",
-            "terminate called after throwing an instance of 'std::bad_alloc'",
-            "MemoryError",
-            "jax.errors.JaxRuntimeError: RESOURCE_EXHAUSTED: Out of memory allocating 1440000000000 bytes.",
-        ),
-        counterexamples=(
-            "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB.",
-            "oom_kill 0",
-            "memory limit: 64 GB",
-        ),
         neighbours=("killed", "cuda_oom"),
         tell=OnScheduler("sacct -j JOB -o JobID,State,MaxRSS,ReqMem; dmesg -T | grep -i oom", "dmesg -T | grep -i oom"),
     ),
@@ -302,25 +229,6 @@ rows = (
             Pattern("killed by signal: bus error", weight=0.96),
             *ended_by(7, 0.72),
         ),
-        examples=(
-            "RuntimeError: DataLoader worker (pid 3312) is killed by signal: Bus error. It is possible that "
-            "dataloader's workers are out of shared memory. Please try to raise your shared memory limit.",
-            "ERROR: Unexpected bus error encountered in worker. This might be caused by insufficient shared "
-            "memory (shm).",
-            "RuntimeError: unable to write to file </torch_551_3313117>: No space left on device (28)",
-            "OSError: [Errno 28] No space left on device: '/dev/shm/psm_9d1f'",
-            "gpu3:88:101 [1] include/shm.h:48 NCCL WARN Error while creating shared memory segment "
-            "/dev/shm/nccl-8xQzLo (size 9637888)",
-            "Bus error (core dumped)",
-            "./go.sh: line 3:  4411 Bus error               (core dumped) python eval.py",
-            "[2025-07-20 15:45:13,982] [ERROR] [launch.py:321:sigkill_handler] ['python3', '-u', 'tune.py'] exits with "
-            "return code = -7",
-        ),
-        counterexamples=(
-            "RuntimeError: unable to open shared memory object </torch_12_99> in read-write mode: Too many "
-            "open files (24)",
-            "df: /dev/shm 64G 1% used",
-        ),
         neighbours=("disk_full", "aborted"),
         tell="df -h /dev/shm",
     ),
@@ -362,20 +270,6 @@ rows = (
             Pattern("basic_ios::clear: iostream error", weight=0.8, raised=True),
             Pattern("inline_container", r"enforce fail at inline_container\.cc:\d{1,5}\]\s?\.\s?unexpected pos", 0.8),
         ),
-        examples=(
-            "OSError: [Errno 28] No space left on device: '/scratch/run7/checkpoint-900/optimizer.pt'",
-            "OSError: 5000 requested and 512 written",
-            "tee: train.log: No space left on device",
-            "tee: train.log: 设备上没有空间",
-            "sqlite3.OperationalError: database or disk is full",
-            "The node was low on resource: ephemeral-storage. Threshold quantity: 4Gi, available: 1Gi.",
-            "Evicted: Pod The node had condition: [DiskPressure].",
-            "RuntimeError: basic_ios::clear: iostream error",
-            "RuntimeError: [enforce fail at inline_container.cc:603] . unexpected pos 2816 vs 2710",
-            "safetensors_rust.SafetensorError: Error while serializing: IoError(Os { code: 28, kind: "
-            'StorageFull, message: "No space left on device" })',
-        ),
-        counterexamples=("OSError: [Errno 122] Disk quota exceeded", "free disk space: 1.2 TB"),
         neighbours=("disk_quota", "inodes_full"),
         tell="df -h PATH; df -i PATH; quota -s",
     ),
@@ -403,15 +297,6 @@ rows = (
                 0.9,
             ),
         ),
-        examples=(
-            "OSError: [Errno 122] Disk quota exceeded: '/home/kim/ckpt/latest'",
-            "bash: /home/kim/run.out: Disk quota exceeded",
-            "mkdir: cannot create directory 'ckpt-70': Disk quota exceeded",
-        ),
-        counterexamples=(
-            "google.api_core.exceptions.ResourceExhausted: 429 Quota exceeded for requests per minute",
-            "quota: 80% used",
-        ),
         neighbours=("disk_full", "inodes_full"),
         tell="quota -s; lfs quota -h -u $USER PATH",
     ),
@@ -433,11 +318,6 @@ rows = (
             Pattern("file count quota", r"file count quota (?:exceeded|reached)", 0.95),
             Pattern("files quota exceeded", r"(?:number of )?files quota exceeded", 0.93),
         ),
-        examples=(
-            "fuse: create shard-000871.npy: out of inodes",
-            "lfs: user kim: inode quota exceeded on /scratch",
-        ),
-        counterexamples=("inode 8812 is a directory", "df -i: 40% of inodes used"),
         neighbours=("disk_full", "disk_quota"),
         tell="df -i PATH; lfs quota -u $USER PATH",
     ),
@@ -457,13 +337,6 @@ rows = (
             Pattern("emfile", r"\bemfile\b", 0.93),
             Pattern("enfile", r"\benfile\b", 0.9),
         ),
-        examples=(
-            "OSError: [Errno 24] Too many open files: '/data/shard_00017.bin'",
-            "RuntimeError: received 0 items of ancdata",
-            "RuntimeError: unable to open shared memory object </torch_12_99> in read-write mode: Too many "
-            "open files (24)",
-        ),
-        counterexamples=("open files (-n) 1048576",),
         neighbours=("shm_exhausted",),
         tell="ulimit -n; ls /proc/PID/fd | wc -l",
     ),

@@ -41,21 +41,6 @@ rows = (
             Pattern("heartbeatmonitor|heartbeat monitor", r"heartbeat ?monitor.{0,80}(?:timed out|no heartbeat)", 0.85),
         ),
         role=Role.CASCADE,
-        examples=(
-            "[rank2]:[E109 04:11:00.99 ProcessGroupNCCL.cpp:616] [Rank 2] Watchdog caught collective "
-            "operation timeout: WorkNCCL(SeqNum=77, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, "
-            "Timeout(ms)=1800000) ran for 1800021 milliseconds before timing out.",
-            "RuntimeError: [/pytorch/third_party/gloo/gloo/transport/tcp/unbound_buffer.cc:81] Timed out "
-            "waiting 1800000ms for recv operation to complete",
-            "RuntimeError: Rank 1 failed to pass monitoredBarrier in 1800000 ms",
-            "RuntimeError: ACL stream synchronize failed, error code:507048",
-            "EI0002: [PID: 71] The wait execution of the Notify register times out. Reason: no record from rank [3].",
-            "[rank0]:[F109 04:11:00.99 ProcessGroupNCCL.cpp:1557] [PG ID 0 PG GUID 0(default_pg) Rank 0] [PG "
-            "ID 0 PG GUID 0(default_pg) Rank 0] Terminating the process after attempting to dump debug "
-            "info, due to collective timeout or exception: ProcessGroupNCCL's watchdog got stuck for 480 "
-            "seconds without making progress",
-        ),
-        counterexamples=("NCCL_TIMEOUT=1800", "timeout=1800", "TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC=600"),
         neighbours=("stalled", "nccl_error", "disk_quota"),
         tell="the log of the rank that did not report a timeout; py-spy dump --pid PID there",
     ),
@@ -132,26 +117,6 @@ rows = (
             Pattern("nccl", r"nccl (?:operation|comm\w{0,12}) .{0,60}(?:fail|abort|error)", 0.75, raised=True),
         ),
         role=Role.CASCADE,
-        examples=(
-            "torch.distributed.DistBackendError: NCCL error in: "
-            "/pytorch/torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp:3384, unhandled system error (run "
-            "with NCCL_DEBUG=INFO for details), NCCL version 2.26.2",
-            "ncclSystemError: System call (e.g. socket, malloc) or external library call failed or device error.",
-            "ncclInvalidUsage: This usually reflects invalid usage of NCCL library.",
-            "Duplicate GPU detected : rank 1 and rank 0 both on CUDA device 1a000",
-            "torch.distributed.DistBackendError: NCCL error in: ../c10d/NCCLUtils.hpp:317, invalid usage (run with "
-            "NCCL_DEBUG=WARN for details), NCCL version 2.20.5",
-            "c4:71:90 [2] misc/ibvwrap.cc:262 NCCL WARN Call to ibv_modify_qp failed with error Invalid argument",
-            "c4:71:90 [2] misc/socket.cc:488 NCCL WARN socketStartConnect: Connect to 10.8.0.4<51877> failed : No",
-            "c4:71:90 [2] transport/net_ib.cc:1290 NCCL WARN NET/IB : Got completion from peer 10.8.0.4<51877> with "
-            "status=12 opcode=129 len=0 vendor err 129",
-        ),
-        counterexamples=(
-            "NCCL_ASYNC_ERROR_HANDLING is deprecated; use TORCH_NCCL_ASYNC_ERROR_HANDLING instead",
-            "n1:88:88 [0] NCCL INFO NET/Plugin: Failed to find ncclNetPlugin_v5 symbol.",
-            "c4:71:90 [2] proxy.cc:1521 NCCL WARN [Proxy Service 2] Failed to execute operation Close from rank 2",
-            "Warning: destroy_process_group() was not called before program exit",
-        ),
         neighbours=("nccl_timeout", "network_error"),
         tell="NCCL_DEBUG=INFO; the first error of the first rank",
     ),
@@ -243,24 +208,6 @@ rows = (
                 raised=True,
             ),
         ),
-        examples=(
-            "torch.distributed.elastic.rendezvous.api.RendezvousConnectionError: The connection to the C10d "
-            "store has failed. See inner exception for details.",
-            "torch.distributed.DistNetworkError: The client socket has timed out after 600000ms while trying "
-            "to connect to (n01, 29500).",
-            "torch.distributed.DistStoreError: Timed out after 901 seconds waiting for clients. 1/2 clients joined.",
-            "jaxlib._jax.XlaRuntimeError: DEADLINE_EXCEEDED: Deadline Exceeded",
-            "RuntimeError: [enforce fail at gloo/transport/tcp/device.cc:91] ifa != nullptr. Unable to find address "
-            "for: eth7",
-            "gpu3:71:90 [0] bootstrap.cc:45 NCCL WARN Bootstrap : no socket interface found",
-            "RPC: /xla.coordination.CoordinationService/RegisterTask",
-            "Abort(1090831) on node 3 (rank 3 in comm 0): Fatal error in PMPI_Init: Other MPI error, error stack:",
-            "It looks like MPI_INIT failed for some reason; your parallel process is",
-            "[2026-03-01 10:20:30,481 E 71 71] gcs_rpc_client.h:179: Failed to connect to GCS at address 10.0.0.9:6379",
-            "RuntimeError: Timed out initializing process group in store based barrier on rank: 0, for key: "
-            "store_based_barrier_key:1 (world_size=8, worker_count=7, timeout=0:30:00)",
-        ),
-        counterexamples=("Rendezvous complete for workers.", "[I] rdzv_backend: c10d, rdzv_endpoint: n01:29500"),
         neighbours=("network_error", "port_in_use", "nccl_timeout"),
         tell="nc -zv MASTER_ADDR MASTER_PORT from every node",
     ),
