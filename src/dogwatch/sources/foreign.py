@@ -11,7 +11,7 @@ from msgspec import convert, to_builtins
 
 from dogwatch.model import Facts, Job, Known, Observation, RareFacts
 from dogwatch.plugins import FAILURES
-from dogwatch.sources.interface import PlainSource, RareAnswers, SourcePlugin
+from dogwatch.sources.interface import PlainSource, RareAnswers, RarelyAsked, Source, SourcePlugin
 from dogwatch.wire.commands import CommandsSection
 from dogwatch.wire.questions import ProcessQuestions, Questions
 from dogwatch.wire.sections import ProcessSection
@@ -19,7 +19,7 @@ from dogwatch.wire.sections import ProcessSection
 T = TypeVar("T")
 
 
-class MissingSource:
+class MissingSource(Source):
     """Stands for a source that is not installed or cannot be loaded: its jobs cannot be seen, and why."""
 
     section = "process"
@@ -34,21 +34,6 @@ class MissingSource:
         self, answer: ProcessSection | CommandsSection, jobs: Sequence[Job], known: Mapping[str, Known], at: float
     ) -> tuple[frozenset[str], dict[str, Observation]]:
         return frozenset(), {}
-
-    def also_ask(
-        self,
-        jobs: Sequence[Job],
-        known: Mapping[str, Known],
-        facts: Mapping[str, Facts],
-        rare: Mapping[str, RareFacts],
-        turn: int,
-    ) -> Questions:
-        return Questions()
-
-    def also_read(
-        self, answers: RareAnswers, jobs: Sequence[Job], facts: Mapping[str, Facts], rare: Mapping[str, RareFacts]
-    ) -> Mapping[str, RareFacts]:
-        return {}
 
     def trouble(self, answer: ProcessSection | CommandsSection, jobs: Sequence[Job]) -> str | None:
         return None
@@ -100,24 +85,17 @@ class ForeignSource(MissingSource):
         nothing: tuple[frozenset[str], dict[str, Observation]] = (frozenset(), {})
         return self._safely(read, nothing)
 
-    def also_ask(
-        self,
-        jobs: Sequence[Job],
-        known: Mapping[str, Known],
-        facts: Mapping[str, Facts],
-        rare: Mapping[str, RareFacts],
-        turn: int,
-    ) -> Questions:
-        plain = _as_json(jobs, facts, rare)
-        return self._safely(lambda source: _questions(source.also_ask(jobs, known, plain, turn)), Questions())
+    def also_ask(self, about: RarelyAsked) -> Questions:
+        plain = _as_json(about)
+        return self._safely(
+            lambda source: _questions(source.also_ask(about.jobs, about.known, plain, about.turn)), Questions()
+        )
 
-    def also_read(
-        self, answers: RareAnswers, jobs: Sequence[Job], facts: Mapping[str, Facts], rare: Mapping[str, RareFacts]
-    ) -> Mapping[str, RareFacts]:
-        refs = {job.ref for job in jobs}
+    def also_read(self, answers: RareAnswers, about: RarelyAsked) -> Mapping[str, RareFacts]:
+        refs = {job.ref for job in about.jobs}
 
         def read(source: PlainSource) -> dict[str, RareFacts]:
-            learnt = source.also_read(to_builtins(answers._asdict()), jobs, _as_json(jobs, facts, rare))
+            learnt = source.also_read(to_builtins(answers._asdict()), about.jobs, _as_json(about))
             return {ref: convert(news, RareFacts) for ref, news in learnt.items() if ref in refs}
 
         return self._safely(read, {})
@@ -140,11 +118,10 @@ class _StrictQuestions(Questions, forbid_unknown_fields=True, omit_defaults=True
     """Nothing but what the probe can be asked."""
 
 
-def _as_json(
-    jobs: Sequence[Job], facts: Mapping[str, Facts], rare: Mapping[str, RareFacts]
-) -> dict[str, dict[str, Any]]:
+def _as_json(about: RarelyAsked) -> dict[str, dict[str, Any]]:
     """What is known of these jobs."""
-    return {job.ref: to_builtins(facts[job.ref]) | to_builtins(rare[job.ref]) for job in jobs if job.ref in facts}
+    refs = [job.ref for job in about.jobs if job.ref in about.facts]
+    return {ref: to_builtins(about.facts[ref]) | to_builtins(about.rare[ref]) for ref in refs}
 
 
 def _checked(seen: Observation) -> Observation:

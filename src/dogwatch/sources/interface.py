@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 from dogwatch.model import Facts, Job, Known, Observation, RareFacts
@@ -23,6 +23,18 @@ class RareAnswers(NamedTuple):
 
     commands: CommandsSection
     gpu_metrics: Mapping[str, GpuMetrics | None]
+
+
+@dataclass(frozen=True, slots=True)
+class RarelyAsked:
+    """The jobs of a source about which more is asked once or seldom: by ref, their states (`known`), what the last poll
+    said of them (`facts`) and what was learnt this way before (`rare`). `turn` counts the polls."""
+
+    jobs: Sequence[Job]
+    known: Mapping[str, Known] = field(default_factory=dict)
+    facts: Mapping[str, Facts] = field(default_factory=dict)
+    rare: Mapping[str, RareFacts] = field(default_factory=dict)
+    turn: int = 0
 
 
 class Source(Protocol):
@@ -45,22 +57,15 @@ class Source(Protocol):
         """
         ...
 
-    def also_ask(
-        self,
-        jobs: Sequence[Job],
-        known: Mapping[str, Known],
-        facts: Mapping[str, Facts],
-        rare: Mapping[str, RareFacts],
-        turn: int,
-    ) -> Questions:
-        """For what is asked once or seldom; `rare` is what is known of that, and `turn` counts polls."""
-        ...
+    def also_ask(self, about: RarelyAsked) -> Questions:
+        """What else to ask in this poll; a source that asks nothing rarely leaves this as it is."""
+        from dogwatch.wire.questions import Questions
 
-    def also_read(
-        self, answers: RareAnswers, jobs: Sequence[Job], facts: Mapping[str, Facts], rare: Mapping[str, RareFacts]
-    ) -> Mapping[str, RareFacts]:
-        """What the answers to those say that is new, by ref."""
-        ...
+        return Questions()
+
+    def also_read(self, answers: RareAnswers, about: RarelyAsked) -> Mapping[str, RareFacts]:
+        """What the answers to that say that is new, by ref."""
+        return {}
 
     def trouble(self, answer: Section, jobs: Sequence[Job]) -> str | None:
         """Why this answer says nothing about any job, in one sentence: then the place is unreachable. None when it

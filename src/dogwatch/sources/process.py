@@ -26,13 +26,12 @@ from dogwatch.model import (
     Known,
     Observation,
     Outcome,
-    RareFacts,
     Running,
     Waiting,
     Worker,
 )
 from dogwatch.model.state import State
-from dogwatch.sources.interface import Kind, RareAnswers, SourcePlugin
+from dogwatch.sources.interface import Kind, Source, SourcePlugin
 from dogwatch.wire.questions import ProcessQuestions, Questions, Search
 from dogwatch.wire.sections import Find, OomEnd, Process, ProcessSection, Record, Run, RunWorker, Who
 from dogwatch.wire.tracks import Tracks
@@ -82,7 +81,7 @@ class ProcessTrack(Struct, omit_defaults=True):
 tracks = Tracks(ProcessTrack)
 
 
-class ProcessSource:
+class ProcessSource(Source):
     """See the module: one question about all runs, pids and names; one observation per job."""
 
     kind = "process"
@@ -122,21 +121,6 @@ class ProcessSource:
             if observation is not None:
                 observations[job.ref] = observation
         return frozenset(asked), observations
-
-    def also_ask(
-        self,
-        jobs: Sequence[Job],
-        known: Mapping[str, Known],
-        facts: Mapping[str, Facts],
-        rare: Mapping[str, RareFacts],
-        turn: int,
-    ) -> Questions:
-        return Questions()
-
-    def also_read(
-        self, answers: RareAnswers, jobs: Sequence[Job], facts: Mapping[str, Facts], rare: Mapping[str, RareFacts]
-    ) -> Mapping[str, RareFacts]:
-        return {}
 
     def trouble(self, answer: Section, jobs: Sequence[Job]) -> str | None:
         return None  # a process table that answers at all answers for every process

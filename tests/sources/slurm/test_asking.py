@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from dogwatch.model import Ended, Facts, Job, Known, Missing, Outcome, RareFacts, Running
-from dogwatch.sources.interface import RareAnswers
+from dogwatch.sources.interface import RareAnswers, RarelyAsked
 from dogwatch.sources.slurm import accounting, queue, source
 from dogwatch.wire.commands import Command, CommandsSection
 from tests.sources.slurm.lines import GONE, NOW, REF, SUBMIT, answer, job, ran, record, row
@@ -132,13 +132,14 @@ def test_one_s_own_jobs_can_be_listed() -> None:
 def test_a_batch_script_that_came_names_the_logs_it_writes() -> None:
     """It is asked for once per job that runs, and only if the queue answered."""
     watched, facts = job(), {REF: Facts(stdout="/w/slurm-12.out", workdir="/w")}
-    asked = source.also_ask([watched], {REF: Known(Running())}, facts, {}, 1).commands or {}
+    asked = source.also_ask(RarelyAsked([watched], {REF: Known(Running())}, facts, turn=1)).commands or {}
     assert asked["slurm.script.12"].argv == ["scontrol", "write", "batch_script", "12", "-"]
     assert asked["slurm.script.12"].after == "slurm.queue"
     body = rare({"slurm.script.12": ran("#!/bin/sh\npython t.py >out.log 2>&1\n")})
-    assert source.also_read(body, [watched], facts, {})[REF] == RareFacts(script_logs=("/w/out.log",))
+    assert source.also_read(body, RarelyAsked([watched], facts=facts))[REF] == RareFacts(script_logs=("/w/out.log",))
     late = rare({"slurm.script.12": ran(rc=None, why="late")})
-    assert source.also_read(late, [watched], facts, {}) == source.also_read(rare({}), [watched], facts, {}) == {}
+    for nothing in (late, rare({})):
+        assert source.also_read(nothing, RarelyAsked([watched], facts=facts)) == {}
 
 
 def test_why_the_queue_said_nothing_is_told_in_one_sentence() -> None:

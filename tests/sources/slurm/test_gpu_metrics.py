@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dogwatch.model import GpuFigures, GpuSummary
-from dogwatch.sources.interface import RareAnswers
+from dogwatch.sources.interface import RareAnswers, RarelyAsked
 from dogwatch.sources.slurm import source
 from dogwatch.sources.slurm.gpu_metrics import add, newest
 from dogwatch.wire.commands import CommandsSection
@@ -45,7 +45,7 @@ def test_what_is_not_available_or_not_whole_counts_for_nothing() -> None:
 def test_a_missing_file_is_silence() -> None:
     """The probe says null, or why it could not be read."""
     for row in (None, GpuMetrics(why="Permission denied")):
-        assert source.also_read(RareAnswers(CommandsSection(ok=True), {REF: row}), [job()], {}, {}) == {}
+        assert source.also_read(RareAnswers(CommandsSection(ok=True), {REF: row}), RarelyAsked([job()])) == {}
 
 
 @given(st.text(), st.text())

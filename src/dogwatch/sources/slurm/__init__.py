@@ -13,8 +13,8 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from dogwatch.model import Ended, Facts, Job, Known, Missing, Observation, RareFacts
-from dogwatch.sources.interface import RareAnswers, SourcePlugin
+from dogwatch.model import Ended, Job, Known, Missing, Observation, RareFacts
+from dogwatch.sources.interface import RareAnswers, RarelyAsked, SourcePlugin
 from dogwatch.sources.slurm import accounting, queue, rarely_asked, requests, words
 from dogwatch.sources.slurm.accounting import Record
 from dogwatch.sources.slurm.judge import Books, Said, judge_job
@@ -78,20 +78,11 @@ class SlurmSource:
             )
         return frozenset(observations), observations
 
-    def also_ask(
-        self,
-        jobs: Sequence[Job],
-        known: Mapping[str, Known],
-        facts: Mapping[str, Facts],
-        rare: Mapping[str, RareFacts],
-        turn: int,
-    ) -> Questions:
-        return rarely_asked.ask(jobs, known, facts, rare, turn)
+    def also_ask(self, about: RarelyAsked) -> Questions:
+        return rarely_asked.ask(about)
 
-    def also_read(
-        self, answers: RareAnswers, jobs: Sequence[Job], facts: Mapping[str, Facts], rare: Mapping[str, RareFacts]
-    ) -> dict[str, RareFacts]:
-        return rarely_asked.read(answers, jobs, facts, rare)
+    def also_read(self, answers: RareAnswers, about: RarelyAsked) -> dict[str, RareFacts]:
+        return rarely_asked.read(answers, about)
 
     def trouble(self, answer: Section, jobs: Sequence[Job]) -> str | None:
         """Why this answer says nothing about any job, in one sentence; None when it does."""

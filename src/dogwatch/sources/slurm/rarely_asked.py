@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
 
 from dogwatch.model import Facts, Job, Known, RareFacts, Running
-from dogwatch.sources.interface import RareAnswers
+from dogwatch.sources.interface import RareAnswers, RarelyAsked
 from dogwatch.sources.slurm import gpu_metrics, requests
 from dogwatch.sources.slurm.logs import logs_of
 from dogwatch.sources.slurm.track import tracks
@@ -21,37 +20,30 @@ _UNKNOWN = Known()
 _NO_FACTS, _NOTHING = Facts(), RareFacts()
 
 
-def ask(
-    jobs: Sequence[Job],
-    known: Mapping[str, Known],
-    facts: Mapping[str, Facts],
-    rare: Mapping[str, RareFacts],
-    turn: int,
-) -> Questions:
+def ask(about: RarelyAsked) -> Questions:
     """Commands for batch scripts, and files of GPU figures, where there is anything to ask."""
-    running = [job for job in jobs if isinstance(known.get(job.ref, _UNKNOWN).state, Running)]
+    facts, rare = about.facts, about.rare
+    running = [job for job in about.jobs if isinstance(about.known.get(job.ref, _UNKNOWN).state, Running)]
     scripts = [job for job in running if _wants_script(job, facts.get(job.ref, _NO_FACTS), rare.get(job.ref, _NOTHING))]
     asked = Questions()
     for job in scripts[:SCRIPTS_AT_ONCE]:
         asked.add(Questions(commands=requests.script(job.id)))
-    if turn % EVERY == 0:
+    if about.turn % EVERY == 0:
         for job in running:
             if path := _metrics_path(job, facts.get(job.ref, _NO_FACTS)):
                 asked.gpu_metrics[job.ref] = GpuMetricsFile(path, rare.get(job.ref, _NOTHING).real or {})
     return asked
 
 
-def read(
-    answers: RareAnswers, jobs: Sequence[Job], facts: Mapping[str, Facts], rare: Mapping[str, RareFacts]
-) -> dict[str, RareFacts]:
+def read(answers: RareAnswers, about: RarelyAsked) -> dict[str, RareFacts]:
     """The logs that a script redirects to, and the newest GPU figures."""
     scripts, metrics = requests.scripts(answers.commands), answers.gpu_metrics
     learnt = {}
-    for job in (job for job in jobs if job.ref in metrics or job.id in scripts) if scripts or metrics else ():
-        logs = _script_logs(job, facts.get(job.ref, _NO_FACTS), scripts.get(job.id))
+    for job in (job for job in about.jobs if job.ref in metrics or job.id in scripts) if scripts or metrics else ():
+        logs = _script_logs(job, about.facts.get(job.ref, _NO_FACTS), scripts.get(job.id))
         row = metrics.get(job.ref)
         gpu = gpu_metrics.newest(row.header, row.text) if row is not None else None
-        summary = None if gpu is None else gpu_metrics.add(rare.get(job.ref, _NOTHING).gpu_summary, gpu)
+        summary = None if gpu is None else gpu_metrics.add(about.rare.get(job.ref, _NOTHING).gpu_summary, gpu)
         if logs is not None or gpu is not None:
             learnt[job.ref] = RareFacts(script_logs=logs, gpu=gpu, gpu_summary=summary)
     return learnt

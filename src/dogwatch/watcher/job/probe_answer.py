@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from msgspec import Struct, to_builtins
 
 from dogwatch.model import Answered, Job, Known, Poll, RareFacts, Unreachable
-from dogwatch.sources.interface import RareAnswers, Source
+from dogwatch.sources.interface import RareAnswers, RarelyAsked, Source
 from dogwatch.transport.interface import Answer, Transport
 from dogwatch.watcher.job import folders, scores
 from dogwatch.watcher.job.folders import directories, real_of
@@ -115,7 +115,7 @@ def probe_answer(
     for kind, group in by_kind.items():
         source = sources[kind]
         questions.add(source.ask(group, known, at))
-        questions.add(source.also_ask(group, known, facts, learnt, turn))
+        questions.add(source.also_ask(RarelyAsked(group, known, facts, learnt, turn)))
     unscored = scores.still_wanted(jobs, known, memories)
     asked_files = file_request(jobs, memories)
     asked_files.texts = scores.requests(unscored, learnt)
@@ -128,7 +128,7 @@ def probe_answer(
     seen = replace(_read(answer, sources, by_kind, known, place), usage_asked=frozenset(silent or ()))
     answers = RareAnswers(answer.checked.commands or NO_COMMANDS, answer.checked.gpu_metrics.rows)
     for kind, group in by_kind.items():
-        seen = with_learnt(seen, sources[kind].also_read(answers, group, facts, learnt))
+        seen = with_learnt(seen, sources[kind].also_read(answers, RarelyAsked(group, known, facts, learnt, turn)))
     seen = with_learnt(seen, folders.learnt(answer.checked, learnt))
     return with_learnt(seen, scores.read(answer.checked, unscored))
 
