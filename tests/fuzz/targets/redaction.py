@@ -12,6 +12,7 @@ def target(data: bytes) -> None:
     text = data.decode("utf-8", "surrogateescape")
     once = redacted(text)
     assert len(once) <= len(text) + (len(REDACTED) + 8) * (len(text) // 2 + 1)
+    assert redacted(once) == once
     lines = text.split("\n")
     assert len(redacted_lines(lines)) == len(lines)
 
