@@ -15,7 +15,7 @@ from dogwatch.text import plain
 from dogwatch.watcher.job import attempts, launch
 from dogwatch.watcher.job.artifact_document import checkpoints_document, disks_document, outputs_document
 from dogwatch.watcher.job.final_checks import NOT_ENDED, Final
-from dogwatch.watcher.job.gpus import gpu_percent
+from dogwatch.watcher.job.gpus import gpu_percent, gpus_document
 from dogwatch.watcher.job.memory import Memory
 from dogwatch.watcher.job.resources import document as spent_document
 from dogwatch.watcher.job.stall import verdict_document
@@ -83,7 +83,7 @@ def detail_document(
         "outputs_missing": memory.produced.missing,
         "checkpoints": checkpoints_document(memory, at, skew, ended=final is not NOT_ENDED),
         "disks": disks_document(disks, gone_in or {}),
-        "gpus": memory.gpu.seen or [],
+        "gpus": gpus_document(memory.gpu),
         "launch": launch.document(memory),
         "history": attempts.document(memory, known),
         "verified": None if final.verified is None else {"ok": final.verified.ok, "text": final.verified.text},
@@ -131,7 +131,7 @@ def worker_document(worker: Worker, memory: Memory, at: float, mono: float) -> W
         "pid": worker.pid,
         "doing": worker.doing,
         "gpu": worker.gpu,
-        "gpu_percent": gpu_percent(memory.gpu.seen or [], worker.gpu),
+        "gpu_percent": gpu_percent(memory.gpu.gpus or (), worker.gpu),
         "cpu_percent": cpu_percent(memory.workers, key, worker.cpu_seconds, mono),
         "memory_bytes": worker.memory_bytes,
         "children": worker.children,

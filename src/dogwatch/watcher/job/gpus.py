@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 
 from dogwatch.clock import recorded
-from dogwatch.estimate.gpu_history import advance
-from dogwatch.model import Gpu, GpuHistory, GpuPast, GpuProcess, Job, Running, Worker
+from dogwatch.estimate.gpu_history import NEW, advance
+from dogwatch.model import Gpu, GpuPast, GpuProcess, Job, Running, Worker
 from dogwatch.sources import kind_of
 from dogwatch.text import plain
 from dogwatch.watcher.job.extra_probes import extra_probe
@@ -148,7 +148,7 @@ def take_gpus(
     if answer is None:
         if one.gpu_past is not None and not 0 <= age < STALE:
             one.gpus, one.gpu_past = (), None
-        elif one.gpu_past is None and state.seen is not None and 0 <= age < STALE:
+        elif one.gpu_past is None and state.gpus is not None and 0 <= age < STALE:
             one.gpus, one.gpu_past = recall(state)
         return
     rows = answer.gpus[:MOST_GPUS]
@@ -156,7 +156,7 @@ def take_gpus(
     given = {worker.index: _given(worker.gpu, owned) for worker in workers if worker.gpu}
     keys = {gpu.key for gpus in given.values() for gpu in gpus}
     if not living_pids(workers):  # its processes are gone: its GPUs are still those that they were on
-        keys |= {row["uuid"] or f"gpu {row['index']}" for row in state.seen or ()}
+        keys |= {gpu.key for gpu in state.gpus or ()}
     own = [gpu for gpu in owned if gpu.key in keys or any(process.ours for process in gpu.processes)]
     slots = {gpu.key: row.pci for gpu, row in zip(owned, rows, strict=True)}
     xids = [xid for xid in answer.xids or () if started is None or at - xid.age >= started - 1]
@@ -168,15 +168,15 @@ def take_gpus(
     strays = list(_strays(owned, rows, workers, given))
     past = advance(state.course, gpus, passed, mono, away=away, strays=strays)
     one.gpus, one.gpu_past = gpus, past
-    state.mono, state.age = mono, one.memory.age
-    state.seen = [gpu_document(gpu, past.of(gpu), at) for gpu in gpus]
+    state.mono, state.at, state.age = mono, at, one.memory.age
+    state.gpus = list(gpus)
     state.strays = strays
 
 
 def last_asked(turns: GpuTurns, seen: ProbeAnswer, failed: Sequence[WatchedJob], mono: float) -> dict[str, ExtraProbe]:
     """The extra probe for jobs that used GPUs and have just ended badly: if the driver was why, the kernel's log
     says so. A driver that was late before is not asked, because nobody's end waits for it."""
-    if seen.gpus is not None or not turns.answers or not any(one.gpus or one.memory.gpu.seen for one in failed):
+    if seen.gpus is not None or not turns.answers or not any(one.gpus or one.memory.gpu.gpus for one in failed):
         return {}
     question = turns.extra_probe(mono, once=False)
     question[EXTRA_PROBE].wait = LAST_WAIT
@@ -207,7 +207,7 @@ def readings(jobs: Iterable[WatchedJob]) -> dict[str, GpuReading]:
 
 def recall(state: GpuState) -> tuple[tuple[Gpu, ...], GpuPast]:
     """What the watcher before us had read, from its memory: without it, what is found would seem to be over."""
-    gpus = tuple(_remembered(row) for row in state.seen or ())
+    gpus = tuple(state.gpus or ())
     return gpus, advance(replace(state.course), gpus, 0.0, state.mono or 0.0, away=None, strays=state.strays)
 
 
@@ -306,8 +306,12 @@ def _xids(gpu: Gpu, slot: str, xids: Sequence[Xid], workers: Sequence[Worker]) -
     return tuple(sorted(set(codes)))
 
 
-def gpu_document(gpu: Gpu, course: GpuHistory, at: float) -> GpuDocument:
-    """A GPU as `status --json` prints it."""
+def gpus_document(state: GpuState) -> list[GpuDocument]:
+    """The GPUs of a job as `status --json` prints them."""
+    return [_document(gpu, state.course.cards.get(gpu.key, NEW).idle or 0.0, state.at) for gpu in state.gpus or ()]
+
+
+def _document(gpu: Gpu, idle: float, at: float) -> GpuDocument:
     return {
         "index": gpu.index,
         "uuid": gpu.uuid,
@@ -325,7 +329,7 @@ def gpu_document(gpu: Gpu, course: GpuHistory, at: float) -> GpuDocument:
         "xid": list(gpu.xid),
         "trouble": gpu.trouble or None,
         "parent": gpu.parent or None,
-        "idle_seconds": round(course.idle, 1),
+        "idle_seconds": round(idle, 1),
         "processes": [
             {
                 "pid": one.pid,
@@ -342,37 +346,8 @@ def gpu_document(gpu: Gpu, course: GpuHistory, at: float) -> GpuDocument:
     }
 
 
-def gpu_percent(seen: Sequence[GpuDocument], ids: str | None) -> float | None:
+def gpu_percent(gpus: Sequence[Gpu], ids: str | None) -> float | None:
     """How busy the GPUs of one worker are together, by what was read of the job's."""
-    if not ids or not seen:
-        return None
-    mine = {gpu.key for gpu in _given(ids, [_remembered(row) for row in seen])}
-    told = [row["percent"] for row in seen if (row["uuid"] or f"gpu {row['index']}") in mine]
-    known = [percent for percent in told if percent is not None]
-    return round(sum(known) / len(known), 1) if known else None
-
-
-def _remembered(row: GpuDocument) -> Gpu:
-    return Gpu(
-        index=row["index"],
-        uuid=row["uuid"],
-        name=row["name"],
-        used=None if row["percent"] is None else row["percent"] / 100,
-        memory_used=row["memory_used_bytes"],
-        memory_total=row["memory_total_bytes"],
-        watts=row["watts"],
-        watts_limit=row["watts_limit"],
-        celsius=row["celsius"],
-        throttle=tuple(row["throttle"]),
-        ecc=row["ecc_uncorrected"],
-        xid=tuple(row["xid"]),
-        processes=tuple(
-            GpuProcess(one["pid"], one["user"] or "", one["memory_bytes"], one["name"] or "", one["ours"])
-            for one in row["processes"] or ()
-        ),
-        mhz=row["mhz"],
-        mhz_most=row["mhz_most"],
-        parent=row["parent"] or "",
-        trouble=row["trouble"] or "",
-        listed=row["processes"] is not None,
-    )
+    own = {gpu.key: gpu.used for gpu in _given(ids, gpus)}
+    used = [share for share in own.values() if share is not None]
+    return round(100 * sum(used) / len(used), 1) if used else None

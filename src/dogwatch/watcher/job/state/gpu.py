@@ -5,17 +5,18 @@ from __future__ import annotations
 from msgspec import Struct, field
 
 from dogwatch.estimate.gpu_history import GpuCourse
-from dogwatch.wire.documents.machine import GpuDocument
+from dogwatch.model import Gpu
 
 
 class GpuState(Struct, omit_defaults=True):
-    """Read at `mono`, when the job was `age` seconds old: `seen` are the GPUs as interfaces print them, None before any
-    were read; `strays` those that a worker was given and is not on. `course` is how they came there;
-    `silence` holds the newest readings of a silence, `power` the usual watts by GPU."""
+    """The last reading: at `mono` (wall time `at`), when the job was `age` seconds old. `gpus` are the job's own, None
+    before any were read; `strays` are workers on another GPU than the one they were given. `course` is what all
+    readings showed so far, `silence` the newest readings of a silence, `power` the usual watts of each GPU."""
 
     mono: float | None = None
+    at: float = 0.0
     age: float = 0.0
-    seen: list[GpuDocument] | None = None
+    gpus: list[Gpu] | None = None
     strays: list[tuple[int, str, int | None]] = field(default_factory=list)
     course: GpuCourse = field(default_factory=GpuCourse)
     silence: list[list[float | None]] = field(default_factory=list)
