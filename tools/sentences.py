@@ -39,7 +39,6 @@ NOT_OURS = (
 # Calls whose texts are patterns, SQL, types or programs.
 CALLS = "cast compile execute executemany executescript find findall finditer fullmatch getattr lazily match Pattern"
 NOT_SHOWN = frozenset(f"{CALLS} _row Row search startswith endswith sub".split())
-NOT_SHOWN_AS = frozenset({"counterexamples", "examples"})  # lines of others, in the catalogue of causes
 HOLE = "{…}"
 WORD = re.compile(r"[^\W\d_]{2,}")
 PATTERN = re.compile(r"\(\?|\\[bdswWSDA]|\[\^|\{\d+,\d*\}|\.\{|\.\*|\|\w+\||\)\?|\[a-z")
@@ -73,8 +72,6 @@ def _walk(node: ast.AST, skipped: set[ast.AST]) -> Iterator[str]:
                     yield from _walk(part.value, skipped)
             return
         case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)) if name in NOT_SHOWN:
-            return
-        case ast.keyword(arg=str(name)) if name in NOT_SHOWN_AS:
             return
         case ast.FunctionDef(body=body, args=ast.arguments(defaults=defaults, kw_defaults=more)):
             for part in (*defaults, *filter(None, more), *body):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent.parent
 SENTENCES = ROOT / "tests" / "wording" / "sentences.txt"
+DOCUMENTS = ROOT / "src" / "dogwatch" / "wire" / "documents"
 
 # Words that needed a second reading, each with what is said instead.
 RETIRED = {
@@ -45,6 +47,19 @@ def lines() -> list[str]:
     return SENTENCES.read_text(encoding="utf-8").splitlines()
 
 
+def meanings() -> list[str]:
+    """What docs/json.md says of each key and each document, without the names of keys and values in backticks."""
+    found = []
+    for path in sorted(DOCUMENTS.glob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            match node:
+                case ast.Call(func=ast.Name(id="doc"), args=[ast.Constant(value=str(text)), *_]):
+                    found.append(text)
+                case ast.ClassDef():
+                    found.append(ast.get_docstring(node) or "")
+    return [re.sub(r"`[^`]*`", "", text) for text in found]
+
+
 def test_the_list_of_sentences_is_up_to_date():
     """`make sentences` was run after the last change of a sentence, so that the change is seen in a diff."""
     ran = subprocess.run([sys.executable, "tools/sentences.py", "--check"], cwd=ROOT, capture_output=True, text=True)
@@ -57,10 +72,11 @@ def test_the_list_finds_sentences_of_every_kind():
     assert "dogwatch run --name train --workers 4 --gpu-ids 0 1 2 3 -- python train.py" in lines()
     assert "the GPU ran out of memory" in lines()
     assert any("{…}" in line for line in lines())
+    assert len(meanings()) > 600
 
 
 @pytest.mark.parametrize("word", RETIRED)
 def test_no_sentence_has_a_retired_word(word):
     """What was rewritten once stays rewritten."""
     found = re.compile(rf"(?<![\w-])(?:{word})(?![\w-])", re.IGNORECASE)
-    assert [line for line in lines() if found.search(line)] == []
+    assert [line for line in (*lines(), *meanings()) if found.search(line)] == []

@@ -6,7 +6,7 @@ from typing import TypedDict
 
 
 class ZombieAnswer(TypedDict):
-    """A process that ended and nobody took notice of."""
+    """A process that has ended and whose parent has not read its exit code (a zombie)."""
 
     pid: int
     parent: int

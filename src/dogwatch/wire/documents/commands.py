@@ -28,7 +28,7 @@ class PreflightDocument(TypedDict):
     """`dogwatch preflight --json`; the items are in [preflight.md](preflight.md)."""
 
     host: Annotated[str, doc('`"here"` or its name')]
-    verdict: Annotated[str | None, doc("`pass`, `warn`, `fail`; null when the place could not be asked")]
+    verdict: Annotated[str | None, doc("`pass`, `warn`, `fail`; null when the place is unreachable")]
     unreachable: Annotated[str | None, doc("why not")]
     checks: Annotated[list[ChecklistLine], doc("each thing that was checked")]
 
@@ -36,7 +36,7 @@ class PreflightDocument(TypedDict):
 class SchedulerDocument(TypedDict):
     """The scheduler of a host."""
 
-    name: Annotated[str, doc("what it is called")]
+    name: Annotated[str, doc("its name")]
     version: Annotated[str | None, doc("its version")]
     cluster: Annotated[str | None, doc("the cluster's name")]
     why: Annotated[str | None, doc("why there is neither")]
@@ -46,7 +46,7 @@ class HostDocument(TypedDict):
     """How a host is reached."""
 
     name: Annotated[str, doc("the host")]
-    ssh: Annotated[str, doc("what ssh is told")]
+    ssh: Annotated[str, doc("the name or address that is given to ssh")]
     ssh_config: Annotated[str | None, doc("the ssh configuration file, if not the usual one")]
     floor_seconds: Annotated[float, doc("the least seconds between two polls")]
 
@@ -135,7 +135,7 @@ class AlertsDocument(TypedDict):
 class ChannelDocument(TypedDict):
     """A channel; `dogwatch alerts ls --json` prints `{"channels": [ … ]}`."""
 
-    name: Annotated[str, doc("what it is called")]
+    name: Annotated[str, doc("its name")]
     kind: Annotated[str, doc("what it is")]
     settings: Annotated[dict[str, str | int | list[str]], doc("its keys; secrets as references")]
     route: Annotated[dict[str, list[str]], doc("what it takes: `levels`, `jobs`, `rules`; without a key, all")]
@@ -191,7 +191,7 @@ class ServiceDocument(TypedDict):
 class UninstallDocument(TypedDict):
     """`dogwatch uninstall --json`: what stays when the program is removed."""
 
-    running: Annotated[list[str], doc("the jobs that have not ended; they go on")]
+    running: Annotated[list[str], doc("the jobs that have not ended; they keep running")]
     watcher_pid: Annotated[int | None, doc("the process that watches, if one does")]
     service: Annotated[str | None, doc("what runs the timer of `dogwatch service`, if it is on", "cron")]
     home: Annotated[str | None, doc("the state directory, if there is one")]

@@ -25,7 +25,7 @@ class AlternativeDocument(TypedDict):
 
 
 class DiagnosisDocument(TypedDict):
-    """In the document of a job that ended badly, in the body of the `job.state` event that told it, in `changes` of a
+    """In the document of a job that ended badly, in the body of the `job.state` event of that ending, in `changes` of a
     patrol, and what `dogwatch why --log FILE… --json` prints. For what did not fail, `why` prints the same keys with
     `cause`, `confidence`, `role` and `retry` null."""
 

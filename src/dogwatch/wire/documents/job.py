@@ -174,7 +174,7 @@ class FinalCheckDocument(TypedDict):
     what: Annotated[str, doc("`outputs`, `expected files`, `integrity`, `items`, `checkpoint`, `workers`", "items")]
     word: Annotated[
         str,
-        doc("`passed`, `failed`, `unknown`: it could not be asked, `pending`: it will be asked again", "failed"),
+        doc("`passed`, `failed`, `unknown`: it could not be checked, `pending`: it will be checked again", "failed"),
     ]
     text: Annotated[str, doc("what was found", "only 97,200 of 100,000 items by its logs")]
 

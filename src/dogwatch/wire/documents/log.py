@@ -60,14 +60,14 @@ class LogDocument(TypedDict):
         doc(
             "what the log was last about: `starting`, `compiling`, `training`, `validating`, `evaluating`, "
             "`checkpointing`, `exporting`, `serving`, `running`, `finished`; always `finished` where `ending` is; null "
-            "where nothing tells, and where only a script calls finished what failed",
+            "where the log does not say, and where a log that failed only says `finished`",
             "training",
         ),
     ]
     ending: Annotated[str, doc("`finished`, `failed`, `cut` (it stops in mid-run) or `unknown`", "cut")]
     eta: Annotated[
         SpanDocument | None,
-        doc("what was left when the log last spoke; null where the log has ended, has no times or no total"),
+        doc("what was left at the last line of the log; null where the log has ended, has no times or no total"),
     ]
     diagnosis: Annotated[LogDiagnosisDocument | None, doc("why it failed; null unless it failed")]
 

@@ -116,7 +116,7 @@ Measure = Literal["step", "rate", "rss", "gpu_used", "gpu_memory", "watts", "out
 
 
 class ReportDocument(NamedDocument):
-    """`dogwatch report REF --json` prints one; of a job that has not ended it tells what is known so far, as of
+    """`dogwatch report REF --json` prints one, for a job that has not ended with what is known so far, as of
     `time.confirmed_at`. With `--bundle DIR` it prints `ref`, `path` (the new directory) and `missing` (sentences; empty
     when nothing is)."""
 

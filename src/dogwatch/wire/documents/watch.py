@@ -110,7 +110,7 @@ class EventsDocument(TypedDict):
 
 
 class ChangeDocument(EventHead, EventBody):
-    """An event as a patrol tells it: with the keys of its `body` beside the others."""
+    """An event in a patrol: the keys of its `body` stand beside the others."""
 
     name: Annotated[str | None, doc("of the job")]
     description: Annotated[str | None, doc("of the job")]
@@ -207,7 +207,7 @@ CandidateDocument.__doc__ = "What `dogwatch status` without a name may mean."
 
 
 class NotAskedDocument(TypedDict):
-    """A host that could not be asked."""
+    """A host that is unreachable."""
 
     place: Annotated[str, doc("which")]
     why: Annotated[str, doc("why not")]
@@ -218,7 +218,7 @@ class WhichDocument(TypedDict, total=False):
 
     chosen: Annotated[CandidateDocument | None, doc("the candidate that was taken; null when none or several fit")]
     candidates: Annotated[list[CandidateDocument], doc("those that fit when none was taken")]
-    unreachable: Annotated[list[NotAskedDocument], doc("hosts that could not be asked")]
+    unreachable: Annotated[list[NotAskedDocument], doc("hosts that are unreachable")]
 
 
 class JobsDocument(TypedDict):
