@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dogwatch.errors import COULD_NOT_POLL, ENDED_BADLY, FINE
-from dogwatch.results.integrity import BROKEN, INTACT, UNCLEAR, check, check_globs, remedy
+from dogwatch.results.integrity import BROKEN, INTACT, UNCLEAR, check, remedy
 
-__all__ = ["BROKEN", "INTACT", "UNCLEAR", "check", "check_globs", "exit_code", "remedy"]
+__all__ = ["BROKEN", "INTACT", "UNCLEAR", "check", "exit_code", "remedy"]
 
 
 def exit_code(verdicts: set[str]) -> int:

@@ -316,8 +316,6 @@ class IntegrityCall(TypedDict, total=False):
     jobs: dict[str, JobFilesCall]
     paths: list[str]
     left: dict[str, float | None]
-    globs: list[str]
-    since: float | None
     checkpoints: list[list[str]]
 
 

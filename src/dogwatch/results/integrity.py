@@ -5,7 +5,6 @@ A row is what `dogwatch check --json` prints: `file`, `format`, `verdict`, `why`
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from dogwatch.transport import extra_probe
@@ -22,7 +21,6 @@ GRACE = 5.0  # between the allowance of the reading and the moment we stop waiti
 
 # What a verdict says, by a part of it → what to do about it.
 _REMEDIES = (
-    ("matches no file", "check whether the job wrote elsewhere, or correct the pattern"),
     ("left behind unfinished", "the job was stopped while it wrote: make the file again, or remove it"),
     ("is an empty directory", "the job was stopped before it wrote anything: remove it"),
     ("is empty", "nothing was written: see its log for the reason, and run that part again"),
@@ -38,15 +36,9 @@ _REMEDIES = (
 
 def check(transport: Transport, path: str, seconds: float) -> list[FileDocument]:
     """The verdict on a file, or on each file under a directory; never raises for what is wrong with them."""
-    return _ask(transport, {"paths": [path]}, path, seconds)
-
-
-def check_globs(
-    transport: Transport, globs: Sequence[str], seconds: float, most: int = MOST_BYTES, since: float | None = None
-) -> list[FileDocument]:
-    """The verdict on every file that absolute globs mean, as finished files; then a row for each part of a sharded
-    set that lacks, for what was left behind unfinished `since`, and for each glob that means nothing."""
-    return _ask(transport, {"globs": list(globs), "since": since}, ", ".join(globs), seconds, most) if globs else []
+    call: JsonObject = {"paths": [path], "seconds": seconds, "bytes": MOST_BYTES}
+    answer = extra_probe.send(transport, "integrity", call, 1.3 * (seconds + GRACE), Integrity)
+    return [_unknown(path, answer)] if isinstance(answer, str) else [_document(row) for row in answer.files]
 
 
 def remedy(verdict: str, why: str | None) -> str:
@@ -55,15 +47,6 @@ def remedy(verdict: str, why: str | None) -> str:
         return ""
     found = next((advice for part, advice in _REMEDIES if part in (why or "")), "")
     return found or "make it again, or restore it from a copy"
-
-
-def _ask(
-    transport: Transport, question: JsonObject, what: str, seconds: float, most: int = MOST_BYTES
-) -> list[FileDocument]:
-    call = {**question, "seconds": seconds, "bytes": most}
-    deadline = seconds + GRACE
-    found = extra_probe.send(transport, "integrity", call, deadline + 0.3 * deadline, Integrity)
-    return [_unknown(what, found)] if isinstance(found, str) else [_document(row) for row in found.files]
 
 
 def _document(row: FileVerdict) -> FileDocument:

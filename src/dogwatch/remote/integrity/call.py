@@ -7,15 +7,15 @@ from dogwatch.remote.integrity.body import BROKEN, Budget
 from dogwatch.remote.integrity.checkpoints import check_checkpoint
 from dogwatch.remote.integrity.lines import count_lines
 from dogwatch.remote.integrity.open_files import may_see_writers, open_for_writing
-from dogwatch.remote.integrity.search import check_globs, guess_checkpoints, lacking_parts, left_behind
+from dogwatch.remote.integrity.search import guess_checkpoints, lacking_parts, left_behind
 from dogwatch.remote.integrity.tree import MOST_FILES, REAL, check_file, check_path
 from dogwatch.remote.shapes import CheckpointVerdict, FileChecks, FileVerdict, Integrity, IntegrityCall, JobFilesCall
 
 
 def extra_probe(call: "IntegrityCall") -> "Integrity":
-    """The verdicts on paths or on what globs mean; or a closer look at the files of several jobs. With paths, `left`
-    are globs beside which nothing unfinished may have been left, each with the moment since when that counts;
-    `checkpoints` are lists, the newest first, of which each is judged down to the first intact one."""
+    """The verdicts on paths, or on the files of several running `jobs`. With paths, `left` are globs beside which no
+    unfinished file may lie, each with the time from which on that counts; `checkpoints` are lists, newest first, each
+    of which is checked down to the first intact one."""
     budget = Budget(float(call["seconds"]), int(call["bytes"]))
     REAL.keep(call.get("real"))
     if "jobs" in call:
@@ -28,8 +28,6 @@ def extra_probe(call: "IntegrityCall") -> "Integrity":
     rows.extend(row for row in lacking_parts(paths) if row["file"] not in named)
     if call.get("left"):
         rows.extend(left_behind(call["left"], set(paths)))
-    if call.get("globs"):
-        rows.extend(check_globs(call["globs"], call.get("since"), budget))
     answer: "Integrity" = {"files": rows[: MOST_FILES + 1000]}
     if call.get("checkpoints"):
         answer["checkpoints"] = dict(down_to_intact(call["checkpoints"], budget))

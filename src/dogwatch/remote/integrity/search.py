@@ -1,4 +1,4 @@
-"""Which files globs mean, what was left behind unfinished beside them, and where checkpoints may be."""
+"""Parts that are missing of sharded files, what was left unfinished beside outputs, and where checkpoints may be."""
 
 import fnmatch
 import glob
@@ -8,13 +8,10 @@ import stat
 import time
 from collections.abc import Iterator
 
-from dogwatch.remote.integrity.body import BROKEN, UNCLEAR, Budget
+from dogwatch.remote.integrity.body import BROKEN
 from dogwatch.remote.integrity.tree import (
-    MOST_FILES,
     REAL,
     UNFINISHED,
-    check_path,
-    inside,
     missing_shards,
     raw,
     shown,
@@ -33,57 +30,16 @@ SKIPPED = frozenset(["node_modules", "__pycache__", "site-packages", "wandb", "v
 MOST_PATTERNS = 8
 
 
-def check_globs(globs: "list[str]", since: "float | None", budget: Budget) -> "Iterator[FileVerdict]":
-    """Every file that the globs mean, then the parts that lack, then what was left behind unfinished."""
-    files: "list[str]" = []
-    seen: "set[str]" = set()
-    for pattern in globs:
-        before = len(seen)
-        led_out = leads_out(raw(fixed_part(pattern)))
-        if led_out:
-            yield verdict(pattern, UNCLEAR, led_out)
-            continue
-        for path in glob.iglob(raw(pattern)):
-            if shown(path) in seen:
-                continue
-            seen.add(shown(path))
-            if len(seen) > MOST_FILES or not budget.left():
-                yield verdict(pattern, UNCLEAR, "matches more files than can be checked")
-                return
-            folder = shown(os.path.dirname(path))
-            if not inside(shown(os.path.realpath(raw(folder))) + "/", fixed_part(pattern)):
-                yield verdict(shown(path), UNCLEAR, "is behind a link that leads elsewhere")
-                continue
-            files.append(shown(path))
-            for row in check_path(shown(path), budget):
-                yield row
-        if len(seen) == before:
-            yield verdict(pattern, BROKEN, "matches no file")
-    for row in lacking_parts(files):
-        yield row
-    for row in left_behind(dict.fromkeys(globs, since), seen):
-        seen.add(row["file"])
-        yield row
-
-
-def leads_out(folder: bytes) -> str:
-    """Why nothing in this folder is to be looked at, if it leads elsewhere than it did."""
+def leads_out(folder: bytes) -> bool:
+    """Whether a folder leads elsewhere than it did, so that nothing in it may be read."""
     REAL.learn_above(folder)
     try:
         os.close(REAL.open_folder(folder))
-    except Elsewhere as error:
-        return "could not be read: %s" % error.strerror
+    except Elsewhere:
+        return True
     except OSError:
-        pass  # whoever looks into it says so
-    return ""
-
-
-def fixed_part(pattern: str) -> str:
-    """The directory above the first wildcard of a glob."""
-    folder = os.path.dirname(pattern)
-    while re.search(r"[*?\[]", folder):
-        folder = os.path.dirname(folder)
-    return folder or "/"
+        pass  # the one who reads it reports that
+    return False
 
 
 def lacking_parts(paths: "list[str]") -> "Iterator[FileVerdict]":
