@@ -27,7 +27,6 @@ from dogwatch.wire.programs import Gpus
 if TYPE_CHECKING:
     from dogwatch.wire.documents.watch import GpuFacts, PlaceFacts
 
-STALE = 300.0
 LEAST_ROOM = 100_000_000
 GPU_SECONDS = 5
 WAYS = {"nvml": "NVML"}

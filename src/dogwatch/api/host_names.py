@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from dogwatch.wire.documents.watch import PlaceDocument
 
 NAME_SERVER_SECONDS = 2.0
-_Door = tuple[str, str]  # address and port
 
 
 class HostNames:

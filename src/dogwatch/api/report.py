@@ -183,8 +183,3 @@ def _most(*amounts: float | None) -> float | None:
 
 def _share(percent: float | None) -> float | None:
     return None if percent is None else percent / 100
-
-
-def is_bad(job: JobDocument) -> bool:
-    """Whether an ending is one that somebody will want to know the reason of."""
-    return job["state"] == "ended" and not queries.ended_well([job])

@@ -8,8 +8,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dogwatch.actions.service import Plan
 
-EVERY = "15m"
-
 
 def plan(home: str, every: str) -> Plan | None:
     """What a recurring poll would need; None where one is on already. What cannot be is refused here."""

@@ -115,13 +115,6 @@ def documents(store: Store, *, everything: bool = False, refs: Iterable[str] | N
     return [document(row, open_now.get(row.ref, ()), _outage(row, unreachable)) for row in rows]
 
 
-def name_of(store: Store, ref: str) -> str | None:
-    """The name of a job; None where the ref is no job's."""
-    with store.reading() as tx:
-        row = tx.row(JobRow, "WHERE ref = ?", ref)
-    return None if row is None else row.name
-
-
 def jobs_of(store: Store, refs: Iterable[str]) -> dict[str, tuple[str, str]]:
     """(name, place) of jobs by their ref, of forgotten ones too; what is no job is not in it."""
     with store.reading() as tx:
