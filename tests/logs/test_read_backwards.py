@@ -11,12 +11,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dogwatch.logs import scan
+from dogwatch.logs.distinct_lines import without_digits
 from dogwatch.logs.formats import plan, shipped
 from dogwatch.logs.formats.tqdm import others, sift
 from dogwatch.logs.interface import BEGUN, INNER, MOST_TRIED
 from dogwatch.logs.literal_search import TextSearch
 from dogwatch.logs.meaning import Meaning
-from dogwatch.logs.read_backwards import Plan, read_piece
+from dogwatch.logs.read_backwards import Plan, blind, read_piece
 from dogwatch.model import LogEvent
 from tests.logs.shapes import SHAPES
 
@@ -138,6 +139,34 @@ def test_no_format_is_missed_in_a_long_text(lines):
     found, low = plan().present(TextSearch(text), 0, len(text)), b"\n" + text.lower()
     for number, fmt in enumerate(shipped()):
         assert set(found.get(number, ())) >= {needle for needle in fmt.needles if needle in low}
+
+
+@given(st.sampled_from(SHAPED), st.randoms(use_true_random=False))
+def test_no_format_is_missed_in_a_line_like_one_before(line, random):
+    """What may be read in a line was found out in one with other digits; whatever its own are, nothing is missed."""
+    made = re.sub(rb"\d", lambda digit: b"%d" % random.randrange(10), line)
+    found = plan().lines(made.lower() + b"\n")
+    plan().lines(line.lower() + b"\n")
+    assert found == plan().lines(made.lower() + b"\n")
+    readable = {n for n, fmt in enumerate(plan().formats) if fmt.read(made.decode("utf-8", "replace"))}
+    assert readable <= found.keys()
+
+
+@pytest.mark.parametrize(
+    ("pattern", "line"),
+    [
+        (rb"epoch [12]\b", b"epoch 2"),
+        (rb"v[5-9]\d{2,4}", b"v712"),
+        (rb"[^\d.] 3", b"x 3"),
+        (rb"[^0-9]7", b"x7"),
+        (rb"[^1]0", b"20"),
+        (rb"\x31", b"1"),
+    ],
+)
+def test_a_sign_is_found_again_without_digits(pattern, line):
+    """A sign that tells digits apart matches where the digits are gone, or is not asked there at all."""
+    assert re.search(pattern, line)
+    assert re.search(blind(pattern), without_digits(line))
 
 
 @pytest.mark.parametrize(

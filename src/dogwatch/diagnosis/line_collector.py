@@ -43,6 +43,7 @@ from dogwatch.logs.stamps import dated
 BLOCK = 1 << 20  # bytes looked through at once
 HELD = 1 << 16  # bytes of an unfinished line or traceback that wait for the next piece
 BEHIND = 1 << 9  # bytes kept back for what belongs to the last line of a piece
+WAITING = 1 << 12  # bytes that wait until there are more: to read few costs nearly as much
 ABOVE = 512  # bytes of the line above that are read
 WINDOW = 2048  # characters of one line around a literal that are read
 STATE_VERSION = 2
@@ -136,8 +137,11 @@ class LineCollector:
         self._held, self._line = b"", first_line
 
     def feed(self, piece: bytes) -> None:
-        """Take the next bytes of the log. A first block is joined to what was held back; the others are read where they
-        stand."""
+        """Take the next bytes of the log; few of them wait for more. A first block is joined to what was held back; the
+        others are read where they stand."""
+        if len(self._held) + len(piece) < WAITING:
+            self._held += piece
+            return
         known, start = search_piece(piece), 0
         while start < len(piece):
             held, roof = len(self._held), min(len(piece), start + BLOCK)

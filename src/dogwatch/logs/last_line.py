@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from zlib import crc32
+
+from dogwatch.logs.distinct_lines import without_digits
 
 WINDOW = 4096  # bytes before the end in which the last line begins
 # Characters of a line, and words of those, that tell its kind.
@@ -19,7 +22,13 @@ def kind(text: bytes) -> str:
     ended = _end(tail)
     whole = tail[:ended].rstrip()
     line = whole[_end(whole) :] or tail[ended:]
-    line = _BAR.sub(b" ", line[:LONGEST])
+    return _kind(without_digits(line[:LONGEST]))
+
+
+@lru_cache(256)
+def _kind(line: bytes) -> str:
+    """The kind of a line, whose digits tell nothing: most are the last one with other numbers."""
+    line = _BAR.sub(b" ", line)
     named = [token.partition(b"=")[0] for token in line.split() if b"/" not in token and b"\\" not in token]
     words = _WORD.findall(b" ".join(named).lower())[:MOST_WORDS]
     return f"{crc32(b' '.join(words)):08x}" if line.strip() else ""

@@ -15,13 +15,14 @@ from itertools import chain
 from typing import Any, Protocol
 
 from dogwatch.logs import scan
+from dogwatch.logs.distinct_lines import without_digits
 from dogwatch.logs.interface import MOST_TRIED, Crowd, Format
 from dogwatch.logs.literal_search import Table, TextSearch
 from dogwatch.model import LogEvent, Step
 
 FIRST, LARGEST, GROWTH = 1 << 13, 1 << 18, 4  # bytes of a window
 TRIES = 2  # lines read for their needle alone before a format's hint is asked
-LONGEST_SHAPE, MOST_SHAPES = 2048, 256
+SMALL, MOST_KINDS = 2048, 512  # bytes of a piece that is read line by line, and kinds of lines that are remembered
 FEW = 16  # records of a crowd that are read as they are
 MOST_SAME = 16  # kinds of lines that are known to hold nothing new
 MOST_HEARD = 24  # counters that are told from others while looking; of more, every record is read
@@ -50,22 +51,19 @@ class Plan:
         self._bytes = {n: needles[0].strip()[:1] for n, needles in self._vague.items()}
         self._literals = Table({n: fmt.needles for n, fmt in enumerate(formats) if n not in self._vague})
         self._words = tuple(word[0] if (word := _WORD.match(signature)) else b"" for signature in self.signatures)
-        self._shapes: dict[bytes, dict[int, Needles]] = {}
-        stems = [stem(fmt.needles) for fmt in formats]
-        self._without_stem = tuple(n for n, literal in enumerate(stems) if not literal)
+        self._needles = [tuple(map(without_digits, fmt.needles)) for fmt in formats]
+        self._blind = [
+            blind(signature) if fmt.hint else b"" for fmt, signature in zip(formats, self.signatures, strict=True)
+        ]
         self._of_stem: dict[bytes, list[int]] = {}
-        for n, literal in enumerate(stems):
-            if literal:
-                self._of_stem.setdefault(literal, []).append(n)
+        for n, needles in enumerate(self._needles):
+            self._of_stem.setdefault(stem(needles), []).append(n)
+        self._without_stem = self._of_stem.pop(b"", [])
         self._stems: Any = None
-        self._numbers = bytes(char for char in b"0123456789." if all(char not in literal for literal in stems))
-        bare = [tuple((needle, needle.translate(None, self._numbers)) for needle in fmt.needles) for fmt in formats]
-        self._bare = tuple(bare)
+        self._kinds: dict[bytes, tuple[int, ...]] = {}
 
     def present(self, search: TextSearch, start: int, end: int) -> dict[int, Needles]:
         """The formats that may speak between two places, by number, each with those of its needles that are there."""
-        if end - start <= LONGEST_SHAPE:
-            return self._by_shape(search.text[start:end].lower())
         vague = {n: self._vague[n] for n, byte in self._bytes.items() if search.text.find(byte, start, end) >= 0}
         return dict(sorted({**self._literals.present(search, start, end), **vague}.items()))
 
@@ -82,25 +80,41 @@ class Plan:
                 there -= {number for place, number in enumerate(kin) if place not in found}
         return there
 
-    def _by_shape(self, low: bytes) -> dict[int, Needles]:
-        """Most small pieces are the last one with other numbers: what was found in their shape, the distinct lines
-        without their numbers, is remembered. What has no digits is in a text only if it is in the text's shape."""
-        shape = b"\n" + b"\n".join(dict.fromkeys(low.translate(None, self._numbers).split(b"\n")))
-        found = self._shapes.get(shape)
+    def lines(self, low: bytes) -> dict[int, list[int]]:
+        """Of some whole lines in lower case, those that each format may be able to read: where they begin, the newest
+        first."""
+        found: dict[int, list[int]] = {}
+        start = len(low)
+        for line in reversed(without_digits(low[:-1]).split(b"\n")):
+            start -= len(line) + 1
+            for number in self._kinds.get(line) or self._readers(line):
+                found.setdefault(number, []).append(start)
+        return dict(sorted(found.items()))
+
+    def _readers(self, line: bytes) -> tuple[int, ...]:
+        """The formats that may be able to read lines which are like this one but for their digits. Most lines of a log
+        are like one before: what was found is remembered."""
+        found = self._kinds.get(line)
         if found is None:
-            if len(self._shapes) >= MOST_SHAPES:
-                self._shapes.clear()
-            there = sorted(self._with_stems(shape))
-            found = {n: tuple(needle for needle, bare in self._bare[n] if bare in shape) for n in there}
-            self._shapes[shape] = found
+            if len(self._kinds) >= MOST_KINDS:
+                self._kinds.clear()
+            whole = b"\n" + line + b"\n"
+            found = self._kinds[line] = tuple(number for number in self._with_stems(whole) if self._fits(number, whole))
         return found
 
-    def _with_stems(self, shape: bytes) -> list[int]:
-        """The formats whose stem is in a shape."""
+    def _fits(self, number: int, line: bytes) -> bool:
+        """Whether a line without digits has the signs of a format."""
+        if not any(needle in line for needle in self._needles[number]):
+            return False
+        blind = self._blind[number]
+        return not blind or scan.first(blind, line, 0, len(line)) is not None
+
+    def _with_stems(self, line: bytes) -> list[int]:
+        """The formats whose stem is in a line."""
         if self._stems is None:
             self._stems = scan.literals(self._of_stem)
         kinds = list(self._of_stem.values())
-        return [*self._without_stem, *(n for hit in self._stems.Match(shape) or () for n in kinds[hit])]
+        return [*self._without_stem, *(n for hit in self._stems.Match(line) or () for n in kinds[hit])]
 
 
 def stem(needles: Needles) -> bytes:
@@ -108,6 +122,18 @@ def stem(needles: Needles) -> bytes:
     first = min(needles, key=len)
     parts = (first[at : at + size] for size in range(len(first), 0, -1) for at in range(len(first) - size + 1))
     return next((part for part in parts if all(part in needle for needle in needles)), b"")
+
+
+_EXCEPT_DIGITS = re.compile(rb"\[\^(?:[^\]\\]|\\.)*?(?!0-9)[0-9]")
+_DIGIT = re.compile(rb"\\.|\{\d*,?\d*\}|[1-9]")
+
+
+def blind(signature: bytes) -> bytes:
+    """A pattern that matches in a line whose digits were all made 0 if this one did before; nothing where it tells
+    digits apart in a way that cannot be said so."""
+    if b"\\x" in signature or _EXCEPT_DIGITS.search(signature.replace(b"0-9", b"")):
+        return b""
+    return _DIGIT.sub(lambda part: b"0" if part[0].isdigit() else part[0], signature)
 
 
 _WORD = re.compile(rb"[a-z]{4,}(?=\(\?:)")  # that a sign begins with
@@ -213,6 +239,23 @@ class _Piece:
         self._decoded: dict[int, str] = {}
 
     def read(self, window: _Window) -> None:
+        for number, lines in self._asked(window):
+            fmt = self._plan.formats[number]
+            if fmt.sift is not None:
+                if number not in self._sifted:
+                    self._sifted[number] = _Sifted(fmt, self._least)
+                self._sifted[number].read(window, self._line)
+            elif self._newest(number, lines):
+                self._spoken.add(number)
+        self._decoded.clear()
+
+    def _asked(self, window: _Window) -> Iterator[tuple[int, Iterable[int]]]:
+        """The formats that have not spoken and may in this window, each with where the lines begin that it may be able
+        to read, the newest first."""
+        if window.is_last and window.end - window.start <= SMALL:
+            for number, starts in self._plan.lines(window.low[1:]).items():
+                yield number, (window.start + start for start in starts)
+            return
         present = self._plan.present(self._search, window.start, window.end)
         asked = [number for number in present if number not in self._spoken]
         if not window.is_last and scan.fast():
@@ -222,14 +265,8 @@ class _Piece:
             asked = self._likely(asked, window)
         for number in asked:
             fmt, signature = self._plan.formats[number], self._plan.signatures[number]
-            if fmt.sift is not None:
-                if fmt.crowd is not None or window.is_last or window.holds(signature):
-                    if number not in self._sifted:
-                        self._sifted[number] = _Sifted(fmt, self._least)
-                    self._sifted[number].read(window, self._line)
-            elif self._newest(number, window.lines(fmt, present[number], signature)):
-                self._spoken.add(number)
-        self._decoded.clear()
+            if fmt.sift is None or fmt.crowd is not None or window.is_last or window.holds(signature):
+                yield number, window.lines(fmt, present[number], signature)
 
     def tell(self) -> None:
         for sifted in self._sifted.values():

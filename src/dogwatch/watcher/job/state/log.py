@@ -11,7 +11,9 @@ from dogwatch.logs.reader import ReaderState
 from dogwatch.model import ErrorGroup, Interval
 from dogwatch.wire.requests import LogCursor
 
-# As people, Keras, Lightning and boosted trees write it, whatever the case of its first letter.
+# As people, Keras, Lightning and boosted trees write it, whatever the case of its first letter; most text has none of
+# the words that it begins with.
+EARLY = (b"arly", b"ARLY")
 EARLY_STOP = (b"arly stop", b"arly-stop", b"arly_stop", b"arlyStop", b"arlystop", b"ARLY STOP", b"ARLY_STOP")
 
 
@@ -35,4 +37,6 @@ def names(log: LogState) -> set[str]:
 
 def note_early_stop(log: LogState, parts: Iterable[bytes]) -> None:
     """Take in whether what was read speaks of early stopping."""
-    log.may_stop = log.may_stop or any(words in part for part in parts for words in EARLY_STOP)
+    if not log.may_stop:
+        early = [part for part in parts if EARLY[0] in part or EARLY[1] in part]
+        log.may_stop = any(words in part for part in early for words in EARLY_STOP)
