@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import resource
 import socket
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from tests.security.hosts import WEIGH
 from tests.support import wait_until
 
-MEMORY = 1 << 30
+MEMORY, FILE_MEGABYTES = 1 << 30, 256
 # Read as a batch script is: in a process that has a gigabyte and ten seconds.
 READS_A_SCRIPT = """
 import sys
@@ -86,6 +89,28 @@ def test_what_is_no_log_is_not_read_as_one(dogwatch, tmp_path: Path) -> None:
             job.kill()
     assert len(shown.stdout) < 30_000
     assert json.loads(dogwatch("status", "odd", "--json", "--no-poll").stdout)["jobs"][0]["state"] == "running"
+
+
+FILES: dict[str, Callable[[], bytes]] = {
+    "wide.csv": lambda: b"a" + b"," * 40_000_000 + b"\n1\n",
+    "row-over-lines.csv": lambda: b'"\n",' * 8_000_000 + b"\n",
+    "objects.jsonl": lambda: b"[" + b"{}," * 8_000_000 + b"0]\n",
+    "deep.json": lambda: b"[" * 2_000_000,
+    "zeros.jsonl.gz": lambda: gzip.compress(bytes(200_000_000)),
+    "header.safetensors": lambda: (90_000_000).to_bytes(8, "little") + b'{"a":' * 4_000_000,
+    "lists.pkl": lambda: b"\x80\x04" + b"(l" * 3_000_000 + b".",
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_is_checked_in_bounded_memory(environment: dict[str, str], tmp_path: Path, name: str) -> None:
+    """Whatever a job leaves as its output: a verdict in one or two lines."""
+    (tmp_path / name).write_bytes(FILES[name]())
+    argv = [sys.executable, "-I", "-S", "-c", WEIGH, str(tmp_path / "weight"), sys.executable, "-m", "dogwatch"]
+    done = subprocess.run([*argv, "check", name], cwd=tmp_path, env=environment, capture_output=True, timeout=120)
+    assert done.returncode in (0, 1, 3), done.stderr
+    assert done.stdout.startswith((b"intact", b"damaged", b"cannot tell"))
+    assert int((tmp_path / "weight").read_text()) / 1024 < FILE_MEGABYTES
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from dogwatch.remote.integrity.body import Body, Broken, Report, Spent, Unclear
 
 LOADED_MOST = 64 << 20
 LINE_MOST = 64 << 20
+FIELDS_MOST = 1000000  # of a row; each of its fields is an object, and a short one takes twenty times its text
 DEEPEST = 10000
 JSON_TOKEN = re.compile(rb'[\[\]{}"]')
 STRING_END = re.compile(rb'[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
@@ -154,8 +155,10 @@ def check_table(body: Body, separator: str) -> Report:
         separator = max(",;\t|", key=lambda char: (head.count(char.encode()), char == ","))
     width, count, short = 0, 0, 0
     csv.field_size_limit(LINE_MOST)
+    lines = RowLines(body, separator)
     try:
-        for row in csv.reader(text_lines(body), delimiter=separator, strict=True):
+        for row in csv.reader(lines, delimiter=separator, strict=True):
+            lines.end_row()
             if short:
                 raise Broken("has %d fields in row %d and %d in its first" % (short, count, width))
             if not row:
@@ -169,6 +172,29 @@ def check_table(body: Body, separator: str) -> Report:
     if short:
         raise Broken("ends in the middle of row %d" % count if short < width else "has too many fields in its last row")
     return Report(max(0, count - 1))
+
+
+class RowLines:
+    """The lines of a table, and no row of it, over however many lines, that would fill the memory."""
+
+    def __init__(self, body: Body, separator: str) -> None:
+        self._lines, self._separator = text_lines(body), separator
+        self.end_row()
+
+    def __iter__(self) -> "RowLines":
+        return self
+
+    def __next__(self) -> str:
+        line = next(self._lines)
+        self._fields += line.count(self._separator) + 1
+        self._size += len(line)
+        if self._fields > FIELDS_MOST or self._size > LINE_MOST:
+            raise Unclear("has a row that is too long to check")
+        return line
+
+    def end_row(self) -> None:
+        """The row that was begun is whole."""
+        self._fields = self._size = 0
 
 
 def text_lines(body: Body) -> "Iterator[str]":
