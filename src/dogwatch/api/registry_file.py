@@ -25,6 +25,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypedDict
 
 from dogwatch.errors import UsageError
+from dogwatch.text import plain
 
 LARGEST = 4 << 20
 DEEPEST = 32
@@ -195,13 +196,13 @@ class _Scan:
         except ValueError:  # the JSON reader proper will say what is wrong with it
             return
         if name in inner.keys:
-            raise self.refuse(at, f"the key {token[:60]} is given twice")
+            raise self.refuse(at, f"the key {plain(token, 60)} is given twice")
         inner.keys.add(name)
         inner.key = name
 
     def scalar(self, token: str, at: int) -> None:
         if token.endswith(("NaN", "Infinity")):
-            raise self.refuse(at, f"{token} is not a JSON number")
+            raise self.refuse(at, f"{plain(token, 60)} is not a JSON number")
         if token[0] not in "-0123456789":
             return
         try:
