@@ -3,6 +3,7 @@
 from tests.alerts.conftest import box, receiver
 from tests.journeys.fast import fast, fast_library
 from tests.journeys.workers import crew, letters
+from tests.lab.box import boxes
 from tests.lab.plugin import calm_lab, lab
 
-__all__ = ["box", "calm_lab", "crew", "fast", "fast_library", "lab", "letters", "receiver"]
+__all__ = ["box", "boxes", "calm_lab", "crew", "fast", "fast_library", "lab", "letters", "receiver"]

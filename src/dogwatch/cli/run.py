@@ -8,25 +8,45 @@ from dogwatch.cli.expect import count
 from dogwatch.cli.out import emit, json_flag, say
 from dogwatch.errors import UsageError
 
-ABOUT = "Start a command as one or more workers that keep running after you log out, and watch them until they end."
+ABOUT = (
+    "Start a command, or stages one after another, here or on another machine. It keeps running after you log out;"
+    " watch it until it ends."
+)
 EXAMPLES = (
     "dogwatch run -- python train.py",
     "dogwatch run --name train --workers 4 --gpu-ids 0 1 2 3 -- python train.py",
     "dogwatch run --detach --output 'out/*.jsonl' --total-items 100000 -- ./embed.sh",
+    "dogwatch run --stage 'train: python train.py' --stage 'eval: python eval.py'",
+    "dogwatch run --on gpu-box --cwd proj --push https://ntfy.sh/TOPIC -- python train.py",
 )
 DETAILS = """\
 Each worker gets its own log file and the variables DOGWATCH_WORKER (0, 1, ...), DOGWATCH_WORKERS and \
 CUDA_VISIBLE_DEVICES. Progress is read from the log. A worker can also append lines like {"step": 3, "total": 10} to \
 the file named by DOGWATCH_PROGRESS; those take precedence.
 
+With --stage or --on the work is a chain: its stages run one after another, each only if the one before it ended with \
+exit code 0, under a small supervisor in sh on that machine; nothing is installed there. Commands are run by bash, or \
+sh where there is none, with PYTHONUNBUFFERED=1 and, where it exists, stdbuf. The files of the run are in \
+~/.dogwatch/runs/RUN there. If the connection breaks, give the same command again: it finds what was started and \
+starts nothing twice.
+
+--on-reboot resume puts one line into your crontab there (or your login profile, where no cron runs) and removes it \
+when the chain ends.
+
 Put patterns in quotes so that the shell does not expand them. Ctrl-C and closing the terminal stop the watching, \
 not the job."""
-EXIT_CODES = {0: "every worker completed", 1: "the job failed", 2: "wrong usage", 130: "Ctrl-C; the job keeps running"}
+EXIT_CODES = {
+    0: "everything completed",
+    1: "the job failed",
+    2: "wrong usage",
+    3: "the machine did not answer; the message says whether something may have started",
+    130: "Ctrl-C; the job keeps running",
+}
 TAKES_COMMAND = True
 
 
 def arguments(parser: ArgumentParser) -> None:
-    parser.usage = "dogwatch run [OPTIONS] -- PROGRAM [ARG...]"
+    parser.usage = "dogwatch run [OPTIONS] (--stage 'NAME: CMD'... | -- PROGRAM [ARG...])"
     parser.add_argument("--name", help="name of the job (default: the program's name)")
     parser.add_argument("--description", default="", metavar="TEXT", help="what the job is for")
     parser.add_argument("--workers", type=int, default=1, metavar="N", help="number of copies to start")
@@ -37,6 +57,7 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--cwd", metavar="DIR", help="directory to start in (default: the current one)")
     parser.add_argument("--detach", action="store_true", help="return at once instead of watching")
     json_flag(parser)
+    _chain_arguments(parser)
     expected = parser.add_argument_group("What to expect of the job")
     expected.add_argument("--output", action="append", default=[], metavar="GLOB", help="output files (repeatable)")
     expected.add_argument("--checkpoint", action="append", default=[], metavar="GLOB", help="checkpoints (repeatable)")
@@ -45,6 +66,53 @@ def arguments(parser: ArgumentParser) -> None:
         "--stall-timeout", metavar="TIME", help="alert when there is no progress for this long, e.g. 30m"
     )
     expected.add_argument("--min-growth", metavar="RATE", help="alert when outputs grow slower than this, e.g. 10MB/h")
+
+
+def _chain_arguments(parser: ArgumentParser) -> None:
+    chain = parser.add_argument_group("Stages, and other machines")
+    chain.add_argument("--on", metavar="HOST", help="run it on a host that `dogwatch host ls` lists")
+    chain.add_argument("--stage", action="append", default=[], metavar="'NAME: CMD'", help="a stage (repeatable)")
+    chain.add_argument(
+        "--after",
+        action="append",
+        default=[],
+        metavar="STAGE=WHAT",
+        help="what a stage waits for: file:PATH, line:TEXT (in the logs of this run) or run:RUN (repeatable)",
+    )
+    chain.add_argument(
+        "--push", metavar="URL", help="the machine itself reports the end: URL, ntfy:URL, mail:ADDRESS, trackio:PROJECT"
+    )
+    chain.add_argument(
+        "--on-reboot", choices=("leave", "resume"), help="after a reboot of the machine (default: leave)"
+    )
+    chain.add_argument(
+        "--resume-command",
+        action="append",
+        default=[],
+        metavar="CMD",
+        help="runs in place of an interrupted stage's command; 'NAME: CMD' with several stages",
+    )
+    chain.add_argument(
+        "--detach-with",
+        choices=("auto", "tmux", "setsid", "nohup", "sbatch"),
+        help="what keeps it running after logout (default: auto, the first of tmux, setsid, nohup)",
+    )
+    chain.add_argument("--sbatch-options", metavar="'--OPTION=VALUE ...'", help="options for every job of sbatch")
+    chain.add_argument("--dry-run", action="store_true", help="print the exact script, and contact nothing")
+
+
+def is_chain(args: Namespace) -> bool:
+    """Whether sh supervises it, as stages; else it is workers of this machine."""
+    return bool(
+        args.on
+        or args.stage
+        or args.after
+        or args.push
+        or args.on_reboot
+        or args.resume_command
+        or args.detach_with
+        or args.sbatch_options
+    )
 
 
 def run(args: Namespace) -> int:
@@ -56,6 +124,12 @@ def run(args: Namespace) -> int:
     from dogwatch.clock import Clock
     from dogwatch.model import Expectation
 
+    if is_chain(args):
+        from dogwatch.cli.run_chain import run_chain
+
+        return run_chain(args)
+    if args.dry_run:
+        raise UsageError("--dry-run prints the script of a chain; give --stage or --on too")
     if not args.command:
         raise UsageError("no program given; put it after --, as in `dogwatch run -- python train.py`")
     workers = positive(args.workers, "--workers") or 1

@@ -3,7 +3,7 @@
 The supervisor is one file, started by path as `python -I -S FILE`. The probe is a folder of parts that travels as one
 text: `probe_text()` joins them, and transport/ starts it, on this machine through `start_probe.py`. What is asked
 seldom is an extra probe, sent with its request and run by a child of the probe; it may use whatever the probe defines.
-All are for Python >= 3.6 and the standard library; nothing of ours imports them. `poll.sh` runs the
+All but sh are for Python >= 3.6 and the standard library; nothing of ours imports them. `poll.sh` runs the
 commands section where there is no Python.
 To add to the probe, write a part, name it in PARTS after those it imports from, and let `answer.py` call it; a name at
 the top of a part must be its own, because all parts share one text.
@@ -80,7 +80,21 @@ def probe_once(request: bytes, deadline: float) -> bytes:
 
 def sh_poll() -> bytes:
     """The poll in POSIX sh, without the lines that say what to look at."""
-    with open(os.path.join(_HERE, "poll.sh"), "rb") as text:
+    return _text("poll.sh")
+
+
+def chain_body() -> bytes:
+    """The supervisor of a chain in POSIX sh, without the head that says what to run."""
+    return b"".join(_text("chain", f"{part}.sh") for part in ("supervise", "push", "start"))
+
+
+def chain_delivery() -> bytes:
+    """The end of what is sent to start a chain, behind the functions that write its files."""
+    return _text("chain", "deliver.sh")
+
+
+def _text(*path: str) -> bytes:
+    with open(os.path.join(_HERE, *path), "rb") as text:
         return text.read()
 
 

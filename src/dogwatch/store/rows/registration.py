@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from dogwatch.wire.documents.job import JobDocument
     from dogwatch.wire.documents.watch import EventBody
 
-__all__ = ["add_place", "amend", "forget", "register", "unregistered"]
+__all__ = ["add_place", "amend", "forget", "register", "retrack", "unregistered"]
 
 
 def unregistered(job: Job) -> JobDocument:
@@ -83,6 +83,16 @@ def amend(
         fresh = {"name": held.name if name is None else name}
         fresh["description"] = held.description if description is None else description
         tx.change(held, track=track, expect={**held.expect, **given}, **fresh)
+
+
+def retrack(store: Store, ref: str, **fresh: object) -> None:
+    """Note more of where a watched job is found; None takes a note back."""
+    with store.writing() as tx:
+        held = tx.find(JobRow, ref)
+        if held is None or not held.active:
+            raise NoSuchJob(f"No watched job named {ref}: `dogwatch ls` lists them.")
+        track = {**held.track, **fresh}
+        tx.change(held, track={name: value for name, value in track.items() if value is not None})
 
 
 def forget(store: Store, ref: str, at: float, mono: float) -> int:
