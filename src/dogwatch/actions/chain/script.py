@@ -31,9 +31,11 @@ def delivery(script: bytes, push: bytes | None, run: str, runs: str, nonce: str)
         _assignments(dw_nonce=nonce, dw_run=run, dw_runs=runs, dw_size=str(len(script))),
         b"write_files() {\n",
     ]
-    for name, content in (("push.conf", push), ("chain.new", script)):
+    for name, content in (("push", push), ("chain", script)):
         if content is not None:
-            parts += [f"cat >{name} <<'{end}' || return 1\n".encode("ascii"), content, end.encode("ascii"), b"\n"]
+            parts += [f"cat >{name}.$$ <<'{end}' || return 1\n".encode("ascii"), content, end.encode("ascii"), b"\n"]
+    if push is not None:
+        parts.append(b"mv -f push.$$ push.conf || return 1\n")
     return b"".join([*parts, b"}\n", remote.chain_delivery(), b"}\n"])
 
 

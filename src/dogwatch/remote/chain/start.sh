@@ -81,7 +81,7 @@ prepare() { # what has to be there before anything starts; a sentence in dw_erro
             dw_environment
             export -p
             printf 'umask %s\n' "$dw_umask"
-        ) >environment.tmp 2>/dev/null && grep -q '^umask' environment.tmp && mv -f environment.tmp environment.sh ||
+        ) >environment.new 2>/dev/null && grep -q '^umask' environment.new && mv -f environment.new environment.sh ||
             { dw_error="$dw_dir cannot be written ($(room))"; return 1; }
     fi
     dd if=/dev/zero of=reserve bs=4096 count=16 2>/dev/null || { dw_error="there is no room for the files of a run in $dw_dir"; return 1; }
@@ -123,6 +123,15 @@ spawn() { # WHY
     esac
 }
 
+one_at_a_time() { # several may ask for a start or a resume at the same moment
+    dw_tries=0
+    until lock starting; do
+        [ -z "$dw_error" ] && [ "$dw_tries" -lt 300 ] || { dw_error=${dw_error:-somebody else has been starting it for half a minute}; return 1; }
+        sleep 0.1 2>/dev/null || sleep 1
+        dw_tries=$((dw_tries + 1))
+    done
+}
+
 launch() { # WHY: start a supervisor unless one must not be; dw_not says why not
     dw_had=$(attempts) dw_not=$(why_not "$1")
     [ -z "$dw_not" ] || return 0
@@ -138,7 +147,7 @@ launch() { # WHY: start a supervisor unless one must not be; dw_not says why not
 
 start() { # prints one line of JSON
     dw_not='' dw_unclear=''
-    if [ "$dw_detach" = sbatch ]; then prepare_slurm; else launch run; fi || dw_not=error
+    one_at_a_time && if [ "$dw_detach" = sbatch ]; then prepare_slurm; else launch run; fi || dw_not=error
     if [ -n "$dw_error" ] && [ -z "$dw_unclear" ] && [ "$(attempts)" = 0 ] && [ ! -e slurm-0.id ]; then
         remove_hook
         (cd .. && rm -rf "./$dw_run")
@@ -151,7 +160,7 @@ start() { # prints one line of JSON
 }
 
 resume() { # for people: one sentence
-    launch "$1" || { echo "dogwatch: $dw_run was not resumed: ${dw_error:-it could not be started}" >&2; return 1; }
+    one_at_a_time && launch "$1" || { echo "dogwatch: $dw_run was not resumed: ${dw_error:-it could not be started}" >&2; return 1; }
     if [ -n "$dw_not" ]; then
         push_what_was_not_pushed
         echo "dogwatch: $dw_run was not resumed: $dw_not"

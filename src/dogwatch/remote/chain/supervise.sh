@@ -25,9 +25,9 @@ narrate() { # to whoever looks at its tmux session, and into its log
 # Files -----------------------------------------------------------------------------------------------------------
 
 put() { # FILE TEXT: all of it, by rename, or nothing
-    { printf '%s\n' "$2" >"$1.tmp"; } 2>/dev/null && [ "$(cat "$1.tmp" 2>/dev/null)" = "$2" ] &&
-        mv -f "$1.tmp" "$1" 2>/dev/null && return 0
-    rm -f "$1.tmp" 2>/dev/null
+    { printf '%s\n' "$2" >"$1.$$.tmp"; } 2>/dev/null && [ "$(cat "$1.$$.tmp" 2>/dev/null)" = "$2" ] &&
+        [ ! -d "$1" ] && mv -f "$1.$$.tmp" "$1" 2>/dev/null && return 0
+    rm -f "$1.$$.tmp" 2>/dev/null
     return 1
 }
 
@@ -97,17 +97,22 @@ session_alive() { # PID START BOOT of a leader: it, or any process of its sessio
 own_start() { stat_of "$1" && printf '%s' "$dw_ticks"; }
 owner_alive() { alive "$(number lock/owner.json pid)" "$(number lock/owner.json start)" "$(text lock/owner.json boot)"; }
 
-# The lock is a list of owners that only grows: `first`, then `after-X` for whoever came after X was gone. A symbolic
-# link is made whole or not at all, and by one only, so that no death in between leaves a lock nobody can take.
-lock() {
-    mkdir -p lock 2>/dev/null
+# A lock is a list of owners that only grows: `first`, then `after-X` for whoever came after X was gone. A symbolic
+# link is made whole or not at all, and by one only, so that no death in between leaves a lock nobody can take. It is
+# given back by ending.
+lock() { # DIRECTORY
+    mkdir -p "$1" 2>/dev/null
     dw_me="$$:$(own_start $$):${dw_boot:--}" dw_at=first
-    until ln -s "$dw_me" "lock/$dw_at" 2>/dev/null; do
-        dw_other=$(readlink "lock/$dw_at") || { dw_error="the lock in $dw_dir/lock cannot be made"; return 1; }
+    until ln -s "$dw_me" "$1/$dw_at" 2>/dev/null; do
+        dw_other=$(readlink "$1/$dw_at") || { dw_error="the lock $dw_dir/$1 cannot be made"; return 1; }
         dw_pid=${dw_other%%:*} dw_rest=${dw_other#*:}
         [ "$dw_other" != "$dw_me" ] && alive "$dw_pid" "${dw_rest%%:*}" "${dw_rest#*:}" && return 1
         dw_at="after-$dw_pid-${dw_rest%%:*}-$(printf '%s' "${dw_rest#*:}" | tr -cd 'a-z0-9-')"
     done
+}
+
+own_the_chain() {
+    lock lock || return 1
     put lock/owner.json "{\"pid\":$$,\"start\":$(own_start $$),\"boot\":\"${dw_boot:--}\"}" ||
         { dw_error="lock/owner.json cannot be written"; return 1; }
 }
@@ -147,7 +152,7 @@ why_not() { # WHY: a sentence when the chain must not be started now
 supervise() { # WHY
     trap 'dw_signal=TERM' TERM
     trap 'dw_signal=OTHER' HUP INT # also from a tmux session that is closed: the chain goes on
-    lock || { narrate "not started: ${dw_error:-another supervisor of this run is alive}"; return 0; }
+    own_the_chain || { narrate "not started: ${dw_error:-another supervisor of this run is alive}"; return 0; }
     dw_not=$(why_not "$1")
     [ -z "$dw_not" ] || { narrate "not started: $dw_not"; return 0; }
     dw_attempt=$(($(attempts) + 1))
