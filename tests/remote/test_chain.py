@@ -45,7 +45,7 @@ class Machine:
         named = tuple(one if isinstance(one, Stage) else Stage(f"s{number}", one) for number, one in enumerate(stages))
         chain = Chain("r", named, cwd=str(self.home), **{"detach": "setsid", "push_way": push and push.way, **more})
         script = script_of(chain, run, 1.0)
-        text = delivery(script, push and push_file(push), run, str(self.runs), NONCE)
+        text = delivery(script, None if push is None else push_file(push), run, str(self.runs), NONCE)
         done = self.sh("-s", input=text)
         answer = done.stdout.partition(b"\nDOGWATCH-END")[0]
         report = json.loads(answer)
@@ -53,9 +53,12 @@ class Machine:
         return StartReport(**report)
 
     def sh(self, *words: str, **more: Any) -> subprocess.CompletedProcess[bytes]:
-        argv = [shutil.which("sh", path=self.path), *words]
+        argv = [str(shutil.which("sh", path=self.path)), *words]
         env = {"PATH": self.path, "HOME": str(self.home), "LANG": "C.UTF-8", "run": "mine", "name": "it's"}
-        return subprocess.run(argv, env=env, capture_output=True, timeout=60, **more)
+        done: subprocess.CompletedProcess[bytes] = subprocess.run(
+            argv, env=env, capture_output=True, timeout=60, **more
+        )
+        return done
 
     def resume(self, run: str = "r-000000") -> str:
         done = self.sh(str(self.runs / run / "chain.sh"), "resume")
@@ -182,22 +185,23 @@ def test_hostile_words_stay_words(machine: Machine):
 def test_what_a_stage_prints_is_cleaned_in_the_heartbeat(machine: Machine):
     """Escape sequences, carriage returns, NUL and broken UTF-8 never break its JSON or reach a terminal."""
     machine.start(r"printf 'x\n\033[2K\033]0;title\007 10%%\r 20%%|##  |\000\001\377 it\b\n'; sleep 600")
-    line = wait_until(lambda: machine.read("heartbeat.json").get("line") or poke(machine), timeout=40)
+    line = wait_until(lambda: line_of_heartbeat(machine), timeout=40)
     assert line.startswith(" 20%|##  |")
     assert line.isprintable()
 
 
-def poke(machine: Machine) -> None:
-    """The heartbeat is written every 15 s; its sleep may end earlier."""
+def line_of_heartbeat(machine: Machine) -> str:
+    """What it says; it is written every 15 s, and its sleep may end earlier."""
+    supervisor = machine.read("attempt-1.json").get("pid")
     for path in Path("/proc").glob("[0-9]*/cmdline"):
-        parent = machine.read("attempt-1.json").get("pid")
         try:
-            words, stat = path.read_bytes(), (path.parent / "stat").read_text()
-            grandparent = Path(f"/proc/{stat.split()[3]}/stat").read_text().split()[3]
+            parent = (path.parent / "stat").read_text().split()[3]
+            grandparent = Path(f"/proc/{parent}/stat").read_text().split()[3]
+            if path.read_bytes().endswith(b"sleep\x0015\x00") and grandparent == str(supervisor):
+                os.kill(int(path.parent.name), 15)
         except OSError:
             continue
-        if words.endswith(b"sleep\x0015\x00") and grandparent == str(parent):
-            os.kill(int(path.parent.name), 15)
+    return str(machine.read("heartbeat.json").get("line", ""))
 
 
 def test_a_stage_has_the_environment_of_the_start(machine: Machine):
