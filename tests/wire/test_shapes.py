@@ -8,9 +8,9 @@ import msgspec
 import pytest
 
 from dogwatch.remote import shapes
-from dogwatch.wire import commands, programs, requests, sections
+from dogwatch.wire import box, commands, programs, requests, sections
 
-STRUCTS = {name: value for module in (sections, programs, commands) for name, value in vars(module).items()}
+STRUCTS = {name: value for module in (sections, programs, commands, box) for name, value in vars(module).items()}
 SHAPES = {name: value for name, value in vars(shapes).items() if is_typeddict(value)}
 # A refusal stands in place of the metrics, and of a disk. What is listed as an output is the same on the way there.
 MAY_LACK = {
@@ -40,7 +40,7 @@ def test_a_program_knows_every_field_that_it_is_sent(name: str) -> None:
 
 def test_every_shape_is_compared() -> None:
     """A struct that is renamed does not drop out of the comparison silently."""
-    inside = {"MemoryHeld", "PidFile", "RunRecords", "WithFolders", "GpuReading", "Space"}
+    inside = {"MemoryHeld", "PidFile", "RunRecords", "WithFolders", "GpuReading", "Space", "BoxFiles"}
     # Memory is asked with one entry per scheduler; stacks and preflight are asked for by a person.
     loose = {"RamCall", "StacksCall", "PreflightCall", "Program", "ProgramOutput", "Found"}
     assert set(SHAPES) - set(STRUCTS) - set(vars(requests)) == inside | loose

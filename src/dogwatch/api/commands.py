@@ -1,6 +1,6 @@
-"""Register jobs of this machine, and stop watching jobs; for every interface.
+"""Tell: everything that can be said about jobs: watch this one, forget that one.
 
-Everything is checked before anything is written.
+What is refused is refused before anything is written.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The decision tree for a job that has not ended. Questions are asked of the job's own document, one after the other,
-up to the first answer that explains why the job does not run as it should."""
+"""Standing: the decision tree for a job that has not ended. It is walked over the job's own document, one question
+after the other, and stops at the first answer that explains why the job does not run as it should."""
 
 from __future__ import annotations
 
@@ -92,7 +92,8 @@ def _is_running(job: Case) -> Branch:
     if job.get("family", {}).get("processes") == 0:
         says = "none of its processes exists any more: it has ended since the last poll"
         return Branch(asked, says, ("dogwatch patrol",), stop=True)
-    return Branch(asked, "it runs")
+    native = str(job.get("native") or "")
+    return Branch(asked, f"it runs: {plain(native, 200)}" if native.startswith("stage ") else "it runs")
 
 
 def _waits(job: Case, asked: str, reason: str) -> Branch:

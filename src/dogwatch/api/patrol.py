@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from dogwatch.api import patrol_runs
 from dogwatch.clock import local_date
 from dogwatch.model import outcome
 from dogwatch.results.scores import words as score_words
@@ -19,8 +20,15 @@ from dogwatch.text import as_counted, named, plain
 if TYPE_CHECKING:
     from dogwatch.wire.documents.diagnosis import DiagnosisDocument
     from dogwatch.wire.documents.job import BriefJob, JobDocument
-    from dogwatch.wire.documents.watch import ChangeDocument, EventDocument, GroupDocument, PlaceDocument
+    from dogwatch.wire.documents.watch import (
+        ChangeDocument,
+        EventDocument,
+        GroupDocument,
+        PatrolRunDocument,
+        PlaceDocument,
+    )
 
+BOX = "box"  # the source whose runs are told of one by one
 CURSOR = "patrol"  # the person's; every other reader has one of their own beside it
 FINDINGS = ("finding.opened", "finding.escalated", "finding.resolved")
 NEWS = frozenset({"job.state", "job.attempt", *FINDINGS, "store.repaired", "store.full"})
@@ -70,6 +78,7 @@ class Report:
     watched: int
     upto: int
     groups: Sequence[Group] = ()
+    runs: Sequence[PatrolRunDocument] = ()
 
     @property
     def bad_ending(self) -> bool:
@@ -119,7 +128,15 @@ def report(store: Store, polled: list[str], cursor: str = CURSOR) -> Report:
     unreachable = [place for place in known if place["unreachable_since"]]
     upto = found[-1]["seq"] if found else since
     all_unreachable = bool(known) and len(unreachable) == len(known)
-    return Report(changes, unreachable, all_unreachable, len(active), upto, _groups(store, list(spoken_of.values())))
+    groups = _groups(store, list(spoken_of.values()))
+    told = patrol_runs.runs(_shown(store, active, spoken_of), unreachable)
+    return Report(changes, unreachable, all_unreachable, len(active), upto, groups, told)
+
+
+def _shown(store: Store, active: Sequence[BriefJob], spoken_of: Mapping[str, JobDocument]) -> list[JobDocument]:
+    """The jobs that have not ended, and those that ended since the last patrol."""
+    others = [job["ref"] for job in active if job["source"] == BOX and job["ref"] not in spoken_of]
+    return [*spoken_of.values(), *(jobs.documents(store, refs=others) if others else ())]
 
 
 def reported(store: Store, done: Report, cursor: str = CURSOR) -> None:

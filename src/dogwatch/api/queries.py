@@ -1,4 +1,4 @@
-"""All questions about jobs that change nothing."""
+"""Ask: everything that can be asked about jobs without changing anything."""
 
 from __future__ import annotations
 

@@ -86,7 +86,8 @@ def is_settled(job: JobDocument) -> bool:
     consequence may have its root in a part that was passed over while the log grew too fast."""
     told = job.get("diagnosis")
     plain = told is not None and told["cause"] != "unknown" and told["role"] == "root"
-    return job["state"] != "ended" or job["outcome"] in (None, *GOOD) or plain
+    lost = job["native"] == "lost"  # what answers in its place is another machine
+    return job["state"] != "ended" or job["outcome"] in (None, *GOOD) or plain or lost
 
 
 def of_job(

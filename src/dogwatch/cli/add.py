@@ -10,11 +10,12 @@ from dogwatch.cli.expect import count
 from dogwatch.cli.out import HOST, emit, json_flag, say
 from dogwatch.errors import UsageError
 
-ABOUT = "Watch a job that is already running or queued: processes on this machine, or jobs of a Slurm cluster."
+ABOUT = "Watch what is already running or queued: processes here, jobs of a Slurm cluster, runs on a rented machine."
 EXAMPLES = (
     "dogwatch add process 4242 --log 'logs/*.log' --name embed",
     "dogwatch add slurm 123456 --host hpc",
     "dogwatch add slurm --mine --host hpc",
+    "dogwatch add box --host gpu --tmux train --log /workspace/train.log",
 )
 COMMON = ("user", "name", "description", "total_items", "stall_timeout", "min_growth")
 
@@ -23,7 +24,7 @@ def arguments(parser: ArgumentParser) -> None:
     from dogwatch.api import plugin_jobs
 
     kinds = parser.add_subparsers(dest="source", required=True, metavar="COMMAND")
-    added = [_process_arguments(kinds), _slurm_arguments(kinds)]
+    added = [_process_arguments(kinds), _slurm_arguments(kinds), _box_arguments(kinds)]
     for name, text in plugin_jobs.kinds().items():
         kind = kinds.add_parser(name, help=text, description=text)
         kind.add_argument("id", metavar="ID", help="id of the job")
@@ -98,6 +99,40 @@ polled when the host is back.""",
     return slurm
 
 
+def _box_arguments(kinds: Any) -> ArgumentParser:
+    box: ArgumentParser = kinds.add_parser(
+        "box",
+        help="Watch a run on a machine without a scheduler",
+        description="Watch a run that somebody started on a rented machine, in tmux or as a process.",
+        examples=(
+            "dogwatch add box --host gpu --tmux train --log /workspace/train.log --marker /workspace/TRAIN_DONE",
+            "dogwatch add box --host gpu --match train.py --log /workspace/train.log --results '/workspace/out/*.csv'",
+        ),
+        details="""\
+Each --marker is a stage, in this order: a file that is written when the stage has succeeded. The run has succeeded \
+when its session and its processes are gone and the last marker is there; gone without it, the run has died. Without \
+any --marker, its log decides.
+
+Give the run's own --log: a log that several runs share would show the errors of the others. Nothing is installed or \
+written on the machine. `dogwatch run --on HOST` starts a run there that also records exit codes.""",
+        exit_codes={0: "the run is watched", 3: "the host does not answer"},
+    )
+    box.add_argument("--host", metavar="HOST", help=HOST)
+    known = box.add_mutually_exclusive_group(required=True)
+    known.add_argument("--tmux", metavar="SESSION", help="name of the tmux session it runs in")
+    known.add_argument("--pid", type=int, metavar="PID", help="process id on that host")
+    known.add_argument("--match", metavar="NAME", help="the process whose program, script or argument is NAME")
+    box.add_argument("--log", action="append", default=[], metavar="PATH", help="the run's own log (repeatable)")
+    box.add_argument(
+        "--marker", action="append", default=[], metavar="GLOB", help="file that ends a stage (repeatable)"
+    )
+    box.add_argument("--results", action="append", default=[], metavar="GLOB", help="files it produces (repeatable)")
+    box.add_argument("--expect-files", type=count, metavar="N", help="number of result files to expect")
+    box.add_argument("--checkpoint", action="append", default=[], metavar="GLOB", help="checkpoints (repeatable)")
+    box.add_argument("--resume-command", metavar="CMD", help="what resumes it after a failure; only shown, never run")
+    return box
+
+
 def run(args: Namespace) -> int:
     from dogwatch import assemble
     from dogwatch.api import queries
@@ -105,7 +140,7 @@ def run(args: Namespace) -> int:
 
     home = assemble.home()
     timer = polling.plan(home, args.every) if args.keep else None
-    by_source = {"process": _processes, "slurm": _scheduler_jobs}
+    by_source = {"process": _processes, "slurm": _scheduler_jobs, "box": _box}
     refs = by_source.get(args.source, _of_plugin)(args)
     if args.json:
         with assemble.store(readonly=True) as store:
@@ -143,6 +178,29 @@ def _processes(args: Namespace) -> list[str]:
             return [watch_processes(store, clock, transport, wanted, say)]
     finally:
         transport.close()
+
+
+def _box(args: Namespace) -> list[str]:
+    from dogwatch import assemble
+    from dogwatch.api.adopt import RunToAdopt, adopt
+    from dogwatch.clock import Clock
+
+    clock = Clock()
+    wanted = RunToAdopt(
+        host=args.host,
+        tmux=args.tmux,
+        pid=args.pid,
+        match=args.match,
+        logs=args.log,
+        markers=args.marker,
+        results=args.results,
+        expect_files=args.expect_files,
+        checkpoints=args.checkpoint,
+        resume=args.resume_command,
+        **{name: getattr(args, name) for name in COMMON if name != "user"},
+    )
+    with assemble.store() as store:
+        return [adopt(store, clock, lambda place: assemble.transport(place, clock), wanted, say)]
 
 
 def _of_plugin(args: Namespace) -> list[str]:

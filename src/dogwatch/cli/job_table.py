@@ -99,9 +99,11 @@ def state(job: Job) -> str:
 
 
 def _where(job: Job) -> str:
-    """Why it waits, or the nodes it runs on; on another host with the name of that host."""
+    """Why it waits, the nodes it runs on, or its stage; on another host with the name of that host."""
     place = "" if job["place"] == "here" else plain(job["place"], 30)
     told = (job["reason"] or job["waits_for"]) if job["state"] == "waiting" else job["nodes"]
+    if told is None and str(job["native"] or "").startswith("stage "):
+        told = job["native"]
     parts = [place, plain(" ".join(str(told).split()), 40) if told else ""]
     return ": ".join(part for part in parts if part) or "here"
 

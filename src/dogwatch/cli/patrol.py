@@ -43,7 +43,15 @@ def run(args: Namespace) -> int:
         report = patrol.report(store, polled, cursor)
         if args.json:
             groups = [group.document() for group in report.groups]
-            emit({"changes": report.changes, "groups": groups, "unreachable": report.unreachable, "polled": polled})
+            emit(
+                {
+                    "changes": report.changes,
+                    "groups": groups,
+                    "runs": list(report.runs),
+                    "unreachable": report.unreachable,
+                    "polled": polled,
+                }
+            )
         else:
             _print(report, args.heartbeat, clock.now())
         sys.stdout.flush()  # said before it is remembered as said
@@ -54,12 +62,18 @@ def run(args: Namespace) -> int:
 
 
 def _print(report: Report, heartbeat: bool, now: float) -> None:
+    from dogwatch.api import patrol_runs
     from dogwatch.text import plain
     from dogwatch.tui.words import clock
 
     lay_out(report.lines())
+    changed = {change["ref"] for change in report.changes}
+    lay_out(patrol_runs.lines(run for run in report.runs if heartbeat or run["ref"] in changed))
     for place in report.unreachable:
         since = clock(place["unreachable_since"], now)
         say(f"{plain(place['name'], 40)} is unreachable since {since}: {plain(place['unreachable_why'] or '', 300)}")
+        if not heartbeat:
+            for line in patrol_runs.lines(run for run in report.runs if run["place"] == place["name"]):
+                say(line)
     if heartbeat:
         print(report.sentence(now))

@@ -80,8 +80,11 @@ def _doubt(found: WhyDocument) -> list[str]:
 def _outcome(job: JobDocument | None, found: WhyDocument) -> list[str]:
     """How the job ended, above why."""
     from dogwatch.tui.phrases import outcome
+    from dogwatch.tui.stages import stage_lines
 
-    return [f"outcome: {outcome(job)}"] if job is not None and job["outcome"] and found["cause"] is not None else []
+    if job is None or not job["outcome"] or found["cause"] is None:
+        return []
+    return [f"outcome: {outcome(job)}", *(f"stage: {line}" for line in stage_lines(job))]
 
 
 def _of_logs(args: Namespace) -> WhyDocument:

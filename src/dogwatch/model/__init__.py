@@ -5,6 +5,7 @@ since the epoch (UTC). A new noun gets a file of its own, or goes beside related
 ones, and gets a line in docs/words.md.
 """
 
+from dogwatch.model.decision import Decision
 from dogwatch.model.facts import (
     CancelledBy,
     EarlierRun,
@@ -38,15 +39,18 @@ from dogwatch.model.message import Curve, Item, Message
 from dogwatch.model.outcome import EndEvidence, Found, LogEnd, Word, final_outcome, final_reason
 from dogwatch.model.poll import Answered, Observation, Poll, Unreachable, Worker
 from dogwatch.model.progress import Eta, Point, Progress
+from dogwatch.model.stages import BoxFacts, Stage
 from dogwatch.model.state import Ended, Evidence, Missing, Outcome, Running, State, Waiting
 from dogwatch.model.verdict import StallEvidence, StallState, Straggler, Verdict
 
 __all__ = [
     "Answered",
+    "BoxFacts",
     "CancelledBy",
     "Change",
     "Closing",
     "Curve",
+    "Decision",
     "EarlierRun",
     "Efficiency",
     "EndEvidence",
@@ -88,6 +92,7 @@ __all__ = [
     "RareFacts",
     "Resumed",
     "Running",
+    "Stage",
     "StallEvidence",
     "StallState",
     "State",

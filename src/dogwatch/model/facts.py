@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from dogwatch.model.stages import BoxFacts, Stage
+
 
 @dataclass(frozen=True, slots=True)
 class Task:
@@ -94,7 +96,8 @@ class GpuSummary:
 @dataclass(frozen=True, slots=True)
 class Facts:
     """See the module. `limit_seconds` is its time limit; `never_starts` and `held` say why a waiting job will not start
-    by itself; `contradiction` is what speaks against its outcome; `logs` are the globs of its logs."""
+    by itself; `contradiction` is what speaks against its outcome; `logs` are the globs of its logs, and `log_starts`
+    the offsets from which on this attempt wrote them. A run of several `stages` has the log of the current one here."""
 
     time_limit_at: float | None = None
     expected_start: float | None = None
@@ -115,6 +118,9 @@ class Facts:
     runs: tuple[EarlierRun, ...] = ()
     contradiction: str = ""
     efficiency: Efficiency | None = None
+    stages: tuple[Stage, ...] = ()
+    box: BoxFacts | None = None
+    log_starts: Mapping[str, int] = field(default_factory=dict)
 
     def after(self, before: Facts) -> Facts:
         """These facts, with what only some polls say taken from those `before`."""
@@ -126,7 +132,7 @@ class Facts:
         return replace(self, contradiction="") if self.contradiction else self
 
 
-_KEPT = ("stdout", "stderr", "logs", "cancelled_by", "tasks", "runs", "contradiction", "efficiency")
+_KEPT = ("stdout", "stderr", "logs", "cancelled_by", "tasks", "runs", "contradiction", "efficiency", "stages", "box")
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,9 @@ class Observation:
     """What one poll said of one job. `attempt` names the execution it saw, so that a restart is told from a
     change; `track` replaces the job's own when the poll learnt how to find it better. `facts` is what else the
     place said, None where it said nothing of that; not `settled` is an ending that the place may still have more to say
-    about. `restarts` is how many attempts there were before this one, as far as the place counts them."""
+    about. `restarts` is how many attempts there were before this one, as far as the place counts them. `part` names
+    what of its work the job is at: another part has a log and a counter of its own. Where `is_other`, the place is
+    not the one that the job ran on, and what the poll says of its files is of somebody else's."""
 
     ref: str
     attempt: str
@@ -56,6 +58,8 @@ class Observation:
     facts: Facts | None = None
     settled: bool = True
     restarts: int = 0
+    part: str = ""
+    is_other: bool = False
 
 
 @dataclass(frozen=True, slots=True)

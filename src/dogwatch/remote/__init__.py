@@ -29,7 +29,7 @@ PARTS = (
         "files",
         "file_reader",
     ),
-    *("matching", "find", "command", "commands", "extra", "answer", "main"),
+    *("box_files", "matching", "find", "command", "commands", "box_machine", "box", "extra", "answer", "main"),
 )
 # Programs that ride with the one request that needs them; the last `extra_probe(call)` in one is what is called.
 # A part with a folder before its name is one of the probe's.

@@ -98,6 +98,62 @@ class ProcessSection(TypedDict, total=False):
     find: dict[str, Find]
 
 
+class ChainRecords(TypedDict):
+    there: bool
+    problem: str | None
+    texts: dict[str, str]
+
+
+class FileCount(TypedDict):
+    count: int
+    bytes: int
+    capped: bool
+    newest: list["ListedFile"]
+    unreadable: dict[str, str]
+    text: NotRequired[str]
+
+
+class BoxFiles(TypedDict, total=False):
+    """What the file reader says of one run."""
+
+    chain: ChainRecords
+    markers: FileCount
+    results: FileCount
+
+
+TmuxPane = tuple[int, int, bool, str, str]  # when its session was made, pid, dead, status, command
+Pane = TypedDict("Pane", {"dead": bool, "status": int | None, "command": str, "process": Process | None})
+TmuxSession = TypedDict("TmuxSession", {"name": str, "created": float, "panes": list[Pane]})
+Threads = TypedDict("Threads", {"count": int, "running": int, "processes": int})
+Tmux = TypedDict("Tmux", {"asked": bool, "why": NotRequired[str]})
+
+
+class BoxRow(BoxFiles):
+    processes: list[Process]
+    session: NotRequired[TmuxSession]
+    find: NotRequired[Find]
+    threads: NotRequired[Threads]
+
+
+class BoxMachine(TypedDict):
+    id: str | None
+    wall: float
+    boot: str | None
+    init_start: int | None
+    cpus: int
+    quota: float | None
+    load: float | None
+
+
+class BoxSection(TypedDict, total=False):
+    ok: Required[bool]
+    seconds: float
+    why: str
+    tmux: Tmux
+    machine: BoxMachine
+    rows: dict[str, BoxRow]
+
+
 class WithFolders(TypedDict, total=False):
     """Where the folders of a question lead: those looked at for the first time, and those that lead elsewhere now."""
 

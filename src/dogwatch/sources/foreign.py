@@ -5,16 +5,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import convert, to_builtins
 
 from dogwatch.model import Facts, Job, Known, Observation, RareFacts
 from dogwatch.plugins import FAILURES
 from dogwatch.sources.interface import PlainSource, RareAnswers, RarelyAsked, Source, SourcePlugin
-from dogwatch.wire.commands import CommandsSection
 from dogwatch.wire.questions import ProcessQuestions, Questions
-from dogwatch.wire.sections import ProcessSection
+
+if TYPE_CHECKING:
+    from dogwatch.sources.interface import Section
 
 T = TypeVar("T")
 
@@ -31,14 +32,14 @@ class MissingSource(Source):
         return Questions(process=ProcessQuestions()) if self.section == "process" else Questions(commands={})
 
     def read(
-        self, answer: ProcessSection | CommandsSection, jobs: Sequence[Job], known: Mapping[str, Known], at: float
+        self, answer: Section, jobs: Sequence[Job], known: Mapping[str, Known], at: float
     ) -> tuple[frozenset[str], dict[str, Observation]]:
         return frozenset(), {}
 
-    def trouble(self, answer: ProcessSection | CommandsSection, jobs: Sequence[Job]) -> str | None:
+    def trouble(self, answer: Section, jobs: Sequence[Job]) -> str | None:
         return None
 
-    def blind(self, answer: ProcessSection | CommandsSection, jobs: Sequence[Job]) -> dict[str, str]:
+    def blind(self, answer: Section, jobs: Sequence[Job]) -> dict[str, str]:
         return {job.ref: self._why for job in jobs}
 
 
@@ -72,7 +73,7 @@ class ForeignSource(MissingSource):
         return self._safely(lambda source: _questions({self.section: source.ask(jobs, known, at)}), nothing)
 
     def read(
-        self, answer: ProcessSection | CommandsSection, jobs: Sequence[Job], known: Mapping[str, Known], at: float
+        self, answer: Section, jobs: Sequence[Job], known: Mapping[str, Known], at: float
     ) -> tuple[frozenset[str], dict[str, Observation]]:
         refs = {job.ref for job in jobs}
 
@@ -100,10 +101,10 @@ class ForeignSource(MissingSource):
 
         return self._safely(read, {})
 
-    def trouble(self, answer: ProcessSection | CommandsSection, jobs: Sequence[Job]) -> str | None:
+    def trouble(self, answer: Section, jobs: Sequence[Job]) -> str | None:
         return self._safely(lambda source: source.trouble(to_builtins(answer), jobs), None)
 
-    def blind(self, answer: ProcessSection | CommandsSection, jobs: Sequence[Job]) -> dict[str, str]:
+    def blind(self, answer: Section, jobs: Sequence[Job]) -> dict[str, str]:
         nothing: dict[str, str] = {}
         unseen = self._safely(lambda source: dict(source.blind(to_builtins(answer), jobs)), nothing)
         return super().blind(answer, jobs) if self._why else unseen

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 from dogwatch.model import Facts, Job, Known, Observation, RareFacts
 
 if TYPE_CHECKING:
+    from dogwatch.wire.box import BoxSection
     from dogwatch.wire.commands import CommandsSection
     from dogwatch.wire.programs import GpuHolder
     from dogwatch.wire.questions import Questions
     from dogwatch.wire.sections import GpuMetrics, ProcessSection
 
-    Section: TypeAlias = ProcessSection | CommandsSection
+    Section: TypeAlias = ProcessSection | CommandsSection | BoxSection
 
 
 class RareAnswers(NamedTuple):

@@ -1,4 +1,4 @@
-"""Child processes: started, talked to without blocking, and ended with all that they started."""
+"""Children: how a process is started, talked to without blocking, and ended with all that it started."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ask a place once, and what comes back."""
+"""Reach: asking a place once, and what comes back."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from dogwatch.tui import phrases, words
+from dogwatch.tui import phrases, stages, words
 from dogwatch.tui.summary import summary
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ def _standing(job: JobDocument, now: float) -> list[str]:
     rows = [("confirmed", _evidence(job, now))]
     if job.get("description"):
         rows.append(("for", phrases.tidy(job["description"])))
+    rows += stages.rows(job)
     rows += [("node", phrases.where(job)), ("limit", phrases.time_limit(job, now)), ("used", phrases.efficiency(job))]
     rows += [("requeued", text) for text in phrases.attempts(job)]
     if progress:

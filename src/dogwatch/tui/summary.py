@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from dogwatch.results.scores import words as score_words
-from dogwatch.tui import phrases, words
+from dogwatch.tui import phrases, stages, words
 
 if TYPE_CHECKING:
     from dogwatch.wire.documents.job import JobDocument
@@ -26,6 +26,7 @@ def summary(job: JobDocument, now: float) -> list[str]:
         *_where(job, now),
         *_why(job),
         *(("requeued", text) for text in phrases.attempts(job)),
+        *stages.rows(job),
         *_items(job),
         *_scores(job),
         *_outputs(job),

@@ -12,10 +12,12 @@ import msgspec
 from msgspec import Struct, field
 
 from dogwatch.text import plain
-from dogwatch.wire.commands import CommandsSection
+from dogwatch.wire.box import NO_BOX, BoxSection
+from dogwatch.wire.commands import NO_COMMANDS, CommandsSection
 from dogwatch.wire.limits import LONGEST_WORDS, Said
 from dogwatch.wire.programs import PROGRAMS, Why
 from dogwatch.wire.sections import (
+    NO_PROCESSES,
     ROWS,
     WHOLE,
     Clock,
@@ -76,6 +78,7 @@ class CheckedAnswer(Struct):
     python: str | None = None
     process: ProcessSection | None = None
     commands: CommandsSection | None = None
+    box: BoxSection | None = None
     disks: Disks | None = None
     logs: Rows[Logs] = field(default_factory=Rows)
     texts: Rows[Texts] = field(default_factory=Rows)
@@ -83,6 +86,16 @@ class CheckedAnswer(Struct):
     gpu_metrics: Rows[GpuMetrics | None] = field(default_factory=Rows)
     usage: Rows[Usage] = field(default_factory=Rows)
     extra_probes: Rows[object] = field(default_factory=Rows)
+
+    def section(self, name: str) -> ProcessSection | CommandsSection | BoxSection:
+        """What a source reads; one that did not come says so."""
+        match name:
+            case "process":
+                return self.process or NO_PROCESSES
+            case "box":
+                return self.box or NO_BOX
+            case _:
+                return self.commands or NO_COMMANDS
 
     def program(self, key: str, kind: type[Kind]) -> Kind | None:
         """What an extra probe brought; None where it brought nothing."""
@@ -123,6 +136,8 @@ def checked(body: dict[str, Any]) -> CheckedAnswer:
             setattr(answer, name, _convert(section, TOP[name], shown))
         elif name in WHOLE:
             setattr(answer, name, _convert(section, WHOLE[name], shown))
+        elif name == "box":
+            answer.box = _convert(section, BoxSection, shown)
         elif name in ROWS:
             setattr(answer, name, _rows(section, ROWS[name], shown))
         elif name == "extra_probes":

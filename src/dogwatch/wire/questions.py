@@ -39,11 +39,24 @@ class GpuMetricsFile(Struct):
     real: Mapping[str, str] = {}
 
 
+class BoxQuestion(Struct, omit_defaults=True):
+    """A run on a machine without a scheduler: the run directory of a `chain` of ours, or of others a `tmux` session,
+    processes that are known, and processes to `find`; with the files that mark its stages and that it leaves."""
+
+    chain: str | None = None
+    tmux: str | None = None
+    pids: list[Who] = []
+    find: Search | None = None
+    markers: list[str] = []
+    results: list[str] = []
+
+
 class Questions(Struct, omit_defaults=True):
     """All that one source asks, or several of them. A section that is None is not asked."""
 
     process: ProcessQuestions | None = None
     commands: dict[str, Command] | None = None
+    box: dict[str, BoxQuestion] | None = None
     gpu_metrics: dict[str, GpuMetricsFile] = {}
     files: dict[str, FileRequest] = {}
 
@@ -56,6 +69,8 @@ class Questions(Struct, omit_defaults=True):
             own.find |= more.process.find
         if more.commands is not None:
             self.commands = (self.commands or {}) | more.commands
+        if more.box is not None:
+            self.box = (self.box or {}) | more.box
         self.gpu_metrics |= more.gpu_metrics
         self.files |= more.files
 

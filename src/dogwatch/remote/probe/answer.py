@@ -7,6 +7,7 @@ import sys
 import time
 from typing import Any
 
+from dogwatch.remote.probe.box import box_section
 from dogwatch.remote.probe.commands import commands_section
 from dogwatch.remote.probe.extra import ExtraProbes
 from dogwatch.remote.probe.file_reader import FileReader
@@ -14,7 +15,7 @@ from dogwatch.remote.probe.find import process_section
 from dogwatch.remote.probe.paths import BYTES_PER_REQUEST
 from dogwatch.remote.probe.processes import BOOTTIME, Processes
 from dogwatch.remote.probe.wire import RESERVED, WRONG_SHAPE, Fields, Refused, compact
-from dogwatch.remote.shapes import CommandsSection, Head, ProcessSection
+from dogwatch.remote.shapes import BoxSection, CommandsSection, Head, ProcessSection
 
 FILE_SECTIONS = ("logs", "texts", "files", "disks", "gpu_metrics", "usage")
 PLAIN = ("usage",)  # sections whose rows are not objects
@@ -100,6 +101,13 @@ def reply(line: bytes, processes: Processes, file_reader: FileReader, extra_prob
             except OSError as error:
                 section = {"ok": False, "why": f"/proc could not be read: {error.strerror}"}
             parts.append(b'"process":' + compact(section))
+        if "box" in request:
+            runs: "BoxSection"
+            try:
+                runs = box_section(request, processes, file_reader, began + 0.6 * (until - began))
+            except OSError as error:
+                runs = {"ok": False, "why": f"/proc could not be read: {error.strerror}"}
+            parts.append(b'"box":' + compact(runs))
         parts += command_sections(request, until)
         parts += file_sections(request, file_reader, until)
         extra_probes.start(wanted, until, beside=False)

@@ -24,7 +24,7 @@ LEVELS = ("critical", "warning", "info")
 _EMPTY = ("workers", "outputs", "outputs_missing", "disks", "gpus", "checks", "scores", "history", "folders", "logs")
 _UNKNOWN = (
     *("checkpoints", "verified", "verdict", "launch", "tasks", "spent", "efficiency", "expected_start"),
-    *("time_limit_at", "time_limit_seconds", "no_eta_reason", "nodes", "stdout"),
+    *("time_limit_at", "time_limit_seconds", "no_eta_reason", "nodes", "stdout", "stages", "box"),
 )
 _NAMED = ("ref", "id", "source", "place", "name", "description", "state", "outcome")
 _TIMES = ("at", "low_at", "high_at", "newest_at", "next_at")

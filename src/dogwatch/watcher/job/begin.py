@@ -86,6 +86,10 @@ def _take_facts(tick: JobTick) -> None:
     """What else the place said; a poll that said nothing of it keeps what an earlier one did."""
     memory, learnt = tick.memory, tick.probe_answer.learnt.get(tick.job.ref)
     if tick.observation is not None and tick.observation.facts is not None:
+        tick.before = memory.facts
         memory.facts = tick.observation.facts.after(memory.facts)
+    if tick.observation is not None and tick.observation.part:
+        tick.new_part = memory.part not in ("", tick.observation.part)
+        memory.part = tick.observation.part
     if learnt is not None:
         memory.learnt = memory.learnt.with_news(learnt)

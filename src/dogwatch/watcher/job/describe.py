@@ -6,7 +6,7 @@ from dogwatch.model import Ended, Running
 from dogwatch.store.rows.tick import Confirmed, Event, JobUpdate
 from dogwatch.watcher.job import document
 from dogwatch.watcher.job import no_eta as no_estimate
-from dogwatch.watcher.job.events import checkpoint_event, moved
+from dogwatch.watcher.job.events import checkpoint_event, moved, stage_events
 from dogwatch.watcher.job.job_tick import JobTick
 from dogwatch.watcher.job.resources import measured, sampled
 from dogwatch.watcher.job.stall import stood
@@ -59,6 +59,8 @@ def events_of(tick: JobTick) -> list[Event]:
         return []
     ref = tick.job.ref
     said = [*tick.launched]
+    if tick.memory.facts.stages and tick.before is not None:
+        said += stage_events(ref, tick.before, tick.memory.facts)
     if tick.news.new_checkpoints:
         said.append(checkpoint_event(ref, tick.news.new_checkpoints))
     if tick.news.gaps:

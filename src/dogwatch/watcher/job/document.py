@@ -1,4 +1,4 @@
-"""What is known of a job, in the plain values that every interface prints."""
+"""Describe: what is known of a job, in the plain values that every interface prints."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from dogwatch.watcher.job.memory import Memory
 from dogwatch.watcher.job.resources import document as spent_document
 from dogwatch.watcher.job.stall import verdict_document
 from dogwatch.watcher.job.state.workers import cpu_percent
-from dogwatch.wire.documents.facts import efficiency_document, tasks_document
+from dogwatch.wire.documents.facts import efficiency_document, site_documents, tasks_document
 
 if TYPE_CHECKING:
     from dogwatch.wire.documents.diagnosis import DiagnosisDocument
@@ -99,6 +99,7 @@ def detail_document(
         "folders": [{"path": path, "real": real} for path, real in sorted((learnt.real or {}).items())],
         "logs": [*facts.logs, *(learnt.script_logs or ())],
         "stdout": next(iter(facts.logs), None) or facts.stdout or None,
+        **site_documents(facts),
     }
 
 

@@ -1,4 +1,4 @@
-"""The ETA of a job: its history as the estimate needs it, and when the estimate is made again."""
+"""Outlook: a job's history as the estimate needs it, and the estimate of when it will be done."""
 
 from __future__ import annotations
 

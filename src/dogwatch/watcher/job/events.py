@@ -1,12 +1,13 @@
-"""The events of a job's history: what happened to it, in words."""
+"""Said: what happened to a job, as the events of its history."""
 
 from __future__ import annotations
 
 import os
 from typing import TYPE_CHECKING
 
-from dogwatch.model import Change, Closing, Ended, Finding, Known, Level, Missing, Running
+from dogwatch.model import Change, Closing, Ended, Facts, Finding, Known, Level, Missing, Running
 from dogwatch.model.outcome import LEVELS, in_words
+from dogwatch.model.stages import DONE, FAILED, RUNNING, SKIPPED, WAITING
 from dogwatch.model.state import word
 from dogwatch.store.rows.tick import Event
 from dogwatch.watcher.job.memory import Memory
@@ -40,6 +41,26 @@ def _finding_event(kind: str, finding: Finding, text: str, level: str, more: Eve
     body: EventBody = {"rule": finding.rule, "what": finding.what}
     body |= more
     return Event(kind, text, ref=None if place else finding.subject, place=place, level=level, body=body)
+
+
+def stage_events(ref: str, before: Facts | None, now: Facts) -> list[Event]:
+    """What became of the stages of a run since the poll before. One that began and ended in between is told of both."""
+    known = {} if before is None else {stage.name: stage.state for stage in before.stages}
+    said = []
+    for at, stage in enumerate(now.stages):
+        was, which = known.get(stage.name, WAITING), f"stage {stage.name} ({at + 1} of {len(now.stages)})"
+        if stage.state == was:
+            continue
+        body: EventBody = {"stage": stage.name}
+        if stage.state == RUNNING or (was in (WAITING, SKIPPED) and stage.state in (DONE, FAILED)):
+            said.append(Event("stage.started", f"{which} started", ref=ref, body=body))
+        if stage.state == DONE:
+            said.append(Event("stage.done", f"{which} is done", ref=ref, body=body))
+        elif stage.state == FAILED:
+            how = f"exit code {stage.exit_code}" if stage.exit_code is not None else "exit code unknown"
+            how = f"signal {stage.signal}" if stage.signal is not None else how
+            said.append(Event("stage.failed", f"{which} failed: {how}", ref=ref, level="warning", body=body))
+    return said
 
 
 def begins(change: Change) -> bool:

@@ -1,4 +1,4 @@
-"""Final checks: at the end of a job, is everything that its owner expected there, complete and intact?"""
+"""Verify: at the end of a job, is what its owner expected really there, all of it, and whole?"""
 
 from __future__ import annotations
 

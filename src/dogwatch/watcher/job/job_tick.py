@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from dogwatch.model import Change, Eta, Job, Known, Observation, Progress, Worker
+from dogwatch.model import Change, Eta, Facts, Job, Known, Observation, Progress, Worker
 from dogwatch.rules.interface import Disk
 from dogwatch.store.rows.tick import Event
 from dogwatch.watcher.job.final_checks import NOT_ENDED, Final
@@ -37,7 +37,9 @@ class JobTick:
     watched_for: float  # seconds since the poll before; none while somebody has suspended the job
     job: Job
     memory: Memory
+    before: Facts | None = None  # what its place said of it up to now, where this poll says something new
     anew: bool = False  # whether another attempt has begun
+    new_part: bool = False  # whether it is at another part of its work now
     suspended: bool = False
     steady: bool = False  # whether this poll says nothing that is not described already
     idle: bool = False  # whether it rests, and not even a look at its parts is due

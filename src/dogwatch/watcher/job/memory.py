@@ -39,7 +39,8 @@ if TYPE_CHECKING:
 
 class Memory(Struct, omit_defaults=True):
     """All states of one job, bounded whatever the job does. `age` are the seconds for which it was watched; `facts`
-    what its place says of it beside its state, `learnt` what is asked less often."""
+    what its place says of it beside its state, `learnt` what is asked less often; `part` is what of its work it is
+    at."""
 
     age: float = 0.0
     facts: Facts = Facts()
@@ -60,6 +61,20 @@ class Memory(Struct, omit_defaults=True):
     attempts: list[Attempt] = field(default_factory=list)
     ending: EndingState = field(default_factory=EndingState)
     spent: Spent = field(default_factory=Spent)
+    part: str = ""
+
+    def begin_part(self, at: float) -> None:
+        """Another part of the work begins, with a log, a counter and a pace of its own."""
+        named = self.facts.logs
+        self.log = LogState(
+            cursors={path: cursor for path, cursor in self.log.cursors.items() if not named or path in named},
+            errors=self.log.errors,
+        )
+        self.silence, self.progress = SilenceState(), ProgressState()
+        self.silence.begin(at)
+        self.usage.end_silence()
+        self.workers.begin()
+        self.tempo, self.loss = TempoState(), LossState()
 
     def begin(self, at: float) -> None:
         """Another attempt begins, or the first: what only the one before can have shown is forgotten."""

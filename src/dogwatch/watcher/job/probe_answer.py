@@ -1,4 +1,4 @@
-"""One request for everything about a place, and its one answer, read into observations and news of files."""
+"""Look: one request for everything about a place, one answer, read into observations and file news."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from msgspec import Struct, to_builtins
 
-from dogwatch.model import Answered, Job, Known, Poll, RareFacts, Unreachable
+from dogwatch.model import Answered, Job, Known, Observation, Poll, RareFacts, Unreachable
 from dogwatch.sources.interface import RareAnswers, RarelyAsked, Source
 from dogwatch.transport.interface import Answer, Transport
 from dogwatch.watcher.job import folders, scores
@@ -19,7 +19,7 @@ from dogwatch.wire.commands import NO_COMMANDS
 from dogwatch.wire.programs import FileChecks, Gpus, Quota
 from dogwatch.wire.questions import Questions
 from dogwatch.wire.requests import ExtraProbe, FileRequest, LogRequest, PollRequest
-from dogwatch.wire.sections import NO_PROCESSES, Clock, Disk, Files, Logs, Usage
+from dogwatch.wire.sections import Clock, Disk, Files, Logs, Usage
 
 SKEWED = 30.0
 ANSWER_BYTES = 8 << 20  # what one answer may hold of files
@@ -142,9 +142,13 @@ def with_learnt(seen: ProbeAnswer, more: Mapping[str, RareFacts]) -> ProbeAnswer
 
 
 def with_logs(job: Job, memory: Memory) -> Job:
-    """The job with the logs that its place named, where its owner named none."""
-    if job.expect.logs:
+    """The job with the logs that its place named, where its owner named none; of a run of several stages the log of
+    the one that it is at."""
+    current = memory.facts.logs if memory.facts.stages else ()
+    if job.expect.logs and current in ((), job.expect.logs):
         return job
+    if current:
+        return replace(job, expect=replace(job.expect, logs=current))
     found = (*memory.facts.logs, *(memory.learnt.script_logs or ()))
     return replace(job, expect=replace(job.expect, logs=found)) if found else job
 
@@ -194,8 +198,7 @@ def _read(
     for kind, group in by_kind.items():
         if not group:
             continue
-        by_process = sources[kind].section == "process"
-        section = (checked.process or NO_PROCESSES) if by_process else (checked.commands or NO_COMMANDS)
+        section = checked.section(sources[kind].section)
         if not section.ok:
             troubles.append(section.why or "no reason given")
             continue
@@ -211,17 +214,26 @@ def _read(
     if troubles and not asked:
         return ProbeAnswer(Unreachable(place, answer.at, answer.duration, "; ".join(troubles)))
     look = Answered(place, answer.at, answer.duration, frozenset(asked), observations)
-    return _with_files(ProbeAnswer(look, blind=blind), answer)
+    jobs = {job.ref: job for group in by_kind.values() for job in group}
+    others = frozenset(ref for ref, seen in observations.items() if _asked_of_others(jobs[ref], seen))
+    return _with_files(ProbeAnswer(look, blind=blind), answer, others)
 
 
-def _with_files(seen: ProbeAnswer, answer: Answer) -> ProbeAnswer:
-    """With what the sections say that every kind of job shares."""
+def _asked_of_others(job: Job, seen: Observation) -> bool:
+    """Whether the files that were asked for are not those of the job as it is now: its stage has another log, or
+    another machine answers."""
+    facts = seen.facts
+    return seen.is_other or (facts is not None and bool(facts.stages) and facts.logs not in ((), job.expect.logs))
+
+
+def _with_files(seen: ProbeAnswer, answer: Answer, others: frozenset[str]) -> ProbeAnswer:
+    """With what the sections say that every kind of job shares, but nothing of the files of `others`."""
     checked = answer.checked
     logs, files, commands = checked.logs, checked.files, checked.commands
     return replace(
         seen,
-        logs={ref: [row] for ref, row in logs.rows.items()},
-        files=files.rows,
+        logs={ref: [row] for ref, row in logs.rows.items() if ref not in others},
+        files={ref: row for ref, row in files.rows.items() if ref not in others} if others else files.rows,
         disks={} if checked.disks is None else checked.disks.disks,
         usage=checked.usage.rows,
         extra_probes=checked.extra_probes.rows,

@@ -1,4 +1,4 @@
-"""Read what the files of a job say since the last poll into its memory."""
+"""Reading: what the files of a job said since the last poll, taken into its memory."""
 
 from __future__ import annotations
 
@@ -204,6 +204,9 @@ def _own_part(
     """What is new in a log without what others wrote to it before the attempt. Where nothing tells it apart, that is
     noted, unless the log appeared while somebody watched; it is mixed (True) if the file is older than the attempt."""
     known = path in memory.log.cursors
+    start = memory.facts.log_starts.get(path)
+    if start is not None and (since.anew or not known):
+        return _from(file, start), False
     shared = since.anew or not (known or _bears(path, since.own))
     if not shared or file.reset or not file.text:
         return file, False
@@ -221,6 +224,14 @@ def _own_part(
     for row in going:
         row["logs"][path] = file.from_ + place
     return replace(file, text=file.text[place:], from_=file.from_ + place, opening="", skipped=0), False
+
+
+def _from(file: LogFile, start: int) -> LogFile:
+    """What is new in a log without what stands before the offset at which the attempt began to write."""
+    ahead = start - file.from_
+    if ahead <= 0:
+        return file if not start else replace(file, opening="", skipped=0 if file.skipped else file.skipped)
+    return replace(file, text=file.text[ahead:], from_=min(start, file.from_ + len(file.text)), opening="", skipped=0)
 
 
 def _bears(path: str, id: str) -> bool:

@@ -1,4 +1,4 @@
-"""Slow-down: whether a job has become slow for good, and whether one of its workers falls behind the others."""
+"""Tempo: whether a job has become slow for good, and whether one of its workers falls behind the others."""
 
 from __future__ import annotations
 

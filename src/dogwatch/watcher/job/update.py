@@ -20,6 +20,7 @@ from dogwatch.watcher.job.read_files import (
     OTHER_CLOCKS,
     OTHERS,
     Beginning,
+    Readers,
     is_quiet,
     pass_quietly,
     pass_time,
@@ -62,8 +63,12 @@ def update_job(tick: JobTick) -> None:
 
 
 def _begin_attempt(tick: JobTick) -> None:
-    """Where another attempt begins, what the one before has shown is put away."""
+    """Where another attempt begins, or another part of the work, what the one before has shown is put away."""
     change = tick.change
+    if tick.new_part:
+        tick.memory.begin_part(tick.at)
+        tick.watched.readers = Readers(tick.watched.readers.patterns, tick.memory)
+        tick.watched.counts = tick.watched.progress = tick.watched.eta = None
     if change is None:
         return
     if tick.anew:

@@ -1,4 +1,4 @@
-"""Announcements: which changes and findings people are told of, each once."""
+"""Queue: which changes and findings are to be said to people, each once."""
 
 from __future__ import annotations
 

@@ -108,6 +108,9 @@ def wanted(
     gpus: Mapping[str, ExtraProbe],
 ) -> FollowUp:
     """What is to be asked after a poll in which the jobs `ending` ended; `most` is what a poll may bring now."""
+    # Where another machine answers in its place, nothing more is asked of a job.
+    others = {ref for ref, observed in look.observations.items() if observed.is_other}
+    jobs = [job for job in jobs if job.ref not in others] if others else jobs
     checked = [job for job in final_integrity.wanted(jobs, after, memories) if job.ref in look.asked]
     over = [_with_told_logs(job, look) for job in _in_order(jobs, ending)]
     unconfirmed = [_with_told_logs(job, look) for job in checked]

@@ -1,4 +1,4 @@
-"""The poller of one place, from one tick to the next."""
+"""Post: the watch over one place, from one tick to the next."""
 
 from __future__ import annotations
 

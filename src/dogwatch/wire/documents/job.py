@@ -8,6 +8,7 @@ from dogwatch.wire.documents.artifacts import CheckpointsDocument, DiskDocument,
 from dogwatch.wire.documents.diagnosis import DiagnosisDocument, OutageDocument
 from dogwatch.wire.documents.machine import EfficiencyDocument, GpuDocument, SpentDocument, WorkerDocument
 from dogwatch.wire.documents.meaning import Time, doc
+from dogwatch.wire.documents.stages import SiteDocuments
 
 
 class AttemptDocument(TypedDict):
@@ -259,7 +260,7 @@ class NamedDocument(EndDocument):
     ]
 
 
-class DetailDocument(EndDocument):
+class DetailDocument(EndDocument, SiteDocuments):
     """The parts of a job document that the watcher writes whole, at each tick in which they change."""
 
     no_eta_reason: Annotated[

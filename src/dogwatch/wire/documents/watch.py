@@ -7,6 +7,7 @@ from typing import Annotated, NotRequired, TypedDict
 from dogwatch.wire.documents.diagnosis import DiagnosisDocument
 from dogwatch.wire.documents.job import JobDocument
 from dogwatch.wire.documents.meaning import Time, doc
+from dogwatch.wire.documents.stages import DecisionDocument
 
 
 class LogGapDocument(TypedDict):
@@ -34,6 +35,7 @@ EventBody = TypedDict(
         "missing": Annotated[list[str], doc("of a launch, the checks that were not seen")],
         "worker": Annotated[int | None, doc("of a failed launch, the index of the worker")],
         "percent": Annotated[int, doc("of a milestone")],
+        "stage": Annotated[str, doc("of a stage, its name")],
         "paths": Annotated[list[str], doc("of new checkpoints")],
         "gaps": Annotated[list[LogGapDocument], doc("of `log.gap`")],
         "rule": Annotated[str, doc("of a finding")],
@@ -65,6 +67,7 @@ KINDS = {
     "`job.state`": "its state changed; body: `before`, `after`, `native`, `attempt`, and at an end `outcome`, "
     "`exit_code`, `signal`",
     "`job.attempt`": "another execution of it began",
+    "`stage.started`, `stage.done`, `stage.failed`": "a stage of a run began, is done, or failed; body: `stage`",
     "`launch.verified`": "all of `launch` that is needed was seen; body: `seconds` (by check) and `missing` (empty)",
     "`launch.unproven`": "the launch timeout is over and something of it was not seen; body: `seconds`, `missing`",
     "`launch.failed`": "a worker did not start in time or ended at once; body: `worker` (its index or null), "
@@ -260,6 +263,16 @@ class GroupDocument(TypedDict):
     text: Annotated[str, doc("the sentence that people read")]
 
 
+class PatrolRunDocument(TypedDict):
+    """How a run on a machine that it has to itself stands."""
+
+    ref: Annotated[str, doc("the job")]
+    place: Annotated[str, doc("where it runs")]
+    name: Annotated[str, doc("its name")]
+    text: Annotated[str, doc("how it stands, in one line", "running, stage eval (2 of 3), 45 %")]
+    decisions: Annotated[list[DecisionDocument], doc("what is seen, and the one thing to do")]
+
+
 class PatrolDocument(TypedDict):
     """`dogwatch patrol --json` looks once and prints one object. Exit code 1 when `changes` holds an ending other than
     success, 3 when every place was unreachable, 0 otherwise."""
@@ -272,6 +285,10 @@ class PatrolDocument(TypedDict):
         ),
     ]
     groups: Annotated[list[GroupDocument], doc("the jobs counted")]
+    runs: Annotated[
+        list[PatrolRunDocument],
+        doc("the runs on machines without a scheduler that have not ended, or ended since the last patrol"),
+    ]
     unreachable: Annotated[list[PlaceDocument], doc("the places that do not answer")]
     polled: Annotated[
         list[str],

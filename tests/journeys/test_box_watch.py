@@ -1,0 +1,196 @@
+"""A run that somebody started on a rented box is watched: its stages, its end, and what happens to the box."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from dogwatch.api import queries
+from dogwatch.store.sqlite.location import open_store
+from tests.lab.box import Box, Boxes, boxes
+from tests.support import wait_until
+
+__all__ = ["boxes"]
+
+HOME = "/root"  # of the box
+# Two stages in one shell, each with a marker; a stage ends when its file `go` is there.
+STAGES = """\
+cd
+for s in 1 2 3 4; do echo "step $s/8 loss 0.$s"; done >> train.log
+until [ -e go-train ]; do sleep 0.1; done
+for s in 5 6 7 8; do echo "step $s/8 loss 0.$s"; done >> train.log
+: > TRAIN_DONE
+until [ -e go-eval ]; do sleep 0.1; done
+[ "$(cat go-eval)" = fail ] && { echo 'Traceback (most recent call last):
+  File "eval.py", line 3, in <module>
+    score = hits / total
+ZeroDivisionError: division by zero' >> train.log; exit 1; }
+printf 'task,score\\ngsm8k,0.713\\n' > results.csv
+: > EVAL_DONE
+"""
+
+
+class Rented:
+    """A box with a run in tmux, and the program that watches it."""
+
+    def __init__(self, boxes: Boxes, box: Box, dogwatch, home: Path) -> None:
+        self.boxes, self.box, self._dogwatch, self.home = boxes, box, dogwatch, home
+
+    def start(self, name: str = "train") -> None:
+        (self.box.home / "run.sh").write_text(STAGES)
+        self.box.run("tmux", "new-session", "-d", "-s", name, "sh run.sh")
+        wait_until((self.box.home / "train.log").exists)
+
+    def go(self, stage: str, how: str = "") -> None:
+        (self.box.home / f"go-{stage}").write_text(how)
+
+    def wait_for(self, name: str) -> None:
+        wait_until((self.box.home / name).exists)
+
+    def add(self, *more: str, tmux: str = "train"):
+        markers = ("--marker", f"{HOME}/TRAIN_DONE", "--marker", f"{HOME}/EVAL_DONE")
+        found = ("--results", f"{HOME}/*.csv", "--expect-files", "1", "--log", f"{HOME}/train.log")
+        return self._dogwatch("add", "box", "--host", "gpu", "--tmux", tmux, *markers, *found, *more)
+
+    def session_is_gone(self) -> bool:
+        return self.box.run("tmux", "has-session", "-t", "=train", check=False).returncode != 0
+
+    def poll(self):
+        return self._dogwatch("patrol", "--heartbeat")
+
+    def polled(self, state: str = "running") -> dict[str, Any]:
+        """The job after patrols, once it is in this state."""
+
+        def is_reached() -> bool:
+            self.poll()
+            return bool(self.job()["state"] == state)
+
+        wait_until(is_reached, timeout=60)
+        return self.job()
+
+    def job(self) -> dict[str, Any]:
+        with open_store(str(self.home), readonly=True) as store:
+            (job,) = queries.documents(store, [row["ref"] for row in queries.brief(store, everything=True)])
+        return cast("dict[str, Any]", job)
+
+    def stages(self) -> list[tuple[str, str]]:
+        return [(stage["name"], stage["state"]) for stage in self.job()["stages"]]
+
+
+@pytest.fixture
+def rented(boxes: Boxes, dogwatch, home: Path) -> Rented:
+    box = boxes.start("gpu")
+    added = dogwatch("host", "add", "gpu", "--ssh-config", boxes.ssh_config, "--floor", "1s")
+    assert added.returncode == 0, added.stderr
+    return Rented(boxes, box, dogwatch, home)
+
+
+def test_a_run_in_tmux_is_watched_from_stage_to_stage_until_its_last_marker(rented: Rented, dogwatch) -> None:
+    """Its session, its markers and its results are seen; it has succeeded only when the last marker is there and the
+    session is gone, and its result is shown as it is."""
+    rented.start()
+    added = rented.add()
+    assert added.returncode == 0, added.stderr
+    job = rented.polled()
+    assert rented.stages() == [("train", "running"), ("eval", "waiting")]
+    assert (job["progress"]["step"], job["progress"]["total"]) == (4, 8)
+    assert job["box"]["alive"][0] == "tmux session train"
+    assert "stage train (1 of 2)" in dogwatch("ls").stdout
+    rented.go("train")
+    rented.wait_for("TRAIN_DONE")
+    wait_until(lambda: rented.polled() and rented.stages() == [("train", "done"), ("eval", "running")], timeout=60)
+    assert "eval (2 of 2): running" in dogwatch("status", "train", "--no-poll").stdout
+    rented.go("eval")
+    wait_until(rented.session_is_gone)
+    job = rented.polled("ended")
+    assert (job["outcome"], job["evidence"][0]["by"]) == ("succeeded", "stage markers")
+    shown = dogwatch("status", "train").stdout
+    assert "gsm8k,0.713" in shown
+    assert "dogwatch fetch" in shown
+
+
+def test_a_run_that_dies_without_its_marker_has_failed_in_that_stage(rented: Rented, dogwatch) -> None:
+    """A session that is gone is no success; `why` names the stage and quotes the log, and says what resumes it."""
+    rented.start()
+    assert rented.add("--resume-command", "sh run.sh").returncode == 0
+    rented.go("train")
+    rented.go("eval", "fail")
+    wait_until(rented.session_is_gone)
+    job = rented.polled("ended")
+    assert job["outcome"] == "failed"
+    assert rented.stages() == [("train", "done"), ("eval", "failed")]
+    why = dogwatch("why", "train").stdout
+    assert "eval (2 of 2): failed" in why
+    assert "ZeroDivisionError: division by zero" in why
+    assert "sh run.sh" in dogwatch("status", "train").stdout
+
+
+def test_a_poll_that_does_not_come_back_ends_nothing(rented: Rented, dogwatch) -> None:
+    """The link is cut in the middle: the host is unreachable, the run is what it was, and it goes on afterwards."""
+    rented.start()
+    assert rented.add().returncode == 0
+    rented.polled()
+    rented.box.cut()
+    done = rented.poll()
+    assert done.returncode == 3, done.stdout
+    assert "console" in done.stdout + done.stderr
+    assert rented.job()["state"] == "running"
+    rented.box.restore()
+    rented.go("train")
+    rented.go("eval")
+    wait_until(rented.session_is_gone)
+    assert rented.polled("ended")["outcome"] == "succeeded"
+
+
+def test_a_reboot_ends_a_run_with_that_reason(rented: Rented) -> None:
+    """Its processes are gone, and the boot id says why; a process that has its pid now is not taken for it."""
+    rented.start()
+    assert rented.add().returncode == 0
+    rented.polled()
+    rented.box.reboot()
+    job = rented.polled("ended")
+    assert job["outcome"] == "node_failed"
+    assert job["reason"].startswith("the box was rebooted during stage train (1 of 2)")
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_a_recycled_address_is_lost_and_never_read(rented: Rented, known: bool) -> None:
+    """Another machine under the address, with a session and a log of the same names, is somebody else's: with a host
+    key that is trusted the machine id tells, and with another key nothing is even asked."""
+    rented.start()
+    assert rented.add().returncode == 0
+    before = rented.polled()
+    rented.box.recycle(known=known)
+    rented.start()
+    (rented.box.home / "train.log").write_text("step 7/8 loss 0.1\n")
+    if known:
+        job = rented.polled("ended")
+        assert job["native"] == "lost"
+        assert "another machine answers at this address" in job["reason"]
+    else:
+        done = rented.poll()
+        assert done.returncode == 3
+        assert "host key" in done.stdout + done.stderr
+        job = rented.job()
+        assert job["state"] == "running"
+    assert job["progress"]["step"] == before["progress"]["step"]
+
+
+def test_what_is_not_there_cannot_be_added(rented: Rented, dogwatch) -> None:
+    """One sentence each: a session or process that is not there, a relative path, two ways at once."""
+    rented.start()
+    wrong = rented.add(tmux="other")
+    assert wrong.returncode == 2
+    assert "there is no tmux session other on gpu" in wrong.stderr
+    for words, said in (
+        (("--pid", "4194000"), "4194000 is not there"),
+        (("--match", "no-such.py"), "no-such.py"),
+        (("--tmux", "train", "--log", "train.log"), "--log takes an absolute path"),
+        (("--tmux", "train", "--expect-files", "3"), "--results"),
+        (("--tmux", "train", "--pid", "1"), "cannot be used together"),
+        ((), "is needed"),
+    ):
+        done = dogwatch("add", "box", "--host", "gpu", *words)
+        assert (done.returncode, said in done.stderr) == (2, True), done.stderr
