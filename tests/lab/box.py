@@ -180,7 +180,7 @@ class Box:
 
     def run(self, *argv: object, check: bool = True, text: str | None = None) -> subprocess.CompletedProcess[str]:
         """Run a command on the box without ssh, so that it does not count as a connection."""
-        enter = ["nsenter", "-t", str(self._init), "-m", "-p", "-n", "-u", "-i", "--wd=/root"]
+        enter = ["nsenter", "-t", str(self._init), "-m", "-p", "-n", "-u", "-i", "--wdns=/root"]
         done = subprocess.run(
             [*enter, *map(str, argv)],
             env={"PATH": PATH, "HOME": "/root", "USER": "root", "LOGNAME": "root", "SHELL": "/bin/bash"},
