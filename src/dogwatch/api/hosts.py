@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 KIND = "ssh"
 FLOOR, LEAST_FLOOR = 60.0, 1.0
 TEST_DEADLINE = 60.0
+NOTHING_MORE: Mapping[str, str | None] = {}
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 
 
@@ -83,10 +85,16 @@ def add(
     config: str | None = None,
     floor: float | None = None,
     accept_key: bool = False,
+    profile: str | None = None,
+    price: float | None = None,
 ) -> TestedHostDocument:
     """Try a host out and register it, or register it anew with another way to it. Not added (`added` is false): one
-    whose key is not known, unless `accept_key`, and one that cannot be reached while its key is not known."""
-    place = _place(name, alias or name, config, FLOOR if floor is None else floor)
+    whose key is not known, unless `accept_key`, and one that cannot be reached while its key is not known. Its profile
+    and price stay as they were unless others are given."""
+    known = next((row["transport"] for row in _rows(store) if row["name"] == name), {})
+    given = {"profile": profile, "price_per_hour": None if price is None else f"{price:g}"}
+    more = {key: value or known.get(key) for key, value in given.items()}
+    place = _place(name, alias or name, config, FLOOR if floor is None else floor, more)
     target = Target(alias or name, config)
     warnings = audit(target)
     trial, accepted = _first_trial(target, place, clock, accept_key)
@@ -204,13 +212,16 @@ def _with_key(target: Target, trial: Trial) -> Trial:
     return Trial(False, trial.seconds, trial.kind, trial.why, fingerprints=tuple(shown))
 
 
-def _place(name: str, alias: str, config: str | None, floor: float) -> Place:
+def _place(
+    name: str, alias: str, config: str | None, floor: float, more: Mapping[str, str | None] = NOTHING_MORE
+) -> Place:
     if not _NAME.fullmatch(name) or name == HERE:
         why = "means this machine" if name == HERE else "is not a name"
         raise UsageError(f"'{plain(name, 40)}' {why}; use letters, digits and . _ -")
     if floor < LEAST_FLOOR:
         raise UsageError(f"--floor {floor:g}s is too short; a host is polled at most once a second")
-    return Place(name, KIND, {"ssh": alias, "config": config}, floor)
+    kept = {key: value for key, value in more.items() if value is not None}
+    return Place(name, KIND, {"ssh": alias, "config": config, **kept}, floor)
 
 
 def _rows(store: Store) -> list[PlaceDocument]:
@@ -223,7 +234,15 @@ def _place_of(row: PlaceDocument) -> Place:
 
 def _document(place: Place) -> HostDocument:
     way = place.transport
-    return {"name": place.name, "ssh": str(way["ssh"]), "ssh_config": way.get("config"), "floor_seconds": place.floor}
+    price = way.get("price_per_hour")
+    return {
+        "name": place.name,
+        "ssh": str(way["ssh"]),
+        "ssh_config": way.get("config"),
+        "floor_seconds": place.floor,
+        "profile": way.get("profile"),
+        "price_per_hour": None if price is None else float(price),
+    }
 
 
 def _living(store: Store, name: str) -> list[str]:

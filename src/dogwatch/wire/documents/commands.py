@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, NotRequired, TypedDict
+from typing import Annotated, NotRequired, TypeAlias, TypedDict
 
 from dogwatch.wire.documents.meaning import Time, doc
 from dogwatch.wire.documents.watch import PolledDocument
@@ -49,6 +49,27 @@ class HostDocument(TypedDict):
     ssh: Annotated[str, doc("the name or address that is given to ssh")]
     ssh_config: Annotated[str | None, doc("the ssh configuration file, if not the usual one")]
     floor_seconds: Annotated[float, doc("the least seconds between two polls")]
+    profile: Annotated[str | None, doc("the profile of a rented box")]
+    price_per_hour: Annotated[float | None, doc("what it costs, as it was given when it was added")]
+
+
+FactValue: TypeAlias = str | float | bool | list[str] | None
+
+
+class FactDocument(TypedDict):
+    """One fact of a profile."""
+
+    value: Annotated[FactValue, doc("what is true of such a box; null where that is unknown")]
+    source: Annotated[str, doc("where that is said, or `unknown`")]
+
+
+class ProfileDocument(TypedDict):
+    """`dogwatch host profile --json`."""
+
+    name: Annotated[str, doc("the profile")]
+    title: Annotated[str, doc("what such boxes are called")]
+    facts: Annotated[dict[str, FactDocument], doc("each fact by its name")]
+    stop_command: Annotated[str, doc("what ends the costs, in a sentence")]
 
 
 class TrialDocument(TypedDict):

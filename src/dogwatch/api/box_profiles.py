@@ -1,0 +1,28 @@
+"""The profiles of boxes as this user has them: ours, those of the configuration directory, and prices of their own."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from dogwatch import profiles, settings
+
+if TYPE_CHECKING:
+    from dogwatch.model.job import Place
+    from dogwatch.profiles import Profile
+
+
+def folder() -> str:
+    """Where this user's own profiles are, whether or not there are any."""
+    return os.path.join(os.path.dirname(settings.path(os.environ)), "profiles")
+
+
+def load(name: str) -> Profile:
+    """The profile of that name."""
+    return profiles.load(name, folder())
+
+
+def of(place: Place) -> Profile | None:
+    """The profile of a place, with the price that its owner gave; None where it has none."""
+    name, price = place.transport.get("profile"), place.transport.get("price_per_hour")
+    return profiles.priced(None if name is None else load(name), price)
