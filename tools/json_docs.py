@@ -13,7 +13,7 @@ from typing import Annotated, Any, NotRequired, Union, get_args, get_origin, get
 
 import msgspec
 
-from dogwatch.wire.documents import commands, diagnosis, job, log, report, watch
+from dogwatch.wire.documents import commands, diagnosis, job, log, report, transfer, watch
 
 DOCS = Path(__file__).parent.parent / "docs"
 OPENING = """# The documents
@@ -49,6 +49,9 @@ ROOTS: tuple[tuple[str, Any], ...] = (
     ("The lines of logs", commands.LogsDocument),
     ("A host", commands.TestedHostDocument),
     ("Hosts", commands.HostsDocument),
+    ("A profile", commands.ProfileDocument),
+    ("A fetch", transfer.FetchDocument),
+    ("What there is to fetch", transfer.FetchListDocument),
     ("Alerts", commands.AlertsDocument),
     ("A channel", commands.ChannelDocument),
     ("A kind of channel", commands.ChannelKindDocument),

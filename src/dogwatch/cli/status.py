@@ -157,18 +157,21 @@ def _told(found: WhichJob, chosen: Candidate | None) -> WhichDocument:
 
 
 def _show(store: Store, clock: Clock, jobs: list[JobDocument], json: bool, more: WhichDocument) -> int:
+    from dogwatch.actions.transfer.of_job import last_of
     from dogwatch.api import queries
     from dogwatch.text import plain
-    from dogwatch.tui.details import details
+    from dogwatch.tui.details import details, transfer
     from dogwatch.tui.words import clock as clock_of
 
     watch, places = queries.watching(store), queries.listing_places(store)
+    fetched = last_of(store, [job["ref"] for job in jobs])
     if json:
-        emit({"jobs": jobs, "places": places, "watch": watch, **more})
+        emit({"jobs": jobs, "places": places, "watch": watch, "transfers": fetched, **more})
         return FINE
     now = clock.now()
     for job in jobs:
         lay_out(details(job, queries.events(store, limit=RECENT, ref=job["ref"]), now))
+        lay_out([f"  fetch  {transfer(one, now)}" for one in fetched if one["ref"] == job["ref"]])
     known = {job["ref"] for job in queries.documents(store, [job["ref"] for job in jobs])}
     if not watch["alive"] and any(job["state"] != "ended" for job in jobs if job["ref"] in known):
         say(UNWATCHED)

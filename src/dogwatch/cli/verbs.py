@@ -16,6 +16,7 @@ GROUPS = {
         "wait": "Wait until jobs end; the exit code says how",
         "daemon": "Watch all jobs and send alerts, in the foreground",
         "service": "Poll in the background with systemd or cron",
+        "fetch": "Fetch a job's results and newest intact checkpoint, verified",
         "forget": "Stop watching a job (the job keeps running)",
     },
     "Ask about jobs": {
@@ -75,6 +76,9 @@ MEANT = {
     "notify": "alerts",
     "verify": "check",
     "install-completion": "completion",
+    "download": "fetch",
+    "pull": "fetch",
+    "get": "fetch",
 }
 
 

@@ -98,6 +98,12 @@ def _text(*path: str) -> bytes:
         return text.read()
 
 
+def script(name: str) -> str:
+    """One of the programs in sh that move files or end processes, as `transport.shell` takes it."""
+    with open(os.path.join(_HERE, f"{name}.sh"), encoding="ascii") as text:
+        return text.read()
+
+
 def extra_probe(name: str) -> str:
     """An extra probe's program as the probe takes it: packed into text."""
     if name not in _extra_probes:

@@ -5,6 +5,7 @@ A row is what `dogwatch check --json` prints: `file`, `format`, `verdict`, `why`
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from dogwatch.transport import extra_probe
@@ -39,6 +40,19 @@ def check(transport: Transport, path: str, seconds: float) -> list[FileDocument]
     call: JsonObject = {"paths": [path], "seconds": seconds, "bytes": MOST_BYTES}
     answer = extra_probe.send(transport, "integrity", call, 1.3 * (seconds + GRACE), Integrity)
     return [_unknown(path, answer)] if isinstance(answer, str) else [_document(row) for row in answer.files]
+
+
+def first_intact(transport: Transport, newest_first: Sequence[str], seconds: float) -> dict[str, tuple[str, str]]:
+    """(verdict, why) of checkpoints, from the newest down to the first that is not damaged; of none where the place
+    cannot be asked."""
+    if not newest_first:
+        return {}
+    call: JsonObject = {"checkpoints": [list(newest_first)], "seconds": seconds, "bytes": MOST_BYTES}
+    deadline = seconds + GRACE
+    found = extra_probe.send(transport, "integrity", call, deadline + 0.3 * deadline, Integrity)
+    if isinstance(found, str):
+        return {}
+    return {path: (row.verdict, row.why or "") for path, row in found.checkpoints.items()}
 
 
 def remedy(verdict: str, why: str | None) -> str:

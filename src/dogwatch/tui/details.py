@@ -11,6 +11,7 @@ from dogwatch.tui.summary import summary
 if TYPE_CHECKING:
     from dogwatch.wire.documents.job import JobDocument
     from dogwatch.wire.documents.machine import WorkerDocument
+    from dogwatch.wire.documents.transfer import TransferDocument
     from dogwatch.wire.documents.watch import EventDocument
 
 _MOST_FILES = 8
@@ -25,6 +26,23 @@ def details(job: JobDocument, events: Sequence[EventDocument], now: float) -> li
     for event in events:
         lines.append(f"    {words.clock(event['at'], now, seconds=True)}  {phrases.event(event, [job])}")
     return lines
+
+
+def transfer(told: TransferDocument, now: float) -> str:
+    """How the last fetch of a job stands."""
+    name = phrases.tidy(told["ref"].partition(":")[2] or told["ref"], 80)
+    share = f"{words.size(told['done_bytes'])} of {words.size(told['bytes'])}"
+    to = phrases.tidy(told["target"], 200)
+    match told["state"]:
+        case "done":
+            at = words.clock(told["ended"], now) if told["ended"] else "?"
+            return f"{told['done_files']:,} files, {words.size(told['done_bytes'])}, verified {at}, in {to}"
+        case "running":
+            return f"running: {share} to {to}"
+        case "interrupted":
+            return f"interrupted at {share}; to resume: dogwatch fetch {name}"
+        case _:
+            return f"not everything was fetched to {to} ({phrases.tidy(told['detail'] or '?', 200)})"
 
 
 def _standing(job: JobDocument, now: float) -> list[str]:

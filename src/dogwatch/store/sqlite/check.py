@@ -6,7 +6,18 @@ import sqlite3
 from typing import TYPE_CHECKING
 
 from dogwatch.errors import StoreDamaged, StoreError
-from dogwatch.store.rows import channels, cursors, events, findings, jobs, memories, notifications, places, readings
+from dogwatch.store.rows import (
+    channels,
+    cursors,
+    events,
+    findings,
+    jobs,
+    memories,
+    notifications,
+    places,
+    readings,
+    transfers,
+)
 from dogwatch.store.rows import watch as watches
 from dogwatch.store.rows.events import EventRow
 from dogwatch.store.sqlite import faults
@@ -21,6 +32,7 @@ SEALED: tuple[type[Row], ...] = (
     *(places.PlaceRow, jobs.JobRow, findings.FindingRow, findings.SilenceRow, notifications.NotificationRow),
     *(channels.ChannelRow, channels.DeliveryRow, channels.MessageRow),
     *(watches.WatchRow, cursors.CursorRow, readings.ReadingRow, memories.MemoryRow),
+    transfers.TransferRow,
 )
 
 

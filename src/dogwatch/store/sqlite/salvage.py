@@ -35,6 +35,7 @@ _FRESHNESS = {
     "cursors": ("seq",),
     "readings": ("at",),
     "watch": ("started", "last_tick", "stopped"),
+    "transfers": ("updated", "ended"),
 }
 
 

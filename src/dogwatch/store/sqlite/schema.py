@@ -75,6 +75,12 @@ _TABLES = (
     """CREATE TABLE watch (
         one INTEGER PRIMARY KEY CHECK (one = 1), who TEXT NOT NULL, started REAL NOT NULL, last_tick REAL,
         last_mono REAL, boot TEXT NOT NULL, stopped REAL, seal INTEGER NOT NULL)""",
+    """CREATE TABLE transfers (
+        key INTEGER PRIMARY KEY, ref TEXT NOT NULL, place TEXT NOT NULL, state TEXT NOT NULL, source TEXT NOT NULL,
+        target TEXT NOT NULL, started REAL NOT NULL, updated REAL NOT NULL, ended REAL, files INTEGER NOT NULL,
+        bytes INTEGER NOT NULL, done_files INTEGER NOT NULL, done_bytes INTEGER NOT NULL, way TEXT NOT NULL,
+        process TEXT, detail TEXT NOT NULL, found TEXT NOT NULL, seal INTEGER NOT NULL)""",
+    """CREATE INDEX transfers_of_ref ON transfers (ref, key)""",
     """CREATE TABLE cursors (name TEXT PRIMARY KEY, seq INTEGER NOT NULL, seal INTEGER NOT NULL)""",
 )
 
@@ -89,6 +95,7 @@ TALLIED: dict[str, dict[str, str]] = {
     "channels": {},
     "deliveries": {"open": "{}.state IN ('waiting', 'held')"},
     "messages": {"open": "{}.state = 'open'"},
+    "transfers": {},
 }
 
 

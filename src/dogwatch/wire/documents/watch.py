@@ -8,6 +8,7 @@ from dogwatch.wire.documents.diagnosis import DiagnosisDocument
 from dogwatch.wire.documents.job import JobDocument
 from dogwatch.wire.documents.meaning import Time, doc
 from dogwatch.wire.documents.stages import DecisionDocument
+from dogwatch.wire.documents.transfer import TransferDocument
 
 
 class LogGapDocument(TypedDict):
@@ -81,6 +82,7 @@ KINDS = {
     "`what`, `before` (the level that it had)",
     "`finding.closed`": "a finding stands no longer, and nothing shows that it got better; body: `rule`, `what`, `how`",
     "`place.unreachable`, `place.answered`": "a place stopped answering (body: `why`) or answers again",
+    "`transfer.done`, `transfer.failed`": "a fetch ended: everything is here and verified, or not",
     "`watch.started`, `watch.stopped`": "a watcher took or gave back the lease",
     "`watch.gap`": "the job was not watched for a while",
     "`store.repaired`, `store.full`": "the store was restored from a backup, or had no room",
@@ -238,6 +240,7 @@ class ListingDocument(WhichDocument):
     jobs: Annotated[list[JobDocument], doc("the jobs")]
     places: Annotated[list[PlaceDocument], doc("where they live")]
     watch: Annotated[WatchDocument, doc("who watches them")]
+    transfers: NotRequired[Annotated[list[TransferDocument], doc("of `status`: the last fetch of each of the jobs")]]
 
 
 class BriefDocument(TypedDict):
