@@ -97,7 +97,9 @@ def _chain_arguments(parser: ArgumentParser) -> None:
         choices=("auto", "tmux", "setsid", "nohup", "sbatch"),
         help="what keeps it running after logout (default: auto, the first of tmux, setsid, nohup)",
     )
-    chain.add_argument("--sbatch-options", metavar="'--OPTION=VALUE ...'", help="options for every job of sbatch")
+    chain.add_argument(
+        "--sbatch-options", metavar="OPTIONS", help="for each job, as in --sbatch-options='--gres=gpu:1 --time=4:00:00'"
+    )
     chain.add_argument("--dry-run", action="store_true", help="print the exact script, and contact nothing")
 
 
