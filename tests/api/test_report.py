@@ -273,10 +273,13 @@ def test_the_text_fits_eighty_columns(home: Path) -> None:
 
 
 def test_secrets_in_a_report_are_redacted(home: Path) -> None:
-    """It is made to be passed on."""
+    """It is made to be passed on: also a name, which may be a command line, and a description."""
     secret = "hf_" + "a" * 30
     story = (
-        Story(home).runs(0).at(10, finding(10, text=f"token={secret}")).ends(20, Outcome.FAILED, reason=f"bad {secret}")
+        Story(home, f"python t.py --token {secret}", description=f"with {secret}")
+        .runs(0)
+        .at(10, finding(10, text=f"token={secret}"))
+        .ends(20, Outcome.FAILED, reason=f"bad {secret}")
     )
     assert secret not in str(story.told(30))
 

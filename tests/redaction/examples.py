@@ -117,6 +117,7 @@ NAMED = [
     ("DB_PASS=tiger", "tiger"),
     ("PGPASSWORD=swordfish psql -h db", "swordfish"),
     ("mysql -u root -phunter2 runs", "hunter2"),
+    ("mysql -u root -p'hunter2' runs", "hunter2"),
     ("mysqldump --host db -u kim -pt!ger runs > dump.sql", "t!ger"),
     ("sshpass -p hunter2 ssh box", "hunter2"),
     ("redis-cli -h db -a hunter2 ping", "hunter2"),

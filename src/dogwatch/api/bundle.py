@@ -23,7 +23,7 @@ from dogwatch.api import queries, report
 from dogwatch.clock import stamp
 from dogwatch.errors import UsageError
 from dogwatch.model import Unreachable
-from dogwatch.redaction import redacted, redacted_lines
+from dogwatch.redaction import redacted_document, redacted_lines
 from dogwatch.store.interface import Store
 from dogwatch.text import plain
 from dogwatch.transport.interface import Answer, Transport
@@ -206,22 +206,11 @@ def _versions(answer: CheckedAnswer | None) -> JsonObject:
 
 
 def _line(document: Any) -> str:
-    return json.dumps(_clean(document), ensure_ascii=True, separators=(",", ":"))
+    return json.dumps(redacted_document(document), ensure_ascii=True, separators=(",", ":"))
 
 
 def _json(document: Any) -> list[str]:
-    return [json.dumps(_clean(document), ensure_ascii=True, indent=1)]
-
-
-def _clean(value: Any) -> Any:
-    """The same document with every text redacted."""
-    if isinstance(value, str):
-        return redacted(value)
-    if isinstance(value, Mapping):
-        return {str(key): _clean(one) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_clean(one) for one in value]
-    return value
+    return [json.dumps(redacted_document(document), ensure_ascii=True, indent=1)]
 
 
 def _name(ref: str) -> str:

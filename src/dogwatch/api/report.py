@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, cast
 from dogwatch.api import queries
 from dogwatch.api.history import Moments, attempts_of, seconds_of
 from dogwatch.clock import recorded, stamp
-from dogwatch.redaction import redacted
+from dogwatch.redaction import redacted_document
 from dogwatch.store.interface import Store
 from dogwatch.store.rows.readings import readings_of
 
@@ -37,7 +37,12 @@ _FINDINGS = ("finding.opened", "finding.escalated", "finding.resolved", "finding
 
 
 def document(store: Store, ref: str, now: float, price: float | None = None) -> ReportDocument:
-    """The report of a job; `price` is what one GPU costs in an hour, in whatever currency."""
+    """The report of a job, without secrets; `price` is what one GPU costs in an hour, in whatever currency."""
+    made = _document(store, ref, now, price)
+    return cast("ReportDocument", {**redacted_document(made), "ref": made["ref"]})
+
+
+def _document(store: Store, ref: str, now: float, price: float | None) -> ReportDocument:
     job = queries.documents(store, [ref])[0]
     history = _since_added(queries.events_of_kinds(store, (*_STATES, *_FINDINGS), ref))
     attempts = attempts_of(job, history)
@@ -57,7 +62,7 @@ def document(store: Store, ref: str, now: float, price: float | None = None) -> 
         "outcome": job["outcome"],
         "exit_code": job["exit_code"],
         "signal": job["signal"],
-        "reason": None if job["reason"] is None else redacted(job["reason"]),
+        "reason": job["reason"],
         "made_at": recorded(now),
         "so_far": not over,
         "time": _time(job, began, until if began is not None else None, ran, len(attempts)),
@@ -69,7 +74,7 @@ def document(store: Store, ref: str, now: float, price: float | None = None) -> 
         "checkpoints": job["checkpoints"],
         "outputs": {"count": len(job["outputs"]), "bytes": sum(one["size"] for one in job["outputs"])},
         "attempts": [attempt.document() for attempt in attempts],
-        "incidents": [{**one, "text": redacted(one["text"])} for one in moments.incidents(history)[-MOST_INCIDENTS:]],
+        "incidents": moments.incidents(history)[-MOST_INCIDENTS:],
         "gaps": gaps,
         "diagnosis": job["diagnosis"],
         "verified": job["verified"],

@@ -7,7 +7,7 @@ first characters, so that its owner can tell which one it was. Everything is lin
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -46,6 +46,17 @@ def _redacted(text: str) -> str:
 def redacted_lines(lines: Sequence[str]) -> list[str]:
     """Lines of one text without secrets, nor the body of a private key, whose head or foot may have been cut off."""
     return list(_without_keys(lines))
+
+
+def redacted_document(value: Any) -> Any:
+    """The same JSON document with every text redacted; names of fields stay."""
+    if isinstance(value, str):
+        return redacted(value)
+    if isinstance(value, Mapping):
+        return {str(key): redacted_document(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [redacted_document(one) for one in value]
+    return value
 
 
 def _without_keys(lines: Sequence[str]) -> Iterator[str]:

@@ -143,7 +143,11 @@ RULES = (
     ),
     # Commands that take one. Quotes and pipes end them.
     Rule(("pass:",), r"(-pass(?:in|out)?\s{1,4}['\"]?pass:)([^\s'\"]{2,})", is_password),
-    Rule(("mysql", "mariadb"), r"(?i)(\b(?:mysql|mariadb)[a-z-]{0,10}\b[^\n|;]{0,300}\s-p)([^\s'\"]{2,})", is_password),
+    Rule(
+        ("mysql", "mariadb"),
+        r"(?i)(\b(?:mysql|mariadb)[a-z-]{0,10}\b[^\n|;]{0,300}\s-p['\"]?)([^\s'\"]{2,})",
+        is_password,
+    ),
     Rule(("sshpass",), r"(\bsshpass\s{1,4}-p\s{0,4}['\"]?)([^\s'\"]{2,})", is_password),
     Rule(("redis-cli",), r"(\bredis-cli\b[^\n|;]{0,200}\s-a\s{1,4}['\"]?)([^\s'\"]{2,})", is_password),
     Rule(("login",), r"(\blogin\b[^\n|;]{0,200}\s-p[\s=]{1,4}['\"]?)([^\s'\"]{2,})", is_password),

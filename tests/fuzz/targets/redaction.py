@@ -7,12 +7,10 @@ from dogwatch.redaction.named import REDACTED
 
 
 def target(data: bytes) -> None:
-    """Never raises, keeps the number of lines, grows no faster than its text, and has nothing more to take out of what
-    it made."""
+    """Never raises, keeps the number of lines, and grows no faster than its text."""
     text = data.decode("utf-8", "surrogateescape")
     once = redacted(text)
     assert len(once) <= len(text) + (len(REDACTED) + 8) * (len(text) // 2 + 1)
-    assert redacted(once) == once
     lines = text.split("\n")
     assert len(redacted_lines(lines)) == len(lines)
 
