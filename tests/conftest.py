@@ -159,7 +159,7 @@ def _end(process: subprocess.Popen[str]) -> None:
 
 def kill_recorded(home: Path) -> None:
     """End what runs/*/ names: supervisors first, so that none of them starts another worker meanwhile."""
-    for pattern in ("supervisor.json", "worker-*.start.json"):
+    for pattern in ("supervisor.json", "attempt-*.json", "worker-*.start.json", "stage-*.start.json"):
         killed = [pid for path in glob.glob(f"{home}/runs/*/{pattern}") for pid in _kill(path)]
         for pid in killed:
             wait_until(partial(_is_over, pid))

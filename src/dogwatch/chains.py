@@ -10,6 +10,8 @@ from dogwatch.errors import CouldNotPoll
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from dogwatch.model import Expectation, Place
     from dogwatch.store.interface import Store
     from dogwatch.wire.chain import Chain, Push, StartReport
@@ -29,6 +31,17 @@ def place_for(store: Store, host: str | None) -> Place:
     from dogwatch.model.job import HERE
 
     return queries.place(store, HERE) if host in (None, HERE) else hosts.find(store, str(host))
+
+
+def send_code(place: Place, wanted: str, exclude: Sequence[str], say: Callable[[str], None]) -> None:
+    """Send a directory there before the start, and say what a person should know of it."""
+    from dogwatch.actions.transfer import sync
+    from dogwatch.transport.shell import shell_of
+
+    synced = sync(shell_of(place), wanted, exclude, say)
+    for warning in synced.warnings:
+        say(warning)
+    say(f"{synced.files:,} files are in {synced.remote}, each with the hash it has here ({synced.copied:,} sent now)")
 
 
 def start_chain(

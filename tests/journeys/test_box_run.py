@@ -376,6 +376,18 @@ def test_what_cannot_be_started_is_one_sentence_and_leaves_nothing(desk: Desk):
     assert json.loads(desk("ls", "--all", "--json", "--no-poll").stdout)["jobs"] == []
 
 
+def test_code_is_sent_before_the_start(desk: Desk, tmp_path: Path):
+    """--sync sends the directory, and the stages start in it; it needs another machine."""
+    project = tmp_path / "proj"
+    project.mkdir()
+    (project / "train.py").write_text("import os\nprint(os.getcwd())\n")
+    done = desk.run("--sync", project, "--name", "sent", "--", "python3", "train.py")
+    assert "1 files are in " in done.stderr
+    assert desk.chain().wait_end()["why"] == "done"
+    assert desk.chain().log(0).endswith("/proj\n")
+    assert "say to which with --on HOST" in desk("run", "--sync", project, "--", "true", code=2).stderr
+
+
 def test_a_dry_run_prints_the_exact_script_and_contacts_nothing(desk: Desk):
     """What --dry-run prints is, but for the id and the time, what the box gets."""
     before = desk.box.connections()

@@ -17,7 +17,7 @@ EXAMPLES = (
     "dogwatch run --name train --workers 4 --gpu-ids 0 1 2 3 -- python train.py",
     "dogwatch run --detach --output 'out/*.jsonl' --total-items 100000 -- ./embed.sh",
     "dogwatch run --stage 'train: python train.py' --stage 'eval: python eval.py'",
-    "dogwatch run --on gpu-box --cwd proj --push https://ntfy.sh/TOPIC -- python train.py",
+    "dogwatch run --on gpu-box --sync . --push https://ntfy.sh/TOPIC -- python train.py",
 )
 DETAILS = """\
 Each worker gets its own log file and the variables DOGWATCH_WORKER (0, 1, ...), DOGWATCH_WORKERS and \
@@ -71,6 +71,14 @@ def arguments(parser: ArgumentParser) -> None:
 def _chain_arguments(parser: ArgumentParser) -> None:
     chain = parser.add_argument_group("Stages, and other machines")
     chain.add_argument("--on", metavar="HOST", help="run it on a host that `dogwatch host ls` lists")
+    chain.add_argument(
+        "--sync",
+        metavar="DIR[:REMOTE]",
+        help="first send this directory there, verified by hash; it is the default of --cwd",
+    )
+    chain.add_argument(
+        "--sync-exclude", action="append", default=[], metavar="GLOB", help="what not to send (repeatable)"
+    )
     chain.add_argument("--stage", action="append", default=[], metavar="'NAME: CMD'", help="a stage (repeatable)")
     chain.add_argument(
         "--after",
@@ -114,6 +122,7 @@ def is_chain(args: Namespace) -> bool:
         or args.resume_command
         or args.detach_with
         or args.sbatch_options
+        or args.sync
     )
 
 

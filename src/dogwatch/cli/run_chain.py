@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from argparse import Namespace
 from typing import TYPE_CHECKING
@@ -28,6 +29,8 @@ def run_chain(args: Namespace) -> int:
     from dogwatch.clock import Clock
 
     host = None if args.on in (None, HERE) else args.on
+    if args.sync is not None and host is None:
+        raise UsageError("--sync sends a directory to another machine; say to which with --on HOST")
     push = push_of(args.push)
     wanted = chain(_wanted(args, host, push))
     if args.dry_run:
@@ -38,6 +41,8 @@ def run_chain(args: Namespace) -> int:
     clock = Clock()
     with assemble.store() as store:
         place = chains.place_for(store, host)
+        if args.sync is not None:
+            chains.send_code(place, args.sync, args.sync_exclude, say)
         started = chains.start_chain(store, clock, place, wanted, push, description=args.description, expect=expect)
         _say_what_came(started, wanted, "this machine" if host is None else host)
         if args.detach:
@@ -68,7 +73,7 @@ def _wanted(args: Namespace, host: str | None, push: Push | None) -> ChainWanted
         command=args.command,
         after=args.after,
         host=host,
-        cwd=args.cwd,
+        cwd=args.cwd if args.cwd is not None or args.sync is None else _sent_to(args.sync),
         env=args.env,
         gpu_ids=args.gpu_ids,
         workers=args.workers,
@@ -78,6 +83,12 @@ def _wanted(args: Namespace, host: str | None, push: Push | None) -> ChainWanted
         sbatch=args.sbatch_options,
         push_way=None if push is None else push.way,
     )
+
+
+def _sent_to(sync: str) -> str:
+    """Where --sync DIR[:REMOTE] puts the directory, from the home there on."""
+    here, _, there = sync.partition(":")
+    return there or os.path.basename(os.path.abspath(os.path.expanduser(here)))
 
 
 def _expectation(args: Namespace, host: str | None, cwd: str) -> Expectation:

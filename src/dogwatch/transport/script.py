@@ -18,7 +18,8 @@ from dogwatch.transport.target import Target
 
 REMOTE = "exec sh -s dogwatch-chain"
 NEVER_BEGAN = frozenset({AUTH, HOST_KEY, REFUSED})
-NO_WAY = ("refused the connection", "could not be resolved")
+# What is said of a connection that never came about; `connect to host` is how ssh itself begins to.
+NO_WAY = ("refused the connection", "could not be resolved", "connect to host", "accepted the connection but sent")
 
 
 class NoAnswer(CouldNotPoll):
