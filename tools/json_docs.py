@@ -13,7 +13,7 @@ from typing import Annotated, Any, NotRequired, Union, get_args, get_origin, get
 
 import msgspec
 
-from dogwatch.wire.documents import commands, diagnosis, job, log, report, transfer, watch
+from dogwatch.wire.documents import commands, diagnosis, job, log, report, transfer, waiters, watch
 
 DOCS = Path(__file__).parent.parent / "docs"
 OPENING = """# The documents
@@ -39,6 +39,7 @@ ROOTS: tuple[tuple[str, Any], ...] = (
     ("Why", diagnosis.WhyDocument),
     ("An event", watch.EventDocument),
     ("Events", watch.EventsDocument),
+    ("Who waits", waiters.WaitersDocument),
     ("A report", report.ReportDocument),
     ("A bundle", report.BundleDocument),
     ("A patrol", watch.PatrolDocument),

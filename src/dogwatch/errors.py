@@ -12,6 +12,7 @@ ENDED_BADLY = 1
 USAGE = 2
 COULD_NOT_POLL = 3
 NO_SUCH_JOB = 4
+REPLACED = 5  # a waiter that somebody else ended
 TIMED_OUT = 124
 INTERRUPTED = 130
 NO_READER = 141  # as the shell tells of a program that SIGPIPE ended

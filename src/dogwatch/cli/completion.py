@@ -91,6 +91,8 @@ def _value(action: argparse.Action) -> str:
         return ""
     if action.choices is not None:
         return " ".join(map(str, action.choices))
+    if offered := getattr(action, "offered", ()):
+        return " ".join(offered)
     return BY_METAVAR.get(str(action.metavar), "any")
 
 

@@ -66,4 +66,4 @@ def say_unsent(store: assemble.Store, since: float) -> None:
 
 
 def _stop(number: int, frame: FrameType | None) -> None:
-    raise Stopped
+    raise Stopped(signal.Signals(number).name)

@@ -6,7 +6,7 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from argparse import ArgumentParser
+    from argparse import Action, ArgumentParser
     from collections.abc import Sequence
     from typing import Any, TextIO
 
@@ -23,6 +23,11 @@ HOST = "a host that `dogwatch host ls` lists (default: this machine)"
 
 def json_flag(parser: ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON (documented in docs/json.md)")
+
+
+def offer(action: Action, *words: str) -> None:
+    """What completion offers for an option that takes other words too."""
+    action.offered = words  # type: ignore[attr-defined]
 
 
 def log_file_flag(parser: ArgumentParser) -> None:

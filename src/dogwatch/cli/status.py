@@ -36,7 +36,7 @@ EXIT_CODES = {
     3: "no job found, and a host is unreachable",
     4: "no job of that name",
 }
-RECENT = 8
+RECENT, MOST_NOTES = 8, 5
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -158,7 +158,7 @@ def _told(found: WhichJob, chosen: Candidate | None) -> WhichDocument:
 
 def _show(store: Store, clock: Clock, jobs: list[JobDocument], json: bool, more: WhichDocument) -> int:
     from dogwatch.actions.transfer.of_job import last_of
-    from dogwatch.api import queries
+    from dogwatch.api import job_note, queries
     from dogwatch.text import plain
     from dogwatch.tui.details import details, transfer
     from dogwatch.tui.words import clock as clock_of
@@ -170,7 +170,8 @@ def _show(store: Store, clock: Clock, jobs: list[JobDocument], json: bool, more:
         return FINE
     now = clock.now()
     for job in jobs:
-        lay_out(details(job, queries.events(store, limit=RECENT, ref=job["ref"]), now))
+        recent = queries.events(store, limit=RECENT, ref=job["ref"])
+        lay_out(details(job, recent, now, job_note.of(store, job["ref"])[-MOST_NOTES:]))
         lay_out([f"  fetch  {transfer(one, now)}" for one in fetched if one["ref"] == job["ref"]])
     known = {job["ref"] for job in queries.documents(store, [job["ref"] for job in jobs])}
     if not watch["alive"] and any(job["state"] != "ended" for job in jobs if job["ref"] in known):

@@ -16,14 +16,24 @@ if TYPE_CHECKING:
 
 _MOST_FILES = 8
 _MOST_GPUS = 16
+_NOTE = 2000
 
 
-def details(job: JobDocument, events: Sequence[EventDocument], now: float) -> list[str]:
-    """One page: the closing summary of an ended job, or how a living one stands, and what happened last."""
+def details(
+    job: JobDocument, events: Sequence[EventDocument], now: float, noted: Sequence[EventDocument] = ()
+) -> list[str]:
+    """One page: the closing summary of an ended job, or how a living one stands, what people wrote of it, and what
+    happened last."""
     lines = summary(job, now) if phrases.is_ended(job) else _standing(job, now)
-    if events:
+    if noted:
+        lines.append("  notes")
+    for note in noted:
+        lines.append(f"    {words.clock(note['at'], now)}  {phrases.tidy(note['body'].get('note') or '?', _NOTE)}")
+    told = {note["seq"] for note in noted}
+    lately = [event for event in events if event["seq"] not in told]
+    if lately:
         lines.append("  lately")
-    for event in events:
+    for event in lately:
         lines.append(f"    {words.clock(event['at'], now, seconds=True)}  {phrases.event(event, [job])}")
     return lines
 

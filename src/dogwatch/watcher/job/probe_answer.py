@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from msgspec import Struct, to_builtins
+from msgspec import Struct, structs, to_builtins
 
 from dogwatch.model import Answered, Job, Known, Observation, Poll, RareFacts, Unreachable
 from dogwatch.sources.interface import RareAnswers, RarelyAsked, Source
@@ -23,6 +23,7 @@ from dogwatch.wire.sections import Clock, Disk, Files, Logs, Usage
 
 SKEWED = 30.0
 ANSWER_BYTES = 8 << 20  # what one answer may hold of files
+MARKER = "marker "  # before its path, where a row of the answer is about no job
 
 
 class GpuReport(Struct, omit_defaults=True):
@@ -35,8 +36,9 @@ class GpuReport(Struct, omit_defaults=True):
 
 
 class PlaceReport(Struct, omit_defaults=True):
-    """What a place says of itself, how many questions were put to its schedulers (`asked`, by command), and the
-    connections of this tick and the most of any."""
+    """What a place says of itself, how many questions were put to its schedulers (`asked`, by command), the
+    connections of this tick and the most of any, and which of the files that somebody waits for (`markers`) are
+    there."""
 
     boot: str | None
     host: str | None
@@ -46,6 +48,7 @@ class PlaceReport(Struct, omit_defaults=True):
     asked: dict[str, int] = {}
     gpus: GpuReport | None = None
     most_connections: int = 0
+    markers: dict[str, bool] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +108,10 @@ def probe_answer(
     most: int = ANSWER_BYTES,
     silent: Mapping[str, Sequence[int]] | None = None,
     extra_probes: dict[str, ExtraProbe] | None = None,
+    markers: Sequence[str] = (),
 ) -> ProbeAnswer:
     """Ask `place` once for all of `jobs`, and for at most so many bytes of their files; of the `silent` ones also what
-    the processes with these pids use. `extra_probes` ride with it."""
+    the processes with these pids use. `extra_probes` ride with it; `markers` are files that somebody waits for."""
     by_kind = {kind: [job for job in jobs if job.source == kind] for kind in dict.fromkeys(j.source for j in jobs)}
     questions = Questions()
     learnt = {ref: memory.learnt for ref, memory in memories.items()}
@@ -122,15 +126,26 @@ def probe_answer(
     asked_files.bytes = most if most < ANSWER_BYTES else None
     asked_files.usage = {ref: list(pids) for ref, pids in (silent or {}).items()}
     asked_files.extra_probes = extra_probes or {}
+    asked_files.files |= {f"{MARKER}{path}": FileRequest([path], []) for path in markers}
     answer = transport.ask(questions.to_request() | to_builtins(asked_files), deadline)
     if isinstance(answer, Unreachable):
         return ProbeAnswer(answer)
     seen = replace(_read(answer, sources, by_kind, known, place), usage_asked=frozenset(silent or ()))
+    seen = _with_markers(seen, markers) if markers else seen
     answers = RareAnswers(answer.checked.commands or NO_COMMANDS, answer.checked.gpu_metrics.rows)
     for kind, group in by_kind.items():
         seen = with_learnt(seen, sources[kind].also_read(answers, RarelyAsked(group, known, facts, learnt, turn)))
     seen = with_learnt(seen, folders.learnt(answer.checked, learnt))
     return with_learnt(seen, scores.read(answer.checked, unscored))
+
+
+def _with_markers(seen: ProbeAnswer, markers: Sequence[str]) -> ProbeAnswer:
+    """With which of these files are there; what could not be read is not said."""
+    if seen.facts is None:
+        return seen
+    rows = {path: row for path in markers if (row := seen.files.get(f"{MARKER}{path}")) and not row.unreadable}
+    present = {path: any(file.path == path for file in row.outputs) for path, row in rows.items()}
+    return replace(seen, facts=structs.replace(seen.facts, markers=present))
 
 
 def with_learnt(seen: ProbeAnswer, more: Mapping[str, RareFacts]) -> ProbeAnswer:

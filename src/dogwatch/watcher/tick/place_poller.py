@@ -12,6 +12,7 @@ from dogwatch.clock import Clock
 from dogwatch.logs.user import UserPatterns, compile_patterns
 from dogwatch.model import Change, Ended, Finding, Job, Known, Outcome, Place, Unreachable, follow
 from dogwatch.sources.interface import Source
+from dogwatch.store import waiters
 from dogwatch.store.interface import Store
 from dogwatch.store.rows import places
 from dogwatch.store.rows import tick as rows
@@ -81,6 +82,8 @@ class PlacePoller:
         self._gpus = GpuTurns(far=place.kind != "here")
         self._file_checks = FileChecks(place.kind == "here")
         self._memory_checks = MemoryChecks(far=place.kind != "here")
+        self._markers: list[str] = []  # files that somebody waits for
+        self._there: frozenset[str] = frozenset()  # those of them that are there, as the store has it
 
     @property
     def jobs(self) -> Mapping[str, WatchedJob]:
@@ -88,6 +91,7 @@ class PlacePoller:
 
     def refresh(self, store: Store) -> None:
         """Take up what other processes added or removed since the last tick."""
+        self._markers = waiters.markers(store.location, self.place.name)
         version = store.revision_of_others()
         if version == self._version:
             return
@@ -162,6 +166,7 @@ class PlacePoller:
             most=self._most,
             silent=self._silent(mono),
             extra_probes={**extra_probes, **beside},
+            markers=self._markers,
         )
         seen = self._gpus.heard(self._file_checks.take(seen, extra_probes), self._jobs.values(), mono)
         seen = self._memory_checks.heard(seen, self._jobs, mono)
@@ -229,6 +234,8 @@ class PlacePoller:
             self._failed_polls += 1
             self._unreachable_since = self._unreachable_since or look.at
             return unreachable_tick(look, self._failed_polls, self._unreachable_since, len(self._jobs), open_now, mono)
+        there = there_now(looked.probe_answer)
+        news, self._there = bool(there - self._there), there
         return answered_tick(
             looked.probe_answer,
             look,
@@ -239,8 +246,8 @@ class PlacePoller:
             was_unreachable=self._failed_polls > 0,
             open_now=open_now,
             mono=mono,
-            may_wait=0 <= mono - self._written < write_every,
-            may_rest=0 <= mono - self._written < RESTING * write_every,
+            may_wait=0 <= mono - self._written < write_every and not news,
+            may_rest=0 <= mono - self._written < RESTING * write_every and not news,
         )
 
     def accept(self, result: TickResult) -> None:
@@ -294,6 +301,11 @@ def next_most(most: int, seen: ProbeAnswer) -> int:
     if isinstance(seen.look, Unreachable):
         return max(LEAST_BYTES, most // 4) if seen.look.kind == LATE else most
     return min(ANSWER_BYTES, most + most // 4)
+
+
+def there_now(seen: ProbeAnswer) -> frozenset[str]:
+    """The files that somebody waits for and that are there."""
+    return frozenset() if seen.facts is None else frozenset(path for path, there in seen.facts.markers.items() if there)
 
 
 def _is_over(known: Known) -> bool:

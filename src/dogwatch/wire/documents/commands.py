@@ -259,6 +259,8 @@ class SyncedDocument(TypedDict):
 # What the commands print that say little.
 SMALL = {
     "`forget`": '`{"forgotten": [refs]}`',
+    "`note`": '`{"ref", "note"}`: the note as it was written, without secrets',
+    "`waiters rm`": '`{"removed": [ids], "ended": [ids], "not_ended": [ids]}`',
     "`daemon`": '`{"watching": true}` once it holds the lease',
     "`host rm`": '`{"removed": name}`',
     "`alerts add`, `rm`, `test`, `silence`, `unsilence`, `ack`, `retry`": '`{"added"}`, `{"removed"}`, `{"results"}`, '

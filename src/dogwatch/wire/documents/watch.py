@@ -37,6 +37,7 @@ EventBody = TypedDict(
         "worker": Annotated[int | None, doc("of a failed launch, the index of the worker")],
         "percent": Annotated[int, doc("of a milestone")],
         "stage": Annotated[str, doc("of a stage, its name")],
+        "note": Annotated[str, doc("of `job.note`, what was written, without secrets")],
         "paths": Annotated[list[str], doc("of new checkpoints")],
         "gaps": Annotated[list[LogGapDocument], doc("of `log.gap`")],
         "rule": Annotated[str, doc("of a finding")],
@@ -65,6 +66,7 @@ EventBody.__doc__ = "The facts of an event; which of them depends on its kind."
 # The kinds of events, and when each is recorded. What else its body has is described with the body.
 KINDS = {
     "`job.added`, `job.forgotten`": "a job began or ceased to be watched",
+    "`job.note`": "somebody wrote a note (`dogwatch note`); body: `note`",
     "`job.state`": "its state changed; body: `before`, `after`, `native`, `attempt`, and at an end `outcome`, "
     "`exit_code`, `signal`",
     "`job.attempt`": "another execution of it began",
@@ -147,6 +149,9 @@ class PlaceFacts(TypedDict, total=False):
     gpus: Annotated[GpuFacts, doc("how its GPUs are read")]
     connections: Annotated[int, doc("connections that the last tick made")]
     most_connections: Annotated[int, doc("the most that any tick of the watcher made")]
+    markers: Annotated[
+        dict[str, bool], doc("the files that `dogwatch wait --for marker:PATH` waits for: path → whether it is there")
+    ]
     locked_out: Annotated[bool, doc("that it refuses our login, so it is asked less often")]
 
 
@@ -231,6 +236,9 @@ class JobsDocument(TypedDict):
 
     jobs: Annotated[list[JobDocument], doc("the jobs")]
     timed_out: NotRequired[Annotated[bool, doc("of `wait`: whether the time was over first")]]
+    reached: NotRequired[Annotated[bool, doc("of `wait`: whether what was waited for has come")]]
+    why: NotRequired[Annotated[str, doc("of `wait`: why it ended, in words", "stage train is done")]]
+    waiter: NotRequired[Annotated[str | None, doc("of `wait`: its id in `dogwatch waiters`", "w-3f91c2")]]
 
 
 class ListingDocument(WhichDocument):
