@@ -13,7 +13,8 @@ from typing import Annotated, Any, NotRequired, Union, get_args, get_origin, get
 
 import msgspec
 
-from dogwatch.wire.documents import commands, diagnosis, job, log, report, transfer, waiters, watch
+from dogwatch.wire.documents import commands, diagnosis, handbook, job, log, report, transfer, waiters, watch
+
 
 DOCS = Path(__file__).parent.parent / "docs"
 OPENING = """# The documents
@@ -40,6 +41,7 @@ ROOTS: tuple[tuple[str, Any], ...] = (
     ("An event", watch.EventDocument),
     ("Events", watch.EventsDocument),
     ("Who waits", waiters.WaitersDocument),
+    ("The handbook", handbook.HandbookDocument),
     ("A report", report.ReportDocument),
     ("A bundle", report.BundleDocument),
     ("A patrol", watch.PatrolDocument),

@@ -427,6 +427,11 @@ def poll(opened: Store, places: Mapping[str, float | None], seconds: float) -> l
         os.close(started)
 
 
+def stop_commands(opened: Store) -> dict[str, str]:
+    """By place what ends its costs, where that is known."""
+    return {}
+
+
 def terminal(shown: bool = False) -> Channel:
     """The channel that says notifications on stderr, or nowhere when a live screen shows them anyway."""
     from dogwatch.channels.terminal import Terminal

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from dogwatch.cli.parser import parser_of
 from tests.support import wait_until
 
 STEPS = "for i in 1 2 3 4; do echo step $i/4; while [ ! -e {gate} ]; do sleep 0.1; done; done; exit {code}"
@@ -144,7 +146,7 @@ def test_a_signal_ends_a_wait_with_a_sentence(dogwatch, gated, spawn, home, tmp_
     assert said == f"dogwatch: stopped by {number.name}; wait again: dogwatch wait train --consumer me"
     assert json.loads((tmp_path / "spawn-0.out").read_text())["reached"] is False
     assert list((home / "waiters").iterdir()) == []
-    assert json.loads(dogwatch("status", "train", "--json").stdout)["jobs"][0]["state"] == "running"
+    wait_until(lambda: json.loads(dogwatch("status", "train", "--json").stdout)["jobs"][0]["state"] == "running")
 
 
 def test_a_wait_that_nobody_reads_ends(dogwatch, gated, spawn, tmp_path) -> None:
@@ -188,3 +190,71 @@ def test_a_note_is_in_the_history_without_its_secrets(dogwatch, gated) -> None:
     for text, sentence in ((" \n ", "is empty"), ("x" * 2001, "at most 2,000")):
         refused = dogwatch("note", "train", text)
         assert (refused.returncode, sentence in refused.stderr) == (2, True), refused.stderr
+
+
+def taken(words: list[str]) -> bool:
+    """Whether the real parser takes a command as it is."""
+    assert words[0] == "dogwatch"
+    given = words[2 : words.index("--")] if "--" in words else words[2:]
+    parser_of(words[1]).parse_args(given)
+    return True
+
+
+def test_the_handbook_has_every_command_and_each_is_one_that_can_be_given(dogwatch, gated, spawn, home, tmp_path):
+    """Living, failed, with a secret in its command line, with a hostile name: the commands parse, those of the page run
+    as they are, and what has happened since is in the next page."""
+    gated("living")
+    token = "ghp_" + "a1B2" * 9
+    hostile = "x`](http://e)|<b>"
+    failing = ["sh", "-c", f"echo token={token}\necho 'a  b'; exit 3"]
+    assert dogwatch("run", "--detach", "--name", hostile, "--env", f"KEY={token}", "--", *failing).returncode == 0
+    assert dogwatch("wait", hostile, "--timeout", "30").returncode == 1
+    dogwatch("note", hostile, "see  ``` <script>")
+    waiting = spawn("wait", "living", "--consumer", "ci")
+    wait_until(lambda: waiters(dogwatch))
+    book = json.loads(dogwatch("handbook", "--json").stdout)
+    failed, living = (next(job for job in book["jobs"] if job["name"] == name) for name in (hostile, "living"))
+    rows = [row for job in book["jobs"] for row in job["commands"]] + book["first"]
+    commands = [shlex.split(row["command"]) for row in rows if row["command"]]
+    assert all(taken(words) for words in commands if words[0] == "dogwatch")
+    known = {row["what"] for row in living["commands"]}
+    assert {"follow its logs", "wait for its end", "stop it", "show how it is"} <= known
+    again = next(row for row in failed["commands"] if row["what"] == "start it")
+    assert shlex.split(again["command"])[-1].endswith("\necho 'a  b'; exit 3"), "to the blank"
+    assert again["note"].startswith("add --env NAME=VALUE for KEY")
+    assert "a secret in it was left out" in again["note"]
+    assert [(row["attempt"], row["outcome"]) for row in failed["attempts"]] == [(1, "failed")]
+    assert failed["remarks"][0]["text"] == "see ``` <script>"
+    assert [(one["consumer"], one["alive"]) for one in book["waiters"]] == [("ci", True)]
+    page = dogwatch("handbook").stdout
+    assert token not in page + json.dumps(book)
+    assert "## Job ``x`](http://e)|<b>``" in page
+    assert "```` see" not in page
+    assert "money: unknown" in page
+    waiting.kill()
+    waiting.wait()
+    stop = next(row["command"] for row in living["commands"] if row["what"] == "stop it")
+    subprocess.run(["sh", "-c", stop], check=True, env={"PATH": os.environ["PATH"], "DOGWATCH_HOME": str(home)})
+    assert dogwatch("wait", "living", "--timeout", "30").returncode == 1
+    later = dogwatch("handbook", "living").stdout
+    assert "STALE" in later
+    assert "## Job `living`" in later
+    assert hostile not in later
+
+
+def test_the_handbook_is_written_whole_private_and_through_no_link(dogwatch, gated, tmp_path: Path) -> None:
+    """A link, a directory and a disk without room are refused, and what was there stays."""
+    gated("train")
+    page = tmp_path / "HANDBOOK.md"
+    page.write_text("old")
+    page.chmod(0o644)
+    assert dogwatch("handbook", "--write", page).stdout == f"{page}\n"
+    assert page.stat().st_mode & 0o777 == 0o600
+    assert "## Job `train`" in page.read_text()
+    link = tmp_path / "link.md"
+    link.symlink_to(tmp_path / "victim")
+    for path, why in ((link, "is a symbolic link"), (tmp_path, "is not a regular file"), ("/dev/full", "regular file")):
+        refused = dogwatch("handbook", "--write", path)
+        assert (refused.returncode, why in refused.stderr) == (2, True), refused.stderr
+    assert not (tmp_path / "victim").exists()
+    assert [entry.name for entry in tmp_path.iterdir() if entry.name.startswith(".")] == []

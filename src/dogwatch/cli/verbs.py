@@ -24,6 +24,7 @@ GROUPS = {
         "ls": "List jobs with state, progress, ETA and alerts",
         "status": "Show everything known about one job",
         "why": "Explain why a job failed, or what a running job is doing",
+        "handbook": "Write down what somebody who takes over needs",
         "events": "Print what happened, in order",
         "note": "Write a note into a job's history",
         "patrol": "Poll once and print only what changed since the last time",

@@ -40,6 +40,12 @@ class Slurm(Scheduler):
     def how_to_resume(self, job_id: str) -> str:
         return f"scontrol resume {job_id} (as a Slurm operator)"
 
+    def how_to_cancel(self, job_id: str) -> str:
+        return f"scancel {self.command_id(job_id)}"
+
+    def how_to_repeat(self, job_id: str) -> str:
+        return f"scontrol requeue {self.command_id(job_id)}"
+
     def memory_settings(self) -> dict[str, Any]:
         return {"path": requests.PATH, "environment": requests.ENVIRONMENT, "unset": requests.UNSET}
 

@@ -115,6 +115,13 @@ def documents(store: Store, *, everything: bool = False, refs: Iterable[str] | N
     return [document(row, open_now.get(row.ref, ()), _outage(row, unreachable)) for row in rows]
 
 
+def track_of(store: Store, ref: str) -> Json:
+    """How a job is known again, as its source keeps it; empty where there is no such job."""
+    with store.reading() as tx:
+        row = tx.find(JobRow, ref)
+    return {} if row is None else row.track
+
+
 def jobs_of(store: Store, refs: Iterable[str]) -> dict[str, tuple[str, str]]:
     """(name, place) of jobs by their ref, of forgotten ones too; what is no job is not in it."""
     with store.reading() as tx:

@@ -16,7 +16,7 @@ class WaiterDocument(TypedDict):
     pid: Annotated[int, doc("its process")]
     condition: Annotated[str, doc("what it waits for", "stage:eval")]
     refs: Annotated[list[str], doc("the jobs")]
-    names: Annotated[list[str], doc("what they are called")]
+    names: Annotated[list[str], doc("their names")]
     since: Annotated[Time, doc("when it began")]
     until: Annotated[Time, doc("when its time is over")]
     alive: Annotated[bool, doc("whether its process lives")]
