@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dogwatch.api.queries import is_over
 from dogwatch.errors import UsageError
@@ -14,6 +13,7 @@ from dogwatch.text import plain
 
 if TYPE_CHECKING:
     from dogwatch.wire.documents.job import JobDocument
+    from dogwatch.wire.documents.stages import StageDocument
 
 PLAIN = ("ended", "running", "change")
 FORMS = "ended, running, change, stage:NAME, progress:50% or marker:PATH"
@@ -109,10 +109,9 @@ def never_starts(job: JobDocument) -> str:
     return plain(str(found[0]["text"]), 300) if found else ""
 
 
-def stages(job: JobDocument) -> list[Mapping[str, Any]]:
+def stages(job: JobDocument) -> list[StageDocument]:
     """The stages of a job that is a chain; none of another."""
-    rows: list[Mapping[str, Any]] | None = cast("Mapping[str, Any]", job).get("stages")
-    return rows or []
+    return job.get("stages") or []
 
 
 def check_stage(wanted: Condition, job: JobDocument) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
 from dogwatch.redaction import redacted
 from dogwatch.sources import kind_of
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from dogwatch.api.handbook.launched import Launched
     from dogwatch.wire.documents.handbook import CommandDocument
     from dogwatch.wire.documents.job import JobDocument
+    from dogwatch.wire.documents.stages import BoxDocument
 
 LIVING = ("running", "sleeping", "stopped", "uninterruptible", "hidden")
 SECRET = "a secret in it was left out: put it in again"
@@ -66,7 +67,8 @@ class Advice:
         return f"{way} {shlex.quote(command)}"
 
     def _session(self, job: JobDocument) -> Iterator[CommandDocument]:
-        session = box_of(job).get("session")
+        box = box_of(job)
+        session = None if box is None else box["session"]
         if session and job["state"] != "ended":
             attach = shlex.join(["tmux", "attach", "-t", str(session)])
             yield self._line("look into its tmux session", self.there(job["place"], attach, terminal=True))
@@ -74,7 +76,7 @@ class Advice:
     def _resume(self, job: JobDocument, launched: Launched | None) -> Iterator[CommandDocument]:
         """How to go on after it has ended badly or was cut off."""
         box, place = box_of(job), job["place"]
-        directory, own = box.get("directory"), box.get("resume_command")
+        directory, own = (None, None) if box is None else (box["directory"], box["resume_command"])
         what = "resume it, once it has ended" if job["state"] != "ended" else "resume it"
         if directory:
             script = f"sh {_path(str(directory))}/chain.sh resume"
@@ -102,9 +104,9 @@ class Advice:
             yield self._line("stop it", None, "no process of it is known")
 
 
-def box_of(job: JobDocument) -> Mapping[str, Any]:
-    """What the last poll saw of a run on a machine without a scheduler; empty for other jobs."""
-    return cast("Mapping[str, Any]", job).get("box") or {}
+def box_of(job: JobDocument) -> BoxDocument | None:
+    """What the last poll saw of a run on a machine without a scheduler; None for other jobs."""
+    return job.get("box")
 
 
 def _path(path: str) -> str:

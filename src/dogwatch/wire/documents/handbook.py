@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, TypedDict
 
 from dogwatch.wire.documents.commands import UndeliveredDocument
 from dogwatch.wire.documents.meaning import Time, doc
 from dogwatch.wire.documents.report import CostDocument, ReportAttemptDocument
+from dogwatch.wire.documents.stages import StageDocument
 from dogwatch.wire.documents.waiters import WaiterDocument
 from dogwatch.wire.documents.watch import WatchDocument
 
@@ -53,7 +54,7 @@ class HandbookJobDocument(TypedDict):
     progress: Annotated[str | None, doc("how far it is, in words", "step 120 of 400 (30 %)")]
     command: Annotated[str | None, doc("what runs, without secrets; null where that is not known")]
     directory: Annotated[str | None, doc("where it runs; of a chain its run directory")]
-    stages: Annotated[list[dict[str, Any]], doc("the stages of a chain, as in a job")]
+    stages: Annotated[list[StageDocument], doc("the stages of a chain, as in a job")]
     next: Annotated[list[str], doc("what is to be done now, where something is")]
     commands: Annotated[list[CommandDocument], doc("status, logs, resume, stop, fetch")]
     logs: Annotated[list[str], doc("its log files")]
