@@ -70,6 +70,8 @@ def truth(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     folder = tmp_path_factory.mktemp("job")
     (folder / "rank-0.log").write_text("step 1/10\n")
     (folder / "out.jsonl").write_text("{}\n")
+    (folder / "run").mkdir()
+    (folder / "run" / "spec.json").write_text('{"run": "chain", "stages": [{"name": "a"}]}')
     programs = folder / "bin"
     programs.mkdir()
     for name in ("squeue", "sacct", "scontrol"):
@@ -86,6 +88,10 @@ def truth(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
             },
             "logs": {"job": {"globs": [f"{folder}/*.log"], "known": {}}},
             "texts": {"job": {"globs": [f"{folder}/*.log"], "known": {}, "lines": 5}},
+            "box": {
+                "chain": {"chain": str(folder / "run"), "results": [f"{folder}/*.jsonl"]},
+                "found": {"pids": [[job.pid, None, None]], "markers": [f"{folder}/*.log"]},
+            },
             "files": {"job": {"outputs": [f"{folder}/*.jsonl"], "checkpoints": []}},
             "disks": [str(folder)],
             "usage": {"job": [job.pid]},

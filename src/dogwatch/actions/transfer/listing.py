@@ -16,6 +16,8 @@ PARTIAL = ".dogwatch-partial"
 MOST_FILES = 200_000
 DEADLINE = 300.0
 RESULTS, CHECKPOINTS = "r", "c"
+LATEST = 1e11
+_SIZE = re.compile(r"[0-9]{1,18}")
 
 
 class TransferFailed(DogwatchError):
@@ -83,6 +85,8 @@ def list_there(shell: Shell, sources: Sources) -> Listing:
     records = _records(ran.out, shell.place)
     _check_identity(shell, sources, records)
     home = records[1][1]
+    if not home.startswith("/"):
+        raise TransferFailed(f"{shell.place} names no home directory: {plain(home, 80)}")
     base = os.path.commonpath([_at(home, fixed_part(pattern)) for _, pattern in globs])
     listing = Listing(base, frozenset(records[0][0].split(" ")[1:]))
     if records[-1][0] != "end":
@@ -129,7 +133,7 @@ def _sort(records: Iterable[tuple[str, str, str]], listing: Listing) -> None:
     for head, path, link in records:
         kind, group, size, at = [*head.split(" "), "", "", ""][:4]
         if kind == "m":
-            match = path
+            match = "" if _name(path, listing.base) is None else path
             continue
         name = _name(path, listing.base)
         if kind == "n":
@@ -140,7 +144,7 @@ def _sort(records: Iterable[tuple[str, str, str]], listing: Listing) -> None:
             continue
         elif kind == "l":
             listing.links[name] = Entry(path, name, 0, 0.0, link)
-        elif kind != "f" or not size.isdigit():
+        elif kind != "f" or not _SIZE.fullmatch(size) or (group != RESULTS and not match):
             listing.left_out.append((path, "is no file (a device, a pipe or a socket)"))
         else:
             entry = Entry(path, name, int(size), _time(at))
@@ -157,8 +161,9 @@ def _name(path: str, base: str) -> str | None:
 
 
 def _time(text: str) -> float:
+    """A time that a file can be given; 0.0 for any other."""
     try:
-        return float(text)
+        return float(text) if 0 <= float(text) <= LATEST else 0.0
     except ValueError:
         return 0.0
 
