@@ -41,6 +41,11 @@ def test_a_box_is_added_with_its_profile_and_price(boxes: Boxes, dogwatch) -> No
     assert (host["profile"], host["price_per_hour"]) == ("runpod", 0.59)
     assert "runpod 0.59/h" in dogwatch("host", "ls").stdout
     assert "runpodctl stop pod" in dogwatch("host", "test", "gpu").stdout
+    words = ["--output-dir", "/tmp/out", "--checkpoint-dir", "/workspace/ckpt", "--json", "--", "true"]
+    checks = json.loads(dogwatch("preflight", "--host", "gpu", *words).stdout)["checks"]
+    said = {check["text"]: check["verdict"] for check in checks}
+    assert said["/tmp/out is lost when a RunPod box is stopped"] == "warn"
+    assert said["/workspace/ckpt is kept when a RunPod box is stopped"] == "pass"
     told = json.loads(dogwatch("host", "profile", "gpu", "--json").stdout)
     assert told["facts"]["price_per_hour"]["value"] == 0.59
     assert told["facts"]["inode_cap"] == {"value": None, "source": "unknown"}

@@ -102,14 +102,18 @@ def run(args: Namespace) -> int:
 def _examine(
     host: str | None, plan: Plan, seconds: float, environment: Mapping[str, str] | None, clock: Clock
 ) -> tuple[list[Line], str | None]:
+    from dataclasses import replace
+
     from dogwatch import assemble
-    from dogwatch.api import hosts, preflight
+    from dogwatch.api import box_profiles, hosts, preflight
 
     if host is None:
         transport: Any = assemble.here(clock)
     else:
         with assemble.store(readonly=True) as store:
-            transport = hosts.transport(hosts.find(store, host), clock)
+            place = hosts.find(store, host)
+        plan = replace(plan, profile=box_profiles.of(place))
+        transport = hosts.transport(place, clock)
     try:
         return preflight.examine(transport, plan, seconds, environment)
     finally:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from dogwatch.api.checklist import Line
-from dogwatch.api.preflight import directories, gpus, patterns, program
+from dogwatch.api.preflight import box, directories, gpus, patterns, program
 from dogwatch.api.preflight.facts import FAIL, PASS, WARN, Facts
 from dogwatch.api.preflight.plan import Plan
 from dogwatch.errors import COULD_NOT_POLL, ENDED_BADLY, FINE
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 GRACE = 5.0  # between what the questions may take and the moment we stop waiting for their answers
 ON_THE_WAY = 15.0
-JUDGES = (program.judge, gpus.judge, directories.judge, patterns.judge)
+JUDGES = (program.judge, gpus.judge, directories.judge, patterns.judge, box.judge)
 
 __all__ = ["FAIL", "PASS", "WARN", "Line", "Plan", "document", "examine", "exit_code"]
 

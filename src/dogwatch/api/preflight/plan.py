@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from dogwatch.errors import UsageError
+from dogwatch.profiles import Profile
 from dogwatch.text import plain
 from dogwatch.wire.json_value import JsonObject
 
@@ -77,6 +78,7 @@ class Plan:
     progress_patterns: Mapping[str, str] = field(default_factory=dict)
     error_patterns: tuple[tuple[str, str], ...] = ()
     source: str = ""
+    profile: Profile | None = None
 
     def directories(self) -> dict[str, str]:
         """The directories that it will write to, by what they are for."""
