@@ -12,6 +12,7 @@ import subprocess
 import tarfile
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from dogwatch import remote
@@ -198,7 +199,7 @@ def _by_rsync(shell: Shell, here: str, there: str, way: tuple[list[str], str], n
 
 def _by_tar(shell: Shell, here: str, there: str, names: Sequence[str]) -> None:
     staging = os.path.join(os.path.dirname(there), f"{STAGING}-{os.urandom(4).hex()}")
-    with shell.session(remote.script("receive_files"), [there, staging]) as session:
+    with shell.session(remote.script("receive_files"), [there, staging], DEADLINE) as session:
         try:
             with tarfile.open(fileobj=session.stdin, mode="w|", format=tarfile.GNU_FORMAT) as archive:
                 for name in names:
@@ -211,6 +212,10 @@ def _by_tar(shell: Shell, here: str, there: str, names: Sequence[str]) -> None:
 
 
 def _finish(shell: Shell, session: Session, there: str) -> None:
+    with suppress(OSError):
+        session.stdin.close()
+    for _ in session.chunks():
+        pass
     ran = session.finish(DEADLINE)
     if ran.code:
         raise TransferFailed(f"{shell.place} could not unpack into {plain(there, 200)}: {ran.err or ran.code}")
