@@ -13,8 +13,7 @@ from typing import Annotated, Any, NotRequired, Union, get_args, get_origin, get
 
 import msgspec
 
-from dogwatch.wire.documents import commands, diagnosis, handbook, job, log, report, transfer, waiters, watch
-
+from dogwatch.wire.documents import cancel, commands, diagnosis, handbook, job, log, report, transfer, waiters, watch
 
 DOCS = Path(__file__).parent.parent / "docs"
 OPENING = """# The documents
@@ -53,6 +52,7 @@ ROOTS: tuple[tuple[str, Any], ...] = (
     ("A host", commands.TestedHostDocument),
     ("Hosts", commands.HostsDocument),
     ("A profile", commands.ProfileDocument),
+    ("A cancel", cancel.CancelDocument),
     ("A fetch", transfer.FetchDocument),
     ("What there is to fetch", transfer.FetchListDocument),
     ("Alerts", commands.AlertsDocument),

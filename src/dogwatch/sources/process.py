@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from dogwatch.sources.interface import Section
 
 ALIVE = frozenset({"running", "sleeping", "stopped", "uninterruptible", "hidden"})
+CLOCKS = 2.0  # seconds by which two clocks of one machine may differ
 RECORD_PATIENCE = 30.0  # a supervisor writes its record at once, unless the disk is full or it is stopped
 UNRECORDED = "exit code unknown (not started by `dogwatch run`)"
 UNWATCHED = "it exited before it was watched; exit code unknown"
@@ -58,6 +59,13 @@ class WorkerHistory(Struct, omit_defaults=True):
     exit_status: int | None = None
 
 
+class Cancel(Struct):
+    """Who wanted the job to be ended, and when."""
+
+    at: float
+    by: str
+
+
 class ProcessTrack(Struct, omit_defaults=True):
     """How to know a job again: the directory of a `run` under the supervisor; or others' workers, those known so far
     and how to `find` the rest. `logs`, `progress` and `gpus` are by worker."""
@@ -71,6 +79,7 @@ class ProcessTrack(Struct, omit_defaults=True):
     logs: list[str] = []
     progress: list[str] = []
     gpus: list[str | int] = []
+    cancel: Cancel | None = None
 
     def to_json(self) -> dict[str, Any]:
         """As the store has it, where there are no tuples."""
@@ -119,7 +128,7 @@ class ProcessSource(Source):
                 observation = _attached(job, pids.get(job.ref, ()), find.get(job.ref), at)
             asked.add(job.ref)
             if observation is not None:
-                observations[job.ref] = observation
+                observations[job.ref] = _as_cancelled(observation, tracks.of(job).cancel)
         return frozenset(asked), observations
 
     def trouble(self, answer: Section, jobs: Sequence[Job]) -> str | None:
@@ -153,6 +162,18 @@ class ProcessKind(Kind):
 source = ProcessSource()
 PLUGIN = SourcePlugin("process", "processes of a machine", lambda: source)
 KIND = ProcessKind("process")
+
+
+def _as_cancelled(observation: Observation, cancel: Cancel | None) -> Observation:
+    """A bad or unknown ending after somebody wanted it is what they wanted; one that was before it stays as it is."""
+    state = observation.state
+    if cancel is None or not isinstance(state, Ended) or state.outcome not in (Outcome.FAILED, Outcome.UNKNOWN):
+        return observation
+    if state.at is not None and state.at < cancel.at - CLOCKS:
+        return observation
+    reason = f"cancelled by {cancel.by} (dogwatch cancel)"
+    ended = replace(state, outcome=Outcome.CANCELLED, reason=reason)
+    return replace(observation, state=ended, reason=reason)
 
 
 def _still_gathering(job: Job, track: ProcessTrack, known: Known, at: float) -> bool:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from dogwatch.model.follow import Known
 from dogwatch.model.job import Job
-from dogwatch.store.rows import events, memories, readings
+from dogwatch.store.rows import cancellations, events, memories, readings
 from dogwatch.store.rows.changes import Confirmed, Event, JobUpdate, PlaceUpdate, Reading, Tick
 from dogwatch.store.rows.findings import end_acknowledgements, open_finding, resolve_finding
 from dogwatch.store.rows.job_columns import change_known, evidence, job_of, known_of
@@ -20,6 +20,7 @@ from dogwatch.store.rows.watch import ticked
 if TYPE_CHECKING:
     from dogwatch.store.interface import Store, Transaction
     from dogwatch.store.rows.row import Json
+    from dogwatch.wire.documents.cancel import CancelledBy
     from dogwatch.wire.documents.job import ProgressDocument
 
 __all__ = ["Confirmed", "Event", "JobUpdate", "PlaceUpdate", "Reading", "Tick", "Tracked", "commit", "load"]
@@ -62,9 +63,22 @@ def load(store: Store, place: str) -> list[Tracked]:
     """The active jobs of a place, as they were last committed, oldest first."""
     with store.reading() as tx:
         rows = [row for row in tx.every(JobRow, "active") if row.place == place]
+        cancelled = cancellations.of_active(tx)
         return [
-            Tracked(job_of(row), known_of(row), memories.memory_of(tx, row), row.progress, row.started) for row in rows
+            Tracked(
+                _with_cancel(job_of(row), cancelled.get(row.ref)),
+                known_of(row),
+                memories.memory_of(tx, row),
+                row.progress,
+                row.started,
+            )
+            for row in rows
         ]
+
+
+def _with_cancel(job: Job, cancelled: CancelledBy | None) -> Job:
+    """A job whose track says who wanted it to be ended, for its source."""
+    return job if cancelled is None else replace(job, track={**job.track, "cancel": cancelled})
 
 
 def _write_job(tx: Transaction, update: JobUpdate) -> bool:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from dogwatch.errors import StoreDamaged, StoreError
 from dogwatch.store.rows import (
+    cancellations,
     channels,
     cursors,
     events,
@@ -33,6 +34,7 @@ SEALED: tuple[type[Row], ...] = (
     *(channels.ChannelRow, channels.DeliveryRow, channels.MessageRow),
     *(watches.WatchRow, cursors.CursorRow, readings.ReadingRow, memories.MemoryRow),
     transfers.TransferRow,
+    cancellations.CancellationRow,
 )
 
 

@@ -36,6 +36,7 @@ _FRESHNESS = {
     "readings": ("at",),
     "watch": ("started", "last_tick", "stopped"),
     "transfers": ("updated", "ended"),
+    "cancellations": ("at",),
 }
 
 

@@ -81,6 +81,9 @@ _TABLES = (
         bytes INTEGER NOT NULL, done_files INTEGER NOT NULL, done_bytes INTEGER NOT NULL, way TEXT NOT NULL,
         process TEXT, detail TEXT NOT NULL, found TEXT NOT NULL, seal INTEGER NOT NULL)""",
     """CREATE INDEX transfers_of_ref ON transfers (ref, key)""",
+    """CREATE TABLE cancellations (
+        key INTEGER PRIMARY KEY, ref TEXT NOT NULL, who TEXT NOT NULL, at REAL NOT NULL, state TEXT NOT NULL,
+        detail TEXT NOT NULL, seal INTEGER NOT NULL)""",
     """CREATE TABLE cursors (name TEXT PRIMARY KEY, seq INTEGER NOT NULL, seal INTEGER NOT NULL)""",
 )
 
@@ -96,6 +99,7 @@ TALLIED: dict[str, dict[str, str]] = {
     "deliveries": {"open": "{}.state IN ('waiting', 'held')"},
     "messages": {"open": "{}.state = 'open'"},
     "transfers": {},
+    "cancellations": {},
 }
 
 

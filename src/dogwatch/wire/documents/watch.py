@@ -84,6 +84,8 @@ KINDS = {
     "`what`, `before` (the level that it had)",
     "`finding.closed`": "a finding stands no longer, and nothing shows that it got better; body: `rule`, `what`, `how`",
     "`place.unreachable`, `place.answered`": "a place stopped answering (body: `why`) or answers again",
+    "`job.cancel`": "somebody wants it to be ended (`dogwatch cancel`); nothing was signalled yet",
+    "`job.cancelled`, `job.cancel_refused`": "what came of that: it was signalled, or not, and why",
     "`transfer.done`, `transfer.failed`": "a fetch ended: everything is here and verified, or not",
     "`watch.started`, `watch.stopped`": "a watcher took or gave back the lease",
     "`watch.gap`": "the job was not watched for a while",
