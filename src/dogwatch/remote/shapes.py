@@ -113,7 +113,14 @@ class FileCount(TypedDict):
     text: NotRequired[str]
 
 
-class BoxFiles(TypedDict, total=False):
+class WithFolders(TypedDict, total=False):
+    """Where the folders of a question lead: those looked at for the first time, and those that lead elsewhere now."""
+
+    real: dict[str, str]
+    moved: list[str]
+
+
+class BoxFiles(WithFolders, total=False):
     """What the file reader says of one run."""
 
     chain: ChainRecords
@@ -152,13 +159,6 @@ class BoxSection(TypedDict, total=False):
     tmux: Tmux
     machine: BoxMachine
     rows: dict[str, BoxRow]
-
-
-class WithFolders(TypedDict, total=False):
-    """Where the folders of a question lead: those looked at for the first time, and those that lead elsewhere now."""
-
-    real: dict[str, str]
-    moved: list[str]
 
 
 LogFile = TypedDict(

@@ -8,7 +8,7 @@ from typing import Annotated
 from msgspec import Meta, field
 
 from dogwatch.wire.limits import Content, Count, Name, Path, Said, Seconds, Whole
-from dogwatch.wire.sections import Find, Listed, ListedFile, Process, Strict
+from dogwatch.wire.sections import Find, Listed, ListedFile, Moved, Process, RealFolders, Strict
 
 MOST_RECORDS, MOST_RECORD_BYTES = 2048, 65536
 RecordText = Annotated[str, Meta(max_length=MOST_RECORD_BYTES)]
@@ -66,6 +66,8 @@ class BoxRow(Strict):
     markers: FileCount | None = None
     results: FileCount | None = None
     threads: Threads | None = None
+    real: RealFolders = field(default_factory=dict)
+    moved: Moved = field(default_factory=list)
 
 
 class BoxMachine(Strict):

@@ -41,7 +41,8 @@ class GpuMetricsFile(Struct):
 
 class BoxQuestion(Struct, omit_defaults=True):
     """A run on a machine without a scheduler: the run directory of a `chain` of ours, or of others a `tmux` session,
-    processes that are known, and processes to `find`; with the files that mark its stages and that it leaves."""
+    processes that are known, and processes to `find`; with the files that mark its stages and that it leaves. `real`
+    is where the folders of its files were at first sight."""
 
     chain: str | None = None
     tmux: str | None = None
@@ -49,6 +50,7 @@ class BoxQuestion(Struct, omit_defaults=True):
     find: Search | None = None
     markers: list[str] = []
     results: list[str] = []
+    real: Mapping[str, str] = {}
 
 
 class Questions(Struct, omit_defaults=True):

@@ -4,7 +4,7 @@ import os
 import re
 import stat
 
-from dogwatch.remote.probe.allowed_paths import OPEN
+from dogwatch.remote.probe.allowed_paths import OPEN, RealFolders
 from dogwatch.remote.probe.files import UNITS, listed_file
 from dogwatch.remote.probe.paths import Allowance, expand, newest, real_folders, regular
 from dogwatch.remote.probe.wire import Fields, Refused, dec, enc
@@ -55,9 +55,8 @@ def record_text(path: bytes) -> str:
         os.close(fd)
 
 
-def count_files(globs: "list[str]", spec: Fields, allowance: Allowance, tail: int) -> "FileCount":
+def count_files(globs: "list[str]", real: RealFolders, allowance: Allowance, tail: int) -> "FileCount":
     """How many files there are, and the newest by name; the last lines of the very newest, where they are asked for."""
-    real = real_folders(spec)
     finds = expand(globs, allowance, real)
     rows = {path: row for path, row in finds.stats.items() if stat.S_ISREG(row.st_mode)}
     last = newest(rows, NEWEST_MOST)
@@ -94,12 +93,14 @@ def end_of(path: bytes, most: int, open_file: "object") -> str:
 def box_files(spec: Fields, allowance: Allowance) -> "BoxFiles":
     """All files of one run that tell how far it is."""
     answer: "BoxFiles" = {}
+    real = real_folders(spec)
     if "chain" in spec:
         answer["chain"] = chain_records(spec.text("chain"))
     if "markers" in spec:
-        answer["markers"] = count_files(spec.texts("markers"), spec, allowance, 0)
+        answer["markers"] = count_files(spec.texts("markers"), real, allowance, 0)
     if "results" in spec:
-        answer["results"] = count_files(spec.texts("results"), spec, allowance, RESULT_TAIL)
+        answer["results"] = count_files(spec.texts("results"), real, allowance, RESULT_TAIL)
+    real.add_to(answer)
     return answer
 
 

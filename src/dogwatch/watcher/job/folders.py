@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
 
 from dogwatch.watcher.job.state.learnt import NOTHING, Learnt
 from dogwatch.wire.answer import CheckedAnswer, Rows
+from dogwatch.wire.box import NO_BOX, BoxRow
 from dogwatch.wire.sections import Files, GpuMetrics, Logs, Texts
 
 MOST_MOVED = 8
@@ -37,19 +38,29 @@ def learnt(answer: CheckedAnswer, known: Mapping[str, Learnt]) -> dict[str, Lear
     before, and what became of them, where that is news. What is known of a folder is never learnt anew."""
     real: dict[str, dict[str, str]] = {}
     moved: dict[str, list[str]] = {}
-    for section in _sections(answer):
-        for ref, row in section.rows.items():
-            if row is None or ref not in known:
-                continue
-            if row.real:
-                real[ref] = {**row.real, **real.get(ref, {}), **(known[ref].real or {})}
-            if row.moved or known[ref].moved:
-                moved[ref] = list(dict.fromkeys([*moved.get(ref, ()), *row.moved]))[:MOST_MOVED]
+    for ref, row in _rows(answer):
+        if ref not in known:
+            continue
+        if row.real:
+            real[ref] = {**row.real, **real.get(ref, {}), **(known[ref].real or {})}
+        if row.moved or known[ref].moved:
+            moved[ref] = list(dict.fromkeys([*moved.get(ref, ()), *row.moved]))[:MOST_MOVED]
     news = {ref: Learnt(real=at) for ref, at in real.items() if at != known[ref].real}
     for ref, folders in moved.items():
         if folders != (known[ref].moved or []) and (folders or not _is_late(answer, ref)):
             news[ref] = replace(news.get(ref, NOTHING), moved=folders)
     return news
+
+
+def _rows(answer: CheckedAnswer) -> Iterator[tuple[str, Logs | Files | Texts | GpuMetrics | BoxRow]]:
+    """All that was said of the files of jobs, by ref."""
+    for section in _sections(answer):
+        for ref, row in section.rows.items():
+            if row is not None:
+                yield ref, row
+    for ref, run in (answer.box or NO_BOX).rows.items():
+        if run.markers is not None or run.results is not None:
+            yield ref, run
 
 
 def _sections(answer: CheckedAnswer) -> Iterable[Rows[Logs] | Rows[Files] | Rows[Texts] | Rows[GpuMetrics | None]]:

@@ -120,6 +120,8 @@ def probe_answer(
         source = sources[kind]
         questions.add(source.ask(group, known, at))
         questions.add(source.also_ask(RarelyAsked(group, known, facts, learnt, turn)))
+    for ref, box in (questions.box or {}).items():
+        box.real = real_of(learnt[ref])
     unscored = scores.still_wanted(jobs, known, memories)
     asked_files = file_request(jobs, memories)
     asked_files.texts = scores.requests(unscored, learnt)
