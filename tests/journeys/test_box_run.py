@@ -303,6 +303,10 @@ def test_a_marker_that_does_not_fit_on_the_disk_is_no_success(boxes: Boxes, dogw
     assert "its marker stage-0.done could not be written (the disk is full)" in end["error"]
     assert not (chain.directory / "stage-0.done").exists()
     assert "never" not in box.sh("ls /tmp")
+    refused = desk.run("--name", "later", "--", "true", code=1).stderr
+    assert "nothing was started" in refused
+    assert "the disk is full" in refused or "there is no room" in refused
+    assert [run.name for run in desk.runs()] == [chain.directory.name]
 
 
 def test_a_stage_waits_for_what_it_is_told(desk: Desk):

@@ -1,20 +1,21 @@
-"""The supervisor of a chain in each shell that machines have as `sh`: dash, busybox and bash."""
+"""The supervisor of a chain in the shells that machines have as `sh`: dash and busybox, and once bash."""
 
 from __future__ import annotations
 
 import os
 import shutil
+import signal
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from dogwatch.wire.chain import Stage, StartReport
+from dogwatch.wire.chain import After, Stage, StartReport
 from tests.remote.chain_machine import Machine
 from tests.support import wait_until
 
-SHELLS = ("dash", "busybox", "bash")
+SHELLS = ("dash", "busybox")
 
 
 @pytest.fixture(params=SHELLS)
@@ -42,6 +43,18 @@ def test_stages_run_in_order_and_stop_at_the_first_that_fails(machine: Machine):
     assert machine.read("stage-1.end.json")["code"] == 5
     assert not list((machine.runs / "r-000000").glob("stage-[12].done"))
     assert not (machine.runs / "r-000000" / "stage-2.log").exists()
+
+
+def test_bash_as_sh_does_the_same(tmp_path: Path):
+    """Fedora's sh is bash, also in its mode of POSIX."""
+    machine = Machine(tmp_path, "bash")
+    failing = Stage("b", "echo first; kill -TERM $$", resume_command="echo again")
+    machine.start("echo one", failing)
+    assert machine.end()["code"] == 143
+    assert "resumes at stage b as attempt 2" in machine.resume()
+    assert machine.end(attempt=2)["why"] == "done"
+    assert machine.log(1) == "first\nagain\n"
+    machine.kill_all()
 
 
 def test_a_resume_begins_at_the_first_unfinished_stage(machine: Machine):
@@ -97,6 +110,42 @@ def test_a_killed_stage_is_told_as_shells_tell_it(machine: Machine):
     end = machine.end()
     assert (end["why"], end["code"]) == ("failed", 137)
     assert machine.read("stage-0.end.json")["signal"] == 9
+
+
+def test_a_stage_that_outlived_its_supervisor_is_waited_for(machine: Machine):
+    """No second one beside it, and no success: its exit code is unknown."""
+    machine.start("echo x >> count; while [ ! -e go ]; do sleep 0.1; done", "echo after")
+    wait_until(lambda: (machine.home / "count").exists())
+    os.kill(machine.read("lock/owner.json")["pid"], 9)
+    assert "resumes at stage s0 as attempt 2" in machine.resume()
+    assert "it is running" in machine.resume()
+    (machine.home / "go").touch()
+    end = machine.end(attempt=2)
+    assert (end["why"], end["code"]) == ("unknown", None)
+    assert (machine.home / "count").read_text() == "x\n"
+    assert not list((machine.runs / "r-000000").glob("stage-*.done"))
+
+
+def test_a_cancelled_stage_is_ended_by_the_supervisor(machine: Machine):
+    """With all of its session; SIGTERM without cancelled.json leaves both as they are, as at a shutdown."""
+    machine.start("sleep 600 & echo $! > child; wait; true", "echo never")
+    wait_until(lambda: (machine.home / "child").exists() and (machine.home / "child").read_text())
+    (machine.runs / "r-000000" / "cancelled.json").write_text("{}")
+    os.kill(machine.read("lock/owner.json")["pid"], signal.SIGTERM)
+    assert machine.end()["why"] == "cancelled"
+    child = int((machine.home / "child").read_text())
+    wait_until(lambda: not Path(f"/proc/{child}/exe").exists())
+
+
+def test_a_stage_waits_for_a_file_and_a_line(machine: Machine):
+    """The line is looked for in the run's own logs, as it is, not as a pattern."""
+    later = Stage("b", "echo b", after=(After("file", "da ta"), After("line", "a.c [x]")))
+    machine.start("echo abc x; (while [ ! -e go ]; do sleep 0.1; done; echo 'a.c [x]') & true", later)
+    wait_until(lambda: machine.read("stage-1.waits.json").get("for") == "file da ta")
+    (machine.home / "da ta").touch()
+    wait_until(lambda: machine.read("stage-1.waits.json").get("for") == "line a.c [x]")
+    (machine.home / "go").touch()
+    assert machine.end()["why"] == "done"
 
 
 def test_hostile_words_stay_words(machine: Machine):

@@ -54,7 +54,9 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--env", action="append", default=[], metavar="NAME=VALUE", help="set an environment variable (repeatable)"
     )
-    parser.add_argument("--cwd", metavar="DIR", help="directory to start in (default: the current one)")
+    parser.add_argument(
+        "--cwd", metavar="DIR", help="directory to start in (default: the current one; on a host, the home)"
+    )
     parser.add_argument("--detach", action="store_true", help="return at once instead of watching")
     json_flag(parser)
     _chain_arguments(parser)

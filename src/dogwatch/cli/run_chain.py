@@ -43,7 +43,11 @@ def run_chain(args: Namespace) -> int:
         place = chains.place_for(store, host)
         if args.sync is not None:
             chains.send_code(place, args.sync, args.sync_exclude, say)
-        started = chains.start_chain(store, clock, place, wanted, push, description=args.description, expect=expect)
+        try:
+            started = chains.start_chain(store, clock, place, wanted, push, description=args.description, expect=expect)
+        except KeyboardInterrupt:
+            say("interrupted while it was being sent, so it may run there; the same command again finds out")
+            raise
         _say_what_came(started, wanted, "this machine" if host is None else host)
         if args.detach:
             documents = queries.documents(store, started.refs)

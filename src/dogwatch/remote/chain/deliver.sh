@@ -10,7 +10,7 @@ deliver() {
     mkdir -p "$dw_runs" 2>/dev/null
     dw_dir=$dw_runs/$dw_run
     if [ ! -s "$dw_dir/chain.sh" ]; then
-        [ -d "$dw_dir" ] || mkdir "$dw_dir" 2>/dev/null ||
+        mkdir "$dw_dir" 2>/dev/null || [ -d "$dw_dir" ] ||
             { say "its directory cannot be made in $(printf '%s' "$dw_runs" | tr -cd '[:print:]' | tr -d '"\\')"; return; }
         cd "$dw_dir" && write_files 2>/dev/null && [ "$(($(wc -c <"chain.$$")))" = "$dw_size" ] && mv -f "chain.$$" chain.sh ||
             { rm -f "push.$$" "chain.$$"; rmdir "$dw_dir"; say 'its files cannot be written: the disk is full or cannot be written'; return; } 2>/dev/null

@@ -135,7 +135,13 @@ one_at_a_time() { # several may ask for a start or a resume at the same moment
 launch() { # WHY: start a supervisor unless one must not be; dw_not says why not
     dw_had=$(attempts) dw_not=$(why_not "$1")
     [ -z "$dw_not" ] || return 0
-    if owner_alive; then dw_not='it is running'; return 0; fi
+    dw_tries=0
+    while owner_alive; do
+        [ -e end.json ] || { dw_not='it is running'; return 0; }
+        [ "$dw_tries" -lt 20 ] || { dw_not='it has ended, and its supervisor is sending the message of that; try again soon'; return 0; }
+        sleep 1
+        dw_tries=$((dw_tries + 1))
+    done
     prepare && add_hook && spawn "$1" || return 1
     dw_tries=0
     until [ "$(attempts)" -gt "$dw_had" ]; do
