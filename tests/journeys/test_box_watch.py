@@ -79,12 +79,20 @@ class Rented:
         return [(stage["name"], stage["state"]) for stage in self.job()["stages"]]
 
 
-@pytest.fixture
-def rented(boxes: Boxes, dogwatch, home: Path) -> Rented:
+def rent(boxes: Boxes, dogwatch, home: Path, *without: str) -> Rented:
+    """A box that lacks some programs, known to the program as the host `gpu`."""
     box = boxes.start("gpu")
+    if without:
+        box.hide(*without)
+        box.reboot()
     added = dogwatch("host", "add", "gpu", "--ssh-config", boxes.ssh_config, "--floor", "1s")
     assert added.returncode == 0, added.stderr
     return Rented(boxes, box, dogwatch, home)
+
+
+@pytest.fixture
+def rented(boxes: Boxes, dogwatch, home: Path) -> Rented:
+    return rent(boxes, dogwatch, home)
 
 
 def test_a_run_in_tmux_is_watched_from_stage_to_stage_until_its_last_marker(rented: Rented, dogwatch) -> None:
@@ -194,3 +202,25 @@ def test_what_is_not_there_cannot_be_added(rented: Rented, dogwatch) -> None:
     ):
         done = dogwatch("add", "box", "--host", "gpu", *words)
         assert (done.returncode, said in done.stderr) == (2, True), done.stderr
+
+
+def test_a_box_without_python_is_watched_too(boxes: Boxes, dogwatch, home: Path) -> None:
+    """The same session, markers, log, result and disk are seen in sh, and what cannot be had is said."""
+    rented = rent(boxes, dogwatch, home, "python3")
+    rented.start()
+    added = rented.add()
+    assert added.returncode == 0, added.stderr
+    job = rented.polled()
+    assert rented.stages() == [("train", "running"), ("eval", "waiting")]
+    assert (job["progress"]["step"], job["progress"]["total"]) == (4, 8)
+    assert job["disks"][0]["total"] > 0
+    rented.go("train")
+    rented.wait_for("TRAIN_DONE")
+    rented.go("eval")
+    wait_until(rented.session_is_gone)
+    job = rented.polled("ended")
+    assert job["outcome"] == "succeeded"
+    assert job["progress"]["step"] == 8
+    assert "gsm8k,0.713" in job["box"]["results_text"]
+    refused = dogwatch("add", "box", "--host", "gpu", "--match", "train.py")
+    assert (refused.returncode, "no process can be found by its name" in refused.stderr) == (2, True), refused.stderr

@@ -31,6 +31,14 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
+class Rent:
+    """What a place costs while it is on, and what ends that, in words."""
+
+    price_per_hour: float | None = None
+    stop: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Expectation:
     """What the user said should be true of a job. Globs are absolute; None means: nothing was said."""
 

@@ -3,8 +3,8 @@
 The supervisor is one file, started by path as `python -I -S FILE`. The probe is a folder of parts that travels as one
 text: `probe_text()` joins them, and transport/ starts it, on this machine through `start_probe.py`. What is asked
 seldom is an extra probe, sent with its request and run by a child of the probe; it may use whatever the probe defines.
-All but sh are for Python >= 3.6 and the standard library; nothing of ours imports them. `poll.sh` runs the
-commands section where there is no Python.
+All but sh are for Python >= 3.6 and the standard library; nothing of ours imports them. Where there is no
+Python, `poll.sh` runs the commands section and `box.sh` looks at runs.
 To add to the probe, write a part, name it in PARTS after those it imports from, and let `answer.py` call it; a name at
 the top of a part must be its own, because all parts share one text.
 """
@@ -78,9 +78,9 @@ def probe_once(request: bytes, deadline: float) -> bytes:
     return once + b"import base64, zlib\nexec(zlib.decompress(base64.b64decode(%a)))\n" % _packed
 
 
-def sh_poll() -> bytes:
-    """The poll in POSIX sh, without the lines that say what to look at."""
-    return _text("poll.sh")
+def sh_poll(runs: bool = False) -> bytes:
+    """The poll in POSIX sh, without the lines that say what to look at; with what watches `runs`."""
+    return (_text("box.sh") if runs else b"") + _text("poll.sh")
 
 
 def chain_body() -> bytes:

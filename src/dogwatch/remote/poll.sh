@@ -68,6 +68,7 @@ look() {
     printf '%s about\n%s\n%s\n%s\n%s' "$nonce" "$(date +%s)" "$me" "$(uname -n)" \
         "$(cat /proc/sys/kernel/random/boot_id 2>/dev/null)"
     commands
+    [ -z "$watches" ] || box
 }
 
 answer=$(look)

@@ -36,7 +36,8 @@ class Rule:
 
     What it no longer finds has resolved only if it could look: `gone` says so where `needs` is not enough, `gone_in`
     the states where `states` is not. `gives_way_to` names rules whose findings are this one grown worse, and with
-    `spans_attempts` another attempt does not end a finding.
+    `spans_attempts` another attempt does not end a finding. What `needs_answer` of its place stays while that does not
+    answer; one that `reminds` is said again after so many seconds, until somebody acknowledges it.
     """
 
     name: str
@@ -49,6 +50,8 @@ class Rule:
     gone_in: tuple[type, ...] | None = None
     gives_way_to: tuple[str, ...] = ()
     spans_attempts: bool = False
+    needs_answer: bool = False
+    reminds: float | None = None
 
     def is_gone(self, case: Case, what: str) -> Closing:
         """Whether what it no longer finds has resolved; OPEN when it could not look."""
@@ -194,6 +197,16 @@ class BlindCase:
     why: str
 
 
+class Idle(NamedTuple):
+    """A machine that its runs have to themselves: whether all of them are over, for how long nothing has run on its
+    GPUs, what it costs while it is on, and what ends that."""
+
+    all_over: bool
+    gpus_free: float = 0.0
+    price_per_hour: float | None = None
+    stop: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class PlaceCase:
     """A place as the rules see it: how many polls in a row stayed unreachable, since when, and why; `locked_out` when
@@ -205,6 +218,7 @@ class PlaceCase:
     why: str
     jobs: int
     locked_out: bool = False
+    idle: Idle | None = None
 
 
 def gpus_of(case: Case, what: str) -> list[Gpu]:

@@ -170,6 +170,7 @@ class Kind:
     title = ""  # as sentences call it
     heading = "processes"  # as the experiment log calls what was polled
     is_scheduler = False  # whether a scheduler runs its jobs, whose commands take their ids
+    has_the_machine = False  # whether a run has its machine to itself, which is paid for as long as it is on
     accounting_lags = False  # whether more is known of a job some time after its end
     memory_section = ""  # its part of the extra probe that measures memory
     id_example = "an id"  # what a registry's id should be

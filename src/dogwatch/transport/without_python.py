@@ -1,4 +1,5 @@
-"""Without Python: the commands section on a host that has no python3, in POSIX sh; its logs and files stay unread.
+"""Without Python: the commands section on a host that has no python3, in POSIX sh, and the section about runs; other
+logs and files stay unread.
 
 The request becomes the head of a script that reads nothing from its command line, with every word quoted once, here;
 the answer comes in parts after lines that begin with a number nobody could know, and is made into the body that the
@@ -14,11 +15,15 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 
 from dogwatch.remote import MARK, sh_poll
+from dogwatch.transport import box_without_python
 from dogwatch.wire.answer import CheckedAnswer, Malformed, checked
 from dogwatch.wire.commands import MOST_BYTES, OWN_PATH, SECTION, Command, CommandsSection, FollowUp, Ran
 from dogwatch.wire.json_value import JsonObject, JsonValue
 
-LIMITS = "there is no python3, so only the scheduler is asked there: logs, files, disks and GPU figures are not read"
+LIMITS = (
+    "there is no python3, so only the scheduler and runs added as `box` are asked there: of other jobs no logs, files "
+    "and disks are read, and of none GPU figures"
+)
 REMEDY = "put a python3 (3.6 or newer) on the PATH that `ssh HOST python3` has there"
 # See REMOTE in ssh.py for what one line may hold. The watchdog is armed before the script arrives, ends all of it when
 # its time is over, and ends itself within a second of the script.
@@ -50,11 +55,20 @@ def program(request: JsonObject, nonce: str, budget: float) -> bytes:
         head.append(f"ask_{number}() {{ within {seconds} {' '.join(map(_quoted, command.argv))}; }}")
     steps = [line for number, name in enumerate(commands) for line in _step(number, commands, name)]
     head += ["commands() {", *(steps or [":"]), "}"]
+    watches = bool(request.get(box_without_python.SECTION))
+    head += [f"watches={'yes' if watches else ''}", *(_watched(request) if watches else ())]
     # In braces, so that nothing is done before the last line is here.
-    text = "\n".join(["{", *head, ""]).encode("utf-8", "surrogateescape") + sh_poll() + b"}\n"
+    text = "\n".join(["{", *head, ""]).encode("utf-8", "surrogateescape") + sh_poll(watches) + b"}\n"
     if b"\0" in text:
         raise Unusable("a NUL byte cannot be passed to a shell")
     return text
+
+
+def _watched(request: JsonObject) -> list[str]:
+    try:
+        return box_without_python.lines(request)
+    except (msgspec.ValidationError, UnicodeEncodeError) as error:
+        raise Unusable(f"{box_without_python.SECTION}: {error}") from None
 
 
 def _commands(request: JsonObject) -> dict[str, Command]:
@@ -136,6 +150,14 @@ def read(reply: bytes, request: JsonObject, nonce: str) -> CheckedAnswer:
     sections = {name: msgspec.to_builtins(_section(parts, _commands(request), me)) for name in asked if name == SECTION}
     sections |= {name: {"ok": False, "why": LIMITS, "late": _names(asked[name])} for name in _FILES if name in asked}
     sections |= {name: {"ok": False, "why": LIMITS} for name in ("process", "disks") if name in asked}
+    if asked.get(box_without_python.SECTION):
+        if box_without_python.SECTION not in parts:
+            raise Unusable("the answer has no runs")
+        try:
+            part = parts[box_without_python.SECTION]
+            sections |= box_without_python.sections(request, part, wall, boot)
+        except (ValueError, IndexError) as error:
+            raise Unusable(str(error)) from None
     try:
         return checked({**about, **sections})
     except Malformed as error:

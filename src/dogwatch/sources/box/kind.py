@@ -11,6 +11,7 @@ class BoxKind(Kind):
     """A machine without a scheduler: whatever runs there, and every GPU, is the run's."""
 
     title = "run"
+    has_the_machine = True
     id_example = "the name of a run"
 
     def runs_on(self, facts: Facts, host: str) -> bool:

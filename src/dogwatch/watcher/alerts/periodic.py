@@ -17,6 +17,7 @@ from dogwatch.store.rows.channels import ChannelRow
 from dogwatch.store.rows.findings import open_findings
 from dogwatch.store.rows.notifications import Flapping, queue_all
 from dogwatch.watcher.alerts.policy import FLAP_REST
+from dogwatch.watcher.tick.judge import reminders
 
 if TYPE_CHECKING:
     from dogwatch.wire.documents.job import BriefJob
@@ -67,10 +68,14 @@ class Clockwork:
 
 
 def repeats(standing: Iterable[Finding], now: float, every: float) -> Iterator[Notification]:
-    """Critical findings that have stood for another so many hours. What is a fact of the past is not repeated."""
+    """Critical findings that have stood for another so many hours, and reminders as often as their rule wants. What is
+    a fact of the past is not repeated."""
+    reminded = reminders()
     for finding in standing:
-        turns = int((now - finding.opened) / every) if every > 0 else 0
-        if turns < 1 or finding.lasting or finding.level is not Level.CRITICAL:
+        pause = reminded.get(finding.rule, every)
+        turns = int((now - finding.opened) / pause) if pause > 0 else 0
+        repeated = finding.level is Level.CRITICAL or finding.rule in reminded
+        if turns < 1 or finding.lasting or not repeated:
             continue
         named = key("repeat", finding.subject, finding.rule, finding.what, finding.opened, turns)
         text = f"still: {finding.text}"

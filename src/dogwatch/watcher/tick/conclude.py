@@ -17,7 +17,7 @@ from dogwatch.model import (
     Unreachable,
     closing,
 )
-from dogwatch.rules.interface import PlaceCase
+from dogwatch.rules.interface import Idle, PlaceCase
 from dogwatch.store.rows.tick import Confirmed, Event, JobUpdate, PlaceUpdate, Tick
 from dogwatch.watcher.job.events import closed_event, escalated_event, opened_event
 from dogwatch.watcher.job.gpus import readings
@@ -85,10 +85,12 @@ def answered_tick(
     mono: float,
     may_wait: bool,
     may_rest: bool = False,
+    idle: Idle | None = None,
 ) -> TickResult:
     """One tick at a place that answered: update its jobs, judge the place, queue what is to be said."""
     updated = update_jobs(probe_answer, look, changes, after, jobs, open_now, watched=watched, mono=mono)
-    updated.judgements.insert(0, judge_place(PlaceCase(look.place, 0, None, "", len(jobs)), open_now, look.at))
+    case = PlaceCase(look.place, 0, None, "", len(jobs), idle=idle)
+    updated.judgements.insert(0, judge_place(case, open_now, look.at))
     if was_unreachable:
         updated.events.insert(0, Event("place.answered", f"{look.place} answers again", place=look.place))
     if (may_wait or (may_rest and not updated.ticks)) and not updated.happened:

@@ -109,7 +109,18 @@ def judge_blind(case: BlindCase, open_now: Mapping[Identity, Finding], now: floa
 
 def judge_place(case: PlaceCase, open_now: Mapping[Identity, Finding], now: float) -> Judgement:
     found = [finding for judge in _judges("judge_place") for finding in judge(case, now)]
-    return compare(f"place:{case.place}", found, open_now)
+
+    def fate(finding: Finding) -> Closing:
+        rule = _by_name().get(finding.rule)
+        waits = bool(case.failed_polls) and rule is not None and rule.needs_answer
+        return Closing.OPEN if waits else Closing.RESOLVED
+
+    return compare(f"place:{case.place}", found, open_now, fate)
+
+
+def reminders() -> dict[str, float]:
+    """The rules whose findings are said again until somebody acknowledges them, and after how many seconds."""
+    return {name: rule.reminds for name, rule in _by_name().items() if rule.reminds is not None}
 
 
 def compare(

@@ -11,6 +11,8 @@ from msgspec import structs
 from dogwatch.clock import Clock
 from dogwatch.logs.user import UserPatterns, compile_patterns
 from dogwatch.model import Change, Ended, Finding, Job, Known, Outcome, Place, Unreachable, follow
+from dogwatch.model.job import Rent
+from dogwatch.rules.interface import Idle
 from dogwatch.sources.interface import Source
 from dogwatch.store import waiters
 from dogwatch.store.interface import Store
@@ -28,9 +30,11 @@ from dogwatch.watcher.job.stall import asks_usage, living_pids, silence_left
 from dogwatch.watcher.job.watched import WatchedJob
 from dogwatch.watcher.tick import follow_up, poll_interval
 from dogwatch.watcher.tick.conclude import TickResult, answered_tick, unreachable_tick
+from dogwatch.watcher.tick.idle import FreeGpus, idle
 from dogwatch.watcher.tick.judge import Identity, identity
 
 HERE_DEADLINE = 10.0
+NO_RENT = Rent()
 # A controller that is gone takes squeue 20 to 40 s to say so, and the accounting has its own time-out.
 FAR_DEADLINE = 90.0
 LEAST_BYTES = 4096
@@ -62,8 +66,10 @@ class PlacePoller:
         clock: Clock,
         every: float | None = None,
         bundles: bool = True,
+        rent: Rent = NO_RENT,
     ) -> None:
         self.place, self.transport, self._bundles = place, transport, bundles
+        self._rent, self._free_gpus = rent, FreeGpus()
         self._sources, self._clock, self._every = sources, clock, every
         self._jobs: dict[str, WatchedJob] = {}
         self._version: int | None = None
@@ -248,7 +254,16 @@ class PlacePoller:
             mono=mono,
             may_wait=0 <= mono - self._written < write_every and not news,
             may_rest=0 <= mono - self._written < RESTING * write_every and not news,
+            idle=self._idle(looked),
         )
+
+    def _idle(self, looked: PollResult) -> Idle | None:
+        """Whether a machine that is paid for does nothing; this machine is its owner's."""
+        if self.place.kind == "here":
+            return None
+        self._free_gpus.take(looked.probe_answer.gpus, looked.mono)
+        free = self._free_gpus.seconds(looked.mono)
+        return idle(self._jobs.values(), looked.after, free, self._rent.price_per_hour, self._rent.stop)
 
     def accept(self, result: TickResult) -> None:
         """The round is committed: what it concluded is now what is known."""
