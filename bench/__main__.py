@@ -18,7 +18,7 @@ from bench.figures import Figure, table
 
 NAMES = (
     *("cold_start", "footprint", "slowdown", "latency", "eta", "why", "reading", "slurm", "idle_logs", "stall"),
-    *("gpus", "read_command", "counts", "push"),
+    *("gpus", "read_command", "counts", "push", "box"),
 )
 
 

@@ -190,7 +190,10 @@ def watch(
     made = bundles(opened.location, clock, narrate)
 
     def make_poller(place: Place) -> PlacePoller:
-        return PlacePoller(place, transport(place, clock), known_sources, clock, every, bundles=made is not None)
+        from dogwatch.api.box_profiles import rent
+
+        line, bundles = transport(place, clock), made is not None
+        return PlacePoller(place, line, known_sources, clock, every, bundles=bundles, rent=rent(place))
 
     return Watcher(
         opened,

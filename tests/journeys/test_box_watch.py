@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any, cast
 
@@ -218,9 +219,113 @@ def test_a_box_without_python_is_watched_too(boxes: Boxes, dogwatch, home: Path)
     rented.wait_for("TRAIN_DONE")
     rented.go("eval")
     wait_until(rented.session_is_gone)
-    job = rented.polled("ended")
+    # Whether its files are intact cannot be asked in sh, and is given up after some polls.
+    wait_until(lambda: rented.polled("ended")["outcome"], timeout=90)
+    job = rented.job()
     assert job["outcome"] == "succeeded"
     assert job["progress"]["step"] == 8
     assert "gsm8k,0.713" in job["box"]["results_text"]
     refused = dogwatch("add", "box", "--host", "gpu", "--match", "train.py")
     assert (refused.returncode, "no process can be found by its name" in refused.stderr) == (2, True), refused.stderr
+
+
+CHAIN = ("--stage", "train: sh train.sh", "--stage", "eval: sh eval.sh")
+TRAIN = """\
+for s in 1 2 3 4; do echo "step $s/4 loss 0.$s"; done
+until [ -e go-train ]; do sleep 0.1; done
+"""
+EVAL = """\
+set -e
+echo "step 1/10"
+until [ -e go-eval ]; do sleep 0.1; done
+python3 -c 'print(1 / int(open("go-eval").read()))'
+echo "step 10/10"
+"""
+
+
+@pytest.fixture
+def chained(rented: Rented, dogwatch) -> Rented:
+    """A chain of two stages that `dogwatch run` started on the box; each stage waits for its file."""
+    for name, text in (("train.sh", TRAIN), ("eval.sh", EVAL)):
+        (rented.box.home / name).write_text(text)
+    started = dogwatch("run", "--detach", "--on", "gpu", "--name", "two", *CHAIN, "--on-reboot", "resume")
+    assert started.returncode == 0, started.stderr
+    return rented
+
+
+def test_progress_comes_from_the_stage_that_a_chain_is_at(chained: Rented, dogwatch) -> None:
+    """The counter of one stage is not taken for that of the next; a failure names its stage and quotes its log."""
+    wait_until(lambda: chained.polled()["progress"] is not None, timeout=60)
+    job = chained.job()
+    assert (job["progress"]["step"], job["progress"]["total"]) == (4, 4)
+    chained.go("train")
+
+    def is_evaluating() -> bool:
+        progress = chained.polled()["progress"]
+        return progress is not None and (progress["step"], progress["total"]) == (1, 10)
+
+    wait_until(is_evaluating, timeout=90)
+    assert chained.stages() == [("train", "done"), ("eval", "running")]
+    assert chained.job()["logs"] == [chained.job()["stages"][1]["log"]]
+    chained.go("eval", "0")
+    job = chained.polled("ended")
+    assert (job["outcome"], job["exit_code"]) == ("failed", 1)
+    why = dogwatch("why", "two").stdout
+    assert "eval (2 of 2): failed" in why
+    assert "ZeroDivisionError" in why
+    assert "chain.sh resume" in dogwatch("status", "two").stdout
+
+
+def test_a_reboot_is_one_attempt_and_the_resumed_chain_the_next(chained: Rented) -> None:
+    """The attempt ends because the box was rebooted; the chain resumes at its first unfinished stage as attempt 2, and
+    what the first attempt wrote is not read as said by the second."""
+    chained.polled()
+    chained.box.reboot()
+
+    def is_resumed() -> bool:
+        job = chained.polled()
+        return bool(job["attempts"] == 2)
+
+    wait_until(is_resumed, timeout=90)
+    chained.go("train")
+    chained.go("eval", "1")
+    wait_until(lambda: chained.polled("ended")["outcome"], timeout=90)
+    job = chained.job()
+    assert (job["outcome"], job["attempts"]) == ("succeeded", 2)
+    assert chained.stages() == [("train", "done"), ("eval", "done")]
+
+
+def test_a_killed_supervisor_is_no_success(chained: Rented) -> None:
+    """The stage that lives on is seen, with what to do; that it ends without its marker is a failure."""
+    chained.polled()
+    owner = chained.box.sh(f"cat {HOME}/.dogwatch/runs/*/lock/owner.json")
+    chained.box.run("kill", "-9", json.loads(owner)["pid"])
+    wait_until(lambda: chained.polled()["box"]["decisions"], timeout=60)
+    assert chained.job()["box"]["decisions"][0]["name"] == "supervisor_gone"
+    chained.go("train")
+    job = chained.polled("ended")
+    assert job["outcome"] == "failed"
+    assert "supervisor" in job["reason"]
+
+
+def test_an_idle_box_is_a_reminder_with_what_stops_it(rented: Rented, dogwatch) -> None:
+    """When all its runs have ended the box is reported with its price and its stop command, until somebody says that he
+    knows."""
+    priced = dogwatch(
+        *("host", "add", "gpu", "--ssh-config", rented.boxes.ssh_config, "--floor", "1s"),
+        *("--profile", "runpod", "--price-per-hour", "1.5"),
+    )
+    assert priced.returncode == 0, priced.stderr
+    rented.start()
+    assert rented.add().returncode == 0
+    rented.go("train")
+    rented.go("eval")
+    wait_until(rented.session_is_gone)
+    rented.polled("ended")
+    shown = dogwatch("alerts").stdout
+    assert "gpu is idle and costs 1.5 per hour: all its runs have ended" in shown
+    assert "runpodctl stop pod" in shown
+    assert "gpu is idle" in rented.poll().stdout
+    done = dogwatch("alerts", "ack", "place:gpu")
+    assert done.returncode == 0, done.stderr
+    assert "gpu is idle" not in rented.poll().stdout

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from dogwatch import profiles, settings
 
 if TYPE_CHECKING:
-    from dogwatch.model.job import Place
+    from dogwatch.model.job import Place, Rent
     from dogwatch.profiles import Profile
 
 
@@ -26,3 +26,15 @@ def of(place: Place) -> Profile | None:
     """The profile of a place, with the price that its owner gave; None where it has none."""
     name, price = place.transport.get("profile"), place.transport.get("price_per_hour")
     return profiles.priced(None if name is None else load(name), price)
+
+
+def rent(place: Place) -> Rent:
+    """What a place costs and what ends that; a profile that cannot be read costs no poll."""
+    from dogwatch.errors import UsageError
+    from dogwatch.model.job import Rent
+
+    try:
+        profile = of(place)
+    except UsageError as error:
+        return Rent(stop=str(error))
+    return Rent() if profile is None else Rent(profile.price_per_hour.value, profiles.stop_command(profile))

@@ -79,6 +79,7 @@ class Report:
     upto: int
     groups: Sequence[Group] = ()
     runs: Sequence[PatrolRunDocument] = ()
+    reminders: Sequence[str] = ()
 
     @property
     def bad_ending(self) -> bool:
@@ -130,7 +131,8 @@ def report(store: Store, polled: list[str], cursor: str = CURSOR) -> Report:
     all_unreachable = bool(known) and len(unreachable) == len(known)
     groups = _groups(store, list(spoken_of.values()))
     told = patrol_runs.runs(_shown(store, active, spoken_of), unreachable)
-    return Report(changes, unreachable, all_unreachable, len(active), upto, groups, told)
+    reminded = patrol_runs.reminders(store)
+    return Report(changes, unreachable, all_unreachable, len(active), upto, groups, told, reminded)
 
 
 def _shown(store: Store, active: Sequence[BriefJob], spoken_of: Mapping[str, JobDocument]) -> list[JobDocument]:

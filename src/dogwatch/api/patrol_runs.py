@@ -8,7 +8,11 @@ from typing import TYPE_CHECKING
 
 from dogwatch.clock import local_date
 from dogwatch.sources.box.decisions import ROWS, filled
+from dogwatch.store.interface import Store
+from dogwatch.store.rows import findings
 from dogwatch.text import lasting, plain
+
+REMINDER = "box_idle"
 
 if TYPE_CHECKING:
     from dogwatch.wire.documents.job import JobDocument
@@ -20,6 +24,16 @@ def runs(jobs: Iterable[JobDocument], unreachable: Sequence[PlaceDocument]) -> l
     """Of each such run how it stands, in one line, and the rows of the decision table that hold."""
     out = {place["name"]: place for place in unreachable}
     return [_run(job, out.get(job["place"])) for job in jobs if job["box"] is not None]
+
+
+def reminders(store: Store) -> list[str]:
+    """What stands open of machines that cost money for nothing, until somebody acknowledges it."""
+    known = {(silence.subject, silence.rule, silence.what) for silence in findings.silences(store)}
+    return [
+        finding.text
+        for finding in findings.open_findings(store)
+        if finding.rule == REMINDER and (finding.subject, finding.rule, finding.what) not in known
+    ]
 
 
 def lines(told: Iterable[PatrolRunDocument]) -> list[str]:

@@ -48,6 +48,7 @@ def run(args: Namespace) -> int:
                     "changes": report.changes,
                     "groups": groups,
                     "runs": list(report.runs),
+                    "reminders": list(report.reminders),
                     "unreachable": report.unreachable,
                     "polled": polled,
                 }
@@ -69,6 +70,7 @@ def _print(report: Report, heartbeat: bool, now: float) -> None:
     lay_out(report.lines())
     changed = {change["ref"] for change in report.changes}
     lay_out(patrol_runs.lines(run for run in report.runs if heartbeat or run["ref"] in changed))
+    lay_out([plain(text, 600) for text in report.reminders])
     for place in report.unreachable:
         since = clock(place["unreachable_since"], now)
         say(f"{plain(place['name'], 40)} is unreachable since {since}: {plain(place['unreachable_why'] or '', 300)}")

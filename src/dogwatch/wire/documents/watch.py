@@ -302,6 +302,7 @@ class PatrolDocument(TypedDict):
         list[PatrolRunDocument],
         doc("the runs on machines without a scheduler that have not ended, or ended since the last patrol"),
     ]
+    reminders: Annotated[list[str], doc("machines that cost money for nothing, until that is acknowledged")]
     unreachable: Annotated[list[PlaceDocument], doc("the places that do not answer")]
     polled: Annotated[
         list[str],
