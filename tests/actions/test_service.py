@@ -60,6 +60,7 @@ def test_it_is_made_once_and_removed_to_the_letter(home, world) -> None:
     assert service.found(str(home)) is None
     for every in (900, 900, 3600):
         service.install(service.plan(str(home), every))
+    assert f"with {world}/crontab:" in service.plan(str(home), 900).shown()
     table = (world / "table").read_text()
     assert table.startswith(MINE)
     assert len(table.splitlines()) == len(MINE.splitlines()) + 3

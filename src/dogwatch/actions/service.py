@@ -62,7 +62,7 @@ class Plan:
     def shown(self) -> str:
         """All of it, as a person reads it before saying yes."""
         if self.by == "cron":
-            return f"these lines in your crontab:\n{self.block}"
+            return f"these lines in your crontab, with {find_program('crontab') or 'crontab'}:\n{self.block}"
         files = "".join(f"{path}:\n{text}\n" for path, text in self.files.items())
         return files + "".join(f"$ {shlex.join(command)}\n" for command in self.commands)
 
