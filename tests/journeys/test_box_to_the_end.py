@@ -50,6 +50,12 @@ def test_a_box_can_be_stopped_when_all_is_done_and_here(boxes: Boxes, dogwatch, 
     assert "gpu can be stopped without losing anything that was declared" in done.stdout
     assert "vastai stop instance" in done.stdout
     assert sorted(path.name for path in (tmp_path / "got").iterdir()) == ["a.json", "b.json"]
+    logs = dogwatch("fetch", "train", "--results", "~/.dogwatch/runs/*/*", "--to", tmp_path / "run")
+    assert logs.returncode == 0, logs.stderr
+    names = {path.name for path in (tmp_path / "run").rglob("*")}
+    assert {"stage-0.log", "stage-1.log", "spec.json"} <= names
+    assert not names & {"environment.sh", "push.conf"}
+    assert "environment.sh is a file of the run that may hold secrets" in logs.stdout
 
 
 def test_a_chain_is_cancelled_with_its_supervisor(boxes: Boxes, dogwatch) -> None:

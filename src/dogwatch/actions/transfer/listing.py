@@ -15,6 +15,7 @@ from dogwatch.transport.shell import Shell, ShellUnreachable
 PARTIAL = ".dogwatch-partial"
 MOST_FILES = 200_000
 DEADLINE = 300.0
+_SECRET = re.compile(r"/runs/[^/]+/(?:environment\.sh|push\.conf)\Z")
 RESULTS, CHECKPOINTS = "r", "c"
 LATEST = 1e11
 _SIZE = re.compile(r"[0-9]{1,18}")
@@ -142,6 +143,8 @@ def _sort(records: Iterable[tuple[str, str, str]], listing: Listing) -> None:
             listing.left_out.append((path, "is behind a link that leads elsewhere"))
         elif PARTIAL in name.split("/") or kind == "d":
             continue
+        elif _SECRET.search(path):
+            listing.left_out.append((path, "is a file of the run that may hold secrets"))
         elif kind == "l":
             listing.links[name] = Entry(path, name, 0, 0.0, link)
         elif kind != "f" or not _SIZE.fullmatch(size) or (group != RESULTS and not match):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 # Of these places nobody stops the machine: it is this one, or a scheduler's.
 SCHEDULERS = frozenset({"slurm"})
 FRESH = 600.0  # a state that was confirmed longer ago says nothing of now
-UNIMPORTANT = ("is no file", "is damaged", "matches no file")
+UNIMPORTANT = ("is no file", "is damaged", "matches no file", "is a file of the run")
 
 
 def judge(store: Store, clock: Clock, ref: str, sources: Sources) -> tuple[bool | None, list[str]]:
