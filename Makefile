@@ -51,9 +51,9 @@ sentences: .venv/.ready ## write tests/wording/sentences.txt, the list of every 
 bench: .venv/.ready .venv/.ready-dev ## what watching costs and what got worse; some of it: NAMES="slurm gpus"; ACCEPT=1 accepts the figures
 	@$(BIN)/python -m bench $(if $(ACCEPT),--accept) $(NAMES)
 
-chaos: .venv/.ready .venv/.ready-dev ## 2,000 kills of the real programs, 50 of a Slurm controller, 1,000 over 20,000 alerts, all checked
+chaos: .venv/.ready .venv/.ready-dev ## 2,000 kills of the real programs, 50 of a Slurm controller, 1,000 over 20,000 alerts, 100 chains on boxes
 	@tools/setup chaos
-	@$(BIN)/python -m tests.chaos --kills 2000 --outages 50 --alerts 1000 --points -1 --alertmanager 50
+	@$(BIN)/python -m tests.chaos --kills 2000 --outages 50 --alerts 1000 --points -1 --boxes 100 --alertmanager 50
 
 lab: .venv/.ready .venv/.ready-dev tools ## a real Slurm cluster and ssh hosts on this machine, for trying things (needs root)
 	@$(BIN)/python -m tests.lab start

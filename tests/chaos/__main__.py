@@ -1,5 +1,5 @@
 """`python -m tests.chaos --kills N --seed S [--seconds T] [--outages M] [--alerts K] [--points P]
-[--alertmanager A]`: storms, their figures, and what was wrong."""
+[--boxes B] [--alertmanager A]`: storms, their figures, and what was wrong."""
 
 from __future__ import annotations
 
@@ -17,9 +17,12 @@ from tests.alerts import alertmanager
 from tests.alerts.points import kill_at_points
 from tests.alerts.storm import storm as storm_of_alerts
 from tests.chaos import cluster
+from tests.chaos.boxes import BoxStorm
+from tests.chaos.boxes import report as report_of_boxes
 from tests.chaos.gather import gather
 from tests.chaos.history import LEFT, LOST, WRONG, Flaw, History, check
 from tests.chaos.storm import Storm
+from tests.lab.box import why_no_boxes
 from tests.lab.ground import why_not
 from tests.lab.lab import Lab
 from tests.lab.lease import SESSION, only_one
@@ -39,6 +42,7 @@ def main() -> int:
     parser.add_argument("--alerts", type=int, default=0, help="SIGKILLs of a process that sends alerts, 20 for each")
     parser.add_argument("--points", type=int, default=0, help="system calls of an alert cycle to kill at (-1: all)")
     parser.add_argument("--alertmanager", type=int, default=0, help="SIGKILLs of a real Alertmanager, to compare with")
+    parser.add_argument("--boxes", type=int, default=0, help="chains on boxes whose links, power and programs fail")
     args = parser.parse_args()
     seed = secrets.randbelow(10**6) if args.seed is None else args.seed
     place = Path(tempfile.mkdtemp(prefix="dogwatch-chaos-"))
@@ -49,9 +53,11 @@ def main() -> int:
     if args.outages:
         flaws += over_a_cluster(place / "cluster", seed, args.outages)
     flaws += over_alerts(place, seed, args.alerts, args.points)
+    if args.boxes:
+        flaws += over_boxes(place / "boxes", seed, args.boxes)
     beside_alertmanager(place, seed, args.alertmanager)
     again = f"--kills {args.kills} --seed {seed} --outages {args.outages} --alerts {args.alerts} --points {args.points}"
-    print(f"again: python -m tests.chaos {again} --alertmanager {args.alertmanager}")
+    print(f"again: python -m tests.chaos {again} --boxes {args.boxes} --alertmanager {args.alertmanager}")
     if flaws:
         print(f"kept for a poll: {place}")
         return 1
@@ -93,6 +99,21 @@ def over_a_cluster(place: Path, seed: int, outages: int) -> list[Flaw]:
         finally:
             lab.leave()
     return flaws
+
+
+def over_boxes(place: Path, seed: int, runs: int) -> list[Flaw]:
+    """The storm over chains on boxes, where there can be boxes."""
+    reason = why_no_boxes()
+    if reason:
+        print(f"no storm over boxes: {reason}")
+        return []
+    began = time.monotonic()
+    storm = BoxStorm(place, seed, runs)
+    storm.rage()
+    print(report_of_boxes(storm, time.monotonic() - began))
+    for flaw in storm.flaws[:MOST_SHOWN]:
+        print(f"  {flaw.kind}: {flaw.text}")
+    return storm.flaws
 
 
 def over_alerts(place: Path, seed: int, kills: int, points: int) -> list[Flaw]:
