@@ -70,7 +70,7 @@ def arguments(parser: ArgumentParser) -> None:
         dest="what",
         metavar="WHAT",
         default="ended",
-        help="ended, running, change, stage:NAME, progress:50%%, marker:PATH (a file on the job's host) "
+        help="ended, running, change, stage:NAME, progress:PERCENT, marker:PATH (a file on the job's host) "
         "(default: ended)",
     )
     offer(what, "ended", "running", "change")
