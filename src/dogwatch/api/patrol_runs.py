@@ -13,6 +13,7 @@ from dogwatch.store.rows import findings
 from dogwatch.text import lasting, plain
 
 REMINDER = "box_idle"
+KEY_CHANGED = "has changed: it is another machine"  # as the transport says it
 
 if TYPE_CHECKING:
     from dogwatch.wire.documents.job import JobDocument
@@ -59,7 +60,8 @@ def _run(job: JobDocument, unreachable: PlaceDocument | None) -> PatrolRunDocume
     decisions = list(box["decisions"]) if box is not None else []
     if unreachable is not None and job["state"] != "ended":
         words = {"place": job["place"], "last": _last_confirmed(job)}
-        row = filled(ROWS["unreachable"], {key: value.replace("{", "(") for key, value in words.items()})
+        name = "other_key" if KEY_CHANGED in (unreachable["unreachable_why"] or "") else "unreachable"
+        row = filled(ROWS[name], {key: value.replace("{", "(") for key, value in words.items()})
         decisions = [{"name": row.name, "level": row.level.value, "says": row.says, "do": row.do}]
     return {"ref": job["ref"], "place": job["place"], "name": job["name"], "text": _text(job), "decisions": decisions}
 

@@ -47,6 +47,14 @@ TABLE = (
         "look at the provider's console: is the box on, and is there money on the account? Only you can see that",
     ),
     _row(
+        "other_key",
+        Level.CRITICAL,
+        "other_key",
+        "another host key answers for {place}: its address may belong to another machine now, and nothing there "
+        "was read; last sign of life {last}",
+        "find the box in the provider's console; trust the new key only if it is the same box",
+    ),
+    _row(
         "lost",
         Level.CRITICAL,
         "lost",
