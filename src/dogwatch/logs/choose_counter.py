@@ -63,6 +63,8 @@ def choose_counter(slots: Sequence[Slot], known: Known = NOTHING) -> Slot | None
         slots = [replace(slot, step=replace(slot.step, rank=slot.step.rank - OWNER)) for slot in owned]
         best = _best(slots, NOTHING)
         return replace(best, step=replace(best.step, rank=best.step.rank + OWNER)) if best else None
+    if len(slots) == 1 and slots[0].step.rank == RUN and slots[0].step.total and slots[0].at > known.serving:
+        return _resumed(slots[0], known)  # most logs have one counter; what follows would find nothing else
     served = [slot for slot in slots if slot.at > known.serving or slot.weight >= TRAINER]  # starting up is no progress
     best = _best(served, known)
     return _resumed(best, known) if best else None

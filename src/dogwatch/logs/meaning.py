@@ -25,6 +25,7 @@ _KEPT: dict[str, type[LogEvent]] = {
     "f": Finished,
     "o": Origin,
 }
+_ASIDE = (Metric, Trouble)  # what belongs to no counter
 _CODE = {kept: code for code, kept in _KEPT.items()}
 
 
@@ -92,7 +93,7 @@ class Meaning:
         """Keep what a line meant as the newest word of its counter, unless a newer line was read. What an
         older line said besides is forgotten, so that the pieces in which the log came do not matter."""
         self.note_metrics(at, marks)
-        kept = tuple(mark for mark in marks if not isinstance(mark, Metric | Trouble))
+        kept = tuple(mark for mark in marks if not isinstance(mark, _ASIDE))
         counters = self._records.setdefault(kind, {})
         old = counters.get(counter)
         if old is None or old.at <= at:
@@ -250,6 +251,8 @@ class _Heard:
 
     def often(self) -> tuple[Interval, ...]:
         """What was said of intervals, the newest last; an epoch is its part of all steps where nobody says it."""
+        if not self.intervals and not self.totals:
+            return ()
         told = [interval for _, interval in sorted(self.intervals, key=lambda said: said[0])]
         (_, steps), (_, epochs) = (self.totals.get(unit, (-1, 0.0)) for unit in ("steps", "epochs"))
         if epochs > 1 and steps > epochs and steps % epochs == 0:

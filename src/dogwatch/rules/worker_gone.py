@@ -16,7 +16,7 @@ def judge(case: Case, now: float) -> Iterator[Finding]:
     if not isinstance(case.known.state, Running):
         return
     for worker in case.workers:
-        told = _tell(worker, _others(case, worker))
+        told = _tell(case, worker)
         if told is not None:
             level, text = told
             text += _why(case, worker)
@@ -45,7 +45,7 @@ def _others(case: Case, worker: Worker) -> str:
     return f"; {count} other worker{'' if count == 1 else 's'} still running" if count else ""
 
 
-def _tell(worker: Worker, others: str) -> tuple[Level, str] | None:
+def _tell(case: Case, worker: Worker) -> tuple[Level, str] | None:
     """How bad it is that a worker is not at work, and how that came. One that vanished after its share was done has
     most likely finished, and is no news; one that left it undone crashed or was killed."""
     who = f"worker {worker.index}" + (f" (pid {worker.pid})" if worker.pid else "")
@@ -61,7 +61,7 @@ def _tell(worker: Worker, others: str) -> tuple[Level, str] | None:
     how = "crashed" if worker.outcome == Outcome.FAILED else "exited"
     after = "" if worker.started is None or worker.ended is None else f" after {_span(worker.ended - worker.started)}"
     level = Level.WARNING if unknown and not worker.short else Level.CRITICAL
-    return level, f"{who} {how}{after}{others}: {worker.reason}"
+    return level, f"{who} {how}{after}{_others(case, worker)}: {worker.reason}"
 
 
 def _span(seconds: float) -> str:

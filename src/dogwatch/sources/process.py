@@ -383,22 +383,22 @@ def _vanished(worker: Worker, process: Process, why: str) -> Worker:
 def _worker(job: Job, index: int, doing: str, start: Record | None, process: Process | None) -> Worker:
     """A worker by its start record and what its process is doing, as far as there is either."""
     track = tracks.of(job)
-    worker = Worker(
-        index=index,
-        doing=doing,
-        pid=None if start is None else start.pid,
-        gpu=str(track.gpus[index]) if index < len(track.gpus) else None,
-        log=track.logs[index] if index < len(track.logs) else None,
-        started=None if start is None else start.at,
-    )
+    gpu = str(track.gpus[index]) if index < len(track.gpus) else None
+    log = track.logs[index] if index < len(track.logs) else None
+    logs = () if log is None else (log,)
+    started = None if start is None else start.at
     if process is None:
-        return worker
+        pid = None if start is None else start.pid
+        return Worker(index, doing, pid=pid, gpu=gpu, log=log, logs=logs, started=started)
     memory = process.oom
-    return replace(
-        worker,
-        doing=process.doing,
+    return Worker(
+        index,
+        process.doing,
         pid=process.pid,
-        started=process.started or worker.started,
+        gpu=gpu,
+        log=log,
+        logs=logs,
+        started=process.started or started,
         cpu_seconds=process.cpu,
         memory_bytes=process.rss,
         children=process.children,

@@ -83,12 +83,12 @@ def read_log(
     most: int,
     first: bool,
     allowance: Allowance,
-    real: RealFolders,
+    finds: Finds,
     last: bool = False,
 ) -> "LogFile":
     """One log from where it was left. `first` sight of a long file gives its opening and its end; a backlog that could
     never be caught up with, and one that nobody will read on (`last`), its end. All say how much was skipped."""
-    fd = real.open(path)
+    fd = finds.open(path)
     try:
         row = os.fstat(fd)
         if not stat.S_ISREG(row.st_mode) or (log is not None and log.ino != row.st_ino):
@@ -144,14 +144,14 @@ def born(fd: int) -> "float | None":
 
 
 def read_moved(
-    path: bytes, old: bytes, log: KnownLog, most: int, allowance: Allowance, real: RealFolders
+    path: bytes, old: bytes, log: KnownLog, most: int, allowance: Allowance, finds: Finds
 ) -> "LogFile | None":
     """The rest of a log under its new name; None if it is another file that merely got the old inode."""
     if not log.headlen and not path.startswith(old):
         return None
     try:
         regular(os.lstat(path))
-        entry = read_log(path, log, 8 * most, False, allowance, real)
+        entry = read_log(path, log, 8 * most, False, allowance, finds)
     except (OSError, Refused):
         return None
     if entry["reset"] or "stale" in entry or entry["dev"] != log.dev:
@@ -170,7 +170,7 @@ def read_logs(spec: Fields, allowance: Allowance, real: RealFolders) -> "tuple[L
     files: "dict[str, LogFile]" = {}
     unchanged: "list[str]" = []
     for path, old in sorted(find_moved(known, finds).items()):
-        entry = read_moved(path, old, known[old], most, allowance, real)
+        entry = read_moved(path, old, known[old], most, allowance, finds)
         if entry:
             files[dec(path)] = entry
     arrived = {entry["ino"] for entry in files.values()}
@@ -181,7 +181,7 @@ def read_logs(spec: Fields, allowance: Allowance, real: RealFolders) -> "tuple[L
         same = mine is not None and mine.ino == finds.stats[path].st_ino
         try:
             regular(finds.stats[path])
-            entry = read_log(path, mine if same else None, most, mine is None, allowance, real, last)
+            entry = read_log(path, mine if same else None, most, mine is None, allowance, finds, last)
             if mine is not None and same and mine.has_all_of(entry):
                 unchanged.append(dec(path))
                 continue

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from dogwatch.remote.probe.allowed_paths import RealFolders
+from dogwatch.remote.probe.allowed_paths import OPEN, RealFolders
 from dogwatch.remote.probe.wire import Fields, Refused, dec, enc
 
 BYTES_PER_REQUEST = 8 << 20
@@ -42,7 +42,8 @@ class Allowance:
 
 class Finds:
     """What globs led to: paths with their lstat, and what stood in the way; the folders that were listed for it, as
-    they were before, and the paths that were not there."""
+    they were before, and the paths that were not there. The last folder that was looked into stays open: most files of
+    a job are beside each other."""
 
     def __init__(self, real: RealFolders) -> None:
         self.real = real
@@ -53,6 +54,25 @@ class Finds:
         self.hits = 0  # counted anew by patterns that mean the same file
         self.unreadable: "dict[str, str]" = {}
         self.capped = False
+        self.near, self.fd = b"", -1
+
+    def __del__(self) -> None:
+        if self.fd >= 0:
+            os.close(self.fd)
+
+    def open_folder(self, folder: bytes) -> int:
+        """The descriptor of a folder, which is not the caller's to close."""
+        if self.fd < 0 or folder != self.near:
+            fd = self.real.open_folder(folder)
+            self.__del__()
+            self.near, self.fd = folder, fd
+        return self.fd
+
+    def open(self, path: bytes) -> int:
+        """A descriptor of a file that lies where its path may lead: its folder was looked at when it was opened, and
+        the last name is not followed."""
+        folder, name = os.path.split(path)
+        return os.open(name, OPEN, dir_fd=self.open_folder(folder or b"/"))
 
     def trouble(self, path: bytes, error: OSError) -> None:
         if error.errno not in (errno.ENOENT, errno.ENOTDIR):
@@ -61,13 +81,9 @@ class Finds:
     def lstat(self, path: bytes) -> bool:
         folder, name = os.path.split(path.rstrip(b"/") or b"/")
         try:
-            fd = self.real.open_folder(folder)
+            return self.take(path, name or b".", self.open_folder(folder))
         except OSError as error:
             return self._lacks(path, error)
-        try:
-            return self.take(path, name or b".", fd)
-        finally:
-            os.close(fd)
 
     def take(self, path: bytes, name: bytes, folder: int) -> bool:
         """The same of a name in a folder that is open."""

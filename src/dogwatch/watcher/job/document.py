@@ -156,8 +156,10 @@ def _stands(worker: Worker, memory: Memory, mono: float) -> bool:
     points = memory.workers.points.get(str(worker.index), ())
     if len(points) < 2:
         return False
-    usual = max(later[0] - earlier[0] for earlier, later in pairwise(points))
-    return mono - points[-1][0] > max(STANDS_AFTER, STANDS_GAPS * usual)
+    stood = mono - points[-1][0]
+    if stood <= STANDS_AFTER:
+        return False
+    return stood > STANDS_GAPS * max(later[0] - earlier[0] for earlier, later in pairwise(points))
 
 
 def _whole(value: float | None) -> float | int | None:

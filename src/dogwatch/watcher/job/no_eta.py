@@ -133,8 +133,10 @@ def _one_stands(
         step, points = shares.get(str(worker.index)), memory.workers.points.get(str(worker.index), [])
         if step is None or not step.total or step.done >= step.total or len(points) < NEWEST:
             continue
-        usual = max(later[0] - earlier[0] for earlier, later in pairwise(points))
-        if worker.doing in LIVING and mono - points[-1][0] >= max(verdict.silence_limit, SAFETY * usual):
+        stood = mono - points[-1][0]
+        if worker.doing not in LIVING or stood < verdict.silence_limit:
+            continue
+        if stood >= SAFETY * max(later[0] - earlier[0] for earlier, later in pairwise(points)):
             hung.append(worker.index)
     return f"{_named(hung)} stalled" if hung else ""
 
