@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, fields, replace
 from functools import cache
 from typing import Annotated, Any, TypeAlias, get_args, get_origin, get_type_hints
-from urllib.parse import urlsplit
 
 from dogwatch import secret
 from dogwatch.errors import UsageError
@@ -84,6 +83,8 @@ def port(value: Any, what: str) -> int:
 
 def url(value: str, what: str) -> None:
     """One that can be meant; the sentence never repeats it, since it is a secret."""
+    from urllib.parse import urlsplit
+
     try:
         parts = urlsplit(value)
     except ValueError:
@@ -93,6 +94,8 @@ def url(value: str, what: str) -> None:
 
 
 def web_url(value: str, what: str) -> None:
+    from urllib.parse import urlsplit
+
     url(value, what)
     parts = urlsplit(value)
     try:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import hashlib
 import json
 import os
 import pwd
@@ -21,6 +20,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from dogwatch.digest import sha256
 from dogwatch.errors import COULD_NOT_POLL, DogwatchError, UsageError
 from dogwatch.programs import find_program
 
@@ -69,7 +69,7 @@ class Plan:
 
 def tag(home: str) -> str:
     """What marks the entries of one home, by whatever way it is reached, so that each finds just its own."""
-    return hashlib.sha256(os.fsencode(os.path.realpath(home))).hexdigest()[:8]
+    return sha256(os.fsencode(os.path.realpath(home))).hex()[:8]
 
 
 def command(home: str) -> list[str]:

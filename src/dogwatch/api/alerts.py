@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,6 +14,7 @@ from dogwatch import settings as file
 from dogwatch.channels.plugin import OUTSIDE, ChannelPlugin, leads_inside, refuse_private, server_of
 from dogwatch.channels.registry import CHANNELS, wanted
 from dogwatch.clock import Clock, recorded, stamp
+from dogwatch.digest import key_of
 from dogwatch.errors import UsageError
 from dogwatch.model import Level, Notification
 from dogwatch.plugin_config import Setting, argv, keys
@@ -381,7 +381,7 @@ def _word(state: str, sent: MessageRow | None) -> str:
 def queue_test(store: Store, clock: Clock) -> str:
     """A notification that says it is a test; its key."""
     now = clock.now()
-    key = hashlib.sha256(f"test\x1f{now!r}".encode()).hexdigest()[:32]
+    key = key_of("test", repr(now))
     text = "this is a test: Dogwatch alerts will arrive here"
     queue_all(store, [Notification(key, "watch", Level.CRITICAL, text, "test", key, now)], now)
     store.location.wake()

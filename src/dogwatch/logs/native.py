@@ -5,8 +5,8 @@ was built. Without them the same is done more slowly; nothing that is read chang
 from __future__ import annotations
 
 import ctypes
+import os
 from functools import cache
-from pathlib import Path
 from threading import local
 from typing import Any
 
@@ -40,7 +40,7 @@ def library() -> Any:
 @cache
 def _loaded() -> Any:
     try:
-        found = ctypes.CDLL(str(Path(__file__).with_suffix(".lib")))
+        found = ctypes.CDLL(os.path.splitext(__file__)[0] + ".lib")
         for name, types in _CALLS.items():
             call = getattr(found, name)
             call.restype, call.argtypes = ctypes.c_long, types

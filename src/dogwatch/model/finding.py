@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
+
+from dogwatch.digest import key_of
 
 
 class Level(StrEnum):
@@ -89,4 +90,4 @@ def closing(finding: Finding, how: Closing, at: float) -> Notification:
 
 def notification_key(*parts: str) -> str:
     """The key of a notification, the same however often it is made of the same parts."""
-    return hashlib.sha256("\x1f".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    return key_of(*parts)

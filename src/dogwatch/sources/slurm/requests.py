@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from dogwatch.digest import key_of
 from dogwatch.sources.slurm import accounting, queue, words
 from dogwatch.text import plain
 from dogwatch.wire.commands import OWN_PATH, Command, CommandsSection, FollowUp, Ran, Rows
@@ -40,7 +40,7 @@ class Cluster(NamedTuple):
 def poll(users: Sequence[str], ids: Sequence[str], history: Sequence[str], since: int, at: float) -> dict[str, Command]:
     """One squeue for all jobs, one sacct for what it leaves open, and of jobs that were preempted whether Slurm may put
     them back in the queue."""
-    mark = hashlib.blake2s(repr((at, ids)).encode()).hexdigest()[:8]
+    mark = key_of(repr((at, ids)))[:8]
     rows = Rows(ids=list(ids), separator=queue.SEPARATOR, mark=mark, mark_at=queue.COLUMNS["mark"], **_COLUMNS)
     asked = {
         QUEUE: _command("squeue", queue.argv(users, ids, mark), 30.0, rows=rows, answers=[words.INVALID_ID]),

@@ -5,11 +5,11 @@ A message is written with its deliveries before it is sent, and what came of it 
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from dogwatch.digest import key_of
 from dogwatch.store.rows.channels import (
     ALONE,
     DROPPED,
@@ -109,8 +109,7 @@ def _add(tx: Transaction, about: NotificationRow, channel: str, decision: Decisi
 
 def message_token(channel: str, notifications: Iterable[NotificationRow]) -> str:
     """The key by which a receiver knows a message again."""
-    parts = [channel, *(notification.key for notification in notifications)]
-    return hashlib.sha256("\x1f".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    return key_of(channel, *(notification.key for notification in notifications))
 
 
 def open_deliveries(store: Store) -> list[Delivery]:

@@ -7,6 +7,7 @@ only gap that is no damage is one that a `store.repaired` event, itself in the c
 from __future__ import annotations
 
 from dogwatch.clock import stamp
+from dogwatch.digest import sha256
 from dogwatch.errors import StoreDamaged
 from dogwatch.store.rows.encoding import canonical, encode_float
 from dogwatch.store.rows.row import REMEDY, Row
@@ -131,9 +132,7 @@ def end_of(tx: Transaction) -> ChainRow:
 
 
 def _hash(last: bytes, row: EventRow) -> bytes:
-    import hashlib
-
-    return hashlib.sha256(last + canonical(row.cells[:-1])).digest()
+    return sha256(last + canonical(row.cells[:-1]))
 
 
 def _document(row: EventRow) -> EventDocument:

@@ -6,13 +6,13 @@ composed, and what was sent but not recorded is sent once more with the same key
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from dogwatch.channels import registry
 from dogwatch.channels.interface import Channel, Receipt
 from dogwatch.clock import Clock
+from dogwatch.digest import key_of
 from dogwatch.errors import StoreDamaged, StoreError, StoreFull, StoreGone, StoreReadOnly
 from dogwatch.model import Closing, Item, Level, Message, Notification
 from dogwatch.redaction import redacted
@@ -222,7 +222,7 @@ class Dispatch:
         ):
             return []
         text = f"the channel {row.channel} rejects messages permanently: {detail}"
-        key = hashlib.sha256(f"channel_dead\x1f{row.token}".encode()).hexdigest()[:32]
+        key = key_of("channel_dead", row.token)
         return [Notification(key, "watch", Level.WARNING, text, "channel_dead", row.channel, now)]
 
     def _route(self, channels: Channels) -> None:
@@ -352,7 +352,7 @@ def _what(decision: Decision) -> tuple[str, str]:
 def try_channel(row: ChannelRow, make: Make, at: float) -> Receipt:
     """One message that says it is a test, sent as every other is; the receipt."""
     text = "this is a test: Dogwatch alerts will arrive here"
-    token = hashlib.sha256(f"test\x1f{row.name}\x1f{at!r}".encode()).hexdigest()[:32]
+    token = key_of("test", row.name, repr(at))
     message = Message(token, (Item(token, "watch", "test", Level.INFO, "test", text, at),), at)
     try:
         return make(row).deliver(message)

@@ -3,9 +3,9 @@ before. What was sent from here is recorded as sent when the ordinary way comes 
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 
+from dogwatch.digest import key_of
 from dogwatch.model import Level
 from dogwatch.redaction import redacted
 from dogwatch.store.rows.channels import OPEN, SENT, MessageRow
@@ -19,7 +19,7 @@ SENT_FROM_MEMORY = "sent while the store could not be written"
 def unwritable(why: str, at: float) -> NotificationRow:
     """The alert that the store takes no writes."""
     text = f"the store cannot be written; what is found from now on is sent when it can be written again: {why}"
-    key = hashlib.sha256(f"{STORE_FULL}\x1f{at!r}".encode()).hexdigest()[:32]
+    key = key_of(STORE_FULL, repr(at))
     return NotificationRow(
         key=key,
         subject="watch",

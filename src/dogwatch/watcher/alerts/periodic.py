@@ -3,12 +3,12 @@ far jobs are. Each has a key made of what it is about and of its time, so that a
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from dogwatch.clock import Clock
+from dogwatch.digest import key_of
 from dogwatch.model import Closing, Finding, Level, Notification
 from dogwatch.model.outcome import GOOD
 from dogwatch.store.interface import Store
@@ -28,7 +28,7 @@ NAMED = 8
 
 
 def key(*parts: object) -> str:
-    return hashlib.sha256("\x1f".join(map(str, parts)).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    return key_of(*map(str, parts))
 
 
 class Clockwork:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from dogwatch.channels import registry
+from dogwatch.digest import key_of
 from dogwatch.model import Level, Notification
 from dogwatch.store.interface import Store
 from dogwatch.store.rows import deliveries, notifications
@@ -100,7 +100,7 @@ def _flapping_about(notification: NotificationRow) -> str:
 def _says_flapping(notification: NotificationRow, flaps: int, now: float) -> Notification:
     """Of the level of what flaps, so that it goes where that would have gone."""
     text = f"{notification.rule} is flapping: {flaps} times within an hour; muted until it is stable"
-    key = hashlib.sha256(f"flapping\x1f{notification.key}".encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    key = key_of("flapping", notification.key)
     return Notification(
         key, notification.subject, Level(notification.level), text, "flapping", _flapping_about(notification), now
     )
