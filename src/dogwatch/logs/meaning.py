@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypedDict
+from typing import Any, NamedTuple, TypedDict
 
 from dogwatch.logs.choose_counter import Known, Slot, choose_counter
 from dogwatch.logs.formats import named
@@ -29,8 +29,7 @@ _ASIDE = (Metric, Trouble)  # what belongs to no counter
 _CODE = {kept: code for code, kept in _KEPT.items()}
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(NamedTuple):
     """What the log says now. `troubles` are of the last piece alone; the rest is the newest
     word so far, whichever piece it came in. `format` names what seems to have written the log, `at` is the
     place of the line that `step` came from. `broken` are metrics whose newest value is no finite number, `intervals`
@@ -48,8 +47,7 @@ class Reading:
     items: Step | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(NamedTuple):
     """The newest line of one counter: where it stood, where the counter's first did, and what it meant."""
 
     at: int

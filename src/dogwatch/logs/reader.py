@@ -8,7 +8,6 @@ piece is cut does not change what is known after the last one.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dogwatch.logs.distinct_lines import DistinctLines, distinct_lines, is_worth_it, line_ends
@@ -149,7 +148,7 @@ class Reader:
 
     def _reading(self, troubles: list[Trouble]) -> Reading:
         reading = self.meaning.reading()
-        return replace(reading, troubles=troubles) if troubles else reading
+        return reading._replace(troubles=troubles) if troubles else reading
 
     def state(self) -> ReaderState:
         """All that is known and held back, as JSON can carry it."""

@@ -8,7 +8,6 @@ beginning. Seconds are since 1970 where the log has dates, since a start where i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
@@ -82,7 +81,7 @@ class Timeline:
         self._take(b"\n")
         after = self.reading.step
         if self._last.isdigit() and before and after and _contradicts(after, before):
-            self.reading = replace(self.reading, step=before)
+            self.reading = self.reading._replace(step=before)
             del self._records[records:]
         return self.reading
 

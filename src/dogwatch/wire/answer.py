@@ -140,10 +140,9 @@ def _names_once(reply: bytes, body: Any) -> bool:
         return False
     names, todo = 0, [body]
     for value in todo:  # which grows
-        if type(value) is dict:
-            names += len(value)
-            value = value.values()
-        todo += [inner for inner in value if type(inner) is dict or type(inner) is list]
+        names += len(value) if type(value) is dict else 0
+        within = value.values() if type(value) is dict else value
+        todo += [inner for inner in within if type(inner) is dict or type(inner) is list]
     return bare.count(b'":') == names
 
 

@@ -84,8 +84,7 @@ def keys(paths: Iterable[str], listed: Mapping[str, int], workers: int | None) -
 def _with_captures(found: dict[str, Hashable]) -> dict[str, Hashable]:
     """A log whose name only says that it was printed (nohup.out, console.log) is of the one stream beside it."""
     for path, key in found.items():
-        folder = os.path.dirname(path)
-        if key == (folder, ()):
+        if isinstance(key, tuple) and key[1] == () and key[0] == os.path.dirname(path):
             beside = {other for other in found.values() if other != key}
             found[path] = next(iter(beside)) if len(beside) == 1 else key
     return found
