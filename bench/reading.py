@@ -164,7 +164,8 @@ def run(command: Sequence[str], paths: Sequence[Path]) -> Took:
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
     words, stopped = [*command, *map(str, paths)], False
     try:
-        env = {**os.environ, "LC_ALL": "C"}
+        # As a user has it: where the environment forbids to keep byte code, Python compiles every module again.
+        env = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")} | {"LC_ALL": "C"}
         code = subprocess.run(words, env=env, stdout=subprocess.DEVNULL, timeout=LONGEST).returncode
     except subprocess.TimeoutExpired:  # grep, on patterns of which it makes a table that never ends
         code, stopped = 0, True
