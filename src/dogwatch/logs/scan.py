@@ -15,12 +15,14 @@ from threading import Lock
 from typing import Any
 
 MUCH = 16 << 20  # bytes after which the fast engine has paid for being loaded
-SHORT = 1 << 14  # bytes in which a pattern is looked for before it is compiled for the fast engine
+SHORT = 1 << 14  # bytes in which a pattern is looked for by RE2 before all of a text is
+PAYS = 1 << 22  # bytes that RE2 looks through in the time in which a pattern is compiled for the fast engine
 MOST_PATTERNS = 256  # kept compiled
 _REPEAT = re.compile(rb"(?<!\\)\{(\d+),\d*\}\??")
 _LOOKAROUND = (b"(?=", b"(?!", b"(?<=", b"(?<!")
 _lock = Lock()  # a database of Hyperscan has room for one scan at a time
 _seen = 0
+_asked: dict[tuple[bytes, ...], int] = {}  # bytes in which RE2 looked for these patterns instead of the fast engine
 _preferred: bool | None = None
 
 
@@ -43,6 +45,19 @@ def prefer(fast: bool | None) -> None:
     """Use the one engine or the other from now on, to compare them; None: whichever is better."""
     global _preferred
     _preferred = fast
+
+
+def pays(patterns: tuple[bytes, ...], size: int) -> bool:
+    """Whether the fast engine looks for these patterns in so many bytes more: not before RE2 looked for them in as many
+    as pay for compiling them."""
+    if not fast():
+        return False
+    if _preferred or (asked := _asked.get(patterns, 0)) >= PAYS:
+        return True
+    if len(_asked) >= MOST_PATTERNS:
+        _asked.clear()
+    _asked[patterns] = asked + size
+    return False
 
 
 def fast() -> bool:
@@ -87,7 +102,7 @@ def without_lookaround(pattern: bytes) -> bytes:
 def places(patterns: tuple[bytes, ...], text: bytes, start: int, end: int) -> list[int]:
     """Where the matches of some (loose) patterns between two places end, in order."""
     ends: list[int] = []
-    if fast():
+    if pays(patterns, end - start):
         through(
             _database(patterns, False),
             text,
@@ -103,16 +118,12 @@ def places(patterns: tuple[bytes, ...], text: bytes, start: int, end: int) -> li
 
 def linear_places(pattern: bytes, text: bytes, start: int, end: int) -> list[int]:
     """Where the matches of a pattern between two places end, in order, by the engine that is always there."""
-    ends, search = [], _linear(pattern).search
-    while start < end and (hit := search(text, start, end)) is not None:
-        start = max(hit.end(), start + 1)
-        ends.append(hit.end())
-    return ends
+    return [hit.end() for hit in _linear(pattern).finditer(text, start, end)] if start < end else []
 
 
 def first(pattern: bytes, text: bytes, start: int, end: int) -> int | None:
     """Where the first match of a (loose) pattern between two places ends."""
-    near = min(end, start + SHORT) if fast() else end
+    near = min(end, start + SHORT) if pays((pattern,), end - start) else end
     hit = _linear(pattern).search(text, start, near)
     if hit is not None or near == end:
         return None if hit is None else hit.end()
@@ -144,8 +155,8 @@ def present(patterns: tuple[bytes, ...], text: bytes, start: int, end: int) -> s
     """Which of some (loose) patterns match between two places, by number. What stands beside those places is looked at
     too, because a pattern may begin or end at a word's edge."""
     if end - start <= SHORT:
-        return set(_either(patterns).Match(memoryview(text)[max(0, start - 1) : end + 1]) or ())
-    if not fast():
+        return set(either(patterns).Match(memoryview(text)[max(0, start - 1) : end + 1]) or ())
+    if not pays(patterns, end - start):
         return {number for number, pattern in enumerate(patterns) if first(pattern, text, start, end) is not None}
     there: set[int] = set()
     through(_database(patterns, True), text, start, end, lambda number, at, behind, flags, more: there.add(number))
@@ -198,16 +209,16 @@ def _linear(pattern: bytes) -> Any:
 
 def literals(some: Iterable[bytes]) -> Any:
     """What RE2 tells with which of these are in a text."""
-    return _either(tuple(map(re.escape, some)))
+    return either(tuple(map(re.escape, some)))
 
 
 @lru_cache(MOST_PATTERNS)
-def _either(patterns: tuple[bytes, ...]) -> Any:
+def either(some: tuple[bytes, ...]) -> Any:
     """Some patterns that are looked for in one pass."""
     import re2
 
     made = re2.Set.SearchSet(_options())
-    for pattern in patterns:
+    for pattern in some:
         made.Add(pattern)
     made.Compile()
     return made
@@ -220,5 +231,6 @@ def _options() -> Any:
     options.encoding = re2.Options.Encoding.LATIN1
     options.case_sensitive = False
     options.log_errors = False
+    options.never_capture = True  # where a group matched is nobody's question, and costs as much as the search
     options.max_mem = 64 << 20
     return options
