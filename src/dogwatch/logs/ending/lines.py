@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 
+from dogwatch.logs import scan
 from dogwatch.logs.ending.quoted_errors import is_quoted, mentioned
-from dogwatch.logs.ending.words import COMPLAINT, CRASHED, EARLY, FAILED, GONE, NAMED, TOLD, Row
+from dogwatch.logs.ending.words import COMPLAINT, CRASHED, EARLY, FAILED, GONE, NAMED, PLAIN, ROWS, TOLD, Row
 
 WINDOW = 600  # bytes of a long line on either side of a needle
 TRIES = 200  # lines with a needle that are read before a row gives up
+LONG = 1 << 15  # bytes of a text in which all literals are looked for in one pass
+FEW = 8  # of these, that are read before a faster engine is asked about the others
 
 _NOT_YET = re.compile(
     rb"(?<![a-z_])(?:not|never|before|until|when|once|if|(?<!at )(?:epoch|step)|will|to be|each|every|should)(?![a-z_])"
@@ -19,14 +23,23 @@ _AT_A_PROMPT = re.compile(
 _AFTERWARDS = re.compile(rb"(?<![a-z_])after(?![a-z_])")  # means it of what follows the word alone
 
 
+def rows_in(low: bytes) -> list[Row]:
+    """The rows of which the literal is in a text, in their order."""
+    rows = PLAIN if low.isascii() else ROWS
+    if len(low) < LONG:
+        return [row for row in rows if row.needle in low]
+    there = set(scan.literals(row.needle for row in rows).Match(low) or ())
+    return [row for number, row in enumerate(rows) if number in there]
+
+
 def newest(low: bytes, row: Row, end: int | None = None) -> int:
     """Where the newest line starts, before `end`, that a row describes; -1 when there is none."""
     here = low.rfind(row.needle, 0, len(low) if end is None else end)
-    for _ in range(TRIES):
+    for count in range(TRIES):
         if here < 0:
             return -1
         start = low.rfind(b"\n", 0, here) + 1
-        if _says(low, row, start, here):
+        if (count < FEW or _may_say(low, row, start, here)) and _says(low, row, start, here):
             return start
         here = low.rfind(row.needle, 0, start)
     return -1
@@ -43,12 +56,27 @@ def oldest(low: bytes, row: Row) -> int:
     return 0
 
 
-def _says(low: bytes, row: Row, start: int, here: int) -> bool:
-    """Whether the line says it of the whole run: not of an epoch, not as a condition, not as an intention."""
+def _line(low: bytes, start: int, here: int) -> bytes:
     end = low.find(b"\n", here)
     if end - start > 2 * WINDOW:
         start, end = max(start, here - WINDOW), min(end, here + WINDOW)
-    line = low[start:end]
+    return low[start:end]
+
+
+def _may_say(low: bytes, row: Row, start: int, here: int) -> bool:
+    """Whether the line says what the row describes, but for what the row looks around for."""
+    line = _line(low, start, here)
+    return scan.first(_loose(row.pattern.pattern), line, 0, len(line)) is not None
+
+
+@cache
+def _loose(pattern: bytes) -> bytes:
+    return scan.loose(pattern)
+
+
+def _says(low: bytes, row: Row, start: int, here: int) -> bool:
+    """Whether the line says it of the whole run: not of an epoch, not as a condition, not as an intention."""
+    line = _line(low, start, here)
     found = row.pattern.search(line)
     if not found or (row.kind == COMPLAINT and _AT_A_PROMPT.match(line)):
         return False

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from dogwatch.logs.ending.activity import ENOUGH, LastActivity
 from dogwatch.logs.ending.duration import LONG, duration
-from dogwatch.logs.ending.lines import newest, oldest
+from dogwatch.logs.ending.lines import newest, oldest, rows_in
 from dogwatch.logs.ending.opening import OTHERS, SOON, SURE, Opening
 from dogwatch.logs.ending.prose import BYTES as PAGE
 from dogwatch.logs.ending.prose import Prose
@@ -29,7 +29,6 @@ from dogwatch.logs.ending.words import (
     IN_THREAD,
     LAST,
     NAMED,
-    PLAIN,
     ROWS,
     STAGE,
     STOPPED,
@@ -131,7 +130,7 @@ class _End:
         self._opened, self._reopened = self._starts(at, low, opening)
         self._first: dict[str, int] = {}  # where a summary's words were first said
         self._staged = -1  # where a stage was first said to be over
-        for row in PLAIN if low.isascii() else ROWS:
+        for row in rows_in(low):
             self._check_row(at, low, row)
         for kind, place in self._fell.places.items():
             self._mark(kind, place)
