@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field, replace
+from itertools import islice
+from operator import attrgetter
 
 from dogwatch.diagnosis.interface import Role
 
 MOST_HITS = 160
 MOST_TEXT = 600
+_kind = attrgetter("cause", "raised", "weight")
 LONG = 96 << 10  # bytes of ordinary text after which a program has gone on, whatever else shows it
 
 
@@ -106,11 +110,9 @@ class CollectedLines:
 
     def _thin(self) -> None:
         """Drop one hit from the middle of the commonest kind, and keep the gap before it."""
-        kinds: dict[tuple[str, bool, float], list[int]] = {}
-        for place, hit in enumerate(self.hits):
-            kinds.setdefault((hit.cause, hit.raised, hit.weight), []).append(place)
-        same = max(kinds.values(), key=len)
-        gone = same[len(same) // 2]
+        kinds = [_kind(hit) for hit in self.hits]
+        ((commonest, count),) = Counter(kinds).most_common(1)
+        gone = next(islice((place for place, kind in enumerate(kinds) if kind == commonest), count // 2, None))
         self.hits[min(gone + 1, len(self.hits) - 1)].before.add(self.hits[gone].before)
         del self.hits[gone]
 

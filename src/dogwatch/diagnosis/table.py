@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 import re2
 
@@ -119,10 +119,8 @@ def classify(text: str, raised: bool = False, frame: str = "") -> Match | None:
     """The surest sign in a line of text; signs of exceptions count only where one was `raised`, some of them only in
     their `frame`."""
     raw = text.encode("utf-8", "replace")
-    stems_of_table, rows_of_stem = _stem_set()
-    found = stems_of_table.Match(raw) or ()
-    for number in sorted({number for stem in found for number in rows_of_stem[stem]}):
-        row: _Row = _ROWS[number]
+    stems_of_table, _ = _stem_set()
+    for row in _rows_that_match(tuple(sorted(stems_of_table.Match(raw) or ())), raw):
         if row.match.raised and not raised:
             continue
         if row.frame and not _matches(row.frame, frame, frame.encode("utf-8", "replace")):
@@ -135,6 +133,38 @@ def classify(text: str, raised: bool = False, frame: str = "") -> Match | None:
     return None
 
 
+def _rows_that_match(stems: tuple[int, ...], raw: bytes) -> list[_Row]:
+    """The rows that some literals belong to, the surest first, without those whose pattern is surely not there."""
+    rows, found = _rows_of(stems)
+    if found is None:
+        return rows
+    there = set(found.Match(raw) or ())
+    return [row for number, row in enumerate(rows) if number in there]
+
+
+@lru_cache(64)
+def _rows_of(stems: tuple[int, ...]) -> tuple[list[_Row], re2.Set | None]:
+    """The rows that some literals belong to, and their patterns as one set, where they are more than one. Logs say the
+    same thing again and again, with the same few literals."""
+    _, rows_of_stem = _stem_set()
+    rows: list[_Row] = [_ROWS[number] for number in sorted({number for stem in stems for number in rows_of_stem[stem]})]
+    if len(rows) < 2:
+        return rows, None
+    found = re2.Set.SearchSet(_options())
+    for row in rows:
+        found.Add(without_lookaround(row.pattern.encode()))
+    found.Compile()
+    return rows, found
+
+
+def _options() -> re2.Options:
+    options = re2.Options()
+    options.case_sensitive = False
+    options.never_capture = True
+    options.log_errors = False
+    return options
+
+
 def _matches(pattern: str, text: str, raw: bytes) -> bool:
     """Whether a pattern matches, by an engine that is fast on any text; the other is asked only of a pattern that
     looks around, and only where it would match if it did not."""
@@ -145,13 +175,9 @@ def _matches(pattern: str, text: str, raw: bytes) -> bool:
 @cache
 def _compiled(pattern: str) -> tuple[re2._Regexp, re.Pattern[str] | None]:
     """Compiled when first needed: most logs need few of them."""
-    options = re2.Options()
-    options.case_sensitive = False
-    options.never_capture = True
-    options.log_errors = False
     plain = without_lookaround(pattern.encode())
     lookaround = re.compile(pattern, re.IGNORECASE | re.ASCII) if plain != pattern.encode() else None
-    return re2.compile(plain, options), lookaround
+    return re2.compile(plain, _options()), lookaround
 
 
 def stems(raised: bool = False) -> tuple[str, ...]:
