@@ -41,7 +41,7 @@ static void copy_and_find(const uint8_t *text, size_t start, size_t stop, const 
     uint32_t *each = room(3 * 4 * lines), found[2][16];
     size_t count = 0, whole = some(2) ? stop : start + (stop - start) / 2;
     long size = copy_new(text, stop, whole, table, starts, kinds, lines, copy, each, each + lines, each + 2 * lines, &count);
-    check(size > 0 && (size_t)size <= stop - start && count && count <= lines, "a copy is part of its text");
+    check(size >= 0 && (size_t)size <= stop - start && !size == !count && count <= lines, "a copy is part of its text");
     for (size_t at = 0; at < count; at++)
         check(each[lines + at] >= start && each[lines + at] < stop && each[2 * lines + at] < lines, "a line is there");
     for (int times = 0; times < 8; times++)
@@ -50,10 +50,25 @@ static void copy_and_find(const uint8_t *text, size_t start, size_t stop, const 
     free(copy), free(wanted), free(each);
 }
 
+/* Judge the kinds that are new, and one of them again. */
+static void judge_some(const Table *table, Judged *judged, size_t lines) {
+    uint16_t *kinds = room(2 * MOST);
+    uint32_t *firsts = room(4 * MOST);
+    long count = unjudged(table, judged, kinds, firsts);
+    for (long at = 0; at < count; at++) {
+        check(firsts[at] < lines, "a line is there");
+        judge(table, judged, kinds[at], (int)some(2));
+    }
+    if (count)
+        judge(table, judged, kinds[some((uint32_t)count)], 1);
+    free(kinds), free(firsts);
+}
+
 /* Other texts with another number as its word. */
 int main(int argc, char **argv) {
     state += argc > 1 ? strtoull(argv[1], NULL, 10) * 0x9e3779b97f4a7c15ull : 0;
     Table *table = room((size_t)table_size());
+    Judged *judged = calloc(1, (size_t)judged_size());
     long thinned = 0;
     for (int round = 0; round < 60000; round++) {
         size_t size = some(300) + (round % 50 ? 0 : some(9000)), start = some((uint32_t)size + 1), stop = size;
@@ -63,9 +78,10 @@ int main(int argc, char **argv) {
         size_t most = some(3) ? size + 1 : some(8) + 1;
         uint32_t *starts = room(4 * most);
         uint16_t *kinds = room(2 * most);
-        long lines = number_lines(text, start, stop, some(60), some(2) ? 65536 : some(100), some(99), table, starts,
-                                  kinds, most);
+        long lines = number_lines(text, start, stop, some(60), some(2) ? 65536 : some(100), some(99), table,
+                                  some(2) ? judged : NULL, starts, kinds, most);
         if (lines > 0) {
+            judge_some(table, judged, (size_t)lines);
             copy_and_find(text, start, stop, table, starts, kinds, (size_t)lines);
             thinned++;
         }
@@ -73,7 +89,8 @@ int main(int argc, char **argv) {
         check(count_newlines(text, start, size) <= (long)(size - start), "no more ends than bytes");
         free(text), free(copy), free(starts), free(kinds);
     }
-    free(table);
+    check(judged->count == MOST_JUDGED, "what is judged fills its room and no more");
+    free(table), free(judged);
     check(thinned > 10000, "many of them can be thinned");
     return 0;
 }

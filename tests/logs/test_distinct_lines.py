@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from dogwatch.diagnosis import LineCollector
 from dogwatch.logs import distinct_lines, native, scan
 from dogwatch.logs.escapes import without_escapes
+from dogwatch.logs.formats import plan
 from dogwatch.logs.native import newlines
 from dogwatch.logs.reader import Reader
 from tests.logs.test_read_backwards import ENGINES, LINES
@@ -97,6 +98,49 @@ def test_nothing_that_is_known_changes(log, cuts):
     places = sorted({0, len(log), *(cut for cut in cuts if cut < len(log))})
     pieces = [log[start:end] for start, end in pairwise(places)]
     assert known(pieces, True) == known(pieces, False)
+
+
+@pytest.mark.usefixtures("_small")
+@settings(max_examples=200, deadline=None)
+@given(LOGS, st.lists(st.integers(0, 4000), max_size=3))
+def test_lines_that_no_format_can_read_are_passed_over_without_loss(log, cuts):
+    """Who reads a whole log for what the formats say of it learns the same with and without what is compiled."""
+    places = sorted({0, len(log), *(cut for cut in cuts if cut < len(log))})
+    pieces = [log[start:end] for start, end in pairwise(places)]
+    states = []
+    for compiled in (True, False):
+        native.prefer(compiled)
+        reader = Reader(listen=lambda at, text: None)
+        for piece in pieces:
+            reader.feed(piece)
+        states.append(reader.state())
+    for state in states:
+        state["records"] = sorted(repr(one) for one in state["records"] if one[0] != "epoch zero")
+        state["metrics"] = sorted(map(repr, state["metrics"]))
+    assert states[0] == states[1]
+
+
+def test_what_says_nothing_is_left_out_of_the_next_text():
+    """A kind of line that was judged silent is not copied again, but for the end of a text."""
+    words = [bytes(97 + ord(digit) % 26 for digit in f"{n * n:07d}") for n in range(300)]
+    text = b"".join(b"worker fetched %s in %d ms\n" % (words[n % 300], n) for n in range(12_000))
+    text += b"step 5/10 loss 0.5\n" * 400
+    first, second = (distinct_lines.distinct_lines(text, is_silent=plan().is_silent) for _ in range(2))
+    assert first is not None
+    assert second is not None
+    assert b"fetched" in first.copy
+    assert b"fetched" not in second.copy
+    assert second.copy.endswith(b"step 5/10 loss 0.5\n")
+
+
+def test_no_line_that_a_format_reads_is_judged_silent():
+    """Of all the logs in the shapes of the programs, whatever the numbers."""
+    lines = [line for line in Path(__file__).with_name("shapes.txt").read_bytes().splitlines()]
+    lines = [line for line in lines if line.strip() and not line.startswith(b"===")]  # which name the shapes
+    read = [line for line in lines if any(fmt.read(line.decode()) for fmt in plan().formats)]
+    assert len(read) > 100
+    assert [line for line in read if plan().is_silent(line)] == []
+    assert plan().is_silent(b"worker is idle, next batch is ready")
 
 
 def test_what_can_be_compiled_is():

@@ -4,7 +4,8 @@ A log says the same thing a thousand times with other numbers, and to the format
 matters and the place of its first. So of each kind of line (its text, whatever the digits) the first and the last two
 are kept, and the end of the text whole. Bars are told apart by their totals and by where they begin, so in a line with
 a percentage the number behind a slash and a lone 0 before one belong to the kind. Who needs every line that holds
-something is told all lines of the kinds that may hold it.
+something is told all lines of the kinds that may hold it. Who needs what the formats read alone says which lines no
+format can read: kinds that were judged silent in one text are left out of the following ones.
 
 A format must not tell by the digits alone which lines are its own: of those in the middle of a text it would not hear.
 ("epoch zero" does, but epochs that count from 0 begin with it.)
@@ -16,13 +17,14 @@ from __future__ import annotations
 import ctypes
 import os
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from threading import local
 
 from dogwatch.logs.native import copy, library
 
 LEAST, LARGEST = 1 << 17, 1 << 23  # bytes of a text that is worth it, and of one that there is room for
+LITTLE = 1 << 14  # bytes of a text of a log that is read from its beginning to its end
 WHOLE = 1 << 12  # bytes at the end of a text that are kept as they are
 COMPARED, LONGEST = 1 << 10, 1 << 16  # bytes of a line that is compared with others, and of one that is read whole
 SHORT = 16  # bytes of lines on average, of which there may be too many
@@ -33,6 +35,8 @@ _SEED = int.from_bytes(os.urandom(8), "little")
 _DIGITS = bytes.maketrans(b"123456789", b"0" * 9)
 _ALONE = 0xFFFF  # the kind of a line that is compared with no other
 _KINDS = 1 << 12
+
+IsSilent = Callable[[bytes], bool]
 
 
 def without_digits(text: bytes) -> bytes:
@@ -45,6 +49,13 @@ class _Workbench(local):
 
     def __init__(self) -> None:
         self.size = 0
+        self._judge: IsSilent | None = None
+
+    def judged(self, is_silent: IsSilent) -> ctypes.Array[ctypes.c_char]:
+        """What this judge has judged so far."""
+        if is_silent != self._judge:
+            self._judge, self._judged = is_silent, ctypes.create_string_buffer(library().judged_size())
+        return self._judged
 
     def fit(self, size: int) -> None:
         if size > self.size:
@@ -73,27 +84,45 @@ def line_ends(text: bytes) -> tuple[int, int]:
     return first if earlier < 0 else earlier, max(last, text.rfind(b"\r", last + 1)) + 1
 
 
-def distinct_lines(text: bytes, start: int = 0, stop: int | None = None, head: bytes = b"") -> DistinctLines | None:
+def distinct_lines(
+    text: bytes, start: int = 0, stop: int | None = None, head: bytes = b"", is_silent: IsSilent | None = None
+) -> DistinctLines | None:
     """A line (or none) and the whole lines of a text between two places, and those of them that say something new. None
     where that is not worth it or cannot be had, and where there are escapes or zero bytes."""
     stop = len(text) if stop is None else stop
     size = stop - start
-    if not is_worth_it(size):
+    if not (is_worth_it(size) or (is_silent is not None and LITTLE <= size <= LARGEST and library() is not None)):
         return None
     _bench.fit(size)
     native, bench, room, new, count = library(), _bench, size // SHORT + 1, copy.fit(size), ctypes.c_size_t()
+    judged = None if is_silent is None else bench.judged(is_silent)
     lines = native.number_lines(
-        *(text, start, stop, COMPARED, LONGEST, _SEED, bench.table, bench.starts, bench.kinds, room)
+        *(text, start, stop, COMPARED, LONGEST, _SEED, bench.table, judged, bench.starts, bench.kinds, room)
     )
     if lines < 0:
         return None
+    if is_silent is not None:
+        _judge(text, stop, lines, is_silent)
     copied = native.copy_new(
         *(text, stop, max(start, stop - WHOLE), bench.table, bench.starts, bench.kinds, lines),
         *(new, bench.places, bench.origins, bench.numbers, ctypes.byref(count)),
     )
-    places, origins, numbers = (each[: count.value] for each in (bench.places, bench.origins, bench.numbers))
+    places, origins, numbers = (
+        memoryview(ctypes.string_at(each, count.value * 4)).cast("I")
+        for each in (bench.places, bench.origins, bench.numbers)
+    )
     numbered = Numbered(ctypes.string_at(bench.starts, lines * 4), ctypes.string_at(bench.kinds, lines * 2), stop)
     return DistinctLines(head, start, ctypes.string_at(new, copied), places, origins, numbers, numbered)
+
+
+def _judge(text: bytes, stop: int, lines: int, is_silent: IsSilent) -> None:
+    """Judge the kinds of lines that are new in the text which was numbered last."""
+    native, judged, kinds, firsts = library(), _bench.judged(is_silent), (ctypes.c_uint16 * _KINDS)(), _bench.numbers
+    for place in range(native.unjudged(_bench.table, judged, kinds, firsts)):
+        line = firsts[place]
+        end = _bench.starts[line + 1] if line + 1 < lines else stop
+        silent = is_silent(text[_bench.starts[line] : end - 1])
+        native.judge(_bench.table, judged, kinds[place], silent)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,9 +144,9 @@ class DistinctLines:
         head: bytes,
         start: int,
         new: bytes,
-        places: list[int],
-        origins: list[int],
-        numbers: list[int],
+        places: Sequence[int],
+        origins: Sequence[int],
+        numbers: Sequence[int],
         lines: Numbered,
     ) -> None:
         self.copy, self.size, self.stop = head + new, len(head) + lines.stop - start, lines.stop

@@ -12,6 +12,9 @@
 #define SLOTS 16384 /* of the table, a power of two */
 #define MOST 4096   /* kinds of lines */
 #define ALONE UINT16_MAX /* the kind of a line that is not compared with others */
+#define SILENT (ALONE - 1) /* the kind of a line that is known to say nothing to any format */
+#define JUDGED 16384 /* slots of the hashes that were judged, a power of two */
+#define MOST_JUDGED (JUDGED / 4 * 3)
 #define SOME 1024   /* lines after which it is asked whether anything is gained */
 #define EVERY(byte) (0x0101010101010101ull * (byte))
 
@@ -20,15 +23,32 @@ typedef struct {
     uint32_t first, last, before; /* numbers of lines; UINT32_MAX: none */
 } Kind;
 
+/* Kinds of lines that were judged in texts before: by their hash, whose lowest bit says that they are silent. */
 typedef struct {
+    uint64_t hashes[JUDGED];
+    uint64_t count;
+} Judged;
+
+typedef struct {
+    uint32_t count;
     Kind kinds[MOST];
     uint16_t slots[SLOTS]; /* number of a kind plus one */
 } Table;
 
 /* To be raised with every change that `native.py` has to know of. */
-long version(void) { return 1; }
+long version(void) { return 2; }
 
 long table_size(void) { return (long)sizeof(Table); }
+
+long judged_size(void) { return (long)sizeof(Judged); }
+
+/* The slot of a hash among those judged, or the empty one where it belongs. */
+static uint64_t *judged_slot(Judged *judged, uint64_t hash) {
+    uint64_t slot = hash >> 32;
+    while (judged->hashes[slot &= JUDGED - 1] && (judged->hashes[slot] | 1) != (hash | 1))
+        slot++;
+    return &judged->hashes[slot];
+}
 
 static uint64_t mixed(uint64_t hash, uint64_t word) {
     hash ^= word * 0x9e3779b97f4a7c15ull;
@@ -115,10 +135,11 @@ static size_t next(const uint8_t *text, size_t at, size_t stop, uint8_t byte) {
 
 /* Number every line of `text` between two places by its kind: where it starts, and which it is (ALONE for one longer
  * than `compared`, and for all that come when there are too many kinds). Either line end ends a line, and the last one
- * has its end. Returns how many lines there are; -1 when they are more than `room`, when one is longer than `longest` or
- * holds an escape or a zero byte, or when so much of them is new that nothing is gained. */
+ * has its end. With `judged`, those known to say nothing are SILENT. Returns how many lines there are; -1 when they are
+ * more than `room`, when one is longer than `longest` or holds an escape or a zero byte, or when so much of them is new
+ * that nothing is gained. */
 long number_lines(const uint8_t *text, size_t start, size_t stop, size_t compared, size_t longest, uint64_t seed,
-                  Table *table, uint32_t *starts, uint16_t *kinds, size_t room) {
+                  Table *table, Judged *judged, uint32_t *starts, uint16_t *kinds, size_t room) {
     uint32_t count = 0;
     size_t line = 0, at = start, kept = 0;
     size_t feed = next(text, at, stop, '\n'), back = next(text, at, stop, '\r');
@@ -131,10 +152,11 @@ long number_lines(const uint8_t *text, size_t start, size_t stop, size_t compare
         uint64_t hash = length > compared ? seed : kind_of(text + at, length, seed);
         if (!hash || (length > compared && (memchr(text + at, 27, length) || memchr(text + at, 0, length))))
             return -1;
-        uint16_t kind = length > compared ? ALONE : found(table, hash, &count);
+        int silent = judged && length <= compared && (*judged_slot(judged, hash) & 1);
+        uint16_t kind = silent ? SILENT : length > compared ? ALONE : found(table, hash, &count);
         if (kind == ALONE || count > before)
             kept += length;
-        if (kind != ALONE) {
+        if (kind < MOST) {
             Kind *one = &table->kinds[kind];
             one->first = count > before ? (uint32_t)line : one->first;
             one->before = one->last;
@@ -143,14 +165,35 @@ long number_lines(const uint8_t *text, size_t start, size_t stop, size_t compare
         starts[line] = (uint32_t)at;
         kinds[line] = kind;
         at = end + 1;
-        if (!(++line % SOME) && kept > (at - start) / 3)
+        if (!(++line % SOME) && kept > (at - start) / 3 * 2)
             return -1;
         if (end == feed)
             feed = at < stop ? next(text, at, stop, '\n') : stop;
         else
             back = at < stop ? next(text, at, stop, '\r') : stop;
     }
+    table->count = count;
     return (long)line;
+}
+
+/* The kinds that nobody has judged yet, as long as there is room for what is judged, and the lines that were the first
+ * of them. Returns how many. */
+long unjudged(const Table *table, Judged *judged, uint16_t *kinds, uint32_t *lines) {
+    long count = 0;
+    for (uint32_t kind = 0; kind < table->count && judged->count + (uint64_t)count < MOST_JUDGED; kind++)
+        if (!*judged_slot(judged, table->kinds[kind].hash)) {
+            kinds[count] = (uint16_t)kind;
+            lines[count++] = table->kinds[kind].first;
+        }
+    return count;
+}
+
+/* Remember of a kind whether its lines say nothing. */
+long judge(const Table *table, Judged *judged, size_t kind, int silent) {
+    uint64_t hash = table->kinds[kind].hash, *slot = judged_slot(judged, hash);
+    judged->count += !*slot;
+    *slot = (hash | 1) - !silent;
+    return 0;
 }
 
 /* Copy those lines that say something new, and all from the place `whole` on. Returns how many bytes they are;
@@ -161,6 +204,8 @@ long copy_new(const uint8_t *text, size_t stop, size_t whole, const Table *table
     size_t out = 0, count = 0;
     for (size_t line = 0; line < lines; line++) {
         size_t start = starts[line], size = (line + 1 < lines ? starts[line + 1] : stop) - start;
+        if (start < whole && kinds[line] == SILENT)
+            continue;
         if (start < whole && kinds[line] != ALONE) {
             const Kind *kind = &table->kinds[kinds[line]];
             if (line != kind->first && line != kind->last && line != kind->before)
@@ -183,7 +228,7 @@ long lines_of(const uint8_t *wanted, size_t stop, const uint32_t *starts, const 
               uint32_t *froms, uint32_t *untils, size_t room) {
     size_t count = 0;
     for (size_t line = 0; line < lines; line++) {
-        if (kinds[line] == ALONE || !wanted[kinds[line]])
+        if (kinds[line] >= MOST || !wanted[kinds[line]])
             continue;
         if (count == room)
             return -1;

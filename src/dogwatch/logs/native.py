@@ -11,11 +11,14 @@ from threading import local
 from typing import Any
 
 _SIZE, _TEXT, _ROOM = ctypes.c_size_t, ctypes.c_char_p, ctypes.c_void_p
-VERSION = 1
+VERSION = 2
 _CALLS: dict[str, tuple[Any, ...]] = {
     "version": (),
     "table_size": (),
-    "number_lines": (_TEXT, _SIZE, _SIZE, _SIZE, _SIZE, ctypes.c_uint64, _ROOM, _ROOM, _ROOM, _SIZE),
+    "judged_size": (),
+    "number_lines": (_TEXT, _SIZE, _SIZE, _SIZE, _SIZE, ctypes.c_uint64, _ROOM, _ROOM, _ROOM, _ROOM, _SIZE),
+    "unjudged": (_ROOM, _ROOM, _ROOM, _ROOM),
+    "judge": (_ROOM, _ROOM, _SIZE, ctypes.c_int),
     "copy_new": (_TEXT, _SIZE, _SIZE, _ROOM, _ROOM, _ROOM, _SIZE, _ROOM, _ROOM, _ROOM, _ROOM, _ROOM),
     "lines_of": (_TEXT, _SIZE, _TEXT, _TEXT, _SIZE, _ROOM, _ROOM, _SIZE),
     "count_newlines": (_TEXT, _SIZE, _SIZE),

@@ -61,6 +61,18 @@ class Plan:
         self._without_stem = self._of_stem.pop(b"", [])
         self._stems: Any = None
         self._kinds: dict[bytes, tuple[int, ...]] = {}
+        self.vain: set[tuple[int, bytes]] = set()  # lines without their digits, and formats to which they say nothing
+
+    def learn_vain(self, number: int, wording: bytes) -> None:
+        """Remember that lines like this one, which look like the format's, are not."""
+        if len(self.vain) >= MOST_KINDS:
+            self.vain.clear()
+        self.vain.add((number, wording))
+
+    def is_silent(self, line: bytes) -> bool:
+        """Whether no format can read a line, nor one with other numbers."""
+        whole = b"\n" + without_digits(line.lower()) + b"\n"
+        return not any(self._fits(number, whole) for number in self._with_stems(whole))
 
     def present(self, search: TextSearch, start: int, end: int) -> dict[int, Needles]:
         """The formats that may speak between two places, by number, each with those of its needles that are there."""
@@ -303,8 +315,7 @@ class _Piece:
             self._tried[number] += 1
             if self._tried[number] > fmt.tries:
                 return True
-            marks = fmt.read(self._line(start))
-            if not marks:
+            if not (marks := self._marks(number, start)):
                 continue
             at = self._origin(start)
             if fmt.seeks_step and not any(type(mark) is Step for mark in marks):
@@ -314,6 +325,18 @@ class _Piece:
             self._recorder.note(fmt.kind, "", at, self._origin(self._first(number)) if begins else at, marks)
             return True
         return False
+
+    def _marks(self, number: int, start: int) -> Sequence[LogEvent]:
+        """What the line that begins at `start` means to a format."""
+        fmt = self._plan.formats[number]
+        if fmt.tries == MOST_TRIED:
+            return fmt.read(self._line(start))
+        wording = without_digits(self._text[start : self._text.find(b"\n", start)])
+        if (number, wording) in self._plan.vain:
+            return ()
+        if not (marks := fmt.read(self._line(start))):
+            self._plan.learn_vain(number, wording)
+        return marks
 
     def _first(self, number: int) -> int:
         """Where the first line of the piece begins that the format can read."""

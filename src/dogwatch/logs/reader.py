@@ -108,7 +108,7 @@ class Reader:
 
     def _read_text(self, text: bytes) -> TextSearch | DistinctLinesSearch:
         """Record what the formats read in some whole lines; only in the distinct ones if these are few."""
-        if (new := distinct_lines(text)) is not None:
+        if (new := distinct_lines(text, is_silent=None if self._shares else plan().is_silent)) is not None:
             return self._read_new(new)
         search = TextSearch(text, self._shares)
         if text:
