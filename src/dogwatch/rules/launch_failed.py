@@ -11,13 +11,16 @@ name = "launch_failed"
 
 
 def judge(case: Case, now: float) -> Iterator[Finding]:
-    state, within = case.known.state, f"within {case.job.expect.launch_timeout:g} s"
-    if isinstance(state, Ended) or case.age < case.job.expect.launch_timeout:
+    state, expect = case.known.state, case.job.expect
+    if isinstance(state, Ended) or case.age < expect.launch_timeout:
         return
+    if expect.workers is None and case.job.source != "process":
+        return
+    within = f"within {expect.launch_timeout:g} s"
     if case.job.source == "process" and isinstance(state, Waiting) and not case.workers:
         yield Finding(case.job.ref, name, Level.CRITICAL, f"no worker started {within}: {state.reason}")
         return
-    want = case.job.expect.workers
+    want = expect.workers
     if want is None:
         return
     # One that has ended had started: that is another finding.

@@ -8,7 +8,7 @@ kept with a job. Everything is pure.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -20,7 +20,7 @@ from dogwatch.sources.slurm.accounting import Record
 from dogwatch.sources.slurm.judge import Books, Said, judge_job
 from dogwatch.sources.slurm.logs import logs_of, usual_logs
 from dogwatch.sources.slurm.times import number
-from dogwatch.sources.slurm.track import tracks
+from dogwatch.sources.slurm.track import SlurmTrack, tracks
 from dogwatch.sources.slurm.unchanged import Unchanged
 from dogwatch.wire.commands import CommandsSection
 from dogwatch.wire.questions import Questions
@@ -41,13 +41,10 @@ class SlurmSource:
     section = "commands"
 
     def ask(self, jobs: Sequence[Job], known: Mapping[str, Known], at: float) -> Questions:
-        ours = [job for job in jobs if number(job.id) is not None]
-        ids = sorted({job.id for job in ours}, key=int)
-        owners, cluster_unknown = set(), False
-        for job in ours:
-            track = tracks.of(job)
-            owners.add(track.user or "")
-            cluster_unknown = cluster_unknown or not track.cluster
+        ours = [(job, tracks.of(job)) for job in jobs if number(job.id) is not None]
+        ids = sorted({job.id for job, _ in ours}, key=int)
+        owners = {track.user or "" for _, track in ours}
+        cluster_unknown = not all(track.cluster for _, track in ours)
         users = sorted(owners) if all(map(queue.is_user, owners)) else []
         commands = requests.poll(users, ids, _history(ours, known), _since(ours, at), at)
         return Questions(commands=commands | (requests.about(requests.QUEUE) if cluster_unknown else {}))
@@ -67,10 +64,10 @@ class SlurmSource:
         cluster = requests.cluster(answer).name or ""
         accounting_run = answer.ran.get(requests.ACCOUNTING)
         names = {} if accounting_run is None else accounting_run.users
-        observations = {}
+        observations, requeues = {}, requests.requeues(answer)
         for job in ours:
             asked = books if job.id in consulted or books is Books.NONE else Books.NOT_ASKED
-            again = requests.may_requeue(answer, job.id)
+            again = requeues.get(job.id)
             said = Said(rows.get(job.id, ()), records.get(job.id, ()), asked, why, cluster, again, names)
             before = known.get(job.ref, _UNKNOWN)
             observations[job.ref] = _unchanged.again(job, before, said, at) or _unchanged.keep(
@@ -139,25 +136,25 @@ def _wanted(jobs: Sequence[Job]) -> frozenset[str]:
     return frozenset(job.id for job in jobs if number(job.id) is not None)
 
 
-def _history(jobs: Sequence[Job], known: Mapping[str, Known]) -> list[str]:
+def _history(jobs: Iterable[tuple[Job, SlurmTrack]], known: Mapping[str, Known]) -> list[str]:
     """The ids that only the accounting can tell more about: ended, missing, or looked for in vain before."""
     wanted = set()
-    for job in jobs:
+    for job, track in jobs:
         before = known.get(job.ref)
         if before is None:
             continue
-        if tracks.of(job).run_polls is not None:
+        if track.run_polls is not None:
             wanted.add(job.id)
         if isinstance(before.state, (Ended, Missing)) or (before.state is None and before.reason):
             wanted.add(job.id)
     return sorted(wanted, key=int)
 
 
-def _since(jobs: Sequence[Job], at: float) -> int:
+def _since(jobs: Iterable[tuple[Job, SlurmTrack]], at: float) -> int:
     """From when on to ask the accounting: it leaves out what ended before."""
     earliest = at
-    for job in jobs:
-        submit = tracks.of(job).submit
+    for job, track in jobs:
+        submit = track.submit
         if submit is not None and submit > 0:
             earliest = min(earliest, submit - DAY)
         else:
@@ -209,7 +206,7 @@ def _consulted(
     if run.ids:
         return frozenset(run.ids)
     idle = {job.id for job in jobs if not any(row.word in words.ACTIVE for row in rows.get(job.id, ()))}
-    return frozenset(idle | set(_history(jobs, known)))
+    return frozenset(idle | set(_history(((job, tracks.of(job)) for job in jobs), known)))
 
 
 def _commands(answer: Section) -> CommandsSection:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from itertools import islice
 
 from dogwatch.model import Facts, Job, Known, RareFacts, Running
 from dogwatch.sources.interface import RareAnswers, RarelyAsked
@@ -23,16 +25,21 @@ _NO_FACTS, _NOTHING = Facts(), RareFacts()
 def ask(about: RarelyAsked) -> Questions:
     """Commands for batch scripts, and files of GPU figures, where there is anything to ask."""
     facts, rare = about.facts, about.rare
-    running = [job for job in about.jobs if isinstance(about.known.get(job.ref, _UNKNOWN).state, Running)]
-    scripts = [job for job in running if _wants_script(job, facts.get(job.ref, _NO_FACTS), rare.get(job.ref, _NOTHING))]
     asked = Questions()
-    for job in scripts[:SCRIPTS_AT_ONCE]:
+    scripts = (
+        job for job in _running(about) if _wants_script(job, facts.get(job.ref, _NO_FACTS), rare.get(job.ref, _NOTHING))
+    )
+    for job in islice(scripts, SCRIPTS_AT_ONCE):
         asked.add(Questions(commands=requests.script(job.id)))
     if about.turn % EVERY == 0:
-        for job in running:
+        for job in _running(about):
             if path := _metrics_path(job, facts.get(job.ref, _NO_FACTS)):
                 asked.gpu_metrics[job.ref] = GpuMetricsFile(path, rare.get(job.ref, _NOTHING).real or {})
     return asked
+
+
+def _running(about: RarelyAsked) -> Iterator[Job]:
+    return (job for job in about.jobs if isinstance(about.known.get(job.ref, _UNKNOWN).state, Running))
 
 
 def read(answers: RareAnswers, about: RarelyAsked) -> dict[str, RareFacts]:
@@ -50,7 +57,7 @@ def read(answers: RareAnswers, about: RarelyAsked) -> dict[str, RareFacts]:
 
 
 def _wants_script(job: Job, facts: Facts, rare: RareFacts) -> bool:
-    return not tracks.of(job).log_given and bool(facts.stdout) and rare.script_logs is None
+    return rare.script_logs is None and bool(facts.stdout) and not tracks.of(job).log_given
 
 
 def _script_logs(job: Job, facts: Facts, run: Ran | None) -> tuple[str, ...] | None:

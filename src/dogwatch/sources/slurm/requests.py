@@ -76,11 +76,16 @@ def scripts(section: CommandsSection) -> dict[str, Ran]:
     return {name[len(beginning) :]: run for name, run in section.ran.items() if name.startswith(beginning)}
 
 
-def may_requeue(section: CommandsSection, job_id: str) -> bool | None:
-    """Of a job that was preempted, whether Slurm may put it back in the queue: only the controller says so."""
-    run = section.ran.get(f"{_REQUEUE}.{job_id}")
-    answers = _MAY_REQUEUE.findall(run.out) if run is not None and run.rc == 0 else []
-    return answers[-1] == "1" if answers else None
+def requeues(section: CommandsSection) -> dict[str, bool]:
+    """Of jobs that were preempted, by their id, whether Slurm may put them back in the queue: only the controller says
+    so."""
+    beginning = f"{_REQUEUE}."
+    answers = {
+        name[len(beginning) :]: _MAY_REQUEUE.findall(run.out)
+        for name, run in section.ran.items()
+        if name.startswith(beginning) and run.rc == 0
+    }
+    return {job_id: said[-1] == "1" for job_id, said in answers.items() if said}
 
 
 def cluster(section: CommandsSection) -> Cluster:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 
 from dogwatch.model import Progress, StallState, Worker
 from dogwatch.watcher.job.read_files import News, is_quiet
 from dogwatch.watcher.job.stall import LIVING
 from dogwatch.watcher.job.state.loss import watch_loss
 from dogwatch.watcher.job.watched import WatchedJob
+
+_NEVER = float("-inf")
 
 
 def hear(one: WatchedJob, news: News, progress: Progress | None, workers: Sequence[Worker], mono: float) -> None:
@@ -27,15 +30,24 @@ def hear(one: WatchedJob, news: News, progress: Progress | None, workers: Sequen
 
 def unsure(one: WatchedJob) -> frozenset[str]:
     """The rules of which nobody can say now whether what they found is gone."""
-    fresh, verdict, found = one.fresh, one.verdict, set[str]()
-    if verdict is None or verdict.word is StallState.CANNOT_TELL:
-        found |= {"stalled", "silent", "slow"}
+    fresh, verdict = one.fresh, one.verdict
+    cannot_tell = verdict is None or verdict.word is StallState.CANNOT_TELL
     # What the last words of workers that have ended moved does not show that the others go on.
-    if fresh.left > float("-inf") and fresh.moved <= fresh.left:
+    quiet = fresh.left > _NEVER and fresh.moved <= fresh.left
+    return _unsure(cannot_tell, quiet, one.memory.tempo.slow is not None, fresh.loss)
+
+
+@cache
+def _unsure(cannot_tell: bool, quiet: bool, slow: bool, loss: bool) -> frozenset[str]:
+    """One set for all jobs of which the same is known."""
+    found = set[str]()
+    if cannot_tell:
+        found |= {"stalled", "silent", "slow"}
+    if quiet:
         found |= {"stalled", "silent"}
-    if one.memory.tempo.slow is not None:
+    if slow:
         found.add("slow")  # it has not recovered, whatever else it does now
-    if not fresh.loss:
+    if not loss:
         found.add("loss_bad")
     return frozenset(found)
 

@@ -51,13 +51,11 @@ def by_subject(open_now: Mapping[Identity, Finding]) -> dict[str, dict[Identity,
 def judge_job(case: Case, open_now: Mapping[Identity, Finding], now: float, *, new_attempt: bool = False) -> Judgement:
     """Of a job that the poll could speak for; `new_attempt` when another one has begun since the last."""
     kind: type = type(case.known.state)
-    found = [
-        finding
-        for need, judges in _judges_of(kind)
-        if need is None or getattr(case, need)
-        for judge in judges
-        for finding in judge(case, now)
-    ]
+    found: list[Finding] = []
+    for need, judges in _judges_of(kind):
+        if need is None or getattr(case, need):
+            for judge in judges:
+                found += judge(case, now)
     if not found and not open_now:
         return NOTHING
     if new_attempt:

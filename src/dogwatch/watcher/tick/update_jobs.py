@@ -58,6 +58,9 @@ class UpdatedJobs:
         return due_readings(due, mono)
 
 
+_NONE: Mapping[Identity, Finding] = {}
+
+
 def update_jobs(
     probe_answer: ProbeAnswer,
     answered: Answered,
@@ -73,7 +76,7 @@ def update_jobs(
     updated, findings = UpdatedJobs(), by_subject(open_now)
     changed, disk_space = {change.ref: change for change in changes}, DiskSpace(probe_answer.disks, probe_answer.quotas)
     for ref, job in jobs.items():
-        found = findings.get(ref, {})
+        found = findings.get(ref, _NONE)
         if ref in probe_answer.blind:
             case = BlindCase(job.job, job.known, probe_answer.blind[ref])
             updated.judgements.append(judge_blind(case, found, answered.at))
@@ -89,16 +92,18 @@ def _update_job(tick: JobTick, findings: Mapping[Identity, Finding], updated: Up
     update_job(tick)
     judgement = judge_job(case_of(tick), findings, tick.at, new_attempt=tick.anew)
     events = events_of(tick)
-    tick.save |= bool(events) or tells(judgement)
-    updated.saves |= tick.save
+    if judgement is not NOTHING:
+        tick.save = tick.save or tells(judgement)
+        updated.judgements.append(judgement)
+    if events:
+        tick.save = True
+        updated.events += events
+    updated.saves = updated.saves or tick.save
     if tick.steady:
         updated.updates.append(describe(tick))
         updated.jobs[tick.job.ref] = keep(tick)
     else:
         updated.ticks.append(tick)
-    if judgement is not NOTHING:
-        updated.judgements.append(judgement)
-    updated.events += events
 
 
 def tells(judgement: Judgement) -> bool:
