@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from dogwatch import config, settings
+from dogwatch import config, profiles, settings
 from dogwatch.cli.help import overview
 from dogwatch.cli.parser import parser_of
 from dogwatch.cli.verbs import VERBS
@@ -81,7 +81,10 @@ def test_every_example_in_a_page_is_read_by_what_it_is_for(page: str, tmp_path: 
     for text in blocks(page, "python"):
         compile(text, page, "exec")
     for text in blocks(page, "toml"):
-        if "entry-points" not in text:
+        if text.lstrip().startswith("title"):
+            (tmp_path / "own.toml").write_text(text)
+            profiles.load("own", str(tmp_path))
+        elif "entry-points" not in text:
             settings.read(text, page)
     for text in blocks(page, "yaml"):
         (tmp_path / "job.yaml").write_text(text)

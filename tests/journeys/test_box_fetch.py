@@ -145,6 +145,16 @@ def test_a_link_that_is_reset_fails_in_a_sentence_and_goes_on(box: Box, dogwatch
     assert contents(got) == wanted(box)
 
 
+def test_a_login_that_prints_something_does_no_harm(box: Box, dogwatch, home, tmp_path) -> None:
+    """rsync does not speak to it, and tar takes over: what a login prints is no file."""
+    (box.home / ".bashrc").write_text("echo welcome to your box; echo please read the news\n")
+    watch_job(home)
+    done = dogwatch("fetch", "train", "--to", tmp_path / "got", "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["transfer"]["way"] == "tar"
+    assert contents(tmp_path / "got") == wanted(box)
+
+
 def slow(box: Box) -> None:
     """The link of the box lets through 40 Mbit/s, so that a test can act in the middle of a copy."""
     box.run("tc", "qdisc", "add", "dev", "eth0", "root", "tbf", "rate", "40mbit", "burst", "64k", "latency", "200ms")

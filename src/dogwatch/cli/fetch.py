@@ -85,11 +85,16 @@ def _fetch(store: Store, clock: Clock, fetch: Fetch, json: bool) -> int:
     from dogwatch.actions.transfer.of_job import last_of
     from dogwatch.api import box_profiles, queries
     from dogwatch.profiles import stop_command
+    from dogwatch.text import plain
 
     fetch.say = say
     with _shown(fetch, json) as observe:
         fetch.observe = observe
-        fetch.run()
+        try:
+            fetch.run()
+        except KeyboardInterrupt:
+            say(f"interrupted; to resume: dogwatch fetch {plain(fetch.ref.partition(':')[2], 80)}")
+            raise
     assemble.poll_once(store, clock, who=assemble.POLL, only=[fetch.place], deadline=30.0)
     safe.judge(store, clock, fetch.ref, fetch.sources)
     told = last_of(store, [fetch.ref])[0]

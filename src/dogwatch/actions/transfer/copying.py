@@ -22,7 +22,8 @@ from dogwatch.transport.ssh_failure import last_line
 
 Observe = Callable[[], None]
 
-NOT_THERE = (2, 12, 127)  # rsync does not speak to what answers, the stream broke off, or the shell knows no rsync
+NOT_SPOKEN = (2, 127)  # what answers is no rsync (a login that prints something), or the shell knows none
+CUT = 12  # the stream broke off, at the beginning perhaps because of such a login too
 GONE = (23, 24)  # some files could not be sent or vanished; what lacks is seen when it is verified
 NO_ROOM = 11
 PAUSE = 0.2
@@ -74,7 +75,7 @@ class Copying:
                 f"rsync cannot write into {plain(self.partial.target, 200)}: {said}; free some room and run the same"
                 " command again, what has arrived is kept"
             )
-        if code in NOT_THERE and not any(self.partial.size(entry.name) for entry in entries):
+        if code in NOT_SPOKEN or (code == CUT and not any(self.partial.size(entry.name) for entry in entries)):
             return False
         raise TransferFailed(
             f"the copying from {self.shell.place} was cut short: {said or f'rsync ended with {code}'};"
