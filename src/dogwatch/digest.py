@@ -6,22 +6,13 @@ function built in; where somebody built it without, `hashlib` is used.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from importlib import import_module
-from typing import Any
-
-
-def _found() -> Callable[[bytes], Any]:
-    for name in ("_sha2", "_sha256", "hashlib"):  # of Python 3.12 and later, of 3.11, and of all
-        try:
-            made: Callable[[bytes], Any] = import_module(name).sha256
-        except (ImportError, AttributeError):
-            continue
-        return made
-    raise ImportError("this Python has no SHA-256")
-
-
-_sha256 = _found()
+try:  # by the interpreter's own names, of Python 3.12 and later and of 3.11
+    from _sha2 import sha256 as _sha256  # type: ignore[import-not-found, unused-ignore]
+except ImportError:
+    try:
+        from _sha256 import sha256 as _sha256  # type: ignore[import-not-found, unused-ignore]
+    except ImportError:
+        from hashlib import sha256 as _sha256
 
 
 def sha256(text: bytes) -> bytes:

@@ -7,7 +7,6 @@ only gap that is no damage is one that a `store.repaired` event, itself in the c
 from __future__ import annotations
 
 from dogwatch.clock import stamp
-from dogwatch.digest import sha256
 from dogwatch.errors import StoreDamaged
 from dogwatch.store.rows.encoding import canonical, encode_float
 from dogwatch.store.rows.row import REMEDY, Row
@@ -132,6 +131,8 @@ def end_of(tx: Transaction) -> ChainRow:
 
 
 def _hash(last: bytes, row: EventRow) -> bytes:
+    from dogwatch.digest import sha256
+
     return sha256(last + canonical(row.cells[:-1]))
 
 
