@@ -13,7 +13,19 @@ from typing import Annotated, Any, NotRequired, Union, get_args, get_origin, get
 
 import msgspec
 
-from dogwatch.wire.documents import cancel, commands, diagnosis, handbook, job, log, report, transfer, waiters, watch
+from dogwatch.wire.documents import (
+    cancel,
+    commands,
+    diagnosis,
+    handbook,
+    job,
+    log,
+    report,
+    takeover,
+    transfer,
+    waiters,
+    watch,
+)
 
 DOCS = Path(__file__).parent.parent / "docs"
 OPENING = """# The documents
@@ -41,6 +53,7 @@ ROOTS: tuple[tuple[str, Any], ...] = (
     ("Events", watch.EventsDocument),
     ("Who waits", waiters.WaitersDocument),
     ("The handbook", handbook.HandbookDocument),
+    ("A takeover", takeover.TakeoverDocument),
     ("A report", report.ReportDocument),
     ("A bundle", report.BundleDocument),
     ("A patrol", watch.PatrolDocument),

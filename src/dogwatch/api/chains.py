@@ -6,6 +6,7 @@ Between the two it is an intent. The same request finds it again, so that a run 
 from __future__ import annotations
 
 import hashlib
+import re
 import secrets
 from dataclasses import dataclass
 
@@ -14,16 +15,18 @@ import msgspec
 from dogwatch.api import scheduler_jobs
 from dogwatch.api.chain_request import slug
 from dogwatch.clock import Clock
+from dogwatch.errors import UsageError
 from dogwatch.model import Expectation, Job
 from dogwatch.model.job import HERE, Place
 from dogwatch.store.interface import Store
 from dogwatch.store.rows import registration
 from dogwatch.store.rows.tick import load
-from dogwatch.text import named
+from dogwatch.text import named, plain
 from dogwatch.wire.chain import Chain
 
 SOURCE = "box"
 RUNS_THERE = "~/.dogwatch/runs"
+RUN_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,79}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +62,32 @@ def intend(
     )
     registration.register(store, job, clock.now(), clock.mono())
     return Intent(job.ref, run, False)
+
+
+def adopt_chain(store: Store, clock: Clock, place: str, directory: str, name: str | None, description: str) -> str:
+    """Watch a chain that is on its machine and that this store does not know; its ref."""
+    path = directory.rstrip("/")
+    run = path.rpartition("/")[2]
+    if not path.startswith(("/", "~/")) or not RUN_NAME.fullmatch(run):
+        shown = plain(directory, 120)
+        raise UsageError(
+            f"--run takes the run directory of a chain, as in ~/.dogwatch/runs/train-3f91c2, not {shown!r}"
+        )
+    job = Job(
+        ref=f"{place}/{SOURCE}:{run}",
+        place=place,
+        source=SOURCE,
+        id=run,
+        name=named(name, "--name") if name else run.rpartition("-")[0] or run,
+        description=named(description, "description") if description else "",
+        submitted=None,
+        registered=clock.now(),
+        track={"chain": path},
+        expect=Expectation(),
+    )
+    registration.register(store, job, clock.now(), clock.mono())
+    store.location.wake()
+    return job.ref
 
 
 def confirm(store: Store, ref: str, directory: str) -> None:

@@ -121,6 +121,7 @@ written on the machine. `dogwatch run --on HOST` starts a run there that also re
     known = box.add_mutually_exclusive_group(required=True)
     known.add_argument("--tmux", metavar="SESSION", help="name of the tmux session it runs in")
     known.add_argument("--pid", type=int, metavar="PID", help="process id on that host")
+    known.add_argument("--run", metavar="DIR", help="run directory of a chain that `dogwatch run` started there")
     known.add_argument("--match", metavar="NAME", help="the process whose program, script or argument is NAME")
     box.add_argument("--log", action="append", default=[], metavar="PATH", help="the run's own log (repeatable)")
     box.add_argument(
@@ -186,6 +187,11 @@ def _box(args: Namespace) -> list[str]:
     from dogwatch.clock import Clock
 
     clock = Clock()
+    if args.run is not None:
+        from dogwatch.api.chains import adopt_chain
+
+        with assemble.store() as store:
+            return [adopt_chain(store, clock, args.host or "here", args.run, args.name, args.description)]
     wanted = RunToAdopt(
         host=args.host,
         tmux=args.tmux,

@@ -26,6 +26,7 @@ GROUPS = {
         "status": "Show everything known about one job",
         "why": "Explain why a job failed, or what a running job is doing",
         "handbook": "Write down what somebody who takes over needs",
+        "takeover": "Compare what is stored with what is there, on every host",
         "events": "Print what happened, in order",
         "note": "Write a note into a job's history",
         "patrol": "Poll once and print only what changed since the last time",
