@@ -34,11 +34,9 @@ if TYPE_CHECKING:
     from dogwatch.watcher.reports.bundles import Bundles
     from dogwatch.wire.answer import CheckedAnswer
     from dogwatch.wire.documents.commands import ReceiptDocument
-    from dogwatch.wire.documents.takeover import TakeoverDocument
 
 TAKE_OVER = 0.5  # seconds between two tries of a daemon that waits for the lease
 
-TAKEOVER_DEADLINE = 30.0
 POLL_TIMEOUT = 2.0  # how long a poll waits for another one, which may be about what it was to ask
 
 
@@ -430,43 +428,6 @@ def poll(opened: Store, places: Mapping[str, float | None], seconds: float) -> l
         return [name for name, last in places.items() if name in late and late[name] == last]
     finally:
         os.close(started)
-
-
-def stop_commands(opened: Store) -> dict[str, str]:
-    """By place what ends its costs, where its profile says so."""
-    from dogwatch import profiles
-    from dogwatch.api import box_profiles
-    from dogwatch.errors import DogwatchError
-    from dogwatch.store.rows.places import known_places
-
-    found = {}
-    for place in known_places(opened):
-        with contextlib.suppress(DogwatchError):  # a profile that is gone is said by `host ls`
-            if (profile := box_profiles.of(place)) is not None:
-                found[place.name] = profiles.stop_command(profile)
-    return found
-
-
-def takeover(opened: Store) -> TakeoverDocument:
-    """What differs between the store and every place that has jobs or is a host, each asked once."""
-    from dogwatch.actions.identity import is_alive
-    from dogwatch.api import takeover as takeovers
-    from dogwatch.errors import DogwatchError
-    from dogwatch.remote import script
-    from dogwatch.store.rows import transfers
-    from dogwatch.store.rows.places import known_places
-    from dogwatch.transport.shell import shell_of
-    from dogwatch.wire import survey
-
-    def examine(place: Place, runs: str, pids: Sequence[int]) -> survey.Survey | str:
-        try:
-            ran = shell_of(place).run(script("survey"), [runs, *map(str, pids)], deadline=TAKEOVER_DEADLINE)
-        except DogwatchError as error:
-            return str(error)
-        return survey.read(ran.out) or "its answer broke off"
-
-    dead = [row.ref for row in transfers.of(opened) if row.state == transfers.RUNNING and not is_alive(row.process)]
-    return takeovers.document(opened, known_places(opened), examine, dead)
 
 
 def terminal(shown: bool = False) -> Channel:

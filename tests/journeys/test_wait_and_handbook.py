@@ -234,7 +234,7 @@ def test_the_handbook_has_every_command_and_each_is_one_that_can_be_given(dogwat
     waiting.kill()
     waiting.wait()
     stop = next(row["command"] for row in living["commands"] if row["what"] == "stop it")
-    subprocess.run(["sh", "-c", stop], check=True, env={"PATH": os.environ["PATH"], "DOGWATCH_HOME": str(home)})
+    assert dogwatch(*shlex.split(stop)[1:]).returncode == 0
     assert dogwatch("wait", "living", "--timeout", "30").returncode == 1
     later = dogwatch("handbook", "living").stdout
     assert "STALE" in later

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from typing import TYPE_CHECKING
 
 from dogwatch import profiles, settings
+from dogwatch.errors import DogwatchError
+from dogwatch.store.rows import places
 
 if TYPE_CHECKING:
     from dogwatch.model.job import Place, Rent
     from dogwatch.profiles import Profile
+    from dogwatch.store.interface import Store
 
 
 def folder() -> str:
@@ -38,3 +42,13 @@ def rent(place: Place) -> Rent:
     except UsageError as error:
         return Rent(stop=str(error))
     return Rent() if profile is None else Rent(profile.price_per_hour.value, profiles.stop_command(profile))
+
+
+def stop_commands(store: Store) -> dict[str, str]:
+    """By place what ends its costs, where its profile says so."""
+    found = {}
+    for place in places.known_places(store):
+        with contextlib.suppress(DogwatchError):  # `host ls` says of a profile that it is gone
+            if (profile := of(place)) is not None:
+                found[place.name] = profiles.stop_command(profile)
+    return found

@@ -14,6 +14,7 @@ import msgspec
 from dogwatch.api import alerts, queries, waiters
 from dogwatch.store.interface import Store
 from dogwatch.store.rows import jobs as job_rows
+from dogwatch.store.rows.places import known_places
 from dogwatch.text import plain
 from dogwatch.wire.survey import FoundRun, Owner, Survey
 
@@ -73,13 +74,13 @@ def _of_run(directory: str) -> list[tuple[int, int | None]]:
     return found
 
 
-def document(store: Store, places: Sequence[Place], examine: Examine, lost_fetches: Sequence[str]) -> TakeoverDocument:
+def document(store: Store, examine: Examine, lost_fetches: Sequence[str]) -> TakeoverDocument:
     """Ask every place once, and say what differs. `lost_fetches` are the jobs whose transfer died."""
     every = queries.listing(store, everything=True)["jobs"]
     believed = [Believed(store, job) for job in every if job["state"] != "ended" or job["source"] == "box"]
     differences: list[DifferenceDocument] = []
     reached, unreachable = [], {}
-    for place in places:
+    for place in known_places(store):
         mine = [one for one in believed if one.place == place.name]
         if place.name == HERE and not mine:
             continue

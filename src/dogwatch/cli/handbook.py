@@ -5,7 +5,6 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 
 from dogwatch.cli.out import JOB, emit, json_flag, say
-from dogwatch.cli.verbs import VERBS
 from dogwatch.errors import FINE
 
 ABOUT = "Write what a person or program needs who has never seen these jobs: what runs where, and every command."
@@ -30,7 +29,7 @@ def arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     from dogwatch import assemble
-    from dogwatch.api import handbook, queries
+    from dogwatch.api import box_profiles, handbook, queries
     from dogwatch.api.handbook.file import write
     from dogwatch.clock import Clock
     from dogwatch.tui.handbook import lines
@@ -38,8 +37,8 @@ def run(args: Namespace) -> int:
     clock = Clock()
     with assemble.store(readonly=True) as store:
         ref = queries.find(store, [args.ref], say) if args.ref else None
-        price, stops = assemble.settings().price_per_gpu_hour, assemble.stop_commands(store)
-        book = handbook.document(store, clock.now(), VERBS, price, stops, ref)
+        price, stops = assemble.settings().price_per_gpu_hour, box_profiles.stop_commands(store)
+        book = handbook.document(store, clock.now(), price, stops, ref)
     text = "\n".join(lines(book, clock.now())) + "\n"
     if args.write is not None:
         path = write(args.write, text)

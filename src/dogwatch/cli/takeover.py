@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from dogwatch.cli.out import emit, json_flag, lay_out, say
 from dogwatch.errors import COULD_NOT_POLL, ENDED_BADLY, FINE
 
+if TYPE_CHECKING:
+    from dogwatch.model import Place
+    from dogwatch.wire.survey import Survey
+
+DEADLINE = 30.0
 ABOUT = "Compare what is stored with what is there, on every host, and give one next command for each difference."
 EXAMPLES = ("dogwatch takeover", "dogwatch takeover --json")
 DETAILS = """\
@@ -19,12 +26,29 @@ def arguments(parser: ArgumentParser) -> None:
     json_flag(parser)
 
 
+def examine(place: Place, runs: str, pids: Sequence[int]) -> Survey | str:
+    """What is on a place, by one connection; or why it cannot be said."""
+    from dogwatch.errors import DogwatchError
+    from dogwatch.remote import script
+    from dogwatch.transport.shell import shell_of
+    from dogwatch.wire import survey
+
+    try:
+        ran = shell_of(place).run(script("survey"), [runs, *map(str, pids)], deadline=DEADLINE)
+    except DogwatchError as error:
+        return str(error)
+    return survey.read(ran.out) or "its answer broke off"
+
+
 def run(args: Namespace) -> int:
     from dogwatch import assemble
+    from dogwatch.actions.transfer.of_job import last_of
+    from dogwatch.api import takeover
     from dogwatch.text import plain
 
     with assemble.store(readonly=True) as store:
-        found = assemble.takeover(store)
+        dead = [row["ref"] for row in last_of(store) if row["state"] == "interrupted"]
+        found = takeover.document(store, examine, dead)
     if args.json:
         emit(found)
     for row in [] if args.json else found["differences"]:

@@ -200,10 +200,6 @@ class Kind:
         """The command that resumes a suspended job, and who may run it; nothing without a scheduler."""
         return ""
 
-    def how_to_cancel(self, job_id: str) -> str:
-        """The command that ends a job, on its place; nothing without a scheduler."""
-        return ""
-
     def how_to_repeat(self, job_id: str) -> str:
         """The command that starts a job that has ended once more, on its place; nothing where there is none."""
         return ""

@@ -7,7 +7,7 @@ each time, so that it is never older than the store. Secrets are left out.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from dogwatch.api import alerts, queries, waiters
@@ -29,16 +29,16 @@ LATELY, MOST_ENDED = 7 * 86400.0, 20
 
 
 def document(
-    store: Store, now: float, verbs: Collection[str], price: float | None, stops: Mapping[str, str], ref: str | None
+    store: Store, now: float, price: float | None, stops: Mapping[str, str], ref: str | None
 ) -> HandbookDocument:
-    """The handbook of one job, or of all that have not ended or ended lately. `verbs` are the commands that there are,
-    `stops` says by place what ends its costs."""
+    """The handbook of one job, or of all that have not ended or ended lately. `stops` says by place what ends its
+    costs."""
     every = queries.listing(store, everything=True)
     chosen = [job for job in every["jobs"] if job["ref"] == ref] if ref else _lately(every["jobs"], now)
     rows = {row["name"]: row for row in every["places"]}
     places = [rows[name] for name in dict.fromkeys(job["place"] for job in chosen) if name in rows]
     about = {row["name"]: _place(row, every["jobs"], now, stops.get(row["name"], "")) for row in places}
-    advice = Advice(frozenset(verbs), {name: one["connect"] for name, one in about.items()})
+    advice = Advice({name: one["connect"] for name, one in about.items()})
     about_alerts = alerts.overview(store, now)
     whole: HandbookDocument = {
         "made_at": recorded(now),
@@ -95,9 +95,7 @@ def connect(row: PlaceDocument) -> str | None:
 
 
 def _first(advice: Advice, watch: WatchDocument) -> list[CommandDocument]:
-    found = []
-    if advice.has("takeover"):
-        found.append(advice.command("compare what is stored with what is there", "dogwatch", "takeover"))
+    found = [advice.command("compare what is stored with what is there", "dogwatch", "takeover")]
     found.append(advice.command("list all jobs as they are now", "dogwatch", "ls"))
     if not watch["alive"]:
         found.append(advice.command("start a watcher, since none is running", "dogwatch", "daemon"))

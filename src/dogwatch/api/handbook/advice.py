@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -16,20 +16,15 @@ if TYPE_CHECKING:
     from dogwatch.wire.documents.job import JobDocument
     from dogwatch.wire.documents.stages import BoxDocument
 
-LIVING = ("running", "sleeping", "stopped", "uninterruptible", "hidden")
 SECRET = "a secret in it was left out: put it in again"
 UNKNOWN = "it was started by another program: start it the way it was started"
 
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """The commands that this installation has (`verbs`), and by place the command that connects to it."""
+    """`connect` has by place the command that connects to it; None for this machine."""
 
-    verbs: Collection[str]
     connect: Mapping[str, str | None]
-
-    def has(self, verb: str) -> bool:
-        return verb in self.verbs
 
     def command(self, what: str, *words: str, note: str = "") -> CommandDocument:
         return self._line(what, shlex.join(words), note)
@@ -46,8 +41,9 @@ class Advice:
             found.append(self.command("wait for its end", "dogwatch", "wait", ref, "--timeout", "55m"))
         found += self._session(job)
         found += self._resume(job, launched)
-        found += [] if over else self._stop(job)
-        if self.has("fetch") and job["place"] != "here":
+        if not over:
+            found.append(self.command("stop it", "dogwatch", "cancel", ref, "--yes"))
+        if job["place"] != "here":
             found.append(self.command("fetch its results", "dogwatch", "fetch", ref))
         found.append(
             self.command("write down what you find", "dogwatch", "note", ref, "what the next person should know")
@@ -89,19 +85,6 @@ class Advice:
             yield self._line(what.replace("resume", "requeue"), self.there(place, again), "or submit its script again")
         else:
             yield self._line(what, None, UNKNOWN)
-
-    def _stop(self, job: JobDocument) -> Iterator[CommandDocument]:
-        place, cancel = job["place"], kind_of(job["source"]).how_to_cancel(job["id"])
-        pids = [str(worker["pid"]) for worker in job["workers"] if worker["pid"] and worker["doing"] in LIVING]
-        if self.has("cancel"):
-            yield self.command("stop it", "dogwatch", "cancel", job["ref"])
-        elif cancel:
-            yield self._line("stop it", self.there(place, cancel))
-        elif pids:
-            note = "these were its processes when it was last polled"
-            yield self._line("stop it", self.there(place, shlex.join(["kill", *pids])), note)
-        else:
-            yield self._line("stop it", None, "no process of it is known")
 
 
 def box_of(job: JobDocument) -> BoxDocument | None:

@@ -40,9 +40,6 @@ class Slurm(Scheduler):
     def how_to_resume(self, job_id: str) -> str:
         return f"scontrol resume {job_id} (as a Slurm operator)"
 
-    def how_to_cancel(self, job_id: str) -> str:
-        return f"scancel {self.command_id(job_id)}"
-
     def how_to_repeat(self, job_id: str) -> str:
         return f"scontrol requeue {self.command_id(job_id)}"
 
