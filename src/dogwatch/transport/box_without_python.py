@@ -122,8 +122,8 @@ class Told:
         self.disk_rows: list[list[str]] = []
         current: list[list[str]] = []
         for line in part.split("\n"):
-            letter, *words = line.split(" ")
-            match letter, words:
+            mark, *words = line.split(" ")
+            match mark, words:
                 case "m", [name, value]:
                     self.machine[name] = text_of(value).strip()
                 case "r", [number]:
@@ -137,7 +137,7 @@ class Told:
                 case "d", _:
                     self.disk_rows.append(words)
                 case (("c" | "f" | "k" | "n" | "o" | "x"), _):
-                    current.append([letter, *words])
+                    current.append([mark, *words])
                 case "", []:
                     continue
                 case _:
