@@ -188,8 +188,8 @@ time.sleep(600)
 def test_all_that_a_worker_started_is_counted(here: Here, start: Any) -> None:
     """Who of it has ended unnoticed and how, and who is stopped; nobody's stack is read for that."""
     child = start("parent", PARENT)
-    wait_until(lambda: (stacks.look(here, job(child.pid), spy=False).family or {}).get("dead") == 1)
-    closer = stacks.look(here, job(child.pid), spy=False)
+    wait_until(lambda: (stacks.inspect(here, job(child.pid), spy=False).family or {}).get("dead") == 1)
+    closer = stacks.inspect(here, job(child.pid), spy=False)
     assert closer.processes is None
     assert closer.family is not None
     assert closer.family["processes"] == 2
@@ -197,12 +197,12 @@ def test_all_that_a_worker_started_is_counted(here: Here, start: Any) -> None:
     assert (zombie["parent"], zombie["status"]) == (child.pid, 7 << 8)
     assert closer.family["cpu_percent"] < 50
     os.kill(child.pid, signal.SIGSTOP)
-    wait_until(lambda: (stacks.look(here, job(child.pid), spy=False).family or {})["stopped"] == [child.pid])
+    wait_until(lambda: (stacks.inspect(here, job(child.pid), spy=False).family or {})["stopped"] == [child.pid])
 
 
 def test_a_host_that_cannot_be_asked_leaves_the_walk_as_it_was() -> None:
     """Whatever is known stands without a closer poll."""
-    assert stacks.look(Nowhere(), job(7), spy=False) == stacks.FileChecks(None)
+    assert stacks.inspect(Nowhere(), job(7), spy=False) == stacks.LiveProcesses(None)
 
 
 class Nowhere:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dogwatch.estimate.milestones import COUNTED, LOST, Ground, Way, way
+from dogwatch.estimate.milestones import COUNTED, UNKNOWN_POSITION, Position, RunPosition, run_position
 from dogwatch.estimate.planned_stops import planned_stops
 from dogwatch.model import Interval, Point
 
@@ -23,108 +23,112 @@ def walk(done: float, stride: float, first: float = 0.0) -> list[Point]:
 
 
 @pytest.mark.parametrize("epochs", [2, 3, 5, 8, 9, 12, 24, 30])
-def test_the_last_line_of_the_first_epoch_is_at_a_place(epochs: int) -> None:
+def test_the_last_line_of_the_first_epoch_is_at_a_milestone(epochs: int) -> None:
     """Whether the log shows that there are epochs or only how many steps there are in all."""
     steps = 3671
     last_line = steps // 50 * 50
-    assert way(walk(last_line, 50), epochs * steps, "steps", paused=True).ground is Ground.PLACE
-    assert way(walk(last_line / steps, 50 / steps), epochs, "epochs", paused=True).ground is Ground.PLACE
+    assert run_position(walk(last_line, 50), epochs * steps, "steps", paused=True).position is Position.MILESTONE
+    assert (
+        run_position(walk(last_line / steps, 50 / steps), epochs, "epochs", paused=True).position is Position.MILESTONE
+    )
 
 
 @pytest.mark.parametrize("step", [990, 4990, 9990, 24_990, 60_000])
-def test_a_round_number_of_steps_is_a_place(step: int) -> None:
+def test_a_round_number_of_steps_is_a_milestone(step: int) -> None:
     """Validation every 1,000, 5,000 or 25,000 steps begins there."""
-    assert way(walk(step, 10), 100_003, "steps", paused=True).ground is Ground.PLACE
+    assert run_position(walk(step, 10), 100_003, "steps", paused=True).position is Position.MILESTONE
 
 
-def test_between_two_places_the_road_is_open() -> None:
+def test_between_two_milestones_nothing_is_due() -> None:
     """In the middle of an epoch nothing begins."""
-    assert way(walk(40_250, 50), 12 * 7330, "steps").ground is Ground.OPEN
-    assert way(walk(5.42, 0.01), 12, "epochs").ground is Ground.OPEN
-    assert way(walk(173, 1), 500, "steps").ground is Ground.OPEN
+    assert run_position(walk(40_250, 50), 12 * 7330, "steps").position is Position.BETWEEN
+    assert run_position(walk(5.42, 0.01), 12, "epochs").position is Position.BETWEEN
+    assert run_position(walk(173, 1), 500, "steps").position is Position.BETWEEN
 
 
 def test_early_in_a_run_that_has_not_paused_every_place_is_near() -> None:
-    """It may be going to pause a hundred times; a pause that was seen tells what it does. A round number is a place
+    """It may be going to pause a hundred times; a pause that was seen tells what it does. A round number is a milestone
     whenever it comes."""
     early = walk(5650, 50)
-    assert way(early, 12 * 7330, "steps").ground is Ground.EARLY
-    assert way(walk(4950, 50), 12 * 7330, "steps").ground is Ground.PLACE
-    assert way(early, 12 * 7330, "steps", paused=True).ground is Ground.OPEN
+    assert run_position(early, 12 * 7330, "steps").position is Position.EARLY
+    assert run_position(walk(4950, 50), 12 * 7330, "steps").position is Position.MILESTONE
+    assert run_position(early, 12 * 7330, "steps", paused=True).position is Position.BETWEEN
 
 
 def test_a_counter_of_epochs_needs_no_total() -> None:
     """It tells itself where epochs end; ends that were passed again and again are no news."""
-    assert way(walk(11.95, 0.1), None, "epochs").ground is Ground.OPEN
-    assert way(walk(0.95, 0.05), None, "epochs").ground is Ground.PLACE
-    assert way(walk(9.95, 0.1), None, "epochs").ground is Ground.PLACE
-    assert way(walk(11.95, 0.1), None, "epochs").told
-    assert not way(walk(1.9, 0.1), None, "epochs").told
+    assert run_position(walk(11.95, 0.1), None, "epochs").position is Position.BETWEEN
+    assert run_position(walk(0.95, 0.05), None, "epochs").position is Position.MILESTONE
+    assert run_position(walk(9.95, 0.1), None, "epochs").position is Position.MILESTONE
+    assert run_position(walk(11.95, 0.1), None, "epochs").epochs_known
+    assert not run_position(walk(1.9, 0.1), None, "epochs").epochs_known
 
 
 def test_a_counter_of_epochs_tells_how_long_one_takes() -> None:
     """Also one that has moved only a few times; not before two were passed, and no other counter does."""
-    assert way(walk(11.95, 0.1), None, "epochs").epoch == pytest.approx(100.0, rel=0.01)
-    assert way([Point(0.0, 1.0), Point(900.0, 4.0)], 50, "epochs") == Way(epoch=300.0)
-    assert way(walk(1.9, 0.1), None, "epochs").epoch is None
-    assert way(walk(600, 10), 5000, "steps").epoch is None
-    assert way([], None, "epochs") == LOST
+    assert run_position(walk(11.95, 0.1), None, "epochs").epoch_seconds == pytest.approx(100.0, rel=0.01)
+    assert run_position([Point(0.0, 1.0), Point(900.0, 4.0)], 50, "epochs") == RunPosition(epoch_seconds=300.0)
+    assert run_position(walk(1.9, 0.1), None, "epochs").epoch_seconds is None
+    assert run_position(walk(600, 10), 5000, "steps").epoch_seconds is None
+    assert run_position([], None, "epochs") == UNKNOWN_POSITION
 
 
-def test_the_end_of_an_epoch_whose_length_was_told_is_a_place_until_some_were_passed() -> None:
+def test_the_end_of_an_epoch_whose_length_was_told_is_a_milestone_until_some_were_passed() -> None:
     """What a job does at the end of every epoch it has shown by then."""
     told = [*TOLD, Interval("epoch", 330.0, "steps")]
-    assert way(walk(320, 10), None, "steps", intervals=told).ground is Ground.PLACE
-    assert way(walk(650, 10), None, "steps", intervals=told).ground is Ground.PLACE
-    assert way(walk(980, 10), None, "steps", intervals=told).ground is Ground.OPEN
+    assert run_position(walk(320, 10), None, "steps", intervals=told).position is Position.MILESTONE
+    assert run_position(walk(650, 10), None, "steps", intervals=told).position is Position.MILESTONE
+    assert run_position(walk(980, 10), None, "steps", intervals=told).position is Position.BETWEEN
 
 
 def test_some_hundred_lines_without_a_pause_are_not_early_any_more() -> None:
     """However long the way still is."""
-    assert way(walk(173, 1), 90_001, "steps").ground is Ground.EARLY
-    assert way(walk(373, 1), 90_001, "steps").ground is Ground.OPEN
+    assert run_position(walk(173, 1), 90_001, "steps").position is Position.EARLY
+    assert run_position(walk(373, 1), 90_001, "steps").position is Position.BETWEEN
 
 
 def test_a_validation_that_starts_late_may_begin_at_any_epoch_of_few() -> None:
     """Such as after fifteen of twenty; by a plain count of steps that is three quarters."""
-    assert way(walk(14.99, 0.02), 20, "epochs").ground is Ground.PLACE
-    assert way(walk(15 * 1200 - 20, 20), 20 * 1200, "steps").ground is Ground.PLACE
+    assert run_position(walk(14.99, 0.02), 20, "epochs").position is Position.MILESTONE
+    assert run_position(walk(15 * 1200 - 20, 20), 20 * 1200, "steps").position is Position.MILESTONE
 
 
-def test_the_end_is_a_place() -> None:
+def test_the_end_is_a_milestone() -> None:
     """The last evaluation, the export and the upload come there, and the last line may be some steps before it."""
-    assert way(walk(87_900, 50), 87_960, "steps", paused=True).ground is Ground.PLACE
-    assert way(walk(88_500, 50), 87_960, "steps", paused=True).ground is Ground.PLACE
+    assert run_position(walk(87_900, 50), 87_960, "steps", paused=True).position is Position.MILESTONE
+    assert run_position(walk(88_500, 50), 87_960, "steps", paused=True).position is Position.MILESTONE
 
 
 def test_a_run_that_was_resumed_has_its_places_ahead_of_where_it_began() -> None:
     """What it did before is not known; the next epoch's end may be its first."""
-    assert way(walk(41_200, 50, first=37_500), 45_000, "steps").ground is Ground.PLACE
-    assert way(walk(41_200, 50, first=37_500), 45_000, "steps", paused=True).ground is Ground.PLACE
-    assert way(walk(43_350, 50, first=20_000), 45_000, "steps").ground is Ground.OPEN
+    assert run_position(walk(41_200, 50, first=37_500), 45_000, "steps").position is Position.MILESTONE
+    assert run_position(walk(41_200, 50, first=37_500), 45_000, "steps", paused=True).position is Position.MILESTONE
+    assert run_position(walk(43_350, 50, first=20_000), 45_000, "steps").position is Position.BETWEEN
 
 
 @pytest.mark.parametrize("total", [None, 0.0, -5.0, math.nan, math.inf])
 def test_without_a_total_nobody_knows_where_a_job_is(total: float | None) -> None:
     """Its end, and what comes there, may be the next thing."""
-    assert way(walk(40_250, 50), total, "steps", paused=True).ground is Ground.UNKNOWN
+    assert run_position(walk(40_250, 50), total, "steps", paused=True).position is Position.UNKNOWN
 
 
 def test_a_counter_below_nought_has_no_round_numbers_ahead() -> None:
     """Some count down to nought, and then on."""
-    assert way([Point(float(i), -90.0 + i) for i in range(40)], None, "epochs").ground is Ground.OPEN
+    assert run_position([Point(float(i), -90.0 + i) for i in range(40)], None, "epochs").position is Position.BETWEEN
 
 
 def test_a_counter_near_the_largest_number_has_no_round_numbers_ahead() -> None:
     """What lies three strides ahead of it is beyond all numbers."""
     leap = 7e307
-    assert way([Point(float(i), (i // 20) * leap) for i in range(41)], None, "epochs").ground in Ground
+    assert run_position([Point(float(i), (i // 20) * leap) for i in range(41)], None, "epochs").position in Position
 
 
-def test_a_counter_that_hardly_moved_tells_no_place() -> None:
+def test_a_counter_that_hardly_moved_has_no_position() -> None:
     """Its stride is not known yet."""
-    assert way(walk(10, 1)[:COUNTED], 500, "steps", paused=True).ground is Ground.UNKNOWN
-    assert way([Point(float(i), 7.0) for i in range(40)], 500, "steps", paused=True).ground is Ground.UNKNOWN
+    assert run_position(walk(10, 1)[:COUNTED], 500, "steps", paused=True).position is Position.UNKNOWN
+    assert (
+        run_position([Point(float(i), 7.0) for i in range(40)], 500, "steps", paused=True).position is Position.UNKNOWN
+    )
 
 
 @given(
@@ -147,27 +151,27 @@ def test_any_counter_has_an_answer(
 ) -> None:
     """However absurd the numbers that a log prints."""
     points = [Point(float(i), count) for i, count in enumerate(sorted(counts))]
-    assert way(points, total, unit, paused=paused, intervals=intervals).ground in Ground
+    assert run_position(points, total, unit, paused=paused, intervals=intervals).position in Position
 
 
-def test_between_the_stops_that_a_configuration_names_the_road_is_open() -> None:
+def test_between_the_stops_that_a_configuration_names_nothing_is_due() -> None:
     """From the beginning, without a total, and whatever round number is near."""
-    early = way(walk(230, 10), 90_000, "steps", intervals=TOLD)
-    assert (early.ground, early.told) == (Ground.OPEN, True)
-    assert way(walk(1000, 10), None, "steps", intervals=TOLD).ground is Ground.OPEN
-    assert way(walk(1390, 10), None, "steps", intervals=TOLD).ground is Ground.PLACE
-    assert way(walk(89_990, 10), 90_000, "steps", intervals=TOLD).ground is Ground.PLACE
+    early = run_position(walk(230, 10), 90_000, "steps", intervals=TOLD)
+    assert (early.position, early.epochs_known) == (Position.BETWEEN, True)
+    assert run_position(walk(1000, 10), None, "steps", intervals=TOLD).position is Position.BETWEEN
+    assert run_position(walk(1390, 10), None, "steps", intervals=TOLD).position is Position.MILESTONE
+    assert run_position(walk(89_990, 10), 90_000, "steps", intervals=TOLD).position is Position.MILESTONE
 
 
 def test_a_configuration_that_names_one_stop_may_keep_silent_on_others() -> None:
     """Only who says when it saves and when it evaluates has said all, and "never" alone says nothing; the one that is
-    named is a place."""
+    named is a milestone."""
     save = TOLD[:1]
     never = [Interval(what, 0.0, "steps") for what in ("save", "evaluate")]
-    assert way(walk(230, 10), None, "steps", intervals=never).ground is Ground.UNKNOWN
-    assert way(walk(230, 10), None, "steps", intervals=save).ground is Ground.UNKNOWN
-    assert way(walk(40_600 - 10, 10), 12 * 7330, "steps", intervals=save).ground is Ground.PLACE
-    assert not way(walk(40_250, 50), 12 * 7330, "steps", intervals=save).told
+    assert run_position(walk(230, 10), None, "steps", intervals=never).position is Position.UNKNOWN
+    assert run_position(walk(230, 10), None, "steps", intervals=save).position is Position.UNKNOWN
+    assert run_position(walk(40_600 - 10, 10), 12 * 7330, "steps", intervals=save).position is Position.MILESTONE
+    assert not run_position(walk(40_250, 50), 12 * 7330, "steps", intervals=save).epochs_known
 
 
 @pytest.mark.parametrize(
@@ -189,8 +193,8 @@ def test_an_interval_is_told_in_the_unit_of_the_counter(
 
 def test_the_first_stop_that_is_told_is_due_and_later_ones_are_known() -> None:
     """Also where a run was resumed in between, and never where none is told."""
-    assert way(walk(690, 10), None, "steps", intervals=TOLD).due
-    assert not way(walk(640, 10), None, "steps", intervals=TOLD).due
-    assert not way(walk(1390, 10), None, "steps", intervals=TOLD).due
-    assert way(walk(1390, 10, first=900), 5000, "steps", intervals=TOLD).due
-    assert not way(walk(690, 10), 5000, "steps").due
+    assert run_position(walk(690, 10), None, "steps", intervals=TOLD).due
+    assert not run_position(walk(640, 10), None, "steps", intervals=TOLD).due
+    assert not run_position(walk(1390, 10), None, "steps", intervals=TOLD).due
+    assert run_position(walk(1390, 10, first=900), 5000, "steps", intervals=TOLD).due
+    assert not run_position(walk(690, 10), 5000, "steps").due

@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dogwatch.estimate.last_lines import Lines
-from dogwatch.estimate.milestones import Ground, Way
+from dogwatch.estimate.milestones import Position, RunPosition
 from dogwatch.estimate.silence_limit import (
     AFTER_SUCH,
     BETWEEN,
@@ -40,8 +40,8 @@ from dogwatch.estimate.silence_limit import (
 GAP_LISTS = st.lists(st.floats(0.0, 5000.0), min_size=1, max_size=60)
 
 
-def at(ground: Ground, gone: float = 0.6, whole: float | None = None) -> Way:
-    return Way(ground, gone, whole)
+def at(position: Position, gone: float = 0.6, whole: float | None = None) -> RunPosition:
+    return RunPosition(position, gone, whole)
 
 
 def seen(*silences: float, look: float = 10.0) -> Gaps:
@@ -94,14 +94,14 @@ def test_a_job_whose_pauses_are_known_is_allowed_a_little_more_than_those() -> N
 def test_what_is_new_lasts_no_longer_than_a_few_epochs_where_they_are_counted() -> None:
     """What a job evaluates is seldom more than what it trains on; a job that was hardly seen is given its start."""
     even = {STEADY: seen(*[5.0] * 200)}
-    place = Way(Ground.PLACE, told=True, epoch=210.0)
+    place = RunPosition(Position.MILESTONE, epochs_known=True, epoch_seconds=210.0)
     assert (
-        silence_limit(even, STEADY, on=place)
+        silence_limit(even, STEADY, where=place)
         == OF_EPOCH * 210.0
-        < silence_limit(even, STEADY, on=replace(place, epoch=None))
+        < silence_limit(even, STEADY, where=replace(place, epoch_seconds=None))
     )
-    assert silence_limit(even, STEADY, on=replace(place, epoch=1.0)) == 2 * BETWEEN
-    assert silence_limit({STEADY: seen(5.0)}, STEADY, on=replace(place, epoch=1.0)) == HOUR - 15.0
+    assert silence_limit(even, STEADY, where=replace(place, epoch_seconds=1.0)) == 2 * BETWEEN
+    assert silence_limit({STEADY: seen(5.0)}, STEADY, where=replace(place, epoch_seconds=1.0)) == HOUR - 15.0
 
 
 def test_one_look_that_saw_nothing_is_no_pause() -> None:
@@ -129,37 +129,37 @@ def test_a_phase_that_the_log_announces_has_a_patience_of_its_own() -> None:
     assert silence_limit(gaps, STEADY) == PAUSED
 
 
-def test_on_the_open_road_the_second_half_of_a_job_that_never_paused_is_allowed_a_minute() -> None:
+def test_between_milestones_the_second_half_of_a_job_that_never_paused_is_allowed_a_minute() -> None:
     """And a validation at a place where one may begin, or wherever nobody knows how far it is."""
     even = {STEADY: seen(*[20.0] * 160, look=10.0)}
-    assert silence_limit(even, STEADY, on=at(Ground.OPEN)) == BETWEEN
-    assert silence_limit(even, STEADY, on=at(Ground.PLACE)) == silence_limit(even, STEADY) == UNSEEN
+    assert silence_limit(even, STEADY, where=at(Position.BETWEEN)) == BETWEEN
+    assert silence_limit(even, STEADY, where=at(Position.MILESTONE)) == silence_limit(even, STEADY) == UNSEEN
 
 
 def test_a_job_that_trains_to_a_target_may_come_to_its_end_at_any_moment() -> None:
-    """And evaluate there for a good part of what was seen, on the open road too; but not asleep."""
+    """And evaluate there for a good part of what was seen, between milestones too; but not asleep."""
     even = {STEADY: seen(*[200.0] * 160)}
-    road = Way(Ground.OPEN, told=True)
-    target = replace(road, to_target=True)
-    assert silence_limit(even, STEADY, on=target) == pytest.approx(LAST * even[STEADY].seconds)
-    assert silence_limit(even, STEADY, on=road) < silence_limit(even, STEADY, on=target)
-    assert silence_limit(even, STEADY, asleep=True, on=target) < silence_limit(even, STEADY, on=target)
+    open_stretch = RunPosition(Position.BETWEEN, epochs_known=True)
+    target = replace(open_stretch, to_target=True)
+    assert silence_limit(even, STEADY, where=target) == pytest.approx(LAST * even[STEADY].seconds)
+    assert silence_limit(even, STEADY, where=open_stretch) < silence_limit(even, STEADY, where=target)
+    assert silence_limit(even, STEADY, asleep=True, where=target) < silence_limit(even, STEADY, where=target)
 
 
 def test_in_the_first_half_the_end_of_an_epoch_may_come_as_a_surprise() -> None:
     """Where the total says nothing of epochs; a validation lasts up to a third of what came before it."""
     even = {STEADY: seen(*[20.0] * 120, look=10.0)}
-    early = silence_limit(even, STEADY, on=at(Ground.OPEN, gone=0.3))
+    early = silence_limit(even, STEADY, where=at(Position.BETWEEN, gone=0.3))
     assert early == pytest.approx(SURPRISE * even[STEADY].seconds)
-    assert silence_limit(even, STEADY, on=at(Ground.OPEN, gone=EPOCH)) == BETWEEN
-    assert silence_limit(even, STEADY, on=Way(Ground.OPEN, 0.05, told=True)) == BETWEEN
+    assert silence_limit(even, STEADY, where=at(Position.BETWEEN, gone=EPOCH)) == BETWEEN
+    assert silence_limit(even, STEADY, where=RunPosition(Position.BETWEEN, 0.05, epochs_known=True)) == BETWEEN
 
 
 def test_what_is_new_lasts_no_longer_than_a_share_of_the_whole() -> None:
     """A job of an hour does not validate for forty minutes; one of a day may."""
     even = {STEADY: seen(*[20.0] * 160, look=10.0)}
     hour, day, minutes = (
-        silence_limit(even, STEADY, on=at(Ground.PLACE, whole=whole)) for whole in (3600, 86_400, 300)
+        silence_limit(even, STEADY, where=at(Position.MILESTONE, whole=whole)) for whole in (3600, 86_400, 300)
     )
     assert hour == pytest.approx(OF_WHOLE * 3600)
     assert day == UNSEEN
@@ -225,10 +225,10 @@ def test_a_pause_that_follows_a_line_of_its_own_is_known_by_that_line() -> None:
 
 def test_a_log_of_several_words_announces_what_comes_at_a_target() -> None:
     """One that says nothing but its count may come to its end at any moment."""
-    even, target = {STEADY: seen(*[50.0] * 400)}, Way(Ground.OPEN, to_target=True)
+    even, target = {STEADY: seen(*[50.0] * 400)}, RunPosition(Position.BETWEEN, to_target=True)
     alone, others = lines_of("step", 55.0, step=400), lines_of("step", 55.0, step=400, evaluated=9)
-    assert silence_limit(even, STEADY, on=target, lines=others) == SAFETY * 55.0
-    assert silence_limit(even, STEADY, on=target, lines=alone) == LAST * even[STEADY].seconds > 10 * SAFETY * 55.0
+    assert silence_limit(even, STEADY, where=target, lines=others) == SAFETY * 55.0
+    assert silence_limit(even, STEADY, where=target, lines=alone) == LAST * even[STEADY].seconds > 10 * SAFETY * 55.0
 
 
 def test_the_longest_gap_after_a_line_that_nobody_kept_is_not_guessed() -> None:
@@ -239,47 +239,57 @@ def test_the_longest_gap_after_a_line_that_nobody_kept_is_not_guessed() -> None:
 
 def test_a_log_that_says_nothing_but_its_count_announces_nothing() -> None:
     """There the places of its counter are all that tells where something may begin."""
-    even, place = {STEADY: seen(*[20.0] * 100)}, at(Ground.PLACE)
+    even, place = {STEADY: seen(*[20.0] * 100)}, at(Position.MILESTONE)
     alone, others = lines_of("step", 25.0, step=THERE_TIMES), lines_of("step", 25.0, step=THERE_TIMES, saved=1)
-    assert silence_limit(even, STEADY, on=place, lines=alone) == silence_limit(even, STEADY, on=place)
-    assert silence_limit(even, STEADY, on=place, lines=others) == USUAL_THERE < silence_limit(even, STEADY, on=place)
+    assert silence_limit(even, STEADY, where=place, lines=alone) == silence_limit(even, STEADY, where=place)
+    assert (
+        silence_limit(even, STEADY, where=place, lines=others) == USUAL_THERE < silence_limit(even, STEADY, where=place)
+    )
 
 
 def test_early_on_its_way_a_job_still_says_what_it_begins() -> None:
     """What every place ahead may bring is due after a line of another kind, not after one that stood there before."""
-    even, early = {STEADY: seen(*[20.0] * 100)}, at(Ground.EARLY, gone=0.02)
+    even, early = {STEADY: seen(*[20.0] * 100)}, at(Position.EARLY, gone=0.02)
     step, alone = lines_of("step", 25.0, step=THERE_TIMES, saved=1), lines_of("step", 25.0, step=THERE_TIMES)
-    assert silence_limit(even, STEADY, on=early, lines=step) == AFTER_SUCH / THERE_TIMES
+    assert silence_limit(even, STEADY, where=early, lines=step) == AFTER_SUCH / THERE_TIMES
     assert (
-        silence_limit(even, STEADY, on=early, lines=alone) == silence_limit(even, STEADY, on=at(Ground.PLACE)) == UNSEEN
+        silence_limit(even, STEADY, where=early, lines=alone)
+        == silence_limit(even, STEADY, where=at(Position.MILESTONE))
+        == UNSEEN
     )
 
 
 def test_the_longer_a_job_runs_the_longer_a_file_system_may_hang_on_the_open_road() -> None:
     """A minute at first, five at most, whether the counter tells where it is or the line that always stands there."""
-    road, often = at(Ground.OPEN), lines_of("step", 25.0, step=9000, saved=1)
+    open_stretch, often = at(Position.BETWEEN), lines_of("step", 25.0, step=9000, saved=1)
     for hours, allowed in ((1, BETWEEN), (20, HANGS * 20 * HOUR), (200, PAUSED)):
         even = {STEADY: seen(*[20.0] * (hours * 120))}
-        assert silence_limit(even, STEADY, on=road) == pytest.approx(allowed)
+        assert silence_limit(even, STEADY, where=open_stretch) == pytest.approx(allowed)
         assert silence_limit(even, STEADY, lines=often) == pytest.approx(allowed)
 
 
 def test_a_stop_that_was_told_beforehand_is_announced_by_no_line() -> None:
     """The first evaluation comes after a line that has stood there a hundred times."""
     even, step = {STEADY: seen(*[20.0] * 100)}, lines_of("step", 25.0, step=100, saved=1)
-    place = at(Ground.PLACE)
-    assert silence_limit(even, STEADY, on=place, lines=step) < PAUSED
-    assert silence_limit(even, STEADY, on=replace(place, due=True), lines=step) == UNSEEN
+    place = at(Position.MILESTONE)
+    assert silence_limit(even, STEADY, where=place, lines=step) < PAUSED
+    assert silence_limit(even, STEADY, where=replace(place, due=True), lines=step) == UNSEEN
 
 
 def test_a_new_kind_of_line_may_begin_something_even_on_the_open_road() -> None:
     """And after pauses, but no longer than at a place; where every line is of a kind of its own, it is no news."""
-    even, road = {STEADY: seen(*[20.0] * 200)}, at(Ground.OPEN)
+    even, open_stretch = {STEADY: seen(*[20.0] * 200)}, at(Position.BETWEEN)
     paused = {STEADY: seen(*[20.0] * 100, 180.0, *[20.0] * 100)}
     first, prose = Lines({"step": 200}, "test"), Lines({str(i): 1 for i in range(60)}, "test")
-    assert silence_limit(even, STEADY, on=road, lines=prose) == silence_limit(even, STEADY, on=road) == BETWEEN
     assert (
-        silence_limit(even, STEADY, on=road, lines=first) == silence_limit(paused, STEADY, lines=first) == PAUSED_THERE
+        silence_limit(even, STEADY, where=open_stretch, lines=prose)
+        == silence_limit(even, STEADY, where=open_stretch)
+        == BETWEEN
+    )
+    assert (
+        silence_limit(even, STEADY, where=open_stretch, lines=first)
+        == silence_limit(paused, STEADY, lines=first)
+        == PAUSED_THERE
     )
     assert silence_limit(paused, STEADY) == PAUSED
 
@@ -288,15 +298,15 @@ def test_a_new_kind_of_line_may_begin_something_even_on_the_open_road() -> None:
     GAP_LISTS,
     GAP_LISTS,
     st.sampled_from([STEADY, *PHASES]),
-    st.sampled_from(list(Ground)),
+    st.sampled_from(list(Position)),
     st.dictionaries(st.sampled_from("abc"), st.integers(1, 99)),
     st.sampled_from(["", "a", "d"]),
 )
 def test_no_line_makes_a_stall_of_a_gap_that_was_survived(
-    silences: list[float], others: list[float], phase: str, ground: Ground, kinds: dict[str, int], last: str
+    silences: list[float], others: list[float], phase: str, position: Position, kinds: dict[str, int], last: str
 ) -> None:
     gaps = {STEADY: seen(*others), phase: seen(*silences)}
-    assert silence_limit(gaps, phase, on=at(ground), lines=lines_of(last, **kinds)) >= max(silences)
+    assert silence_limit(gaps, phase, where=at(position), lines=lines_of(last, **kinds)) >= max(silences)
 
 
 def test_a_phase_that_was_announced_twice_alike_is_known_by_its_length() -> None:
@@ -318,15 +328,15 @@ def test_a_first_line_of_its_kind_announces_another_evaluation() -> None:
 
 def test_a_pause_that_was_survived_elsewhere_is_none_on_the_open_road() -> None:
     """Where the log tells of its validations, a disk that made them wait may make a step wait; for some minutes."""
-    steady, road = seen(*[20.0] * 200), at(Ground.OPEN)
+    steady, open_stretch = seen(*[20.0] * 200), at(Position.BETWEEN)
     short, long = ({STEADY: steady, "validating": seen(*[lasted] * 3)} for lasted in (100.0, 1200.0))
     assert (
-        silence_limit(short, STEADY, on=road)
+        silence_limit(short, STEADY, where=open_stretch)
         == short["validating"].longest
         > BETWEEN
-        == silence_limit({STEADY: steady}, STEADY, on=road)
+        == silence_limit({STEADY: steady}, STEADY, where=open_stretch)
     )
-    assert silence_limit(long, STEADY, on=road) == PAUSED
+    assert silence_limit(long, STEADY, where=open_stretch) == PAUSED
 
 
 def test_what_is_new_lasts_no_longer_than_most_of_what_was_seen() -> None:
@@ -336,28 +346,30 @@ def test_what_is_new_lasts_no_longer_than_most_of_what_was_seen() -> None:
     assert silence_limit(later, STEADY) == pytest.approx(OF_SEEN * later[STEADY].seconds)
 
 
-@example([0.0], [0.0], STEADY, Ground.PLACE, 0.0, None)
+@example([0.0], [0.0], STEADY, Position.MILESTONE, 0.0, None)
 @given(
     GAP_LISTS,
     GAP_LISTS,
     st.sampled_from([STEADY, *PHASES]),
-    st.sampled_from(Ground),
+    st.sampled_from(Position),
     st.floats(0.0, 1.0),
     st.none() | st.floats(1.0, 1e6),
 )
 def test_the_open_road_never_buys_patience(
-    silences: list[float], others: list[float], phase: str, elsewhere: Ground, gone: float, whole: float | None
+    silences: list[float], others: list[float], phase: str, elsewhere: Position, gone: float, whole: float | None
 ) -> None:
     """Whatever was seen before; and what was survived stays survived."""
     gaps = {STEADY: seen(*silences), "checkpointing": seen(*others)}
-    road = silence_limit(gaps, phase, on=Way(Ground.OPEN, gone, whole))
-    assert SAFETY * max(silences) <= road <= silence_limit(gaps, phase, on=Way(elsewhere, gone, whole))
+    open_stretch = silence_limit(gaps, phase, where=RunPosition(Position.BETWEEN, gone, whole))
+    assert (
+        SAFETY * max(silences) <= open_stretch <= silence_limit(gaps, phase, where=RunPosition(elsewhere, gone, whole))
+    )
 
 
 def test_a_job_that_was_seen_for_a_few_minutes_only_has_no_open_road() -> None:
     """Whatever its counter says."""
     young = {STEADY: seen(*[5.0] * 25, look=5.0)}
-    assert silence_limit(young, STEADY, on=at(Ground.OPEN)) == LEAST
+    assert silence_limit(young, STEADY, where=at(Position.BETWEEN)) == LEAST
 
 
 def test_the_pauses_of_a_job_that_has_become_slower_may_be_longer() -> None:
@@ -374,7 +386,7 @@ def test_at_a_place_a_job_that_only_saved_so_far_may_begin_to_validate() -> None
     """Fifteen short pauses say little about the first of another kind."""
     saving = {STEADY: seen(*([0.0] * 30 + [100.0]) * 15)}
     assert (
-        silence_limit(saving, STEADY, on=at(Ground.PLACE))
+        silence_limit(saving, STEADY, where=at(Position.MILESTONE))
         == PAUSED_THERE
         > 765
         > silence_limit(saving, STEADY)
@@ -385,7 +397,9 @@ def test_at_a_place_a_job_that_only_saved_so_far_may_begin_to_validate() -> None
 def test_a_job_that_has_validated_is_allowed_little_more_than_that_anywhere() -> None:
     """Three pauses of minutes are no checkpoints; no other beginning is waited for."""
     validating = {STEADY: seen(*([0.0] * 60 + [170.0]) * 3)}
-    assert silence_limit(validating, STEADY, on=at(Ground.PLACE)) == silence_limit(validating, STEADY) == PAUSED
+    assert (
+        silence_limit(validating, STEADY, where=at(Position.MILESTONE)) == silence_limit(validating, STEADY) == PAUSED
+    )
 
 
 def test_a_job_that_told_of_its_validations_is_not_waited_for_to_begin_them() -> None:
@@ -400,8 +414,8 @@ def test_saves_that_are_well_known_say_nothing_of_a_validation_that_no_line_anno
     """Nine epochs that were only saved, and the tenth is validated on, while the last words are still of saving."""
     saving = {STEADY: seen(*[20.0] * 300), "checkpointing": seen(*[30.0] * 9)}
     validated = {**saving, "validating": seen(*[30.0] * 3)}
-    assert silence_limit(saving, "checkpointing", on=at(Ground.PLACE)) >= LEAST
-    assert silence_limit(validated, "checkpointing", on=at(Ground.PLACE)) == PAUSED
+    assert silence_limit(saving, "checkpointing", where=at(Position.MILESTONE)) >= LEAST
+    assert silence_limit(validated, "checkpointing", where=at(Position.MILESTONE)) == PAUSED
 
 
 def test_a_slow_start_is_no_pause() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dogwatch.estimate.last_lines import Lines
-from dogwatch.estimate.milestones import LOST, Ground, Way
+from dogwatch.estimate.milestones import UNKNOWN_POSITION, Position, RunPosition
 from dogwatch.estimate.silence_limit import STEADY, Gaps, silence_limit
 from dogwatch.estimate.stall import Evidence, Gpu, Usage, ask_after, asleep, verdict, waits
 from dogwatch.model import StallState, Verdict
@@ -252,13 +252,13 @@ def test_a_counter_that_has_hardly_moved_or_a_phase_that_is_announced_is_not_slo
 @given(
     st.lists(st.floats(0.0, 2000.0), min_size=1, max_size=40),
     st.sampled_from(["training", "validating", "exporting"]),
-    st.sampled_from(list(Ground)),
+    st.sampled_from(list(Position)),
     st.integers(1, 300),
     st.booleans(),
     st.booleans(),
 )
 def test_nobody_is_out_of_patience_before_it_is_asked_where_a_job_is(
-    silences: list[float], phase: str, ground: Ground, times: int, several: bool, is_asleep: bool
+    silences: list[float], phase: str, position: Position, times: int, several: bool, is_asleep: bool
 ) -> None:
     """Until then every job is taken for one of which nothing tells that."""
     gaps = Gaps()
@@ -266,6 +266,6 @@ def test_nobody_is_out_of_patience_before_it_is_asked_where_a_job_is(
         gaps.note(silent, 10.0)
     seen = {"step": times, "saved": 1} if several else {"step": times}
     lines = Lines(seen, "step", dict.fromkeys(seen, gaps.longest))
-    least = silence_limit({STEADY: gaps}, phase, asleep=is_asleep, on=Way(ground, 0.6), lines=lines)
-    lost = silence_limit({STEADY: gaps}, phase, asleep=is_asleep, on=LOST, lines=lines)
+    least = silence_limit({STEADY: gaps}, phase, asleep=is_asleep, where=RunPosition(position, 0.6), lines=lines)
+    lost = silence_limit({STEADY: gaps}, phase, asleep=is_asleep, where=UNKNOWN_POSITION, lines=lines)
     assert ask_after({STEADY: gaps}, phase, None, lines) <= 0.5 * min(least, lost)

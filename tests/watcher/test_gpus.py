@@ -12,7 +12,7 @@ from msgspec import convert, to_builtins
 from dogwatch.model import Answered, Ended, Job, Known, Outcome, Running, Waiting, Worker
 from dogwatch.rules import gpu_broken
 from dogwatch.rules.interface import Case
-from dogwatch.watcher.job.gpus import FAR_LOOKS, GpuTurns, last_asked, readings, take_gpus, with_last
+from dogwatch.watcher.job.gpus import FAR_POLLS, GpuSchedule, last_asked, readings, take_gpus, with_last
 from dogwatch.watcher.job.memory import Memory
 from dogwatch.watcher.job.probe_answer import GpuReport, PlaceReport, ProbeAnswer
 from dogwatch.watcher.job.read_files import Readers
@@ -171,16 +171,16 @@ class Turns:
     """One place, asked look after look."""
 
     def __init__(self, far: bool = False) -> None:
-        self.turns, self.jobs = GpuTurns(far), [watched("0")]
+        self.schedule, self.jobs = GpuSchedule(far), [watched("0")]
 
     def ask(self, mono: float) -> ExtraProbe | None:
-        found = self.turns.ask(self.jobs, mono, once=False)
+        found = self.schedule.ask(self.jobs, mono, once=False)
         return None if found is None else found["gpus"]
 
     def hear(self, mono: float, **answer: Any) -> ProbeAnswer:
         row = gpus(**answer) if "by" in answer else convert(answer, Why)
         facts = PlaceReport(None, "n1.lab", "3", None)
-        return self.turns.heard(ProbeAnswer(LOOK, extra_probes={"gpus": row}, facts=facts), self.jobs, mono)
+        return self.schedule.heard(ProbeAnswer(LOOK, extra_probes={"gpus": row}, facts=facts), self.jobs, mono)
 
 
 def test_gpus_are_asked_for_while_a_job_runs_and_not_at_every_look():
@@ -228,7 +228,7 @@ def test_a_way_that_failed_is_left_out_for_a_while():
     place = Turns()
     place.ask(0.0)
     place.hear(0.0, by="nvidia-smi", gpus=[row(0)], failed={"nvml": "NVML did not answer in 8 s"})
-    assert place.turns.report == GpuReport("nvidia-smi", 1, "", "nvml: NVML did not answer in 8 s")
+    assert place.schedule.report == GpuReport("nvidia-smi", 1, "", "nvml: NVML did not answer in 8 s")
     asked = place.ask(100.0)
     assert asked is not None
     assert to_builtins(asked.call)["skip"] == ["nvml"]
@@ -240,7 +240,7 @@ def test_a_way_that_failed_is_left_out_for_a_while():
 def test_over_ssh_every_fifth_look_asks_and_waits_for_the_answer():
     """Its program travels with the question, and the probe that was asked is gone afterwards."""
     place, asked = Turns(far=True), []
-    for look in range(2 * FAR_LOOKS + 1):
+    for look in range(2 * FAR_POLLS + 1):
         found = place.ask(60.0 * look)
         asked.append(found is not None)
         if found is not None:
@@ -255,7 +255,7 @@ def test_a_job_that_ended_badly_is_asked_about_once_more():
     (one,) = place.jobs
     place.hear(0.0, by="nvml", gpus=[row(0)])
     take(one, row(0, process(7, 100)))
-    assert set(last_asked(place.turns, ProbeAnswer(LOOK), [one], 60.0)) == {"gpus"}
+    assert set(last_asked(place.schedule, ProbeAnswer(LOOK), [one], 60.0)) == {"gpus"}
     answer = CheckedAnswer({}, extra_probes=Rows(rows={"gpus": gpus(gpus=[row(0)], xids=[xid])}))
     seen = with_last(ProbeAnswer(LOOK), answer)
     gone = tuple(replace(worker, doing="gone") for worker in one.workers)
@@ -270,13 +270,13 @@ def test_a_job_that_ended_badly_is_asked_about_once_more():
 def test_no_ending_waits_for_a_driver_that_was_late_or_for_gpus_that_nobody_used():
     """Nor is a place asked twice in one poll."""
     place = Turns()
-    assert last_asked(place.turns, ProbeAnswer(LOOK), place.jobs, 1.0) == {}
+    assert last_asked(place.schedule, ProbeAnswer(LOOK), place.jobs, 1.0) == {}
     place.hear(0.0, by="nvml", gpus=[row(0)])
-    assert last_asked(place.turns, ProbeAnswer(LOOK), place.jobs, 1.0) == {}
+    assert last_asked(place.schedule, ProbeAnswer(LOOK), place.jobs, 1.0) == {}
     take(place.jobs[0], row(0))
-    assert last_asked(place.turns, ProbeAnswer(LOOK, gpus=gpus()), place.jobs, 1.0) == {}
+    assert last_asked(place.schedule, ProbeAnswer(LOOK, gpus=gpus()), place.jobs, 1.0) == {}
     place.hear(1.0, pending=True)
-    assert last_asked(place.turns, ProbeAnswer(LOOK), place.jobs, 2.0) == {}
+    assert last_asked(place.schedule, ProbeAnswer(LOOK), place.jobs, 2.0) == {}
 
 
 def test_the_experiment_log_gets_the_gpus_of_a_job_together():

@@ -16,7 +16,7 @@ from dogwatch.rules import worker_gone
 from dogwatch.rules.interface import Case
 from dogwatch.store.rows.tick import Event
 from dogwatch.watcher.job import launch as launching
-from dogwatch.watcher.job.launch import Signs
+from dogwatch.watcher.job.launch import LaunchEvidence
 from dogwatch.watcher.job.memory import Memory
 from tests.support import wait_until
 
@@ -25,7 +25,7 @@ JOB = Job("here/process:x", "here", "process", "x", "x", expect=Expectation(work
 LOGGED = replace(JOB, track={"logs": ["/l/0.log", "/l/1.log"]})
 RUNNING = Known(Running(BEGAN))
 TWO = tuple(Worker(n, "running", pid=10 + n, started=BEGAN + 0.4 * n, log=f"/l/{n}.log") for n in range(2))
-NOTHING = Signs(TWO, {}, {}, output=False, step=False)
+NOTHING = LaunchEvidence(TWO, {}, {}, output=False, step=False)
 OURS = GpuProcess(10, ours=True)
 CAUSE = {
     "cause": "missing_module",
@@ -44,7 +44,9 @@ class Launch:
     def __init__(self, job: Job = JOB, first_look: float = 1.0) -> None:
         self.job, self.memory, self.at = job, Memory(), BEGAN + first_look
 
-    def look(self, signs: Signs, seconds: float = 0.0, known: Known = RUNNING, why: Any = no_cause) -> list[Event]:
+    def look(
+        self, signs: LaunchEvidence, seconds: float = 0.0, known: Known = RUNNING, why: Any = no_cause
+    ) -> list[Event]:
         self.at += seconds
         self.memory.age += seconds
         return launching.advance(self.memory, self.job, known, signs, BEGAN, self.at, why)

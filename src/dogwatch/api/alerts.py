@@ -194,18 +194,18 @@ def hide(folder: str, name: str, text: str) -> str:
 def keep(path: str, text: str) -> None:
     """Keep a text beside the store, whole or not at all, unless it lies there already. It is only a copy: a full disk
     is no trouble."""
-    held, aside = "", f"{path}.new"
+    held, draft = "", f"{path}.new"
     with contextlib.suppress(OSError, UnicodeDecodeError), open(path, encoding="utf-8") as opened:
         held = opened.read()
     if held == text:
         return
     with contextlib.suppress(OSError):
-        fd = open_private(aside, os.O_CREAT | os.O_TRUNC | os.O_WRONLY)
+        fd = open_private(draft, os.O_CREAT | os.O_TRUNC | os.O_WRONLY)
         with open(fd, "w", encoding="utf-8") as fresh:
             fresh.write(text)
             fresh.flush()
             os.fsync(fd)
-        os.replace(aside, path)
+        os.replace(draft, path)
 
 
 def _unhide(store: Store, row: ChannelRow) -> None:

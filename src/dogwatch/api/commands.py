@@ -87,7 +87,7 @@ def add_processes(
     search = Search(
         pids or None, pidfile, match, workers.uid_of(user), expect.workers, fresh=int(expect.launch_timeout)
     )
-    answer, real = _look(transport, search, expect)
+    answer, real = _find_processes(transport, search, expect)
     workers.insist(answer, search, wait_for_them=wait_for_them)
     found = answer.workers
     told = name if name is not None else match or (os.path.basename(pidfile) if pidfile else None) or _command(answer)
@@ -145,7 +145,7 @@ def _register(
     return job.ref
 
 
-def _look(transport: Transport, search: Search, expect: Expectation) -> tuple[Find, Mapping[str, str]]:
+def _find_processes(transport: Transport, search: Search, expect: Expectation) -> tuple[Find, Mapping[str, str]]:
     """The processes, and where the folders of the job's files are."""
     questions = Questions(process=ProcessQuestions(find={"it": search}), files=real_folders.question(expect))
     answer = transport.ask(questions.to_request(), POLL_DEADLINE)

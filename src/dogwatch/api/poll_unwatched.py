@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 DEADLINE = 90.0
 
 
-def look(
+def poll(
     source: Source, transport: Transport, jobs: Sequence[Job], clock: Clock
 ) -> tuple[list[JobDocument], str | None]:
     """What one round trip says of these jobs of one place, in order, and why it says nothing, if so."""

@@ -177,12 +177,12 @@ def add_ids(
             real=looked_up.real,
         )
         job = jobs.documents(store, refs=[ref])[0]
-        notes = _notes(kind, place, job["name"], found, said, bool(expect.logs))
+        notes = _remarks(kind, place, job["name"], found, said, bool(expect.logs))
         added.append(Added(job, found, notes))
     return added
 
 
-def _notes(
+def _remarks(
     kind: Scheduler,
     place: Place,
     name: str,

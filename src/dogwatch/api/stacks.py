@@ -71,7 +71,7 @@ def pids(job: JobDocument) -> list[int]:
 
 
 @dataclass(frozen=True, slots=True)
-class FileChecks:
+class LiveProcesses:
     """A closer look at a job's processes: where they are (None when that was not asked), and what all that descend
     from them do (None when nothing could be learnt)."""
 
@@ -81,18 +81,18 @@ class FileChecks:
 
 def ask(transport: Transport, job: JobDocument) -> list[StackDocument]:
     """The processes with what each is doing; one entry that says why where nothing could be learnt."""
-    return look(transport, job).processes or []
+    return inspect(transport, job).processes or []
 
 
-def look(transport: Transport, job: JobDocument, spy: bool = True) -> FileChecks:
+def inspect(transport: Transport, job: JobDocument, spy: bool = True) -> LiveProcesses:
     """One question for both; without `spy` nobody's stack is read."""
     call: JsonObject = {"pids": pids(job), "seconds": SECONDS, "spy": spy}
     found = extra_probe.send(transport, "stacks", call, 1.6 * SECONDS, Stacks)
     if isinstance(found, str):
-        return FileChecks([_nothing(found)] if spy else None)
+        return LiveProcesses([_nothing(found)] if spy else None)
     processes = [_document(process, found.ptrace) for process in found.processes]
     family = cast("FamilyAnswer", to_builtins(found.family))
-    return FileChecks((processes or [_nothing("none is there")]) if spy else None, family)
+    return LiveProcesses((processes or [_nothing("none is there")]) if spy else None, family)
 
 
 def says(process: StackDocument) -> str:

@@ -225,7 +225,7 @@ def documents(store: Store, clock: Clock, ways: Ways, which_job: Candidate) -> t
     for place, some in _by_place(store, which_job.jobs):
         transport = ways(place)
         try:
-            told, why = poll_unwatched.look(scheduler_jobs.scheduler(some[0].source).source, transport, some, clock)
+            told, why = poll_unwatched.poll(scheduler_jobs.scheduler(some[0].source).source, transport, some, clock)
         finally:
             transport.close()
         found |= {job["ref"]: job for job in told}

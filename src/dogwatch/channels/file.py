@@ -15,7 +15,7 @@ from dogwatch.model import Message
 from dogwatch.plugin_config import AbsolutePath
 from dogwatch.text import plain
 
-LOOKS_BACK = 1 << 20
+TAIL_BYTES = 1 << 20
 
 
 class File:
@@ -50,7 +50,7 @@ class File:
 
     def _append(self, fd: int, key: bytes, line: bytes) -> Receipt:
         size = os.fstat(fd).st_size
-        tail = os.pread(fd, min(size, LOOKS_BACK), max(0, size - LOOKS_BACK))
+        tail = os.pread(fd, min(size, TAIL_BYTES), max(0, size - TAIL_BYTES))
         if b'{"key": "' + key in tail and tail.endswith(b"\n"):
             return Receipt(True, "it was there already")
         whole = (b"" if not tail or tail.endswith(b"\n") else b"\n") + line + b"\n"

@@ -10,23 +10,23 @@ from dogwatch.model.message import RANK
 from dogwatch.text import plain
 
 SUBJECT = 120
-SIGNS = {Level.CRITICAL: "CRITICAL", Level.WARNING: "WARNING", Level.INFO: "INFO", Level.PROGRESS: "PROGRESS"}
+LEVEL_WORDS = {Level.CRITICAL: "CRITICAL", Level.WARNING: "WARNING", Level.INFO: "INFO", Level.PROGRESS: "PROGRESS"}
 
 
 def subject(message: Message) -> str:
     """One line: the level, and the job with what is wrong, or how many jobs; what is worst goes first."""
-    sign = SIGNS[message.level]
+    level = LEVEL_WORDS[message.level]
     worst = [item for item in message.items if item.level is message.level]
     names = list(dict.fromkeys(item.name for item in worst))
     others = len(message.items) - (len(worst) if len(names) > 1 else 1)
     more = f" (and {others} more)" if others else ""
     if len(names) == 1:
         newest = max(worst, key=lambda item: item.since)
-        return plain(f"[dogwatch] {sign}: {newest.name}: {newest.text}", SUBJECT - len(more)) + more
+        return plain(f"[dogwatch] {level}: {newest.name}: {newest.text}", SUBJECT - len(more)) + more
     about = f"{len(worst)} notifications about {len(names)} jobs"
     rules = {item.rule for item in worst}
     what = f" ({plain(worst[0].text, 60)})" if len(rules) == 1 else ""
-    return plain(f"[dogwatch] {sign}: {about}{what}", SUBJECT - len(more)) + more
+    return plain(f"[dogwatch] {level}: {about}{what}", SUBJECT - len(more)) + more
 
 
 def lines(message: Message, most: int | None = None) -> Iterator[str]:
@@ -42,7 +42,7 @@ def lines(message: Message, most: int | None = None) -> Iterator[str]:
 
 
 def item_lines(item: Item) -> Iterator[str]:
-    yield f"{SIGNS[item.level]}  {plain(item.name, 200)}: {plain(item.text, 500)}"
+    yield f"{LEVEL_WORDS[item.level]}  {plain(item.name, 200)}: {plain(item.text, 500)}"
     if item.why:
         yield f"    why: {plain(item.why, 500)}"
     if item.do:

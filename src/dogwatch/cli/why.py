@@ -121,7 +121,7 @@ def _of_job(args: Namespace) -> tuple[JobDocument, WhyDocument]:
     transport = assemble.transport(place, Clock())
     try:
         if lives:
-            closer = stacks.look(transport, job, spy=args.stacks or stacks.wanted(job))
+            closer = stacks.inspect(transport, job, spy=args.stacks or stacks.wanted(job))
             fallen = why.fallen(transport, job, deadline)
             return job, why.of_job(job, processes=closer.processes, family=closer.family, fallen=fallen)
         found = why.of_job(job, () if why.is_settled(job) else _tails(transport, job, deadline))

@@ -18,9 +18,9 @@ from dogwatch.estimate.planned_stops import EPOCHS, NO_STOPS, PlannedStops, plan
 from dogwatch.model import Interval, Point
 
 COUNTED = 12  # moves of the counter before its stride is known
-# Of so many of the newest moves the stride is the lower quarter, and a place may lie so many strides ahead.
+# Of so many of the newest moves the stride is the lower quarter, and a milestone may lie so many strides ahead.
 STRIDE, WIDE = 15, 1.5
-GONE, LINES = 0.12, 300  # of the whole that was seen, or strides, without a pause, before the road counts as open
+GONE, LINES = 0.12, 300  # of the whole that was seen, or strides, without a pause, until nothing new is due
 PASSED = 2  # ends of epochs after which they are no news
 LATE_PARTS = (2, 3, 4, 5, 6, 8, 10)  # into which a whole is cut by jobs that begin to validate late
 MOST_PARTS = 400
@@ -30,33 +30,32 @@ SHARE = "%"
 _NEAR = 1e-6
 
 
-class Ground(Enum):
-    """Where a job is on its way."""
+class Position(Enum):
+    """Where the counter of a job is."""
 
     UNKNOWN = "unknown"
-    PLACE = "place"  # something may begin here
-    EARLY = "early"  # and here, since the whole has hardly begun
-    OPEN = "open"
+    MILESTONE = "milestone"  # something may begin here
+    EARLY = "early"  # and here, because the run has hardly begun
+    BETWEEN = "between milestones"
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
-    """Where a job is: on which ground, how much of the whole it was seen to do, and the seconds that the whole takes
-    at its pace so far, None where no total tells that. It is `told` when epochs end: by a configuration that says when
-    the job saves and evaluates, or by a counter of epochs that has passed some, which also tells the seconds of one
-    `epoch`. What the configuration names is `due` where the first stop is near, and with `to_target` nobody knows where
-    the way ends."""
+class RunPosition:
+    """Where a job is in its run. `share_seen` is the share of its total that was watched, and `total_seconds` what all
+    of it takes at the pace so far, None without a total. `epochs_known`: a configuration says when the job saves and
+    evaluates, or a counter of epochs has passed some, which also gives `epoch_seconds`. `due`: the first stop that the
+    configuration names is near. `to_target`: the run ends at a target, so its total is not known."""
 
-    ground: Ground = Ground.UNKNOWN
-    gone: float = 0.0
-    whole: float | None = None
-    told: bool = False
-    epoch: float | None = None
+    position: Position = Position.UNKNOWN
+    share_seen: float = 0.0
+    total_seconds: float | None = None
+    epochs_known: bool = False
+    epoch_seconds: float | None = None
     to_target: bool = False
     due: bool = False
 
 
-LOST = Way()
+UNKNOWN_POSITION = RunPosition()
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,30 +68,30 @@ class Count:
     unit: str
 
 
-def way(
+def run_position(
     points: Sequence[Point],
     total: float | None,
     unit: str,
     *,
     paused: bool = False,
     intervals: Iterable[Interval] = (),
-) -> Way:
-    """Where on its way a job is by its counter, and by what its configuration says of `intervals`."""
+) -> RunPosition:
+    """The position of a job by its counter, and by what its configuration says of `intervals`."""
     steps, seconds = (points[-1].done - points[0].done, points[-1].at - points[0].at) if points else (0.0, 0.0)
     passed = unit == EPOCHS and steps >= PASSED and seconds > 0
     epoch = seconds / steps if passed else None
     count = counted(points, unit)
     if count is None:
-        return Way(epoch=epoch)
-    said = planned_stops(intervals, unit, count.stride)
+        return RunPosition(epoch_seconds=epoch)
+    stops = planned_stops(intervals, unit, count.stride)
     whole = total if total is not None and math.isfinite(total) and total > 0 else None
-    found = ground(count, whole, said, paused=paused)
-    if found is Ground.UNKNOWN:
-        return LOST
-    on = Way(found, told=said.all or passed, epoch=epoch, due=_is_due(count, said))
+    found = position(count, whole, stops, paused=paused)
+    if found is Position.UNKNOWN:
+        return UNKNOWN_POSITION
+    known = RunPosition(found, epochs_known=stops.all or passed, epoch_seconds=epoch, due=_is_due(count, stops))
     if whole is None or not (steps > 0 and seconds > 0):
-        return on
-    return replace(on, gone=steps / whole, whole=seconds * (whole / steps))
+        return known
+    return replace(known, share_seen=steps / whole, total_seconds=seconds * (whole / steps))
 
 
 def counted(points: Sequence[Point], unit: str) -> Count | None:
@@ -105,29 +104,29 @@ def counted(points: Sequence[Point], unit: str) -> Count | None:
     return Count(points[0].done, points[-1].done, stride, unit) if known else None
 
 
-def ground(count: Count, whole: float | None, said: PlannedStops = NO_STOPS, *, paused: bool = False) -> Ground:
+def position(count: Count, whole: float | None, stops: PlannedStops = NO_STOPS, *, paused: bool = False) -> Position:
     """What lies within the next stride of this counter; unknown without a total, unless it counts epochs or all stops
-    are said. Early in a run every place is near, unless a pause was seen, which tells sooner what the job does."""
+    are known. Early in a run every count may be a milestone, until a pause was seen, which shows what the job does."""
     slack = _NEAR * (whole or abs(count.done))
     near, far = count.done - slack, count.done + WIDE * count.stride + slack
-    stop = any(_next_multiple(every, near) <= far for every in said.every)
-    if stop or _ends_epoch(said.epoch, count, near, far) or (whole is not None and far >= whole):
-        return Ground.PLACE
-    if said.all:
-        return Ground.OPEN
+    stop = any(_next_multiple(every, near) <= far for every in stops.every)
+    if stop or _ends_epoch(stops.epoch, count, near, far) or (whole is not None and far >= whole):
+        return Position.MILESTONE
+    if stops.all:
+        return Position.BETWEEN
     if whole is None:
-        return Ground.UNKNOWN if count.unit != EPOCHS else _among(count, near, far, [])
+        return Position.UNKNOWN if count.unit != EPOCHS else _among(count, near, far, [])
     early = PASSED if count.unit == EPOCHS else min(GONE * whole, LINES * count.stride)
     found = _between(count, near, far, whole)
     hardly = not paused and count.done - count.first < early
-    return Ground.EARLY if hardly and found is Ground.OPEN else found
+    return Position.EARLY if hardly and found is Position.BETWEEN else found
 
 
-def _is_due(count: Count, said: PlannedStops) -> bool:
+def _is_due(count: Count, stops: PlannedStops) -> bool:
     """Whether the first of the stops that a configuration names is near."""
     slack = _NEAR * abs(count.done)
     near, far = count.done - slack, count.done + WIDE * count.stride + slack
-    return any(near <= _first_multiple(every, count.first) <= far for every in said.every)
+    return any(near <= _first_multiple(every, count.first) <= far for every in stops.every)
 
 
 def _ends_epoch(epoch: float | None, count: Count, near: float, far: float) -> bool:
@@ -137,7 +136,7 @@ def _ends_epoch(epoch: float | None, count: Count, near: float, far: float) -> b
     )
 
 
-def _between(count: Count, near: float, far: float, total: float) -> Ground:
+def _between(count: Count, near: float, far: float, total: float) -> Position:
     """An epoch is a whole number of steps, and some totals count one more or less."""
     most = int(min(MOST_PARTS, max(*LATE_PARTS, max(EVERY) * (total / max(near - count.first, count.stride) + 1))))
     whole = [part for part in range(2, most + 1) if count.unit == SHARE or total % 1 or total % part == 0]
@@ -145,17 +144,17 @@ def _between(count: Count, near: float, far: float, total: float) -> Ground:
     periods = [every * total / part for part in whole for every in EVERY] + [total / part for part in nearly]
     late = (total / part for part in whole if part in LATE_PARTS)
     if any(_next_multiple(period, near) <= far for period in late):
-        return Ground.PLACE
+        return Position.MILESTONE
     return _among(count, near, far, periods)
 
 
-def _among(count: Count, near: float, far: float, periods: Sequence[float]) -> Ground:
+def _among(count: Count, near: float, far: float, periods: Sequence[float]) -> Position:
     """Whether the first multiple of a period, or of a round number, is near; a counter of epochs passes them whole."""
     least = max(1.0, count.stride) if count.unit == EPOCHS else count.stride
     if count.unit == EPOCHS:
         periods = [period for period in periods if period >= 1]
     firsts = (_first_multiple(period, count.first) for period in (*periods, *_round(least, far)))
-    return Ground.PLACE if any(near <= first <= far for first in firsts) else Ground.OPEN
+    return Position.MILESTONE if any(near <= first <= far for first in firsts) else Position.BETWEEN
 
 
 def _round(stride: float, most: float) -> list[float]:

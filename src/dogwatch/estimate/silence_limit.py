@@ -3,10 +3,9 @@
 No fixed time is right: a detector's first validation is silent five to thirty-five times as long as anything before
 it, while another job never pauses for more than a second. So what was seen of this job counts, by phase, times a
 safety factor; and as long as little was seen, there is an allowance for what the job may still do for the first time.
-That allowance is due at the places where jobs begin something, after a line such as the log never stood at before
-(`lines`), and wherever nothing tells how far the job is; on the open road between places (`places`), or after a line
-that has stood last before, a shorter one is enough, and a pause that came after lines of another kind is due after
-those.
+That allowance holds at milestones (`milestones.py`), after a last line of a new kind (`last_lines.py`), and where the
+position of the job is not known. Between milestones, or after a last line of a kind that has stood last before, a
+shorter one is enough, and a pause that followed lines of another kind is only expected after those.
 
 What is new is not endless either. While a job starts, its longest silence and what was seen before it are together less
 than an hour, but for those whose log tells nothing before the end of their training, and two that loaded their data for
@@ -34,7 +33,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from dogwatch.estimate.last_lines import Lines
-from dogwatch.estimate.milestones import COUNTED, LOST, Ground, Way
+from dogwatch.estimate.milestones import COUNTED, UNKNOWN_POSITION, Position, RunPosition
 
 SAFETY = 1.6  # times the longest gap so far
 # A start is over after an hour, and what begins after a line of a kind that has stood last n times takes an nth of an
@@ -51,10 +50,9 @@ PAUSED, PAUSED_THERE = 300.0, 1200.0
 # A job that has paused so often, for so long, or has told of so many validations, has shown them; what else it begins
 # lasts no longer.
 VALIDATIONS, VALIDATION = 3, 150.0
-# What is allowed on the open road, where a file system may hang for a minute, or for as long as the job has already
-# paused somewhere, up to PAUSED. The end of an epoch that no total tells
-# may still come as a surprise to a job that has never paused, and last for so much of what was seen, until more of the
-# whole is gone than one epoch is.
+# What is allowed between milestones, where a file system may hang for a minute, or for as long as the job has already
+# paused somewhere, up to PAUSED. In a job that has never paused, an epoch may end without being expected, and last for
+# this share of what was seen, until more of the total is done than one epoch.
 BETWEEN, SURPRISE, EPOCH = 60.0, 0.3, 0.45
 # Of what was seen: file systems hang for minutes, and the longer a job runs, the likelier one of them does.
 HANGS = 0.0025
@@ -139,35 +137,36 @@ def silence_limit(
     limit: float | None = None,
     *,
     asleep: bool = False,
-    on: Way = LOST,
+    where: RunPosition = UNKNOWN_POSITION,
     lines: Lines = NO_LINES,
 ) -> float:
-    """Seconds of silence that are no news in this phase: less when its processes sleep, it is `on` the open road, or
-    `lines` such as the last have stood last before. The owner's `limit` is the most, never the least."""
+    """Seconds of silence that are normal in this phase: less when its processes sleep, when its position is between
+    milestones, or when `lines` such as the last one were followed by short silences before. The owner's `limit` is the
+    most, never the least."""
     phase = kind_of(phase)
     steady, seen = gaps.get(STEADY, NO_GAPS), gaps.get(phase, NO_GAPS)
     slower = _slower(steady) if has_paused(gaps) else 1.0
     longest = steady.longest if steady.count >= _BEGINS else max((of.longest for of in gaps.values()), default=0.0)
     allowed = slower * SAFETY * longest
     if phase in (STEADY, SAVING) or not _well_known(seen):  # a log may tell of what it saves, and not that it validates
-        allowed = max(allowed, _allowance(gaps, asleep, on, lines))
+        allowed = max(allowed, _allowance(gaps, asleep, where, lines))
     if phase != STEADY:
         allowed = max(allowed, _of_phase(seen, phase, asleep, slower, lines))
     after = slower * SAFETY * lines.longest.get(lines.last, 0.0)
-    allowed = max(after, min(allowed, _after_such(gaps, phase, slower, on, lines)))
+    allowed = max(after, min(allowed, _after_such(gaps, phase, slower, where, lines)))
     return allowed if limit is None else min(allowed, limit)
 
 
-def _after_such(gaps: Mapping[str, Gaps], phase: str, slower: float, on: Way, lines: Lines) -> float:
+def _after_such(gaps: Mapping[str, Gaps], phase: str, slower: float, where: RunPosition, lines: Lines) -> float:
     """The most that is allowed where lines such as the last have stood there before, by how often, and by what followed
     them. A bar that has run for a few seconds tells nothing of what comes behind it."""
-    counted = on.ground is not Ground.UNKNOWN or on.to_target
+    counted = where.position is not Position.UNKNOWN or where.to_target
     if not lines.times or (counted and not lines.several) or phase == "exporting" or _seen(gaps) < BETWEEN_SEEN:
         return math.inf
-    if on.due:  # the job has said that something begins here, though not with this line
+    if where.due:  # the job has said that something begins here, though not with this line
         return math.inf
     new = AFTER_SUCH / lines.times
-    if on.ground is Ground.PLACE:
+    if where.position is Position.MILESTONE:
         new = max(new, USUAL_THERE * min(1.0, THERE_TIMES / lines.times))
     longest = max(each.longest for each in gaps.values())
     return max(_between_milestones(gaps), new, slower * max(longest, SAFETY * lines.longest_after))
@@ -193,28 +192,28 @@ def _slower(gaps: Gaps) -> float:
     return min(MOST_SLOWER, times) if times > SLOWER else 1.0
 
 
-def _allowance(gaps: Mapping[str, Gaps], asleep: bool, on: Way, lines: Lines) -> float:
+def _allowance(gaps: Mapping[str, Gaps], asleep: bool, where: RunPosition, lines: Lines) -> float:
     """What is allowed to the steady phase beyond its own gaps."""
     steady, paused = gaps.get(STEADY, NO_GAPS), _paused(gaps)
-    surprise = 0.0 if paused or on.told or on.gone >= EPOCH else SURPRISE * steady.seconds
-    new, between = _new(gaps, on, surprise), steady.seconds >= BETWEEN_SEEN and steady.count >= COUNTED
-    if on.ground is Ground.OPEN and between:
+    surprise = 0.0 if paused or where.epochs_known or where.share_seen >= EPOCH else SURPRISE * steady.seconds
+    new, between = _new(gaps, where, surprise), steady.seconds >= BETWEEN_SEEN and steady.count >= COUNTED
+    if where.position is Position.BETWEEN and between:
         survived = max(of.longest for phase, of in gaps.items() if phase not in STARTS)
         known = max(_between_milestones(gaps), min(PAUSED, survived), min(new, surprise))
     elif _has_validated(gaps):
         known = PAUSED
     elif paused:
-        known = min(new, PAUSED_THERE) if on.ground is Ground.PLACE else PAUSED
+        known = min(new, PAUSED_THERE) if where.position is Position.MILESTONE else PAUSED
     else:
         known = new
     if lines.new and between:
-        known = max(known, min(PAUSED_THERE, _new(gaps, replace(on, epoch=None), 0.0)))
-    if on.to_target and not paused:
+        known = max(known, min(PAUSED_THERE, _new(gaps, replace(where, epoch_seconds=None), 0.0)))
+    if where.to_target and not paused:
         known = max(known, min(LAST_MOST, LAST * steady.seconds))
     return min(ASLEEP, known) if asleep else known
 
 
-def _new(gaps: Mapping[str, Gaps], on: Way, surprise: float) -> float:
+def _new(gaps: Mapping[str, Gaps], where: RunPosition, surprise: float) -> float:
     """How long something may last that it does for the first time."""
     steady = gaps.get(STEADY, NO_GAPS)
     if steady.count < COUNTED:
@@ -222,10 +221,10 @@ def _new(gaps: Mapping[str, Gaps], on: Way, surprise: float) -> float:
     else:
         hours = HOURS_SEEN / max(steady.seconds, 1.0)
         most = [max(LEAST, min(UNSEEN * min(1.0, hours), OF_SEEN * steady.seconds))]
-        if on.whole is not None:
-            most.append(max(BETWEEN, surprise, OF_WHOLE * on.whole))
-    if on.epoch is not None and steady.seconds >= BETWEEN_SEEN:
-        most.append(max(2 * BETWEEN, OF_EPOCH * on.epoch))
+        if where.total_seconds is not None:
+            most.append(max(BETWEEN, surprise, OF_WHOLE * where.total_seconds))
+    if where.epoch_seconds is not None and steady.seconds >= BETWEEN_SEEN:
+        most.append(max(2 * BETWEEN, OF_EPOCH * where.epoch_seconds))
     return min(most)
 
 

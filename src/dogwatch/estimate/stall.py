@@ -29,7 +29,7 @@ from dataclasses import dataclass, field
 
 from dogwatch.clock import stamp
 from dogwatch.estimate.last_lines import Lines
-from dogwatch.estimate.milestones import COUNTED, LOST, Ground, Way
+from dogwatch.estimate.milestones import COUNTED, UNKNOWN_POSITION, Position, RunPosition
 from dogwatch.estimate.silence_limit import SAFETY, STEADY, Gaps, kind_of, silence_limit
 from dogwatch.model import StallEvidence, StallState, Verdict
 
@@ -49,7 +49,7 @@ COUNTER_LIMIT, COUNTER_SAFETY, COUNTER_MOVES = 1800.0, 3.0, 5
 # A job whose counter has never moved is not called stalled by its log alone before this: the first epoch of a log that
 # tells of epochs only takes an hour and a half as easily as a minute.
 UNTOLD = 3 * 3600.0
-_FARTHEST = Way(Ground.OPEN, 1.0)  # from any milestone: there the silence limit is shortest
+_FARTHEST = RunPosition(Position.BETWEEN, 1.0)  # from any milestone: there the silence limit is shortest
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,13 +99,13 @@ class Evidence:
     slow_why: str = ""
     unseen: str = ""
     says: Mapping[str, str] = field(default_factory=dict)
-    on: Way = LOST
+    where: RunPosition = UNKNOWN_POSITION
     lines: Lines = field(default_factory=Lines)
 
 
 def allowed(e: Evidence, *, asleep: bool = False) -> float:
     """Seconds of silence that are no news of this job now."""
-    return silence_limit(e.gaps, e.phase, e.limit, asleep=asleep, on=e.on, lines=e.lines)
+    return silence_limit(e.gaps, e.phase, e.limit, asleep=asleep, where=e.where, lines=e.lines)
 
 
 def verdict(evidence: Evidence, before: Verdict | None = None) -> Verdict:
@@ -252,9 +252,12 @@ def asleep(e: Evidence) -> bool:
 
 
 def ask_after(gaps: Mapping[str, Gaps], phase: str, limit: float | None, lines: Lines) -> float:
-    """The seconds of silence from which on it is worth asking what the processes use, and where on its way it is: until
-    then the silence limit holds wherever that may be."""
-    return 0.5 * min(silence_limit(gaps, phase, limit, asleep=True, on=on, lines=lines) for on in (_FARTHEST, LOST))
+    """The seconds of silence from which on it is worth asking what the processes use, and at which position the job is:
+    until then the silence limit holds at every position."""
+    return 0.5 * min(
+        silence_limit(gaps, phase, limit, asleep=True, where=where, lines=lines)
+        for where in (_FARTHEST, UNKNOWN_POSITION)
+    )
 
 
 def _evidence(e: Evidence) -> tuple[StallEvidence, ...]:

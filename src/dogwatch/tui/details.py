@@ -95,15 +95,17 @@ def _verdict(job: JobDocument, now: float) -> list[tuple[str, str]]:
     allowed = found.get("silence_limit_seconds")
     after = f", silence limit {words.span(allowed)}" if allowed is not None else ""
     rows = [("verdict", f"{phrases.verdict_word(job)} for {words.span(words.since(found.get('since'), now))}{after}")]
-    for witness in found.get("evidence") or ():
-        rows.append(("", f"{phrases.tidy(witness.get('by') or '?', 20)}: {phrases.tidy(witness.get('says') or '?')}"))
+    for evidence in found.get("evidence") or ():
+        rows.append(("", f"{phrases.tidy(evidence.get('by') or '?', 20)}: {phrases.tidy(evidence.get('says') or '?')}"))
     return rows
 
 
 def _evidence(job: JobDocument, now: float) -> str:
     if not job.get("confirmed_at"):
         return "never (not polled yet)"
-    said = "; ".join(f"{phrases.witness(p)}: {phrases.tidy(p.get('says') or '?')}" for p in job.get("evidence") or ())
+    said = "; ".join(
+        f"{phrases.evidence_source(p)}: {phrases.tidy(p.get('says') or '?')}" for p in job.get("evidence") or ()
+    )
     return f"{words.ago(job['confirmed_at'], now)}, by {said}" if said else words.ago(job["confirmed_at"], now)
 
 

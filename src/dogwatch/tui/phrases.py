@@ -436,11 +436,11 @@ def _last_evidence(view: View) -> tuple[str | None, str]:
     if not live or any(not job.get("confirmed_at") for job in live):
         return None, ""
     stalest = min(live, key=lambda job: words.moment(job["confirmed_at"]) or 0.0)
-    names = list(dict.fromkeys(witness(evidence) for evidence in stalest.get("evidence") or ()))
+    names = list(dict.fromkeys(evidence_source(evidence) for evidence in stalest.get("evidence") or ()))
     return str(stalest["confirmed_at"]), f" by {' and '.join(names[:2])}" if names else ""
 
 
-def witness(evidence: EvidenceDocument) -> str:
+def evidence_source(evidence: EvidenceDocument) -> str:
     """Who says so: the process table, a scheduler."""
     name = tidy(evidence.get("by") or "?", 40)
     return f"the {name}" if name[:1].islower() and not name.startswith("the ") else name

@@ -44,7 +44,7 @@ def _evidence(job: JobDocument) -> list[tuple[str, str]]:
     """The evidence, and what was declared but could not be checked."""
     evidence = job.get("evidence") or ()
     verified = job.get("verified")
-    said = [f"{phrases.witness(p)}: {phrases.tidy(p.get('says') or '?')}" for p in evidence]
+    said = [f"{phrases.evidence_source(p)}: {phrases.tidy(p.get('says') or '?')}" for p in evidence]
     alone = job.get("outcome") == "succeeded" and len(said) == 1 and verified is None and not job.get("checks")
     nothing = " (nothing else was declared to be checked)" if alone else ""
     lines = [("evidence", text + nothing) for text in said] or [("evidence", "none")]

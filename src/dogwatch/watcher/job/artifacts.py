@@ -89,7 +89,7 @@ class Produced(Struct, omit_defaults=True):
         """Whether anything was ever seen of it."""
         return self.seen or bool(self.attempts)
 
-    def take_look(self, answer: Files, age: float, watched: float, at: float) -> None:
+    def take_poll(self, answer: Files, age: float, watched: float, at: float) -> None:
         """The sizes and times of one poll; `watched` are the seconds since the last for which somebody was there."""
         outputs, grown = answer.outputs[-MOST_OUTPUTS:], 0.0
         for row in outputs:

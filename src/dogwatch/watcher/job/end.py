@@ -37,6 +37,6 @@ def launch_events(tick: JobTick) -> list[Event]:
     """What this poll shows of the beginning of the attempt."""
     watched, memory = tick.watched, tick.memory
     seen = (tick.workers, tick.probe_answer, tick.started, tick.progress, watched.gpus, watched.gpu_past)
-    signs = launch.signs_of(tick.job, memory, *seen, tick.news.first_step_age(tick.at))
+    evidence = launch.launch_evidence(tick.job, memory, *seen, tick.news.first_step_age(tick.at))
     why = watched.readers.log_evidence.of_worker
-    return launch.advance(memory, tick.job, tick.after, signs, tick.started, tick.at, why)
+    return launch.advance(memory, tick.job, tick.after, evidence, tick.started, tick.at, why)

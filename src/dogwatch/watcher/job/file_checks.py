@@ -139,7 +139,7 @@ def take_in(
     """What a poll says of what a job produces. `step` is where its counter stood before this poll."""
     made = memory.produced
     if ref in seen.files and ref not in seen.late:
-        made.take_look(seen.files[ref], memory.age, watched, seen.look.at)
+        made.take_poll(seen.files[ref], memory.age, watched, seen.look.at)
     if ref in seen.closer:
         take_closer(made, seen.closer[ref], memory.age)
     if (checked := seen.learnt.get(ref, NOTHING).integrity) is not None:

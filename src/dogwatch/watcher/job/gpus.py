@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 EXTRA_PROBE = "gpus"
 YOUNG, OFTEN, SELDOM, NEVER = 15.0, 30.0, 120.0, 1800.0
 YOUNG_AGE = 600.0
-FAR_LOOKS = 5
+FAR_POLLS = 5
 FIRST_BACKOFF = 60.0
 NOBODY = 10.0  # seconds until ten thousand jobs are gone through again
 # Here a slow answer is taken by a later poll; a probe over ssh has one poll only, so it waits.
@@ -43,7 +43,7 @@ MOST_GPUS, MOST_PROCESSES = 64, 16
 OF_PROGRAMS = frozenset({13, 31, 43, 45})
 
 
-class GpuTurns:
+class GpuSchedule:
     """When one place is asked for its GPUs: only while a job may use one, seldom where none does, and less and less
     often where asking fails."""
 
@@ -51,7 +51,7 @@ class GpuTurns:
         self._far = far
         self._due = float("-inf")
         self._heard: float | None = None
-        self._looks = FAR_LOOKS
+        self._polls = FAR_POLLS
         self._failures = 0
         self._pending = False
         self._skip: dict[str, float] = {}
@@ -61,10 +61,10 @@ class GpuTurns:
     def ask(self, jobs: Iterable[WatchedJob], mono: float, *, once: bool) -> dict[str, ExtraProbe] | None:
         """The extra probe to send with this poll, if it is time for one; a poll that is the only `once` waits for
         it."""
-        self._looks += 1
-        if mono < self._due or (self._far and self._looks < FAR_LOOKS):
+        self._polls += 1
+        if mono < self._due or (self._far and self._polls < FAR_POLLS):
             return None
-        self._looks = 0
+        self._polls = 0
         if not any(_wants(one, self._host) for one in jobs):
             self._due = mono + NOBODY
             return None
@@ -173,12 +173,14 @@ def take_gpus(
     state.strays = strays
 
 
-def last_asked(turns: GpuTurns, seen: ProbeAnswer, failed: Sequence[WatchedJob], mono: float) -> dict[str, ExtraProbe]:
+def last_asked(
+    schedule: GpuSchedule, seen: ProbeAnswer, failed: Sequence[WatchedJob], mono: float
+) -> dict[str, ExtraProbe]:
     """The extra probe for jobs that used GPUs and have just ended badly: if the driver was why, the kernel's log
     says so. A driver that was late before is not asked, because nobody's end waits for it."""
-    if seen.gpus is not None or not turns.answers or not any(one.gpus or one.memory.gpu.gpus for one in failed):
+    if seen.gpus is not None or not schedule.answers or not any(one.gpus or one.memory.gpu.gpus for one in failed):
         return {}
-    question = turns.extra_probe(mono, once=False)
+    question = schedule.extra_probe(mono, once=False)
     question[EXTRA_PROBE].wait = LAST_WAIT
     return question
 

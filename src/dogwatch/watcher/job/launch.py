@@ -30,16 +30,16 @@ OUTPUT, STEP = "first output", "first step"
 PROVES = (WORKERS, GPUS, USE, LOGS, DIRECTORY)
 ORDER = (WORKERS, GPUS, USE, LOGS, DIRECTORY, OUTPUT, STEP)
 VERIFYING, VERIFIED, UNPROVEN, FAILED, UNSEEN = "verifying", "verified", "unproven", "failed", "unseen"
-GPU_WAIT = 15.0  # for the first word about GPUs that it was given; where nobody can read them, none comes
+GPU_WAIT = 15.0  # seconds to wait for the first reading of its GPUs, which may never come
 LOST = ("gone", "zombie")
-PRECISE = 1.0  # what came between two polls further apart than this is told as a bound
+PRECISE = 1.0  # seconds between two polls above which a time is reported as "within"
 FINE = (*GOOD, Outcome.CANCELLED, Outcome.INCOMPLETE)  # it did start
 
 Why = Callable[[Worker], "DiagnosisDocument | None"]
 
 
 @dataclass(frozen=True, slots=True)
-class Signs:
+class LaunchEvidence:
     """What one poll shows of a job that has begun: its workers, the sizes of its logs, whether its output directories
     take files, what it has written since, and its GPUs as far as they were read; `strays` is None where they were
     not."""
@@ -55,15 +55,15 @@ class Signs:
 
 
 @dataclass(frozen=True, slots=True)
-class Sign:
-    """One of them: proven, against it, or (None) not shown yet; in words what is not there."""
+class LaunchCheck:
+    """One check of a launch: passed, failed, or None while it has not been seen yet; `text` says what is missing."""
 
     what: str
     ok: bool | None
     text: str = ""
 
 
-def signs_of(
+def launch_evidence(
     job: Job,
     memory: Memory,
     workers: Sequence[Worker],
@@ -73,12 +73,12 @@ def signs_of(
     gpus: Sequence[Gpu],
     past: GpuPast | None,
     step_age: float | None = None,
-) -> Signs:
-    """The signs of one poll. An output counts when it was written since the launch, give or take a clock's second."""
+) -> LaunchEvidence:
+    """The evidence of one poll. An output counts if it was written since the launch, within a second of the clock."""
     files = probe_answer.files.get(job.ref)
     since = float("-inf") if began is None else began - 1.0
     disks = [(path, probe_answer.disks.get(path)) for path in directories(job.expect.outputs)]
-    return Signs(
+    return LaunchEvidence(
         workers=workers,
         logs={path: cursor.offset for path, cursor in memory.log.cursors.items()},
         writable={path: disk.writable for path, disk in disks if disk is not None},
@@ -91,9 +91,9 @@ def signs_of(
 
 
 def advance(
-    memory: Memory, job: Job, known: Known, signs: Signs, began: float | None, at: float, why: Why
+    memory: Memory, job: Job, known: Known, evidence: LaunchEvidence, began: float | None, at: float, why: Why
 ) -> list[Event]:
-    """Take what this poll shows into the record of the launch; what there is to say of it, once."""
+    """Add what this poll shows to the record of the launch; returns the events that follow from it, each once."""
     if began is None or not isinstance(known.state, Running | Ended):
         return []
     record = memory.launch.record
@@ -101,23 +101,23 @@ def advance(
         record = memory.launch.record = _record(job, began, memory.age, at)
         if record["state"] == UNSEEN:
             memory.launch.verified = True
-            return _there_already(job, signs) if isinstance(known.state, Running) else []
+            return _there_already(job, evidence) if isinstance(known.state, Running) else []
     took = round(record["lead"] + memory.age - record["age"], 1)
-    shown = list(read(job, signs, took, memory.facts.logs))
-    for sign in shown:
-        if sign.ok and sign.what not in record["seconds"]:
-            # While nobody looked it may have come at any moment: then it is said to have taken all of that time.
+    checks = list(read(job, evidence, took, memory.facts.logs))
+    for check in checks:
+        if check.ok and check.what not in record["seconds"]:
+            # Between two polls it may have come at any moment, so the whole time between them is reported.
             passed = max(took, round(record["lead"] + at - record.get("at", at), 1))
-            record["seconds"][sign.what], exact = _when(sign.what, signs, passed)
-            if not exact and passed - record.get("lacked", {}).get(sign.what, 0.0) > PRECISE:
-                record.setdefault("within", []).append(sign.what)
-    lacking = [sign.what for sign in shown if not sign.ok] + ([STEP] if signs.logs and not signs.step else [])
+            record["seconds"][check.what], exact = _when(check.what, evidence, passed)
+            if not exact and passed - record.get("lacked", {}).get(check.what, 0.0) > PRECISE:
+                record.setdefault("within", []).append(check.what)
+    lacking = [check.what for check in checks if not check.ok] + ([STEP] if evidence.logs and not evidence.step else [])
     record["lacked"] = {**record.get("lacked", {}), **dict.fromkeys(lacking, took)}
-    if memory.launch.verified and (record["state"] != UNPROVEN or any(_lacks(sign) for sign in shown)):
+    if memory.launch.verified and (record["state"] != UNPROVEN or any(_lacks(check) for check in checks)):
         return []
-    state, events = _concluded(job, known, record, shown, signs, took, why)
+    state, events = _concluded(job, known, record, checks, evidence, took, why)
     record["state"], memory.launch.verified = state, state != VERIFYING
-    record["lacks"] = {sign.what: sign.text for sign in shown if not sign.ok and sign.text}
+    record["lacks"] = {check.what: check.text for check in checks if not check.ok and check.text}
     return events
 
 
@@ -159,23 +159,25 @@ def document(memory: Memory) -> LaunchDocument | None:
     }
 
 
-def read(job: Job, signs: Signs, took: float, named: Sequence[str] = ()) -> Iterator[Sign]:
-    """The signs that can be asked of this job, each judged by this poll alone."""
-    yield _workers(job, signs.workers)
-    given = [worker for worker in signs.workers if worker.gpu]
-    if given and signs.strays is not None:
-        yield _placed(signs)
-        yield _used(signs)
+def read(job: Job, evidence: LaunchEvidence, took: float, named: Sequence[str] = ()) -> Iterator[LaunchCheck]:
+    """The checks that apply to this job, each by the evidence of this poll alone."""
+    yield _workers(job, evidence.workers)
+    given = [worker for worker in evidence.workers if worker.gpu]
+    if given and evidence.strays is not None:
+        yield _placed(evidence)
+        yield _used(evidence)
     elif given and took < GPU_WAIT:
-        yield Sign(GPUS, None)
+        yield LaunchCheck(GPUS, None)
     wanted = tuple(job.track.get("logs") or ()) or job.expect.logs or tuple(named)
     if wanted:
-        yield _logs(wanted, signs)
+        yield _logs(wanted, evidence)
     if job.expect.outputs:
-        yield _directory(job, signs)
-        yield Sign(OUTPUT, signs.output or None, "" if signs.output else "no output file has been written yet")
-    if signs.step:
-        yield Sign(STEP, True)
+        yield _directory(job, evidence)
+        yield LaunchCheck(
+            OUTPUT, evidence.output or None, "" if evidence.output else "no output file has been written yet"
+        )
+    if evidence.step:
+        yield LaunchCheck(STEP, True)
 
 
 def _record(job: Job, began: float, age: float, at: float) -> LaunchRecord:
@@ -186,20 +188,26 @@ def _record(job: Job, began: float, age: float, at: float) -> LaunchRecord:
     return LaunchRecord(began=began, at=at, lead=lead, age=age, timeout=timeout, seconds={}, state=state, lacks={})
 
 
-def _there_already(job: Job, signs: Signs) -> list[Event]:
+def _there_already(job: Job, evidence: LaunchEvidence) -> list[Event]:
     want = job.expect.workers
-    if want is None or sum(worker.started is not None for worker in signs.workers) < want:
+    if want is None or sum(worker.started is not None for worker in evidence.workers) < want:
         return []
     text = "it was running already" if want == 1 else f"all {want} workers were running already"
     return [Event("launch.verified", text, ref=job.ref, body={"seconds": {}, "missing": []})]
 
 
 def _concluded(
-    job: Job, known: Known, record: LaunchRecord, shown: Sequence[Sign], signs: Signs, took: float, why: Why
+    job: Job,
+    known: Known,
+    record: LaunchRecord,
+    checks: Sequence[LaunchCheck],
+    evidence: LaunchEvidence,
+    took: float,
+    why: Why,
 ) -> tuple[str, list[Event]]:
     """The state of the launch after this poll, and what is said when that is the last of it."""
-    workers = next(sign for sign in shown if sign.what == WORKERS)
-    missing = [sign.what for sign in shown if _lacks(sign)]
+    workers = next(check for check in checks if check.what == WORKERS)
+    missing = [check.what for check in checks if _lacks(check)]
     ended = known.state if isinstance(known.state, Ended) else None
     fine = known.outcome in FINE
     died = not fine and (workers.ok is False or ended is not None)
@@ -207,15 +215,15 @@ def _concluded(
         return VERIFYING, []
     if ended is None and missing and not died and took < record["timeout"]:
         return VERIFYING, []
-    if died and _lasted(signs.workers, ended, record) > record["timeout"]:
+    if died and _lasted(evidence.workers, ended, record) > record["timeout"]:
         return UNSEEN, []  # it lived through its first minute, and nobody was there to see it
     body: EventBody = {"seconds": dict(record["seconds"]), "missing": missing}
     if died or (WORKERS in missing and not fine):
-        record["text"], more = _failure(workers, signs.workers, known, took, why)
+        record["text"], more = _failure(workers, evidence.workers, known, took, why)
         record["worker"], record["why"] = more["worker"], more.pop("why", "")
         return FAILED, [Event("launch.failed", record["text"], ref=job.ref, level="critical", body=body | more)]
     if missing and ended is None:
-        lacks = "; ".join(sign.text for sign in shown if sign.what in missing and sign.text)
+        lacks = "; ".join(check.text for check in checks if check.what in missing and check.text)
         record["text"] = f"after {took:.0f} s {lacks}"
         return UNPROVEN, [Event("launch.unproven", record["text"], ref=job.ref, level="warning", body=body)]
     record["text"] = _told(job, record)
@@ -241,7 +249,9 @@ def _told(job: Job, record: LaunchRecord) -> str:
     return text + (f" ({', '.join(parts)})" if parts else "")
 
 
-def _failure(workers: Sign, there: Sequence[Worker], known: Known, took: float, why: Why) -> tuple[str, EventBody]:
+def _failure(
+    workers: LaunchCheck, there: Sequence[Worker], known: Known, took: float, why: Why
+) -> tuple[str, EventBody]:
     """Which worker, how, and the likeliest cause with the line that shows it."""
     lost = min((worker for worker in there if _is_lost(worker)), key=_ended_at, default=None)
     if lost is None:
@@ -264,8 +274,8 @@ def _failure(workers: Sign, there: Sequence[Worker], known: Known, took: float, 
     return f"{text}; {likely}", {"worker": lost.index, "why": likely, "diagnosis": cause}
 
 
-def _lacks(sign: Sign) -> bool:
-    return sign.what in PROVES and not sign.ok
+def _lacks(check: LaunchCheck) -> bool:
+    return check.what in PROVES and not check.ok
 
 
 def _is_lost(worker: Worker) -> bool:
@@ -279,64 +289,66 @@ def _ended_at(worker: Worker) -> float:
     return worker.ended if worker.ended is not None else float("inf")
 
 
-def _workers(job: Job, workers: Sequence[Worker]) -> Sign:
-    """All there, or one lost; of a job that has no processes of its own here, its state is the sign."""
+def _workers(job: Job, workers: Sequence[Worker]) -> LaunchCheck:
+    """All there, or one lost; a job that has no processes here is judged by its state."""
     if any(_is_lost(worker) for worker in workers):
-        return Sign(WORKERS, False, "a worker has ended")
+        return LaunchCheck(WORKERS, False, "a worker has ended")
     want = job.expect.workers or len(workers)
     there = {worker.index for worker in workers if worker.started is not None or worker.pid is not None}
     if len(there) >= want:
-        return Sign(WORKERS, True)
+        return LaunchCheck(WORKERS, True)
     lacking = [str(index) for index in range(want) if index not in there]
     some = ", ".join(lacking[:16]) + (" …" if len(lacking) > 16 else "")
-    return Sign(WORKERS, None, f"only {len(there)} of {want} workers started (missing: {some})")
+    return LaunchCheck(WORKERS, None, f"only {len(there)} of {want} workers started (missing: {some})")
 
 
-def _logs(wanted: Sequence[str], signs: Signs) -> Sign:
+def _logs(wanted: Sequence[str], evidence: LaunchEvidence) -> LaunchCheck:
     """Every log that has a name of its own, and of a pattern at least one, holds something."""
     patterns = [path for path in wanted if any(mark in path for mark in "*?[")]
-    silent = [path for path in wanted if path not in patterns and not signs.logs.get(path)]
-    if patterns and not any(signs.logs.values()):
+    silent = [path for path in wanted if path not in patterns and not evidence.logs.get(path)]
+    if patterns and not any(evidence.logs.values()):
         silent.append(patterns[0])
     if not silent:
-        return Sign(LOGS, True)
-    absent = [path for path in silent if path not in signs.logs]
+        return LaunchCheck(LOGS, True)
+    absent = [path for path in silent if path not in evidence.logs]
     word = "is not there" if absent else "is empty"
     more = f" (and {len(silent) - 1} more)" if len(silent) > 1 else ""
-    return Sign(LOGS, None, f"the log {os.path.basename((absent or silent)[0])} {word}{more}")
+    return LaunchCheck(LOGS, None, f"the log {os.path.basename((absent or silent)[0])} {word}{more}")
 
 
-def _directory(job: Job, signs: Signs) -> Sign:
-    closed = [path for path in directories(job.expect.outputs) if signs.writable.get(path) is False]
-    if signs.output:
-        return Sign(DIRECTORY, True)
+def _directory(job: Job, evidence: LaunchEvidence) -> LaunchCheck:
+    closed = [path for path in directories(job.expect.outputs) if evidence.writable.get(path) is False]
+    if evidence.output:
+        return LaunchCheck(DIRECTORY, True)
     if closed:
-        return Sign(DIRECTORY, False, f"{closed[0]} cannot be written to by the user who watches")
-    proven = all(path in signs.writable for path in directories(job.expect.outputs))
-    return Sign(DIRECTORY, proven or None, "" if proven else "cannot tell whether its output directory is writable")
+        return LaunchCheck(DIRECTORY, False, f"{closed[0]} cannot be written to by the user who watches")
+    proven = all(path in evidence.writable for path in directories(job.expect.outputs))
+    return LaunchCheck(
+        DIRECTORY, proven or None, "" if proven else "cannot tell whether its output directory is writable"
+    )
 
 
-def _placed(signs: Signs) -> Sign:
-    for stray in signs.strays or ():
+def _placed(evidence: LaunchEvidence) -> LaunchCheck:
+    for stray in evidence.strays or ():
         where = "a GPU that is not there" if stray.gpu is None else f"GPU {stray.gpu} instead of"
-        return Sign(GPUS, False, f"worker {stray.worker} is on {where} {stray.given}")
-    on = any(process.ours for gpu in signs.gpus for process in gpu.processes)
-    return Sign(GPUS, on or None, "" if on else "none of its processes is on its GPUs")
+        return LaunchCheck(GPUS, False, f"worker {stray.worker} is on {where} {stray.given}")
+    on = any(process.ours for gpu in evidence.gpus for process in gpu.processes)
+    return LaunchCheck(GPUS, on or None, "" if on else "none of its processes is on its GPUs")
 
 
-def _used(signs: Signs) -> Sign:
-    used = any(gpu.used for gpu in signs.gpus)
-    return Sign(USE, used or None, "" if used else "its GPUs do nothing")
+def _used(evidence: LaunchEvidence) -> LaunchCheck:
+    used = any(gpu.used for gpu in evidence.gpus)
+    return LaunchCheck(USE, used or None, "" if used else "its GPUs do nothing")
 
 
-def _when(what: str, signs: Signs, took: float) -> tuple[float, bool]:
+def _when(what: str, evidence: LaunchEvidence, took: float) -> tuple[float, bool]:
     """After how many seconds it came, and whether that is its own time: workers say when they started, and a log with
     times when its first step was; of the rest, when it was first seen."""
-    starts = [worker.started for worker in signs.workers if worker.started is not None]
+    starts = [worker.started for worker in evidence.workers if worker.started is not None]
     if what == WORKERS:
         return (round(max(starts) - min(starts), 1) if starts else 0.0), True
-    if what == STEP and signs.step_age:
-        return round(max(0.0, took - signs.step_age), 1), True
+    if what == STEP and evidence.step_age:
+        return round(max(0.0, took - evidence.step_age), 1), True
     return took, False
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dogwatch.clock import recorded
-from dogwatch.estimate.milestones import LOST, Way, way
+from dogwatch.estimate.milestones import UNKNOWN_POSITION, RunPosition, run_position
 from dogwatch.estimate.silence_limit import STARTS, STEADY, has_paused
 from dogwatch.estimate.stall import (
     COUNTER_MOVES,
@@ -117,7 +117,7 @@ def judged(
             slow_since=slow[0] if slow is not None and slows else None,
             slow_why=slow[1] if slow is not None else "",
             unseen=late or _unseen(memory, news, quiet),
-            on=_way(memory, progress) if closely else LOST,
+            where=_run_position(memory, progress) if closely else UNKNOWN_POSITION,
             lines=memory.silence.lines,
         ),
         before,
@@ -147,11 +147,11 @@ def stood(job: Job, memory: Memory, more: float = 0.0) -> float:
     return counted if stands_too_long(counted, memory.silence.counter, limit) else 0.0
 
 
-def _way(memory: Memory, progress: Progress | None) -> Way:
-    """Where on its way this job is by its one counter; the sum of several workers' tells no place."""
+def _run_position(memory: Memory, progress: Progress | None) -> RunPosition:
+    """The position of this job by its one counter; the sum of several counters has none."""
     if progress is None or len(memory.progress.steps) != 1:
-        return LOST
-    found = way(
+        return UNKNOWN_POSITION
+    found = run_position(
         memory.progress.points,
         progress.total,
         progress.unit,
@@ -218,12 +218,12 @@ def verdict_document(found: Verdict | None) -> VerdictDocument | None:
         "why": found.why or None,
         "evidence": [
             {
-                "by": witness.by,
-                "says": witness.says,
-                "quiet_seconds": witness.quiet,
-                "percent": witness.percent,
+                "by": evidence.by,
+                "says": evidence.says,
+                "quiet_seconds": evidence.quiet,
+                "percent": evidence.percent,
             }
-            for witness in found.evidence
+            for evidence in found.evidence
         ],
         "silence_limit_seconds": None if found.silence_limit is None else round(found.silence_limit, 1),
         "silent_seconds": round(found.silent, 1),

@@ -21,7 +21,7 @@ from dogwatch.store.rows import tick as rows
 from dogwatch.transport.interface import Transport
 from dogwatch.transport.ssh_failure import GARBLED, LATE
 from dogwatch.watcher.job.file_checks import FileChecks
-from dogwatch.watcher.job.gpus import GpuTurns, last_asked
+from dogwatch.watcher.job.gpus import GpuSchedule, last_asked
 from dogwatch.watcher.job.memory import Memory
 from dogwatch.watcher.job.memory_checks import MemoryChecks
 from dogwatch.watcher.job.probe_answer import ANSWER_BYTES, ProbeAnswer, probe_answer, with_logs
@@ -85,7 +85,7 @@ class PlacePoller:
         self._deadline = HERE_DEADLINE if place.kind == "here" else FAR_DEADLINE
         self.rung = self.once = False
         self.turn = 0
-        self._gpus = GpuTurns(far=place.kind != "here")
+        self._gpus = GpuSchedule(far=place.kind != "here")
         self._file_checks = FileChecks(place.kind == "here")
         self._memory_checks = MemoryChecks(far=place.kind != "here")
         self._markers: list[str] = []  # files that somebody waits for
