@@ -15,7 +15,10 @@ WRONG = [
     ("watch --num-workers x --job-name a", "--num-workers takes a whole number, not 'x'"),
     ("logs", "JOB is missing"),
     ("wait x --timeout", "--timeout needs a value"),
-    ("wait x --for nonsense", "--for takes ended, running or change, not 'nonsense'"),
+    (
+        "wait x --for nonsense",
+        "--for takes ended, running, change, stage:NAME, progress:50% or marker:PATH, not 'nonsense'",
+    ),
     ("alerts add --email", "--email needs a value"),
     ("report x --html", "--html needs a value"),
     ("report --htm x y", "did you mean --html?"),

@@ -117,7 +117,8 @@ def test_a_job_document_has_every_documented_key(dogwatch) -> None:
     keys = """ref id source place name description state outcome ended_as native reason exit_code signal attempts since
         submitted confirmed_at evidence progress eta findings diagnosis started workers outputs checkpoints disks expect
         outputs_missing gpus launch checks history folders unreachable time_limit_seconds no_eta_reason
-        verdict verified spent tasks efficiency expected_start time_limit_at nodes stdout logs scores""".split()  # noqa: SIM905 - a list of words
+        verdict verified spent tasks efficiency expected_start time_limit_at nodes stdout logs scores stages
+        box""".split()  # noqa: SIM905 - a list of words
     detached = json.loads(dogwatch("run", "--detach", "--json", "--name", "keys", "--", "true").stdout)
     assert sorted(detached) == sorted(keys)
     assert detached["state"] is None
