@@ -176,6 +176,21 @@ def test_no_identifier_has_a_retired_name(path):
     assert retired_names(path) == set()
 
 
+LABEL = re.compile(r"(\w+)(?:\(\))?: ")
+# What a module begins with that is the real name of a program or of a thing of others.
+REAL_NAMES = {"sacct", "squeue", "Xid"}
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=name)
+def test_a_module_is_introduced_by_its_own_name(path):
+    """`Poll: …` at the top of a file is a word of its path or a name in it, and not what the module was once called."""
+    label = LABEL.match(ast.get_docstring(tree(path)) or "")
+    if label is None or label[1] in REAL_NAMES | {word for word, _ in identifiers(path)}:
+        return
+    words = {word.rstrip("s") for part in path.relative_to(SRC).parts for word in words_of(part.removesuffix(".py"))}
+    assert label[1].lower().rstrip("s") in words
+
+
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
 
 

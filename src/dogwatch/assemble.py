@@ -394,7 +394,7 @@ def poll_once(
     from dogwatch.errors import LeaseHeld
 
     try:
-        held_lease = opened.location.lease(who, clock.now(), silence_limit=POLL_TIMEOUT if who == POLL else 0.0)
+        held_lease = opened.location.lease(who, clock.now(), timeout=POLL_TIMEOUT if who == POLL else 0.0)
     except LeaseHeld:
         if log_file is not None:
             from dogwatch.watcher.reports.experiment_log import advance

@@ -12,7 +12,7 @@ _COUNTS_SLEEP = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
 class Clock:
-    """Wall time for people and records, monotonic time for every timer and silence limit.
+    """Wall time for people and records, monotonic time for every timer and timeout.
 
     `mono` goes on counting while the machine sleeps, so a suspended laptop sees its own gap instead of silence.
     """

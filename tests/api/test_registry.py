@@ -310,7 +310,7 @@ def test_a_lock_that_is_held_is_waited_for_and_in_the_end_reported(store, tmp_pa
     before = path.read_text()
     with open(f"{path}.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        assert "held its lock" in str(registry.sync(store, str(path), refusing, silence_limit=0.2).refused)
+        assert "held its lock" in str(registry.sync(store, str(path), refusing, lock_timeout=0.2).refused)
         assert path.read_text() == before
     assert registry.sync(store, str(path), refusing).updated
 

@@ -1,7 +1,8 @@
-"""Keep: let the system start `dogwatch service tick` now and then, so that watching survives logout and reboot.
+"""Recurring polls: the system (systemd or cron) starts `dogwatch service tick` now and then, so that watching survives
+logout and reboot.
 
-What is on is read from where it was made (the crontab, the unit files), never from a note of ours, so it is
-neither made twice nor believed gone while it is there. A crontab that cannot be read is never written.
+Whether a timer is on is read from the crontab and the unit files themselves, so it is never set up twice, and never
+reported as off while it is on. A crontab that cannot be read is never written.
 """
 
 from __future__ import annotations

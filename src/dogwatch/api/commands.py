@@ -1,6 +1,6 @@
-"""Tell: everything that can be said about jobs: watch this one, forget that one.
+"""Register jobs of this machine, and stop watching jobs; for every interface.
 
-What is refused is refused before anything is written.
+Everything is checked before anything is written.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Standing: the decision tree for a job that has not ended. It is walked over the job's own document, one question
-after the other, and stops at the first answer that explains why the job does not run as it should."""
+"""The decision tree for a job that has not ended. Questions are asked of the job's own document, one after the other,
+up to the first answer that explains why the job does not run as it should."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Changed: what is different between a run that failed and the last one of the same name that succeeded: its command,
-its environment, where it ran, and what it said of itself when it started; or between an attempt that failed and the
-last one of the same job that came further or was ended by others."""
+"""What differs between a run that failed and the last run of the same name that succeeded: its command, its
+environment, where it ran, and the settings in the heads of its logs; or between an attempt that failed and an earlier
+attempt of the same job that came further or was ended by others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ask: everything that can be asked about jobs without changing anything."""
+"""All questions about jobs that change nothing."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from dogwatch.api.commands import HERE
 from dogwatch.api.host_names import HostNames
 from dogwatch.api.registry_file import (
-    PATIENCE,
+    LOCK_TIMEOUT,
     Item,
     RegistryEntry,
     RegistryFile,
@@ -151,13 +151,13 @@ def listed(store: Store, path: str) -> tuple[list[Named], list[str]]:
     return found, notes
 
 
-def sync(store: Store, path: str, adopt: Adopt, below: str | None = None, silence_limit: float = PATIENCE) -> Synced:
+def sync(store: Store, path: str, adopt: Adopt, below: str | None = None, lock_timeout: float = LOCK_TIMEOUT) -> Synced:
     """Adopt what is new in a registry, then bring its states up to date and take out what has ended.
-    `below` is the directory in which the file was found: from there on, no link is followed. `silence_limit` is how
+    `below` is the directory in which the file was found: from there on, no link is followed. `lock_timeout` is how
     long somebody else's lock is waited for."""
     shown = plain(path, 200)
     try:
-        with _opened(path, below, silence_limit) as file:
+        with _opened(path, below, lock_timeout) as file:
             adopted, notes = _adopt_new(store, file, adopt)
             edit = _Edit(store)
             refused = None
@@ -193,7 +193,7 @@ def enter(store: Store, path: str, entry: RegistryEntry) -> None:
     try:
         with contextlib.suppress(FileExistsError):
             os.mkdir(os.path.dirname(whole))
-        with _opened(whole, None, PATIENCE) as file:
+        with _opened(whole, None, LOCK_TIMEOUT) as file:
             file.create()
             file.rewrite(edit)
     except OSError as error:
@@ -244,7 +244,7 @@ def remembered(store: Store) -> list[str]:
 
 
 @contextlib.contextmanager
-def _opened(path: str, below: str | None, silence_limit: float) -> Iterator[RegistryFile]:
+def _opened(path: str, below: str | None, lock_timeout: float) -> Iterator[RegistryFile]:
     """The file by its folder; every folder between `below` and it must be a real one."""
     whole = os.path.abspath(path)
     start, parts = os.path.dirname(whole), []
@@ -269,7 +269,7 @@ def _opened(path: str, below: str | None, silence_limit: float) -> Iterator[Regi
         )
         raise RegistryRefused(f"cannot be reached ({why})") from None
     try:
-        yield RegistryFile(folder, os.path.basename(whole), silence_limit)
+        yield RegistryFile(folder, os.path.basename(whole), lock_timeout)
     finally:
         os.close(folder)
 

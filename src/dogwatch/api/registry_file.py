@@ -30,7 +30,7 @@ from dogwatch.text import plain
 LARGEST = 4 << 20
 DEEPEST = 32
 LONGEST_NUMBER = 40
-PATIENCE = 10.0
+LOCK_TIMEOUT = 10.0
 HALF_WRITTEN = 0.5
 _TRIES = 50
 _PAUSE = 0.02
@@ -245,7 +245,7 @@ class RegistryFile:
 
     folder: int
     name: str
-    silence_limit: float = PATIENCE
+    lock_timeout: float = LOCK_TIMEOUT
 
     @property
     def draft(self) -> str:
@@ -349,7 +349,7 @@ class RegistryFile:
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:
         """The lock, on a file that still has its name: some people remove lock files."""
-        limit = time.monotonic() + self.silence_limit
+        limit = time.monotonic() + self.lock_timeout
         while True:
             fd = self._open_lock()
             try:
@@ -359,7 +359,7 @@ class RegistryFile:
             finally:
                 os.close(fd)
             if time.monotonic() > limit:
-                raise RegistryRefused(f"another process has held its lock for {self.silence_limit:g} s; try again")
+                raise RegistryRefused(f"another process has held its lock for {self.lock_timeout:g} s; try again")
             time.sleep(_PAUSE / 10)
 
     def _open_lock(self) -> int:

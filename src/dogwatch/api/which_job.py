@@ -1,8 +1,8 @@
-"""Meant: which job somebody means who names none.
+"""Find the job that is meant when a command names none.
 
-Asked in this order, until one of them knows any: the registry of this directory, what is watched, recent evaluation
-runs, the user's queue on each host, recent launcher experiments. One that fits is chosen, with the reason; of several
-none is. A host that cannot be asked is named.
+Looked up in this order, until one of these has a job: the registry of this directory, the watched jobs, recent
+evaluation runs, the user's queue on each host, recent launcher experiments. A single candidate is chosen, with the
+reason; of several, none is. Hosts that are unreachable are named.
 """
 
 from __future__ import annotations

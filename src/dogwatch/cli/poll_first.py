@@ -1,4 +1,4 @@
-"""Freshen: before stored facts are shown and when no watcher runs, poll what has not been polled for a while."""
+"""Poll before stored facts are shown, if no watcher runs and the last poll is too old."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Gathering: a log in pieces of bytes → the few lines of it that say why it ended, in bounded memory.
+"""Collect from a log, piece by piece and in bounded memory, the few lines that say why it ended.
 
-Two stages: literals are looked for in the whole piece, and only lines that hold one are read. Lines are counted
-by newlines alone; what a carriage return wrote over is a line of its own for reading, not for counting.
+It has two stages: it searches the whole piece for literals, and then reads only the lines that contain one. Line
+numbers count newlines only; text before a carriage return is read as a line of its own, but not counted.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Filling: when memory that a job holds will reach its limit; pure.
+"""When the memory that a job uses will reach its limit; pure.
 
 Memory grows while data and weights are loaded and then stays; it goes up and down with every garbage collection and
-every checkpoint. So only what rises in its floors and in its tops from each third of a long window to the next, and no
-slower at the end than before, is taken for a leak.
+every checkpoint. So a rise counts as a leak only if both the minimum and the maximum rise from each third of a long
+window to the next, and no slower at the end than before.
 """
 
 from __future__ import annotations

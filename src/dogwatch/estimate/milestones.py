@@ -1,9 +1,8 @@
-"""Places: counts at which jobs begin what they have not done before; pure.
+"""Milestones: counts at which a job may do something for the first time, such as a first validation; pure.
 
-A first validation, checkpoint or export comes at the end of an epoch, at a part of the whole, at a round number of
-steps or at the end; or where the job's own configuration says. Between two such places, on the open road, nothing new
-is due: a job that has gone a good part of its way, and whose counter tells where it is, has little reason there for a
-silence that it has never shown.
+A first validation, checkpoint or export comes at the end of an epoch, at a fraction of the total, at a round number of
+steps or at the end; or where the job's own configuration says. Between two milestones nothing new is due: a job that
+has done a good part of its work has little reason there for a silence longer than any before.
 """
 
 from __future__ import annotations

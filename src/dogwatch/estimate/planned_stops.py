@@ -1,8 +1,7 @@
-"""Stops: counts at which a job says that it saves or evaluates, in the unit of its counter; pure.
+"""Planned stops: counts at which a job says that it saves or evaluates, in the unit of its counter; pure.
 
-A configuration names steps, epochs or neither. What it leaves open is settled by what it can mean: a number that the
-counter passes with every line is of epochs, and both are taken where both make sense, since a stop too many only makes
-silence limit longer.
+A configuration names steps, epochs or neither. Without a unit, a number that the counter passes with every line means
+epochs; where both units make sense, both are taken, because one stop too many only makes the silence limit longer.
 """
 
 from __future__ import annotations

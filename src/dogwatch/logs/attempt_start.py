@@ -1,7 +1,7 @@
-"""Begun: where in a log that others wrote to before an attempt begins; pure.
+"""Where in a log an attempt begins, if others wrote to the same log before; pure.
 
-Slurm's own last line about the run before tells it, else the times in the lines. A time without a zone is one of the
-place where it was written: the file's last write, which is known in UTC, tells how far that is off.
+Slurm's last line about the run before shows it, or else the times in the lines. A time without a zone is local to the
+host that wrote it: the file's last write, which is known in UTC, shows the difference.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Intact: whether files are whole, judged where they lie by a program that travels there.
+"""Integrity: whether files are intact, checked on their own host by an extra probe.
 
 A row is what `dogwatch check --json` prints: `file`, `format`, `verdict`, `why`, `size`, `records`.
 """

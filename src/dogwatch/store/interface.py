@@ -112,7 +112,7 @@ class Location(Protocol):
     def writable(self) -> bool:
         """Whether anything can be written there."""
 
-    def lease(self, who: str, now: float, name: str = ..., silence_limit: float = 0.0) -> Lease:
+    def lease(self, who: str, now: float, name: str = ..., timeout: float = 0.0) -> Lease:
         """The only one of that name (`store.WATCH`, `store.DAEMON`, `store.place_lease(…)`), or LeaseHeld with who has
         it. A single poll that holds it is waited for, so long at most."""
 

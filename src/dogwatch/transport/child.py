@@ -1,4 +1,4 @@
-"""Children: how a process is started, talked to without blocking, and ended with all that it started."""
+"""Child processes: started, talked to without blocking, and ended with all that they started."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Once: run a command of the owner's to its end, with a deadline that ends all it started."""
+"""Run a command of the owner's to its end, with a deadline that also ends all it started."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reach: asking a place once, and what comes back."""
+"""Ask a place once, and what comes back."""
 
 from __future__ import annotations
 

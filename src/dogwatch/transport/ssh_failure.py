@@ -1,4 +1,4 @@
-"""Excuse: why ssh brought no answer, from how it ended and what it said. Tables first; pure."""
+"""Why ssh brought no answer, from its exit code and its words. Tables first; pure."""
 
 from __future__ import annotations
 

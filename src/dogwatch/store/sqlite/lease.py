@@ -39,9 +39,9 @@ class Holder:
         self.since: float | None = since if isinstance(since, (int, float)) else None
 
 
-def take(home: str, who: str, now: float, name: str = WATCH, silence_limit: float = 0.0) -> Lease:
+def take(home: str, who: str, now: float, name: str = WATCH, timeout: float = 0.0) -> Lease:
     """Become the only holder of a name, or LeaseHeld with who already is; a single poll is waited for, so long."""
-    until = time.monotonic() + silence_limit
+    until = time.monotonic() + timeout
     while True:
         try:
             return _take(home, who, now, name)

@@ -53,8 +53,8 @@ class Home:
     def writable(self) -> bool:
         return os.access(self._path, os.W_OK)
 
-    def lease(self, who: str, now: float, name: str = WATCH, silence_limit: float = 0.0) -> leases.Lease:
-        return leases.take(self._path, who, now, name, silence_limit)
+    def lease(self, who: str, now: float, name: str = WATCH, timeout: float = 0.0) -> leases.Lease:
+        return leases.take(self._path, who, now, name, timeout)
 
     def holder(self, name: str = WATCH) -> leases.Holder | None:
         return leases.holder(self._path, name)

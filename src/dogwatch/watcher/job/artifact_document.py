@@ -1,4 +1,4 @@
-"""Holdings: a job's outputs, checkpoints and disks, in the plain values that every interface prints."""
+"""A job's outputs, checkpoints and disks, in the plain values that every interface prints."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ REGULAR = 4  # gaps that were seen before outputs are said to grow regularly
 ABANDONED = 900.0
 UNSEEN = 1800.0
 # Outputs may wait for an evaluation that is logged and written nowhere.
-LEAST_PATIENCE, PAUSES = 1200.0, 3.0
+LEAST_LIMIT, PAUSES = 1200.0, 3.0
 MOST_ATTEMPTS = 8
 
 
@@ -186,7 +186,7 @@ class Produced(Struct, omit_defaults=True):
         )
 
     def _silence_limit(self, phase: str) -> float:
-        return max(LEAST_PATIENCE, PAUSES * self.gaps.longest, silence_limit({STEADY: self.gaps}, phase))
+        return max(LEAST_LIMIT, PAUSES * self.gaps.longest, silence_limit({STEADY: self.gaps}, phase))
 
     def broken_files(self) -> list[Spoilt]:
         """Outputs that are not whole, and since whose last change another one beside them was begun: the newest of its

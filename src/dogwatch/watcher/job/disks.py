@@ -1,4 +1,4 @@
-"""Room: what is left on a job's disks, remembered from look to look, and when it will be gone."""
+"""Disk space: what is free on the file systems of a job, poll by poll."""
 
 from __future__ import annotations
 

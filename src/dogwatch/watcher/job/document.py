@@ -1,4 +1,4 @@
-"""Describe: what is known of a job, in the plain values that every interface prints."""
+"""What is known of a job, in the plain values that every interface prints."""
 
 from __future__ import annotations
 

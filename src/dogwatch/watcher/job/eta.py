@@ -1,4 +1,4 @@
-"""Outlook: a job's history as the estimate needs it, and the estimate of when it will be done."""
+"""The ETA of a job: its history as the estimate needs it, and when the estimate is made again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Said: what happened to a job, as the events of its history."""
+"""The events of a job's history: what happened to it, in words."""
 
 from __future__ import annotations
 

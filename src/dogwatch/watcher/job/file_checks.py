@@ -1,5 +1,6 @@
-"""Closer: now and then a closer look at what jobs produce, and at the quotas of their disks. It rides with a poll as an
-extra probe, last of all, within seconds and bytes of its own; what it could not do is asked for again later."""
+"""File checks: from time to time the files that jobs write are checked, and the quotas of their disks read. This is an
+extra probe beside a poll, the last one, with limits of its own on seconds and bytes; what it had no time for is asked
+again later."""
 
 from __future__ import annotations
 

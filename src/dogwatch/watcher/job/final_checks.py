@@ -1,4 +1,4 @@
-"""Verify: at the end of a job, is what its owner expected really there, all of it, and whole?"""
+"""Final checks: at the end of a job, is everything that its owner expected there, complete and intact?"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Proving: whether what a job left is whole, asked once after its end, where it lies.
+"""Final integrity: whether the files that a job left are intact, checked once after its end, on its own host.
 
-It rides on the follow-up of the poll that found the ending, within seconds and bytes of its own. What got no answer is
-asked again at the next polls, so that a place that became unreachable meanwhile delays nothing.
+It is asked in the follow-up of the poll that found the ending, with limits of its own on seconds and bytes. Without an
+answer it is asked again at the next polls, so a place that has become unreachable delays nothing.
 """
 
 from __future__ import annotations

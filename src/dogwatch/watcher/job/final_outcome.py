@@ -1,4 +1,4 @@
-"""Concluding: the final outcome of a job that has ended, from what the place said, the final checks and its logs."""
+"""The final outcome of a job that has ended, from what the place said, the final checks and its logs."""
 
 from __future__ import annotations
 

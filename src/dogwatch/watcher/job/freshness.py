@@ -1,4 +1,5 @@
-"""Fresh: whether what was learnt of a job is enough to say that a finding is gone: what nobody could see is not."""
+"""Freshness: whether a poll has shown enough of a job to say that a finding is gone. What could not be
+seen is not gone."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Launching: the first minute of an attempt. What shows that it has really begun is written down with the time each
-took; when the time is over, or a worker ends at once, it is said what lacks, of which worker and why."""
+"""The launch: the first minute of an attempt. Each check that shows that the attempt has begun is recorded with its
+time. When the time is over, or a worker ends at once, the failed checks are reported, with the worker and the cause."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Hearing: what a job's logs say about how it may end, kept while it runs; and the diagnosis once it has ended badly.
+"""Evidence in logs: what a job's logs say about how it may end, collected while it runs, and the diagnosis once it has
+ended badly.
 
-Nothing is read again at the end: the lines that tell are kept as they come by, so a log that is gone with its
-node has still been heard.
+Nothing is read again at the end: telling lines are kept when they are read, so the diagnosis does not need a log that
+is lost together with its node.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Weighing: now and then a place is asked what jobs hold of the memory: trees of processes there, and jobs of a
-scheduler by whoever counts their memory. It runs beside a poll, so that nothing waits for it for long."""
+"""Memory checks: from time to time a place is asked how much memory jobs use: trees of processes there, and jobs of a
+scheduler as the scheduler counts them. This runs beside a poll, which does not wait long for it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from dogwatch.wire.programs import Ram, Trees, Why
 from dogwatch.wire.requests import ExtraProbe, MemoryCall, SchedulerMemoryCall
 
 EXTRA_PROBE = "memory"
-# Every so many seconds here and elsewhere; sites ask for silence limit between two questions to their controller.
+# Every so many seconds here and elsewhere; sites ask users to leave time between two questions to the controller.
 HERE, FAR = 60.0, 180.0
 LONGEST = 3600.0
 SHARE = 0.002  # of a core that it may cost in the long run

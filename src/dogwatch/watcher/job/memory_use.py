@@ -1,5 +1,5 @@
-"""Ram: what the processes of a job hold of the memory that they may use, remembered from look to look; of a scheduler's
-job, whose processes are out of sight, as it was weighed."""
+"""Memory use: how much of its memory limit a job uses, poll by poll. For a scheduler's job, whose processes cannot be
+seen, it is what the last memory check measured."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Look: one request for everything about a place, one answer, read into observations and file news."""
+"""One request for everything about a place, and its one answer, read into observations and news of files."""
 
 from __future__ import annotations
 

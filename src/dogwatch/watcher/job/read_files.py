@@ -1,4 +1,4 @@
-"""Reading: what the files of a job said since the last poll, taken into its memory."""
+"""Read what the files of a job say since the last poll into its memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tempo: whether a job has become slow for good, and whether one of its workers falls behind the others."""
+"""Slow-down: whether a job has become slow for good, and whether one of its workers falls behind the others."""
 
 from __future__ import annotations
 

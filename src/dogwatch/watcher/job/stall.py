@@ -1,4 +1,4 @@
-"""Standing: what a poll adds to the question whether a job is stuck, and the verdict on it."""
+"""Stall: what a poll adds to the question whether a job is stuck, and the verdict."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ def is_silent(memory: Memory) -> bool:
 
 
 def silence_left(memory: Memory, found: Verdict | None, workers: Sequence[Worker]) -> float | None:
-    """Seconds until the silence limit with a silent job ends, 0 when it has; None for one that is not silent. What its
-    processes use is a difference, so they are asked a first time at once."""
+    """Seconds until a silent job reaches its silence limit, 0 after that; None for a job that is not silent. The use of
+    its processes is a difference between two polls, so the first is due at once."""
     if not is_silent(memory):
         return None
     if not memory.usage.samples and not memory.usage.unanswered and living_pids(workers):
@@ -163,9 +163,8 @@ def _run_position(memory: Memory, progress: Progress | None) -> RunPosition:
 
 
 def stays(memory: Memory, before: Verdict | None, more: float = 0.0) -> bool:
-    """Whether a verdict has the same word still, where only time has passed since, and so many seconds `more`: a
-    working job is judged again when it is silent for long enough to be looked at closely, and when silence limit
-    with it ends."""
+    """Whether a verdict still has the same word if only time has passed, and `more` seconds: a working job is judged
+    again when it has been silent for long enough to ask its processes, and when it reaches its silence limit."""
     silences = memory.silence.clocks.get("signs")
     if before is None or silences is None:
         return False

@@ -1,5 +1,5 @@
-"""Steady: a job of which a poll says what the one before said, but for what its processes use. It costs its silence
-limit clocks, the rules, and the time of its evidence; everything else about it stays as it was described."""
+"""Unchanged jobs: the poll says the same as the one before, except for what the processes use. Such a job costs only
+its silence clocks, the rules, and the time of its evidence; everything else stays as it was described."""
 
 from __future__ import annotations
 

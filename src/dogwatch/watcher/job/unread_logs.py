@@ -1,4 +1,4 @@
-"""Gaps: what of a job's logs was not read, or may have been lost, as one event of a poll."""
+"""Unread logs: parts of a job's logs that were not read or may have been lost, as one event of a poll."""
 
 from __future__ import annotations
 

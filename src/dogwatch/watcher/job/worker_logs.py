@@ -1,5 +1,5 @@
-"""Streams: which logs are written by one worker. What they count is one progress, told in several places, and is never
-summed: worker_0.log and worker_0_stderr.log, rank0.out and rank0.err, worker_3/stdout.log and worker_3/stderr.log."""
+"""Worker logs: which logs are written by the same worker. They show one progress in several places, which is never
+added up: worker_0.log and worker_0_stderr.log, rank0.out and rank0.err, worker_3/stdout.log and worker_3/stderr.log."""
 
 from __future__ import annotations
 

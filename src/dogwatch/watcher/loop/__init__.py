@@ -1,1 +1,1 @@
-"""When: the loop that waits for the next due place, starts polls in threads and commits what a tick concluded."""
+"""The loop that waits for the next due place, starts polls in threads and commits what a tick concluded."""

@@ -1,4 +1,4 @@
-"""Eyes: for as long as an interface is open, somebody watches: another process, or else this one."""
+"""Background watch: while an interface is open, a watcher runs: another process, or else a thread of this one."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ class BackgroundWatch:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         interrupted = kind is not None and issubclass(kind, KeyboardInterrupt)
-        silence_limit = STOPPED if interrupted else LEAVE
+        timeout = STOPPED if interrupted else LEAVE
         if self._watch is not None:
-            self._watch.stop(silence_limit)
+            self._watch.stop(timeout)
         if self._thread is not None:
-            self._thread.join(silence_limit + (0.5 if interrupted else JOIN))
-        # A poll that outlasts our silence limit still commits: then the lease goes only with the process.
+            self._thread.join(timeout + (0.5 if interrupted else JOIN))
+        # A poll that takes longer than this timeout still commits; the lease then ends with the process.
         if self._lease is not None and not (self._thread is not None and self._thread.is_alive()):
             self._lease.close()
 

@@ -1,4 +1,4 @@
-"""Watch: the loop. It waits for the next due place or the wake-up, ticks, commits, and says what is due."""
+"""The loop. It waits for the next due place or the wake-up, ticks, commits, and says what is due."""
 
 from __future__ import annotations
 
@@ -84,10 +84,10 @@ class Watcher:
         self._stopping, self._leave = False, LEAVE
         self._last_step: float | None = None
 
-    def stop(self, silence_limit: float = LEAVE) -> None:
+    def stop(self, timeout: float = LEAVE) -> None:
         """Ask the loop to end and to send what is queued within so many seconds; safe from a signal handler or
         another thread."""
-        self._stopping, self._leave = True, silence_limit
+        self._stopping, self._leave = True, timeout
         os.write(self._stop_out, b".")
 
     def interrupt(self) -> None:

@@ -13,7 +13,7 @@ from dogwatch.watcher.tick.conclude import TickResult
 from dogwatch.watcher.tick.follow_up import MOST_BUNDLES, NO_BUNDLE
 from dogwatch.wire.answer import CheckedAnswer
 
-PATIENCE = 4.0  # with those that are under way when the watching ends
+END_TIMEOUT = 4.0  # seconds for bundles that are being made when the watching ends
 
 
 class Bundles:
@@ -39,7 +39,7 @@ class Bundles:
     def end(self) -> None:
         """Let those that are under way be finished, if it is soon."""
         if self._thread is not None:
-            self._thread.join(PATIENCE)
+            self._thread.join(END_TIMEOUT)
 
     def _run(self) -> None:
         while True:

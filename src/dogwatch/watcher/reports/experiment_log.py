@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 GRACE = 60.0
 CHECK_EVERY = 60.0
 METRICS_WITHIN = 3600.0
-LOCK_PATIENCE = 5.0
+LOCK_TIMEOUT = 5.0
 MOST_TAIL = 1 << 20
 _CHANGES = frozenset({"job.state", "job.attempt"})
 _STAMP = len("[YYYY-MM-DD HH:MM:SS]")
@@ -375,7 +375,7 @@ class _File:
             raise self._failed(error) from error
 
     def _lock(self) -> None:
-        limit = time.monotonic() + LOCK_PATIENCE
+        limit = time.monotonic() + LOCK_TIMEOUT
         while True:
             try:
                 fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,4 +1,4 @@
-"""Queue: which changes and findings are to be said to people, each once."""
+"""Announcements: which changes and findings people are told of, each once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Post: the watch over one place, from one tick to the next."""
+"""The poller of one place, from one tick to the next."""
 
 from __future__ import annotations
 

@@ -14,8 +14,8 @@ LOCKED_OUT = frozenset({"auth", "host_key"})
 
 
 def interval(age: float, remaining: float | None, silence_left: float | None = None) -> float:
-    """Seconds between looks at a job of this age (seconds): 5-10 while it is young or about to end,
-    10-30 within the hour, up to 60 beyond; and when it may be stuck no longer than 15, or until silence limit ends."""
+    """Seconds between two polls of a job of this age (seconds): 5-10 while it is young or about to end, 10-30 within
+    the hour, up to 60 beyond; while it may be stuck at most 15, or until its silence limit is reached."""
     if silence_left is not None:
         soon = min(SILENT, interval(age, remaining))
         return min(soon, max(SOONEST, silence_left)) if silence_left > 0 else soon
