@@ -25,7 +25,7 @@ _KEPT: dict[str, type[LogEvent]] = {
     "f": Finished,
     "o": Origin,
 }
-_ASIDE = (Metric, Trouble)  # what belongs to no counter
+_NO_COUNTER = (Metric, Trouble)  # what belongs to no counter
 _CODE = {kept: code for code, kept in _KEPT.items()}
 
 
@@ -91,7 +91,7 @@ class Meaning:
         """Keep what a line meant as the newest word of its counter, unless a newer line was read. What an
         older line said besides is forgotten, so that the pieces in which the log came do not matter."""
         self.note_metrics(at, marks)
-        kept = tuple(mark for mark in marks if not isinstance(mark, _ASIDE))
+        kept = tuple(mark for mark in marks if not isinstance(mark, _NO_COUNTER))
         counters = self._records.setdefault(kind, {})
         old = counters.get(counter)
         if old is None or old.at <= at:

@@ -321,8 +321,8 @@ def _pattern(glob: str) -> str:
 
 def _chain(told: Sequence[Sequence[str]]) -> dict[str, Any]:
     texts = {}
-    for letter, *words in told:
-        if letter == "f" and len(words) == 2 and _RECORD.fullmatch(name := text_of(words[0])):
+    for char, *words in told:
+        if char == "f" and len(words) == 2 and _RECORD.fullmatch(name := text_of(words[0])):
             texts[name] = text_of(words[1])
     there = ["c", "there"] in [list(words) for words in told]
     return {"there": there, "problem": None, "texts": texts}
@@ -351,12 +351,12 @@ def _markers(told: Sequence[Sequence[str]]) -> dict[str, Any]:
     return {"count": len(files), "bytes": size, "capped": False, "newest": files[-64:], "unreadable": {}}
 
 
-def _named(told: Sequence[Sequence[str]], letter: str) -> list[dict[str, Any]]:
+def _named(told: Sequence[Sequence[str]], char: str) -> list[dict[str, Any]]:
     """Files that are known by name, newest last."""
     files: list[dict[str, Any]] = [
         {"path": text_of(words[3]), "size": _whole(words[1]), "mtime": float(_whole(words[2]))}
         for words in told
-        if words[0] == letter and len(words) == 4
+        if words[0] == char and len(words) == 4
     ]
     return sorted(files, key=lambda file: (file["mtime"], file["path"]))
 
