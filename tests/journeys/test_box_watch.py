@@ -290,6 +290,7 @@ def test_a_reboot_is_one_attempt_and_the_resumed_chain_the_next(chained: Rented)
     wait_until(lambda: chained.polled("ended")["outcome"], timeout=90)
     job = chained.job()
     assert (job["outcome"], job["attempts"]) == ("succeeded", 2)
+    assert [row["how"] for row in job["history"]] == ["node_failed", "succeeded"]
     assert chained.stages() == [("train", "done"), ("eval", "done")]
 
 

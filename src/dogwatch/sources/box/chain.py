@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import shlex
 import signal as signals
+from itertools import pairwise
 
 from msgspec import structs
 
 from dogwatch.model import BoxFacts, Ended, Observation, Outcome, Running, Stage, Waiting
 from dogwatch.model import stages as words
-from dogwatch.model.facts import Facts
+from dogwatch.model.facts import EarlierRun, Facts
 from dogwatch.model.stages import current
 from dogwatch.sources.box.polled_run import PolledRun, box_facts, is_alive, lost_observation, observation, other_machine
 from dogwatch.sources.box.records import ChainFiles, Claim, Spec, StageEnd
@@ -80,8 +81,18 @@ class Chain:
             logs=(log,) if log and log.startswith("/") else (),
             log_starts={log: start.log_from} if log and start is not None else {},
             began=self.claim.at,
+            runs=self._earlier(),
             settled=not resumes or waited or ended is None or ended.outcome is not Outcome.NODE_FAILED,
             restarts=self.number - 1,
+        )
+
+    def _earlier(self) -> tuple[EarlierRun, ...]:
+        """The attempts before this one: each is over when the next has begun, and that says why."""
+        claims = [self.files.attempts[number] for number in sorted(self.files.attempts)]
+        return tuple(
+            EarlierRun(one.at, after.at, "", "node_failed" if after.why == "reboot" else "failed")
+            for one, after in pairwise(claims)
+            if one.at is not None and after.at is not None
         )
 
     def _process(self, index: int) -> Process | None:

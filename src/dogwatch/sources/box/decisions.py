@@ -133,7 +133,7 @@ TABLE = (
         "done",
         Level.INFO,
         "ended done",
-        "{what} is done",
+        "{what} done",
         "dogwatch fetch {ref}, then stop the box; dogwatch forget {ref} stops watching",
     ),
 )
@@ -174,7 +174,7 @@ def observed_in(state: State, stages: Sequence[Stage], box: BoxFacts) -> frozens
         "killed": box.kills > 0,
         "storm": cpus > 0 and running > STORM * cpus and running >= cpus + STORM_LEAST,
         "host_busy": host_busy,
-        "own_roomy": running <= cpus and (used is None or used < MEMORY_ROOMY),
+        "own_roomy": box.threads_running is not None and running <= cpus and (used is None or used < MEMORY_ROOMY),
     }
     return frozenset(name for name, holds in marks.items() if holds)
 
@@ -207,7 +207,7 @@ def words_of(job: Job, state: State, stages: Sequence[Stage], box: BoxFacts) -> 
         "cpus": f"{cpus:g}",
         "host_cpus": f"{box.cpus or 0:g}",
         "load": f"{box.load or 0:.1f}",
-        "what": f"all of its {len(stages)} stages" if len(stages) > 1 else "the run",
+        "what": f"all of its {len(stages)} stages are" if len(stages) > 1 else "the run is",
     }
     # A name out of a job or host never names a word of the table.
     return {key: value.replace("{", "(").replace("}", ")") for key, value in words.items()}

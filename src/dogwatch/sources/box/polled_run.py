@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from dogwatch.model import BoxFacts, Evidence, Job, Observation, Stage, Worker
-from dogwatch.model.facts import Facts
+from dogwatch.model.facts import EarlierRun, Facts
 from dogwatch.model.stages import current, position
 from dogwatch.model.state import Ended, Outcome, State
 from dogwatch.sources.box.decisions import decide
@@ -153,6 +153,7 @@ def observation(
     logs: tuple[str, ...] = (),
     log_starts: dict[str, int] | None = None,
     began: float | None = None,
+    runs: tuple[EarlierRun, ...] = (),
     settled: bool = True,
     restarts: int = 0,
 ) -> Observation:
@@ -173,6 +174,7 @@ def observation(
             stages=tuple(stages),
             box=replace(facts, decisions=decide(polled.job, state, stages, facts)),
             log_starts=log_starts or {},
+            runs=runs,
         ),
         settled=settled,
         restarts=restarts,
