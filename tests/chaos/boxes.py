@@ -23,6 +23,7 @@ from tests.chaos.history import LEFT, LOST, WRONG, Flaw
 from tests.lab.box import Box, Boxes
 from tests.support import wait_until
 
+HOME = "/root"  # of a box
 BOXES = 3
 TRIES = 6
 GOOD = ("succeeded", "completed")
@@ -131,7 +132,7 @@ class BoxStorm:
     def _words(self, run: Run) -> list[str]:
         ending = "exit 3" if run.fails else ":"
         words = ["run", "--on", run.box.name, "--detach", "--name", run.name]
-        words += ["--output", f"/root/out/{run.name}/*", "--on-reboot", "resume" if run.resume else "leave"]
+        words += ["--output", f"{HOME}/out/{run.name}/*", "--on-reboot", "resume" if run.resume else "leave"]
         for stage, command in (("train", TRAIN), ("eval", EVAL)):
             words += ["--stage", f"{stage}: {command.format(name=run.name, ending=ending)}"]
         return words
