@@ -28,6 +28,8 @@ from dogwatch.diagnosis.interface import Cause, Pattern, Role
 from dogwatch.diagnosis.launcher_messages import consequences
 from dogwatch.logs.scan import without_lookaround
 
+MOST_TOGETHER = 24  # patterns that are asked at once: a set of very many is slow to make, and RE2 may refuse it
+
 CAUSES: dict[str, Cause] = {
     cause.name: cause
     for module in (
@@ -144,13 +146,15 @@ def _rows_that_match(stems: tuple[int, ...], raw: bytes) -> list[_Row]:
 
 @lru_cache(64)
 def _rows_of(stems: tuple[int, ...]) -> tuple[list[_Row], re2.Set | None]:
-    """The rows that some literals belong to, and their patterns as one set, where they are more than one. Logs say the
-    same thing again and again, with the same few literals."""
+    """The rows that some literals belong to, and their patterns as one set, where they are a few. Logs say the same
+    thing again and again, with the same few literals."""
     _, rows_of_stem = _stem_set()
     rows: list[_Row] = [_ROWS[number] for number in sorted({number for stem in stems for number in rows_of_stem[stem]})]
-    if len(rows) < 2:
+    if not 2 <= len(rows) <= MOST_TOGETHER:
         return rows, None
-    found = re2.Set.SearchSet(_options())
+    options = _options()
+    options.max_mem = 32 << 20
+    found = re2.Set.SearchSet(options)
     for row in rows:
         found.Add(without_lookaround(row.pattern.encode()))
     found.Compile()

@@ -116,9 +116,11 @@ def distinct_lines(
 
 
 def _judge(text: bytes, stop: int, lines: int, is_silent: IsSilent) -> None:
-    """Judge the kinds of lines that are new in the text which was numbered last."""
+    """Judge the kinds of lines that are new in the text which was numbered last; not where most lines are new, since
+    those of the next text will be as well."""
     native, judged, kinds, firsts = library(), _bench.judged(is_silent), (ctypes.c_uint16 * _KINDS)(), _bench.numbers
-    for place in range(native.unjudged(_bench.table, judged, kinds, firsts)):
+    count = native.unjudged(_bench.table, judged, kinds, firsts)
+    for place in range(count if 2 * count <= lines else 0):
         line = firsts[place]
         end = _bench.starts[line + 1] if line + 1 < lines else stop
         silent = is_silent(text[_bench.starts[line] : end - 1])

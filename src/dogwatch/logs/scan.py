@@ -155,7 +155,7 @@ def present(patterns: tuple[bytes, ...], text: bytes, start: int, end: int) -> s
     """Which of some (loose) patterns match between two places, by number. What stands beside those places is looked at
     too, because a pattern may begin or end at a word's edge."""
     if end - start <= SHORT:
-        return set(_either(patterns).Match(memoryview(text)[max(0, start - 1) : end + 1]) or ())
+        return set(either(patterns).Match(memoryview(text)[max(0, start - 1) : end + 1]) or ())
     if not pays(patterns, end - start):
         return {number for number, pattern in enumerate(patterns) if first(pattern, text, start, end) is not None}
     there: set[int] = set()
@@ -209,11 +209,11 @@ def _linear(pattern: bytes) -> Any:
 
 def literals(some: Iterable[bytes]) -> Any:
     """What RE2 tells with which of these are in a text."""
-    return _either(tuple(map(re.escape, some)))
+    return either(tuple(map(re.escape, some)))
 
 
 @lru_cache(MOST_PATTERNS)
-def _either(some: tuple[bytes, ...]) -> Any:
+def either(some: tuple[bytes, ...]) -> Any:
     """Some patterns that are looked for in one pass."""
     import re2
 
