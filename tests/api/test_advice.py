@@ -6,6 +6,7 @@ import ast
 import contextlib
 import io
 import re
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -53,9 +54,16 @@ def _text(node: ast.AST) -> str:
 def commands() -> Iterator[tuple[str, list[str]]]:
     for where, text in sentences():
         for found in COMMAND.finditer(text):
-            words = [word.strip("'\"").rstrip(".:…") for word in found[1].split()]
+            words = [word if word == "." else word.strip("'\"").rstrip(".:…") for word in _split(found[1])]
             if words[0] in VERBS and len(words) > 1:  # a verb alone names it
                 yield where, [word for word in words if word]
+
+
+def _split(text: str) -> list[str]:
+    """As a shell does; a sentence with an apostrophe is no shell's."""
+    with contextlib.suppress(ValueError):
+        return shlex.split(text)
+    return text.split()
 
 
 def parses(words: list[str]) -> bool:

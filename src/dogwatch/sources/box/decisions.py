@@ -59,7 +59,7 @@ TABLE = (
         Level.CRITICAL,
         "lost",
         "lost: {lost}; nothing there was read",
-        "find the box in the provider's console; if it has another address, `dogwatch host add` it with that",
+        "find the box in the provider's console; if it has another address: dogwatch host add {place} --ssh ADDRESS",
     ),
     _row("restarted", Level.CRITICAL, "ended restarted", "{restart} during {stage}", "{resume}", unless="resumes done"),
     _row(
@@ -181,7 +181,9 @@ def observed_in(state: State, stages: Sequence[Stage], box: BoxFacts) -> frozens
 
 def words_of(job: Job, state: State, stages: Sequence[Stage], box: BoxFacts) -> dict[str, str]:
     """What stands in braces in the table."""
-    at, cpus = current(stages), box.quota or box.cpus or 0.0
+    cpus = box.quota or box.cpus or 0.0
+    stage = position(stages) if current(stages) is not None else "the run"
+    reason = getattr(state, "reason", "").removeprefix(f"{stage}: ")
     limit = box.memory_limit or 0
     many = "process" if box.kills == 1 else "processes"
     words = {
@@ -190,8 +192,8 @@ def words_of(job: Job, state: State, stages: Sequence[Stage], box: BoxFacts) -> 
         "lost": box.lost,
         "last": "",
         "restart": box.restart,
-        "stage": position(stages) if at is not None else "the run",
-        "reason": getattr(state, "reason", "") or "no reason recorded",
+        "stage": stage,
+        "reason": reason or "no reason recorded",
         "resume": box.resume or "resume it with the command that started it; stages with a marker need not run again",
         "results": f"{box.results or 0:,}",
         "expected": f"{box.results_expected or 0:,}",
