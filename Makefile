@@ -15,8 +15,8 @@ setup: .venv/.ready .venv/.ready-dev ## the virtual environment with what tests 
 demo: .venv/.ready ## two real training jobs, watched; one fails and is explained (about 40 s)
 	@$(BIN)/dogwatch demo
 
-test: tools lint ## lint, types, import contracts, then every test
-	@$(BIN)/python -m pytest -p tests.side_by_side -n 3 --no-loadscope-reorder
+test: tools lint ## lint, types, import contracts, then every test but the longest journeys
+	@$(BIN)/python -m pytest -p tests.side_by_side -n 4 --no-loadscope-reorder -m "not long"
 
 journeys: .venv/.ready .venv/.ready-dev tools ## what people do with the real program, from the first command to the last alert
 	@$(BIN)/python -m pytest -p tests.side_by_side -n 4 --no-loadscope-reorder tests/journeys

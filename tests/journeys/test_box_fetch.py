@@ -90,6 +90,7 @@ def test_results_and_the_newest_intact_checkpoint_come_home(box: Box, dogwatch, 
     assert "vastai stop instance" in told["stop_command"]
 
 
+@pytest.mark.long
 def test_a_second_fetch_compares_and_brings_what_is_new(box: Box, dogwatch, home, tmp_path) -> None:
     """From another directory and without --to; a file of the same size with other content is fetched anew."""
     watch_job(home)
@@ -102,7 +103,7 @@ def test_a_second_fetch_compares_and_brings_what_is_new(box: Box, dogwatch, home
     assert contents(tmp_path / "got") == wanted(box)
 
 
-@pytest.mark.parametrize("way", ["rsync", "tar"])
+@pytest.mark.parametrize("way", ["rsync", pytest.param("tar", marks=pytest.mark.long)])
 def test_a_killed_fetch_is_seen_and_goes_on(box: Box, dogwatch, spawn, home, tmp_path, way: str) -> None:
     """SIGKILL in the middle: nothing has its name yet, status says how to go on, and the next one completes it."""
     if way == "tar":
@@ -128,6 +129,7 @@ def test_a_killed_fetch_is_seen_and_goes_on(box: Box, dogwatch, spawn, home, tmp
     assert transfer(dogwatch)["state"] == "done"
 
 
+@pytest.mark.long
 def test_a_link_that_is_reset_fails_in_a_sentence_and_goes_on(box: Box, dogwatch, spawn, home, tmp_path) -> None:
     """What has arrived is kept; the same command completes it."""
     watch_job(home)
@@ -145,6 +147,7 @@ def test_a_link_that_is_reset_fails_in_a_sentence_and_goes_on(box: Box, dogwatch
     assert contents(got) == wanted(box)
 
 
+@pytest.mark.long
 def test_a_login_that_prints_something_does_no_harm(box: Box, dogwatch, home, tmp_path) -> None:
     """rsync does not speak to it, and tar takes over: what a login prints is no file."""
     (box.home / ".bashrc").write_text("echo welcome to your box; echo please read the news\n")
@@ -198,6 +201,7 @@ def test_a_folder_that_is_a_link_out_is_not_followed(box: Box, dogwatch, home, t
     assert "is behind a link that leads elsewhere" in done.stdout
 
 
+@pytest.mark.long
 def test_a_file_that_goes_on_changing_is_said_and_left(box: Box, dogwatch, home, tmp_path) -> None:
     """Once more is tried; then the rest gets its names, the fetch has failed, and the box is not to be stopped."""
     box.sh("cd ~/exp/out; (while :; do echo line >>growing.log; done) >/dev/null 2>&1 &")
@@ -222,6 +226,7 @@ def test_nothing_there_is_not_a_success(box: Box, dogwatch, home, tmp_path) -> N
     assert transfer(dogwatch)["state"] == "failed"
 
 
+@pytest.mark.long
 def test_a_disk_that_is_full_here_is_said_before_anything_is_copied(box: Box, dogwatch, home, tmp_path) -> None:
     """How much is free and how much is to come; with room it goes on."""
     small = tmp_path / "small"
@@ -239,6 +244,7 @@ def test_a_disk_that_is_full_here_is_said_before_anything_is_copied(box: Box, do
         subprocess.run(["umount", "-l", str(small)], check=True)
 
 
+@pytest.mark.long
 def test_a_job_of_this_machine_is_fetched_alike(dogwatch, home, tmp_path) -> None:
     """The same listing, copying and comparing, without ssh; there is no box to stop."""
     out = tmp_path / "exp/out"
@@ -257,6 +263,7 @@ def test_a_job_of_this_machine_is_fetched_alike(dogwatch, home, tmp_path) -> Non
     assert "transfer.done" in [event["kind"] for event in events]
 
 
+@pytest.mark.long
 def test_two_fetches_of_one_target_do_not_mix(box: Box, dogwatch, spawn, home, tmp_path) -> None:
     """The second says that somebody else fetches there, and the first completes."""
     watch_job(home)
@@ -275,6 +282,7 @@ def test_two_fetches_of_one_target_do_not_mix(box: Box, dogwatch, spawn, home, t
     assert contents(tmp_path / "got") == wanted(box)
 
 
+@pytest.mark.long
 def test_another_machine_under_the_same_address_is_refused(box: Box, dogwatch, home, tmp_path, boxes: Boxes) -> None:
     """A recycled box does not have the directory of the run: nothing is fetched and nothing is believed."""
     track = {"chain": "/srv/runs/train-1"}

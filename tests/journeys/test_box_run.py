@@ -189,7 +189,7 @@ BREAKS_ON_DEMAND = (
 )
 
 
-@pytest.mark.parametrize("cut", CUTS)
+@pytest.mark.parametrize("cut", ["answer", *(pytest.param(cut, marks=pytest.mark.long) for cut in ("half", "files"))])
 def test_a_connection_that_breaks_starts_one_chain(boxes: Boxes, dogwatch, cut: str):
     """Wherever it breaks, that is said, and the same command again starts the work if nobody did, and never twice."""
     box = boxes.start("gpu", settings=[BREAKS_ON_DEMAND])
@@ -215,6 +215,7 @@ def test_a_connection_that_breaks_starts_one_chain(boxes: Boxes, dogwatch, cut: 
     wait_until(lambda: len(desk.runs()) == 2, timeout=20)
 
 
+@pytest.mark.long
 def test_a_host_that_refuses_has_started_nothing(desk: Desk):
     """Where it is certain that nothing began, that is said, and no job is left behind."""
     desk.box.power_off()
@@ -246,6 +247,7 @@ def test_after_a_reboot_the_chain_goes_on_where_it_was(desk: Desk):
     settle(desk.box)
 
 
+@pytest.mark.long
 def test_without_cron_the_next_login_resumes(boxes: Boxes, dogwatch):
     """The line stands in the login profile, which is as it was before when the chain is over; `leave` leaves it."""
     box = boxes.start("gpu", cron=False)
@@ -289,6 +291,7 @@ def test_a_stage_outlives_its_supervisor_and_is_never_called_done(desk: Desk):
     assert "all of its stages are done" in desk.box.sh(resume)
 
 
+@pytest.mark.long
 def test_a_marker_that_does_not_fit_on_the_disk_is_no_success(boxes: Boxes, dogwatch):
     """A stage that filled the disk and says 0 has no marker; the chain stops there and says so, also by its push."""
     box = boxes.start("gpu", disk="2m")
@@ -344,6 +347,7 @@ def test_a_stage_waits_for_what_it_is_told(desk: Desk):
     )
 
 
+@pytest.mark.long
 def test_cancelling_ends_the_stage_and_the_chain(desk: Desk):
     """cancelled.json and SIGTERM to the supervisor end both; SIGTERM alone, as at a shutdown, is no end."""
     desk.run("--name", "stop", "--stage", "train: sleep 600", "--stage", "eval: true")

@@ -40,7 +40,9 @@ def sent(code: Path) -> dict[str, str]:
     return {name: sum for name, sum in contents(code).items() if name != "out"}
 
 
-@pytest.mark.parametrize("hidden", [(), ("rsync", "python3")], ids=["rsync", "tar"])
+@pytest.mark.parametrize(
+    "hidden", [pytest.param((), marks=pytest.mark.long), ("rsync", "python3")], ids=["rsync", "tar"]
+)
 def test_a_directory_arrives_as_it_is(boxes: Boxes, code: Path, hidden: tuple[str, ...]) -> None:
     """Everything but links out and pipes, which are named; a second time only what differs is sent."""
     box = boxes.start("gpu")

@@ -153,6 +153,7 @@ def test_a_poll_that_does_not_come_back_ends_nothing(rented: Rented, dogwatch) -
     assert rented.polled("ended")["outcome"] == "succeeded"
 
 
+@pytest.mark.long
 def test_a_reboot_ends_a_run_with_that_reason(rented: Rented) -> None:
     """Its processes are gone, and the boot id says why; a process that has its pid now is not taken for it."""
     rented.start()
@@ -164,7 +165,7 @@ def test_a_reboot_ends_a_run_with_that_reason(rented: Rented) -> None:
     assert job["reason"].startswith("the box was rebooted during stage train (1 of 2)")
 
 
-@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize("known", [True, pytest.param(False, marks=pytest.mark.long)])
 def test_a_recycled_address_is_lost_and_never_read(rented: Rented, known: bool) -> None:
     """Another machine under the address, with a session and a log of the same names, is somebody else's: with a host
     key that is trusted the machine id tells, and with another key nothing is even asked."""
@@ -294,6 +295,7 @@ def test_a_reboot_is_one_attempt_and_the_resumed_chain_the_next(chained: Rented)
     assert chained.stages() == [("train", "done"), ("eval", "done")]
 
 
+@pytest.mark.long
 def test_a_killed_supervisor_is_no_success(chained: Rented) -> None:
     """The stage that lives on is seen, with what to do; that it ends without its marker is a failure."""
     chained.polled()

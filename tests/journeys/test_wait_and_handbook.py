@@ -67,6 +67,7 @@ def test_one_line_and_a_code_say_why_each_wait_ended(dogwatch, gated, tmp_path) 
     assert (stage.returncode, "train has no stages" in stage.stderr) == (2, True)
 
 
+@pytest.mark.long
 def test_a_watcher_asks_for_the_file_in_the_polls_that_it_makes_anyway(dogwatch, gated, spawn, home, tmp_path) -> None:
     """The waiter reads the store; when it is gone nobody asks for its file any more."""
     gated("train")
@@ -134,7 +135,9 @@ def test_a_killed_waiter_is_stale_and_a_living_one_can_be_ended(dogwatch, gated,
     assert list((home / "waiters").iterdir()) == []
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+@pytest.mark.parametrize(
+    "number", [signal.SIGTERM, *(pytest.param(one, marks=pytest.mark.long) for one in (signal.SIGINT, signal.SIGHUP))]
+)
 def test_a_signal_ends_a_wait_with_a_sentence(dogwatch, gated, spawn, home, tmp_path, number) -> None:
     """It names the signal, says how to go on, leaves no record, and the job runs on."""
     gated("train")
@@ -149,6 +152,7 @@ def test_a_signal_ends_a_wait_with_a_sentence(dogwatch, gated, spawn, home, tmp_
     wait_until(lambda: json.loads(dogwatch("status", "train", "--json").stdout)["jobs"][0]["state"] == "running")
 
 
+@pytest.mark.long
 def test_a_wait_that_nobody_reads_ends(dogwatch, gated, spawn, tmp_path) -> None:
     """Whoever started it has closed the pipe: it would wait for nobody."""
     gated("train")
@@ -161,6 +165,7 @@ def test_a_wait_that_nobody_reads_ends(dogwatch, gated, spawn, tmp_path) -> None
     assert waiters(dogwatch) == []
 
 
+@pytest.mark.long
 def test_a_wait_whose_store_is_gone_ends(dogwatch, gated, spawn, home, tmp_path) -> None:
     """Exit code 3 and the reason, whoever was watching."""
     gated("train")
