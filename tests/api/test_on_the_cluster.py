@@ -120,4 +120,4 @@ def test_a_host_without_python_is_watched_and_doctor_says_what_is_not_seen(asked
     assert (jobs[failed]["outcome"], jobs[failed]["exit_code"], jobs[failed]["native"]) == ("failed", 4, "FAILED")
     checks = {check["what"]: check for check in json.loads(asked("doctor", "--json").stdout)["checks"]}
     assert checks["host lab-bare"]["verdict"] == "warn"
-    assert "logs, files, disks and GPU figures are not read" in checks["host lab-bare"]["text"]
+    assert "GPU figures are not read, nor logs, files and disks" in checks["host lab-bare"]["text"]

@@ -23,7 +23,7 @@ from tests.chaos.storm import Storm
 
 AT_HOME = {
     *("dogwatch.db", "dogwatch.db-wal", "dogwatch.db-shm", "store.json", "commit-marker", "reserve", "wake"),
-    *("watch.lock", "daemon.lock", "make.lock", "write.lock", "backups", "runs", "bundles"),
+    *("watch.lock", "daemon.lock", "make.lock", "write.lock", "backups", "runs", "bundles", "waiters"),
 }
 IN_A_RUN = re.compile(r"(spec|supervisor|worker-\d+\.(start|end))\.json|supervisor\.log|worker-\d+\.log")
 BACKUP = re.compile(r"dogwatch-\d{8}T\d{2}\.db")

@@ -192,11 +192,11 @@ def test_a_misspelt_host_is_told_the_nearest(home):
 
 
 def test_people_get_a_table(dogwatch, sshd, add):
-    """Name, alias, floor, jobs, when it was seen."""
+    """Name, alias, profile, floor, jobs, when it was seen."""
     assert "host add" in dogwatch("host", "ls").stderr
     assert add().returncode == 0
     head, row = dogwatch("host", "ls").stdout.splitlines()
-    assert head.split()[:4] == ["NAME", "SSH", "FLOOR", "JOBS"]
+    assert head.split()[:5] == ["NAME", "SSH", "PROFILE", "FLOOR", "JOBS"]
     assert row.split()[:5] == ["lab", "box", "60", "s", "0"]
 
 
@@ -210,7 +210,7 @@ def test_a_host_without_python_is_added_and_says_what_is_not_seen_there(dogwatch
     done = add("--floor", "1s")
     assert done.returncode == 0, done.stderr
     assert ", no python3, " in done.stdout
-    assert "logs, files, disks and GPU figures are not read" in done.stderr
+    assert "GPU figures are not read, nor logs, files and disks" in done.stderr
     told = json.loads(dogwatch("host", "test", "lab", "--json").stdout)
     assert (told["reachable"], told["python"], told["hostname"]) == (True, None, os.uname().nodename)
     assert told["limits"].startswith("there is no python3")

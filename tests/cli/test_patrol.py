@@ -26,7 +26,8 @@ def test_each_change_is_reported_once_and_a_bad_ending_is_exit_1(dogwatch) -> No
     ending = [change for change in report["changes"] if change.get("after") == "ended"]
     assert [(c["name"], c["outcome"], c["exit_code"]) for c in ending] == [("bad", "failed", 5)]
     assert report["unreachable"] == []
-    assert patrol(dogwatch) == (0, {"changes": [], "groups": [], "unreachable": [], "polled": []})
+    names = ("changes", "groups", "runs", "reminders", "unreachable", "polled")
+    assert patrol(dogwatch) == (0, {name: [] for name in names})
 
 
 def test_nothing_new_prints_nothing_unless_a_heartbeat_is_asked_for(dogwatch) -> None:

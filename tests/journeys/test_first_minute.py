@@ -48,7 +48,7 @@ def test_the_first_page_fits_the_terminal(environment, tmp_path, width: int):
     socket, done = str(tmp_path / "tmux"), tmp_path / "done"
     command = f"{sys.executable} -m dogwatch; {sys.executable} -m dogwatch run --help; touch {done}; sleep 600"
     tmux = ["tmux", "-S", socket, "-f", "/dev/null"]
-    start = [*tmux, "new-session", "-d", "-x", str(width), "-y", "140", command]
+    start = [*tmux, "new-session", "-d", "-x", str(width), "-y", "180", command]
     subprocess.run(start, env={**environment, "LC_ALL": "C.UTF-8"}, check=True, timeout=60)
     try:
         from tests.support import wait_until

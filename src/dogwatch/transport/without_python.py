@@ -21,8 +21,8 @@ from dogwatch.wire.commands import MOST_BYTES, OWN_PATH, SECTION, Command, Comma
 from dogwatch.wire.json_value import JsonObject, JsonValue
 
 LIMITS = (
-    "there is no python3, so only the scheduler and runs added as `box` are asked there: of other jobs no logs, files "
-    "and disks are read, and of none GPU figures"
+    "there is no python3, so only a scheduler's jobs and runs of kind `box` can be watched there; GPU figures are not "
+    "read, nor logs, files and disks of a scheduler's jobs"
 )
 REMEDY = "put a python3 (3.6 or newer) on the PATH that `ssh HOST python3` has there"
 # See REMOTE in ssh.py for what one line may hold. The watchdog is armed before the script arrives, ends all of it when

@@ -133,6 +133,8 @@ def _parsed(reply: bytes) -> Any:
 def _names_once(reply: bytes, body: Any) -> bool:
     """Whether the objects have as many names as there are quotes before colons. That says nothing where blanks may
     stand between the two, or where a quote may not be one."""
+    if not isinstance(body, dict | list):
+        return True
     if b"\\\\" in reply:
         return False
     bare = reply.replace(b'\\"', b"")
