@@ -197,7 +197,7 @@ def test_people_get_a_table(dogwatch, sshd, add):
     assert add().returncode == 0
     head, row = dogwatch("host", "ls").stdout.splitlines()
     assert head.split()[:5] == ["NAME", "SSH", "PROFILE", "FLOOR", "JOBS"]
-    assert row.split()[:5] == ["lab", "box", "60", "s", "0"]
+    assert row.split()[:6] == ["lab", "box", "-", "60", "s", "0"]
 
 
 def test_a_host_without_python_is_added_and_says_what_is_not_seen_there(dogwatch, sshd, add):
