@@ -60,7 +60,7 @@ class Plan:
             self._of_stem.setdefault(stem(needles), []).append(n)
         self._without_stem = self._of_stem.pop(b"", [])
         self._stems: Any = None
-        self._signs: Any = None
+        self._patterns: Any = None
         self._kinds: dict[bytes, tuple[int, ...]] = {}
         self.vain: set[tuple[int, bytes]] = set()  # lines without their digits, and formats to which they say nothing
 
@@ -72,10 +72,10 @@ class Plan:
 
     def is_silent(self, line: bytes) -> bool:
         """Whether no format can read a line, nor one with other numbers."""
-        if self._signs is None:
+        if self._patterns is None:
             pairs = zip(self._blind, self._needles, strict=True)
-            self._signs = scan.either(tuple(blind or b"|".join(map(re.escape, needles)) for blind, needles in pairs))
-        return not self._signs.Match(b"\n" + without_digits(line.lower()) + b"\n")
+            self._patterns = scan.either(tuple(blind or b"|".join(map(re.escape, needles)) for blind, needles in pairs))
+        return not self._patterns.Match(b"\n" + without_digits(line.lower()) + b"\n")
 
     def present(self, search: TextSearch, start: int, end: int) -> dict[int, Needles]:
         """The formats that may speak between two places, by number, each with those of its needles that are there."""

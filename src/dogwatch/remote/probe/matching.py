@@ -15,6 +15,7 @@ MARK = "dogwatch-probe"  # an argument of every probe, since its text has no pat
 VERBS = frozenset(
     ["run", "watch", "add", "forget", "ls", "status", "logs", "read", "why", "events", "wait", "patrol", "eta"]
     + ["backtest", "daemon", "doctor", "demo", "host", "sync", "service", "check", "preflight", "alerts", "report"]
+    + ["waiters", "cancel", "fetch", "handbook", "takeover", "note"]
     + ["uninstall", "completion", "help"]
 )
 SHELLS = frozenset(["sh", "bash", "dash", "zsh", "ksh", "mksh", "fish", "csh", "tcsh", "busybox", "rbash", "ash"])
