@@ -189,6 +189,7 @@ def test_hostile_names_and_links_lead_nowhere(box: Box, dogwatch, home, tmp_path
     assert "\x1b" not in shown
 
 
+@pytest.mark.long
 def test_a_folder_that_is_a_link_out_is_not_followed(box: Box, dogwatch, home, tmp_path) -> None:
     """Neither below a result nor by a wildcard in the middle of a pattern."""
     (box.home / "secret").mkdir()
@@ -216,6 +217,7 @@ def test_a_file_that_goes_on_changing_is_said_and_left(box: Box, dogwatch, home,
     assert transfer(dogwatch)["state"] == "failed"
 
 
+@pytest.mark.long
 def test_nothing_there_is_not_a_success(box: Box, dogwatch, home, tmp_path) -> None:
     """A directory that exists proves nothing: no file, no fetch."""
     watch_job(home, base="~/other")

@@ -131,6 +131,7 @@ def test_a_chain_finishes_without_us_and_costs_one_connection(desk: Desk):
     assert desk.box.sh("tmux ls 2>&1 || true").startswith(("no server", "error connecting"))
 
 
+@pytest.mark.long
 def test_a_bare_box_needs_only_sh(boxes: Boxes, dogwatch):
     """Without python3, tmux, setsid, curl and stdbuf the same chain runs, and its failed stage ends it."""
     box = boxes.start("bare")
@@ -312,6 +313,7 @@ def test_a_marker_that_does_not_fit_on_the_disk_is_no_success(boxes: Boxes, dogw
     assert [run.name for run in desk.runs()] == [chain.directory.name]
 
 
+@pytest.mark.long
 def test_a_stage_waits_for_what_it_is_told(desk: Desk):
     """For a file, a line of the run's own logs, and another run; what it waits for is written down meanwhile."""
     desk.run(
@@ -367,6 +369,7 @@ def test_cancelling_ends_the_stage_and_the_chain(desk: Desk):
     assert any("~/go" in line for line in desk.box.processes())
 
 
+@pytest.mark.long
 def test_what_cannot_be_started_is_one_sentence_and_leaves_nothing(desk: Desk):
     """No directory, no program to detach with, no place for the files: refused there, and taken back here."""
     refusals = {

@@ -136,6 +136,7 @@ def test_a_run_that_dies_without_its_marker_has_failed_in_that_stage(rented: Ren
     assert "sh run.sh" in dogwatch("status", "train").stdout
 
 
+@pytest.mark.long
 def test_a_poll_that_does_not_come_back_ends_nothing(rented: Rented, dogwatch) -> None:
     """The link is cut in the middle: the host is unreachable, the run is what it was, and it goes on afterwards."""
     rented.start()
@@ -188,6 +189,7 @@ def test_a_recycled_address_is_lost_and_never_read(rented: Rented, known: bool) 
     assert job["progress"]["step"] == before["progress"]["step"]
 
 
+@pytest.mark.long
 def test_what_is_not_there_cannot_be_added(rented: Rented, dogwatch) -> None:
     """One sentence each: a session or process that is not there, a relative path, two ways at once."""
     rented.start()
@@ -252,6 +254,7 @@ def chained(rented: Rented, dogwatch) -> Rented:
     return rented
 
 
+@pytest.mark.long
 def test_progress_comes_from_the_stage_that_a_chain_is_at(chained: Rented, dogwatch) -> None:
     """The counter of one stage is not taken for that of the next; a failure names its stage and quotes its log."""
     wait_until(lambda: chained.polled()["progress"] is not None, timeout=60)

@@ -124,6 +124,7 @@ def test_a_process_of_somebody_else_is_ended_with_its_children(dogwatch, tmp_pat
         outer.wait()
 
 
+@pytest.mark.long
 def test_a_tmux_session_of_a_box_is_ended_and_no_other(boxes: Boxes, dogwatch) -> None:
     """By the session that it was registered with; one that was made anew under its name is another one."""
     box = host(boxes, dogwatch)
@@ -142,6 +143,7 @@ def test_a_tmux_session_of_a_box_is_ended_and_no_other(boxes: Boxes, dogwatch) -
     assert "sleep 3000" in " ".join(box.processes())
 
 
+@pytest.mark.long
 def test_a_box_that_was_recycled_is_left_alone(boxes: Boxes, dogwatch) -> None:
     """Another machine id under the same address: nothing is signalled there, whatever numbers its processes have."""
     box = host(boxes, dogwatch)
